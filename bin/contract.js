@@ -1,5 +1,5 @@
 // `npm run contract`: makes the current protos the contract that `npm run check` guards. Refuses breaking changes
-// without `-- --break`, which needs a reason in the commit message (docs/reference/contract.md).
+// without `-- --break`, which needs a reason in the commit message (docs/reference/api-stability.md).
 import { contractFolder, withImage, writeContract } from "./contract-image.js";
 import { progress, setUp } from "./set-up.js";
 import { toolsFor } from "./tools.js";

@@ -6,7 +6,7 @@ const { env } = await setUp();
 const commands = [
   ["buf", "generate"],
   ["node", "gateway/src/openapi/write-proto-comments.ts"],
-  ["node", "docs/print.ts"],
+  ["node", "bin/docs/print.ts"],
 ];
 for (const [command, ...args] of commands) {
   const { status, error } = spawnSync(command, args, { cwd: checkout, env, stdio: "inherit" });

@@ -49,7 +49,7 @@ export function checkImportOrder() {
   // A check that finds no files would pass.
   if (faultsOf("controller/src/kernel/a.ts", "controller/src/fleet/b.ts").length !== 1)
     throw new Error("an import against the order was not found");
-  if (faultsOf("controller/src/app/app/app-api.ts", "controller/src/app/app/app.contract.ts").length !== 1)
+  if (faultsOf("controller/src/app/app/app-api.ts", "controller/src/app/app/app.conformance.ts").length !== 1)
     throw new Error("an import of a contract was not found");
   if (faultsOf("sdk/src/client.ts", "testing/src/partial.ts").length !== 1)
     throw new Error("an import of test support was not found");
@@ -82,5 +82,5 @@ function filesBelow(folder) {
 }
 
 function isForTests(path) {
-  return /\.(?:test|contract)\.ts$|^(?:testing|test)\//.test(path);
+  return /\.(?:test|conformance)\.ts$|^(?:testing|test)\//.test(path);
 }

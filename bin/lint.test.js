@@ -58,7 +58,14 @@ const cases = [
   ["a British spelling in a comment", "// A list of colours.\nexport const a = 1;", "comments"],
   ["a comment of more than 120 columns", `// ${"long ".repeat(24)}\nexport const a = 1;`, "comments"],
   ["an address of more than 120 columns", `// https://example.org/${"long-".repeat(24)}\nexport const a = 1;`],
-  ["the second line of a comment", "// A sentence goes on with the word\n// What.\nexport const a = 1;"],
+  ["the second line of a comment", "// A sentence that continues with the word\n// What.\nexport const a = 1;"],
+  ["a docstring that begins with a preposition", "/** Of each member. */\nexport const a = 1;", "comments"],
+  ["a line comment that begins with a preposition", "// For each member.\nexport const a = 1;"],
+  ["a vague phrase in a comment", `// A retry ${"at"} once.\nexport const a = 1;`, "comments"],
+  ["a vague phrase over two lines", `/**\n * A retry ${"at"}\n * once.\n */\nexport const a = 1;`, "comments"],
+  ["a vague phrase in a message", `export const a = "the task ${"goes"} on";`, "texts"],
+  ["a vague phrase in a template", `export const a = (b: string) => \`the task ${"goes"} on with \${b}\`;`, "texts"],
+  ["a single word", `export const a = "${"any"}${"ew"}";`],
 ];
 
 const directory = mkdtempSync(join(tmpdir(), "holdfast-lint-"));

@@ -123,16 +123,16 @@ try {
 
 /** Longest block of the event loop by the encoding of one request, over full batches of samples. */
 async function longestBlockMs(destination: Destination): Promise<number> {
-  const its = destination.metrics;
-  if (its === undefined) return Number.NaN;
+  const fixture = destination.metrics;
+  if (fixture === undefined) return Number.NaN;
   const checked = newConfiguration(destination, exportReaders[destination.type].configuration("http://127.0.0.1:1"));
   if (!checked.ok) throw new Error(`${destination.type} is not configured well`);
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const items = nextItems().slice(0, 5_000);
-  await its.encode(items, checked.configuration, context);
+  await fixture.encode(items, checked.configuration, context);
   delay.enable();
   for (let n = 0; n < 20; n += 1) {
-    await its.encode(items, checked.configuration, context);
+    await fixture.encode(items, checked.configuration, context);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   delay.disable();

@@ -34,7 +34,7 @@ const directory = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
 const { cert, key } = await createTestCertificate();
 const platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
 const organizations = createOrganizations(platform);
-const its = createInferenceCallers(platform, await organizations.first());
+const fixture = createInferenceCallers(platform, await organizations.first());
 try {
   const body = { messages: [{ role: "user", content: "What is a latch, and what is it good for?" }], max_tokens: 64 };
   const file = (name: string, text: string) => {
@@ -55,9 +55,14 @@ try {
 
   const upstream = await startPeer("model-upstream", { key, cert, answer, stream }, loadCore);
   const origin = `https://127.0.0.1:${upstream.ready["port"]}`;
-  await its.put("providers", { provider: "provider_c", api_key: "k", base_url: `${origin}/v1`, ca_certificate: cert });
-  await its.put("settings", { monthly_cost_limit_cents: 1_000_000_000 });
-  const { secret } = await its.newKey({ rate_limit_rpm: 1_000_000, monthly_token_limit: 1_000_000_000_000 });
+  await fixture.put("providers", {
+    provider: "provider_c",
+    api_key: "k",
+    base_url: `${origin}/v1`,
+    ca_certificate: cert,
+  });
+  await fixture.put("settings", { monthly_cost_limit_cents: 1_000_000_000 });
+  const { secret } = await fixture.newKey({ rate_limit_rpm: 1_000_000, monthly_token_limit: 1_000_000_000_000 });
 
   const plain = await startInferenceProcess(platform, { HOLDFAST_INFERENCE_PLAIN: "yes" });
   const naive = await startPeer("naive-proxy", { upstream: origin, ca: cert });
@@ -173,7 +178,7 @@ try {
   const { items } = await waitUntil(
     "usage has all calls",
     async () => {
-      const found = await its.usage("model");
+      const found = await fixture.usage("model");
       return found.total.requests >= ours && found;
     },
     { withinMs: 60_000 },
@@ -192,7 +197,7 @@ try {
   await plain.remove();
   await Promise.all([upstream, naive].map((peer) => peer.end()));
 } finally {
-  await its.close();
+  await fixture.close();
   organizations.close();
   await platform.remove();
   rmSync(directory, { recursive: true, force: true });

@@ -24,20 +24,20 @@ const [pairs, requests, users] = [Number(values.pairs), Number(values.requests),
 const signatures = 2;
 
 printHost();
-const its = createSignInUnderTest();
+const fixture = createSignInUnderTest();
 try {
-  await its.start();
-  const { issuer_url: issuer } = await its.enable();
+  await fixture.start();
+  const { issuer_url: issuer } = await fixture.enable();
   const ours: string[] = [];
-  for (let n = 0; n < users; n += 1) ours.push((await its.signIn(`user${n}@example.com`)).refresh_token ?? "");
-  const issuerPid = its.platform.processes().issuer ?? 0;
+  for (let n = 0; n < users; n += 1) ours.push((await fixture.signIn(`user${n}@example.com`)).refresh_token ?? "");
+  const issuerPid = fixture.platform.processes().issuer ?? 0;
   pin(issuerPid, serverCore);
 
   const { cert, key } = await createTestCertificate(undefined, "127.0.0.1");
   const [port = 0] = await freePorts(1);
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
-  const { connection, password } = its.users;
-  const [address = ""] = await resolveName(its.platform.admin.dns_server, connection.host);
+  const { connection, password } = fixture.users;
+  const [address = ""] = await resolveName(fixture.platform.admin.dns_server, connection.host);
   const peer = await startPeer("oidc-provider", {
     database: {
       host: address,
@@ -45,17 +45,17 @@ try {
       user: connection.user,
       password,
       database: connection.database,
-      ssl: { ca: its.platform.ca, rejectUnauthorized: false },
+      ssl: { ca: fixture.platform.ca, rejectUnauthorized: false },
     },
     key,
     cert,
     port,
     jwk: { ...privateKey.export({ format: "jwk" }), alg: "RS256", use: "sig", kid: "key" },
-    clientId: its.appId,
+    clientId: fixture.appId,
   });
   const theirs = await peer.query<string[]>({ query: "tokens", count: users });
   const sides = {
-    ours: { url: `${issuer}/token`, pid: issuerPid, tokens: ours, dispatcher: platformAgent(its.platform) },
+    ours: { url: `${issuer}/token`, pid: issuerPid, tokens: ours, dispatcher: platformAgent(fixture.platform) },
     theirs: {
       url: `https://127.0.0.1:${port}/token`,
       pid: peer.pid,
@@ -79,7 +79,7 @@ try {
             method: "POST",
             headers: { "content-type": "application/x-www-form-urlencoded" },
             body: new URLSearchParams({
-              client_id: its.appId,
+              client_id: fixture.appId,
               grant_type: "refresh_token",
               refresh_token: tokens[user] ?? "",
             }).toString(),
@@ -118,7 +118,7 @@ try {
   print("  p50; p99 with all users at once", `${ms(median(found.taken))}; ${ms(percentile(found.taken, 0.99))}`);
   await peer.end();
 } finally {
-  await its.remove();
+  await fixture.remove();
 }
 
 /** Signatures per second, on the servers' core. */

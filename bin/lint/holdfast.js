@@ -2,9 +2,9 @@
 import { audited } from "./audited.js";
 import { noDoubleCast } from "./no-double-cast.js";
 import { noVoidCall } from "./no-void-call.js";
-import { comments, names } from "./words.js";
+import { comments, names, texts } from "./words.js";
 
 export default {
   meta: { name: "holdfast" },
-  rules: { audited, "no-double-cast": noDoubleCast, "no-void-call": noVoidCall, names, comments },
+  rules: { audited, "no-double-cast": noDoubleCast, "no-void-call": noVoidCall, names, comments, texts },
 };

@@ -6,6 +6,8 @@ const list = JSON.parse(readFileSync(new URL("./forbidden-words.json", import.me
 const segments = new Set(list.segments);
 const allowed = new Set(list.allowed);
 const beginning = new RegExp(`^(${list.beginnings.join("|")})\\b`);
+const docstringBeginning = new RegExp(`^(${list.docstringBeginnings.join("|")})\\b`);
+const phrase = new RegExp(`\\b(?:${list.phrases.join("|")})\\b`);
 /** Spellings that are not American. */
 export const spelling = new RegExp(list.spelling.join("|"), "i");
 
@@ -23,10 +25,20 @@ export function forbiddenIn(name) {
 /** The fault of a comment by its text; `isFirst`: no comment stands on the line before it. */
 function faultOf(text, isFirst) {
   const words = text.replace(/^[\s*/]+/, "");
-  const begins = isFirst ? beginning.exec(words)?.[0] : undefined;
-  if (begins !== undefined) return `A comment begins with "${begins}". Its subject is a noun of the code or the field.`;
+  const begins = isFirst
+    ? (beginning.exec(words) ?? (text.startsWith("*") ? docstringBeginning.exec(words) : null))
+    : null;
+  if (begins !== null) return `A comment begins with "${begins[0]}". Its subject is a noun of the code or the field.`;
   const other = spelling.exec(text)?.[0];
-  return other === undefined ? undefined : `"${other}" is not the American spelling.`;
+  return other === undefined
+    ? phraseFaultOf(text.replaceAll(/\s+\*?\s*/g, " "))
+    : `"${other}" is not the American spelling.`;
+}
+
+/** The forbidden phrase of a sentence; undefined without one. */
+export function phraseFaultOf(text) {
+  const found = phrase.exec(text)?.[0];
+  return found === undefined ? undefined : `"${found}" is vague. Write who does what, and when.`;
 }
 
 export const names = {
@@ -66,6 +78,22 @@ export const comments = {
           if (isLong) context.report({ node: comment, message: `A line is longer than ${list.columns} columns.` });
         }
       },
+    };
+  },
+};
+
+/** Texts of several words: messages, help, test names. Text that other systems define has no exception: split it. */
+export const texts = {
+  meta: { type: "problem", schema: [] },
+  create(context) {
+    const report = (node, text) => {
+      const fault = /\w \w/.test(text) ? phraseFaultOf(text) : undefined;
+      if (fault !== undefined) context.report({ node, message: fault });
+    };
+    return {
+      Literal: (node) => typeof node.value === "string" && report(node, node.value),
+      TemplateElement: (node) => report(node, node.value.raw),
+      JSXText: (node) => report(node, node.value),
     };
   },
 };

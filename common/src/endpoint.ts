@@ -33,7 +33,7 @@ export function endpointsOf(texts: readonly string[]): readonly [Endpoint, ...En
   return [first, ...rest];
 }
 
-/** Pure: formats an endpoint for `endpointOf`. */
+/** Formats an endpoint for `endpointOf`. */
 export function endpointText(host: string, port: number): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

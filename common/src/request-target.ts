@@ -16,7 +16,7 @@ export type RequestTarget =
 const absoluteForm = /^https?:\/\/(?<host>[^/?#@\s]+)(?<path>(?:[/?][^#]*)?)$/i;
 
 /**
- * Pure: the target of a request in origin-form, absolute-form or asterisk-form (RFC 9112, sections 3.2 and 3.2.1 to
+ * The target of a request in origin-form, absolute-form or asterisk-form (RFC 9112, sections 3.2 and 3.2.1 to
  * 3.2.4). The authority of an absolute-form replaces the Host header. A request with two Host headers is invalid: a
  * proxy and this server could take different ones.
  */

@@ -14,7 +14,7 @@ export interface EgressResponse {
 }
 
 /**
- * Pure: parses Retry-After (RFC 9110 section 10.2.3), seconds or a date, into milliseconds from now, at most a day.
+ * Parses Retry-After (RFC 9110 section 10.2.3), seconds or a date, into milliseconds from now, at most a day.
  * Undefined for anything else.
  */
 export function retryAfterMsOf(text: string | undefined, now: number): number | undefined {

@@ -37,7 +37,7 @@ export function ownAddresses({
   };
 }
 
-/** Pure: these listeners, and their ports at each of the addresses, for processes on other hosts. */
+/** These listeners, and their ports at each of the addresses, for processes on other hosts. */
 export function listenersAt(addresses: readonly string[], listeners: readonly string[]): string[] {
   const ports = new Set(listeners.flatMap((listener) => listenerOf(listener).map(({ port }) => port)));
   const hosts = addresses.filter((address) => isIP(address) !== 0);

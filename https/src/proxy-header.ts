@@ -49,7 +49,7 @@ export function takeProxyHeader(socket: Socket, withinMs: number): Promise<strin
   });
 }
 
-/** Pure: parses the header at the start of these bytes. Throws if it is invalid. */
+/** Parses the header at the start of these bytes. Throws if it is invalid. */
 export function readProxyHeader(bytes: Buffer): ReadResult {
   if (matchesSoFar(bytes, version2Signature))
     return bytes.length < version2HeadBytes ? { kind: "more" } : readVersion2(bytes);

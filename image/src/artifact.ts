@@ -81,7 +81,7 @@ export interface AddedArtifacts {
   readonly script: string;
 }
 
-/** Pure: name of an artifact for operators, such as `Maven artifact org.slf4j:slf4j-api 2.0.17`. */
+/** Name of an artifact for operators, such as `Maven artifact org.slf4j:slf4j-api 2.0.17`. */
 export function titleOf(artifact: ArtifactRequest): string {
   const { kind, version } = artifact;
   if (kind === "go") return `Go module ${artifact.module} ${version}`;

@@ -5,7 +5,7 @@ import type { ImageManifest } from "./image-manifest.ts";
 import type { Package } from "./package-set.ts";
 
 /**
- * Pure: the contents of an image, or of a guest kernel, as CycloneDX 1.6 (ECMA-424) in JSON. The same image has the
+ * The contents of an image, or of a guest kernel, as CycloneDX 1.6 (ECMA-424) in JSON. The same image has the
  * same text.
  */
 export function billOfMaterials(manifest: ImageManifest): object {

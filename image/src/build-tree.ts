@@ -31,14 +31,14 @@ export async function ensureTree(tree: Tree, options: Progress): Promise<void> {
 }
 
 /**
- * Pure: the option of apt that creates the directory of manual pages, which images lack, on the host, where the script
+ * The option of apt that creates the directory of manual pages, which images lack, on the host, where the script
  * builds the tree. Java's packages put links there, and their installation fails without it.
  */
 export function manualPages(root: string): string {
   return `DPkg::Pre-Invoke:: "mkdir -p '${root}.partial/usr/share/man/man1'"`;
 }
 
-/** Pure: mode of the build script. */
+/** Mode of the build script. */
 export function modeOf({ installed }: { readonly installed: boolean }): string {
   return installed ? "installed" : "unpacked";
 }

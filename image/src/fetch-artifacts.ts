@@ -67,7 +67,7 @@ async function buildProgram(request: GoRequest, archive: ArtifactArchive, option
   });
 }
 
-/** Pure: an artifact whose hash the recipe has. */
+/** An artifact whose hash the recipe has. */
 function pinnedArtifact(request: MavenRequest | NpmRequest, sizeBytes: number): Artifact {
   const { kind, version, sha256, path } = request;
   if (kind === "npm") return { kind, name: request.name, version, sha256, sizeBytes, path, form: "tarball" };

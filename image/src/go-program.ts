@@ -90,7 +90,7 @@ export async function modulesOf(name: string, work: string, options: ToolOptions
   return parseModules(await tools.run(["go", "version", "-m", join(work, name)], { GOTOOLCHAIN: "local" }));
 }
 
-/** Pure: modules in the output of `go version -m`, without the program's own. A replacement counts for its module. */
+/** Modules in the output of `go version -m`, without the program's own. A replacement counts for its module. */
 export function parseModules(text: string): GoModule[] {
   const toolchain = /: go(\S+)/.exec(text.split("\n", 1)[0] ?? "")?.[1];
   const found: GoModule[] = toolchain === undefined ? [] : [{ name: "std", version: toolchain }];

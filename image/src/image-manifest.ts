@@ -29,7 +29,7 @@ export function manifestPath(imagesDir: string, id: string): string {
   return join(imagesDir, id + suffix);
 }
 
-/** Pure: manifest with the id `<recipe>-<digest of the contents>`: equal contents have equal ids. */
+/** Manifest with the id `<recipe>-<digest of the contents>`: equal contents have equal ids. */
 export function manifestOf(suite: Suite, contents: ImageContents, recipe: string = suite): ImageManifest {
   const { packages, script, installed, artifacts } = contents;
   return {

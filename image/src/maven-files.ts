@@ -79,7 +79,7 @@ async function trustStoreOf(tools: ToolTree, work: string): Promise<string> {
   return store;
 }
 
-/** Pure: a project whose plugin copies exactly these files, `artifact-0` first. */
+/** A project whose plugin copies exactly these files, `artifact-0` first. */
 function pomOf(requests: readonly MavenRequest[], directory: string): string {
   const items = requests.map(({ group, artifact, version, extension = "jar", classifier }, at) =>
     element("artifactItem", [

@@ -19,7 +19,7 @@ interface Route {
   readonly mask: number;
 }
 
-/** Pure: networks in the text of /proc/net/route, whose numbers have the address bytes in reverse. */
+/** Networks in the text of /proc/net/route, whose numbers have the address bytes in reverse. */
 export function routesOf(text: string): Route[] {
   return text
     .split("\n")

@@ -14,11 +14,11 @@ const methodOf = (name: string): DescMethod => {
 };
 
 test.each([
-  ["holdfast.v1.AppService.CreateAppDomain", "controller/src/app/app/domain.contract.ts"],
-  ["holdfast.v1.OrganizationService.AddMember", "controller/src/access/organization/member.contract.ts"],
-  ["holdfast.v1.InferenceService.GetInferenceUsage", "controller/src/inference/usage/usage.contract.ts"],
-  ["holdfast.v1.AuditService.ListAuditLog", "controller/src/access/audit/audit-log.contract.ts"],
-  ["holdfast.admin.v1.BackupService.ListExpiry", "controller/src/services/backup/backup-admin.contract.ts"],
+  ["holdfast.v1.AppService.CreateAppDomain", "controller/src/app/app/domain.conformance.ts"],
+  ["holdfast.v1.OrganizationService.AddMember", "controller/src/access/organization/member.conformance.ts"],
+  ["holdfast.v1.InferenceService.GetInferenceUsage", "controller/src/inference/usage/usage.conformance.ts"],
+  ["holdfast.v1.AuditService.ListAuditLog", "controller/src/access/audit/audit-log.conformance.ts"],
+  ["holdfast.admin.v1.BackupService.ListExpiry", "controller/src/services/backup/backup-admin.conformance.ts"],
 ])("the case of %s belongs beside its handler", (name, path) => {
   expect(contractFileOf(methodOf(name))).toBe(path);
 });
@@ -44,16 +44,16 @@ test("a method without a case is refused with the file for it", () => {
   });
   const method = createFileRegistry(file, () => undefined).getService("holdfast.v1.AppService")?.methods[0];
   expect(() => caseOf(method as DescMethod)).toThrow(
-    "holdfast.v1.AppService.Vanish has no authorization case: controller/src/app/app/app.contract.ts",
+    "holdfast.v1.AppService.Vanish has no authorization case: controller/src/app/app/app.conformance.ts",
   );
 });
 
 test("an entry in two contracts is refused", () => {
   const two = new Map<string, Contract>([
-    ["a.contract.ts", { kindBounds: { note: "one an organization" } }],
-    ["b.contract.ts", { kindBounds: { note: "two an organization" } }],
+    ["a.conformance.ts", { kindBounds: { note: "one an organization" } }],
+    ["b.conformance.ts", { kindBounds: { note: "two an organization" } }],
   ]);
   expect(() => mergeTables(({ kindBounds }) => [kindBounds], two)).toThrow(
-    "note is in a.contract.ts and in b.contract.ts; remove one of them",
+    "note is in a.conformance.ts and in b.conformance.ts; remove one of them",
   );
 });

@@ -14,7 +14,7 @@ const longestPauseMs = 2_000;
 const longestCalmMs = 3_000;
 
 describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, repeatedly, on a busy core", () => {
-  const its = createReplicationUnderTest();
+  const fixture = createReplicationUnderTest();
   let nodeWriters: NodeWriters | undefined;
   const {
     roles,
@@ -22,25 +22,25 @@ describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, r
     untilReplicaCounts: untilCandidate,
     pauseMachine,
     pauseEngine,
-  } = createFailures(its, () => nodeWriters, []);
+  } = createFailures(fixture, () => nodeWriters, []);
   let busy: ChildProcess | undefined;
 
   beforeAll(async () => {
     // Not before: vitest also loads files whose tests are excluded.
     busy = spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" });
-    await its.start();
-    await its.addReplica();
-    await its.queryNode((await roles()).primary, "CREATE TABLE sides (host text)");
-    const { nodes } = await its.services.get(its.main.service.id);
+    await fixture.start();
+    await fixture.addReplica();
+    await fixture.queryNode((await roles()).primary, "CREATE TABLE sides (host text)");
+    const { nodes } = await fixture.services.get(fixture.main.service.id);
     nodeWriters = startNodeWriters(
       nodes.map(({ hostname }) => hostname),
-      rowsOf(its.platform, its.main),
+      rowsOf(fixture.platform, fixture.main),
     );
   });
   afterAll(async () => {
     busy?.kill("SIGKILL");
     await nodeWriters?.stop();
-    await its.remove();
+    await fixture.remove();
   });
 
   function pauseAgent(id: string): () => void {
@@ -68,16 +68,16 @@ describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, r
       await sleep(random.next() * longestCalmMs);
       expect({ seed, pauses, ...(await roles()) }).toMatchObject({ primary, term });
     }
-    const { acknowledged } = its.writer;
-    await waitUntil("writes go on", () => its.writer.acknowledged > acknowledged + 20);
-    const operations = await its.services.operations(its.main.service.id);
+    const { acknowledged } = fixture.writer;
+    await waitUntil("writes go on", () => fixture.writer.acknowledged > acknowledged + 20);
+    const operations = await fixture.services.operations(fixture.main.service.id);
     expect({ seed, failovers: operations.filter(({ type }) => type === "failover") }).toEqual({
       seed,
       failovers: [],
     });
     expect(nodeWriters?.overlaps()).toEqual([]);
-    await its.stopWriting();
-    expect(await its.writer.missing()).toEqual([]);
+    await fixture.stopWriting();
+    expect(await fixture.writer.missing()).toEqual([]);
     console.log(`soak: ${pauses} pauses in ${soakS} s, seed ${seed}: no failover`);
   });
 });

@@ -8,43 +8,43 @@ import { createOutageFixture } from "./outages/outage-fixture.ts";
 import { storeOutages } from "./outages/stores.ts";
 
 describe("an outage", () => {
-  const its = createOutageFixture();
-  beforeAll(its.start);
-  afterAll(its.remove);
+  const fixture = createOutageFixture();
+  beforeAll(fixture.start);
+  afterAll(fixture.remove);
   // A test that failed during its outage fails alone.
-  beforeEach(its.expectHealthy);
+  beforeEach(fixture.expectHealthy);
   afterEach(() => {
-    expect(crashesOf(its.platform.directory)).toEqual([]);
+    expect(crashesOf(fixture.platform.directory)).toEqual([]);
   });
 
-  storeOutages(its);
-  agentOutages(its);
-  controllerOutages(its);
+  storeOutages(fixture);
+  agentOutages(fixture);
+  controllerOutages(fixture);
 
   it("of all processes at once: the same services return with the same data", async () => {
-    const stopped = await its.services.createRunning("stopped", { database_type: "valkey" });
-    await its.services.verb(stopped.service.id, "stop");
-    await its.ask("INSERT INTO kept VALUES (2)");
-    const before = await its.platform.rest.get<{ services: ServiceJson[] }>("/managed-services");
-    await its.platform.kill9();
-    await its.platform.start();
+    const stopped = await fixture.services.createRunning("stopped", { database_type: "valkey" });
+    await fixture.services.verb(stopped.service.id, "stop");
+    await fixture.ask("INSERT INTO kept VALUES (2)");
+    const before = await fixture.platform.rest.get<{ services: ServiceJson[] }>("/managed-services");
+    await fixture.platform.kill9();
+    await fixture.platform.start();
     const same = ({ services: list }: { services: ServiceJson[] }) =>
       list.map(({ id, name, hostname, status, tags }) => ({ id, name, hostname, status, tags }));
-    const after = await its.platform.rest.get<{ services: ServiceJson[] }>("/managed-services");
+    const after = await fixture.platform.rest.get<{ services: ServiceJson[] }>("/managed-services");
     expect(same(after.json)).toEqual(same(before.json));
-    for (const { service } of [its.database, its.cache]) {
-      const check = async () => (await its.services.get(service.id)).health.status === "healthy";
+    for (const { service } of [fixture.database, fixture.cache]) {
+      const check = async () => (await fixture.services.get(service.id)).health.status === "healthy";
       await waitUntil("it is healthy again", check, {
         withinMs: 120_000,
-        describe: () => its.services.describe(service.id),
+        describe: () => fixture.services.describe(service.id),
       });
     }
     // A service that is reported healthy is healthy, although the store still has the health of the previous engines.
-    await its.expectServing();
-    expect((await its.ask("SELECT turn FROM kept ORDER BY turn")).map(({ turn }) => turn)).toEqual([1, 2]);
-    expect(its.machineOf(stopped)).toBeUndefined();
-    await its.expectWorking();
-    await its.services.verb(stopped.service.id, "start");
-    await its.services.delete(stopped.service.id);
+    await fixture.expectServing();
+    expect((await fixture.ask("SELECT turn FROM kept ORDER BY turn")).map(({ turn }) => turn)).toEqual([1, 2]);
+    expect(fixture.machineOf(stopped)).toBeUndefined();
+    await fixture.expectWorking();
+    await fixture.services.verb(stopped.service.id, "start");
+    await fixture.services.delete(stopped.service.id);
   });
 });

@@ -4,19 +4,19 @@ import type { Browser, Page } from "@holdfast/testing/network/browser.ts";
 import { type IssuerProcess, startIssuerProcess } from "@holdfast/testing/servers/issuer-process.ts";
 
 /** Strangers who know addresses of users: the mails that they use up, and the answers that they compare. */
-let its: IssuerProcess;
+let fixture: IssuerProcess;
 
 beforeAll(async () => {
-  its = await startIssuerProcess();
+  fixture = await startIssuerProcess();
 });
 beforeEach(async () => {
-  await its.rows("TRUNCATE _mdb_auth.login_tokens");
+  await fixture.rows("TRUNCATE _mdb_auth.login_tokens");
 });
-afterAll(() => its?.remove());
+afterAll(() => fixture?.remove());
 
 async function addUsers(...emails: string[]): Promise<void> {
   for (const email of emails)
-    await its.rows("INSERT INTO _mdb_auth.users (id, email) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
+    await fixture.rows("INSERT INTO _mdb_auth.users (id, email) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
       randomUUID(),
       email,
     ]);
@@ -24,20 +24,20 @@ async function addUsers(...emails: string[]): Promise<void> {
 
 /** Makes requested mails two minutes older, and restarts the issuer without its counts in memory. */
 async function passTwoMinutes(change: Parameters<IssuerProcess["restart"]>[0] = {}): Promise<void> {
-  await its.rows("UPDATE _mdb_auth.login_tokens SET created_at = created_at - interval '2 minutes'");
-  await its.restart(change);
+  await fixture.rows("UPDATE _mdb_auth.login_tokens SET created_at = created_at - interval '2 minutes'");
+  await fixture.restart(change);
 }
 
-async function requestMail(email: string, from: string, browser: Browser = its.browser(from)): Promise<Page> {
-  return browser.submit(await its.begin(browser, { prompt: "login" }), { email });
+async function requestMail(email: string, from: string, browser: Browser = fixture.browser(from)): Promise<Page> {
+  return browser.submit(await fixture.begin(browser, { prompt: "login" }), { email });
 }
 
 /** Sources of the mails to an address. */
 const sourcesOf = async (email: string) =>
-  (await its.rows<{ source: string }>("SELECT source FROM _mdb_auth.login_tokens WHERE email = $1", [email])).map(
+  (await fixture.rows<{ source: string }>("SELECT source FROM _mdb_auth.login_tokens WHERE email = $1", [email])).map(
     ({ source }) => source,
   );
-const mailsTo = (email: string) => its.mail.received.filter(({ to }) => to.includes(email)).length;
+const mailsTo = (email: string) => fixture.mail.received.filter(({ to }) => to.includes(email)).length;
 
 test("strangers at five sources leave the owner of an address a mail", async () => {
   await addUsers("victim@example.com");
@@ -47,21 +47,21 @@ test("strangers at five sources leave the owner of an address a mail", async () 
 });
 
 test("a source that knows the addresses of all users leaves mails to other sources", async () => {
-  await its.restart({ mailsPerHour: 24 });
+  await fixture.restart({ mailsPerHour: 24 });
   const users = Array.from({ length: 24 }, (_, at) => `u${at}@example.com`);
   await addUsers(...users, "last@example.com");
   for (const email of users) await requestMail(email, "127.0.84.1");
   expect((await requestMail("last@example.com", "127.0.85.1")).status).toBe(200);
-  expect((await its.mailTo("last@example.com")).code).toMatch(/^\d{6}$/);
+  expect((await fixture.mailTo("last@example.com")).code).toMatch(/^\d{6}$/);
 });
 
 test("a browser that signed in before gets a mail after strangers used up those of its address and app", async () => {
-  await its.restart({ mailsPerHour: 24 });
+  await fixture.restart({ mailsPerHour: 24 });
   const from = "127.0.86.1";
-  const browser = its.browser(from);
+  const browser = fixture.browser(from);
   const codePage = await requestMail("owner@example.com", from, browser);
-  const { code } = await its.mailTo("owner@example.com");
-  expect((await browser.submit(codePage, { code }, { stopAt: its.callback })).url).toContain("code=");
+  const { code } = await fixture.mailTo("owner@example.com");
+  expect((await browser.submit(codePage, { code }, { stopAt: fixture.callback })).url).toContain("code=");
   await passTwoMinutes();
   await addUsers(...Array.from({ length: 40 }, (_, at) => `v${at}@example.com`));
   for (let at = 0; at < 12; at += 1) await requestMail("owner@example.com", `127.0.87.${at + 1}`);
@@ -75,25 +75,25 @@ test("a browser that signed in before gets a mail after strangers used up those 
   expect((await requestMail("owner@example.com", from)).status).toBe(429);
   const before = mailsTo("owner@example.com");
   const again = await requestMail("owner@example.com", from, browser);
-  const mail = await its.mailTo("owner@example.com", before + 1);
-  expect((await browser.submit(again, { code: mail.code }, { stopAt: its.callback })).url).toContain("code=");
+  const mail = await fixture.mailTo("owner@example.com", before + 1);
+  expect((await browser.submit(again, { code: mail.code }, { stopAt: fixture.callback })).url).toContain("code=");
 });
 
 test("a browser's share is that of the user who signed in", async () => {
-  await its.restart({ mailsPerHour: 24 });
+  await fixture.restart({ mailsPerHour: 24 });
   await addUsers("other@example.com");
-  const browser = its.browser("127.0.89.1");
+  const browser = fixture.browser("127.0.89.1");
   const codePage = await requestMail("mallory@example.com", "127.0.89.1", browser);
-  const { code } = await its.mailTo("mallory@example.com");
-  await browser.submit(codePage, { code }, { stopAt: its.callback });
+  const { code } = await fixture.mailTo("mallory@example.com");
+  await browser.submit(codePage, { code }, { stopAt: fixture.callback });
   await requestMail("other@example.com", "127.0.89.1", browser);
-  await its.mailTo("other@example.com");
+  await fixture.mailTo("other@example.com");
   expect(await sourcesOf("other@example.com")).toEqual(["127.0.89.1"]);
 });
 
 /** Everything that a stranger sees of a sign-in with wrong codes and a second request for a mail. */
 async function observedBy(from: string, email: string, pass: () => Promise<void>): Promise<unknown[]> {
-  const browser = its.browser(from);
+  const browser = fixture.browser(from);
   const observed: unknown[] = [];
   const observe = (page: Page) => {
     const cookies = [...browser.cookies].map(([name, value]) => [name.slice(0, 14), value.length]);
@@ -108,7 +108,7 @@ async function observedBy(from: string, email: string, pass: () => Promise<void>
   const [path] = /\/sign-in\/[\w-]{16}/.exec(page.url) ?? [];
   for (let tries = 0; tries < 2; tries += 1) page = observe(await browser.submit(page, { code: "000000" }));
   await pass();
-  page = observe(await browser.submit(await browser.get(`${its.url}${path}`), { email }));
+  page = observe(await browser.submit(await browser.get(`${fixture.url}${path}`), { email }));
   for (let tries = 0; tries < 5; tries += 1) page = observe(await browser.submit(page, { code: "000000" }));
   return observed;
 }
@@ -116,7 +116,7 @@ async function observedBy(from: string, email: string, pass: () => Promise<void>
 test.each([{ signUpOpen: false }, { signUpOpen: true }])(
   "wrong codes and a second mail show no difference between a user and a stranger ($signUpOpen)",
   async ({ signUpOpen }) => {
-    await its.restart({ mailsPerHour: 600, signUpOpen });
+    await fixture.restart({ mailsPerHour: 600, signUpOpen });
     await addUsers("user1@example.com");
     const waiting: (() => void)[] = [];
     const passTogether = () =>
@@ -126,7 +126,7 @@ test.each([{ signUpOpen: false }, { signUpOpen: true }])(
       });
     // With open sign-up, a source of many unknown addresses gets no further ones.
     if (signUpOpen)
-      await its.rows(
+      await fixture.rows(
         `INSERT INTO _mdb_auth.login_tokens (id, email, interaction_hash, source, is_known, is_owed, expires_at)
          SELECT gen_random_uuid(), n || '@burn.example', sha256(n::text::bytea), '127.0.91.1', false, true, now()
          FROM generate_series(1, 30) AS n`,
@@ -142,19 +142,19 @@ test.each([{ signUpOpen: false }, { signUpOpen: true }])(
 );
 
 test("a hundred concurrent guesses at the token endpoint have fifty judged", async () => {
-  await its.rows("TRUNCATE _mdb_auth.events");
-  await its.restart();
-  const dispatcher = its.agent("127.0.92.1");
+  await fixture.rows("TRUNCATE _mdb_auth.events");
+  await fixture.restart();
+  const dispatcher = fixture.agent("127.0.92.1");
   const guess = (at: number) =>
-    its.post(
+    fixture.post(
       "/token",
-      { client_id: its.appId, grant_type: "refresh_token", refresh_token: `guess${at}` },
+      { client_id: fixture.appId, grant_type: "refresh_token", refresh_token: `guess${at}` },
       { dispatcher },
     );
   const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => guess(at)));
   expect(answers.filter(({ status }) => status === 400)).toHaveLength(50);
   expect(answers.filter(({ status }) => status === 429)).toHaveLength(50);
-  const [row] = await its.rows<{ count: number }>(
+  const [row] = await fixture.rows<{ count: number }>(
     "SELECT count(*)::int AS count FROM _mdb_auth.events WHERE type = 'token.refused'",
   );
   expect(row?.count).toBe(50);

@@ -9,20 +9,20 @@ import { peopleCases } from "./access/people.ts";
 import { sessionCases } from "./access/sessions.ts";
 
 describe("access", () => {
-  const its = createAccessUnderTest();
-  beforeAll(its.start);
-  afterAll(its.remove);
+  const fixture = createAccessUnderTest();
+  beforeAll(fixture.start);
+  afterAll(fixture.remove);
 
-  peopleCases(its);
-  organizationCases(its);
-  nameCases(its);
-  credentialCases(its);
-  sessionCases(its);
+  peopleCases(fixture);
+  organizationCases(fixture);
+  nameCases(fixture);
+  credentialCases(fixture);
+  sessionCases(fixture);
 
   it("executed and rejected changes are in the audit log, and no secret is in the store", async () => {
-    expect(await status(its.platform.rest.post("/api-keys", { surprise: 1 }))).toBe(400);
+    expect(await status(fixture.platform.rest.post("/api-keys", { surprise: 1 }))).toBe(400);
     const entries = async (query: string) =>
-      (await its.platform.rest.get<{ entries: Entry[] }>(`/audit-log?${query}`)).json.entries;
+      (await fixture.platform.rest.get<{ entries: Entry[] }>(`/audit-log?${query}`)).json.entries;
     await waitUntil("the refusal is in the audit log", async () =>
       (await entries("actor=user:anna")).some(({ result }) => result === "refused"),
     );
@@ -31,7 +31,7 @@ describe("access", () => {
     );
     expect(await entries("object=anna&action=user.set-up")).toHaveLength(1);
     expect((await entries("action=member.add&limit=1"))[0]).toMatchObject({ actor: "user:admin", result: "ok" });
-    const stored = [...(await dumpEtcd(its.platform.directory)).values()].join("\n");
+    const stored = [...(await dumpEtcd(fixture.platform.directory)).values()].join("\n");
     expect(stored).toContain("$argon2id$");
     for (const password of ["correct horse battery", "a second password"]) expect(stored).not.toContain(password);
     // Four characters alone also occur by chance in sealed data.
@@ -46,7 +46,7 @@ describe("access", () => {
   });
 
   it("responses have the number of remaining requests", async () => {
-    const { headers } = await its.platform.rest.get("/me");
+    const { headers } = await fixture.platform.rest.get("/me");
     expect(Number(headers["ratelimit-remaining"])).toBeLessThan(Number(headers["ratelimit-limit"]));
   });
 });

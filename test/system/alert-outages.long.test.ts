@@ -14,7 +14,7 @@ import { type AlertJson, createAlertsUnderTest, type RuleJson } from "./alerts/a
 
 /** Rules while their evaluator, or their subject, is down. */
 describe("alerts", { timeout: 600_000 }, () => {
-  const its = createAlertsUnderTest();
+  const fixture = createAlertsUnderTest();
   /** A rule without a channel, and the session whose transaction makes it true. */
   let slow: RuleJson;
   let idle: Awaited<ReturnType<typeof openPostgresql>>;
@@ -23,49 +23,51 @@ describe("alerts", { timeout: 600_000 }, () => {
   let silence: RuleJson;
 
   beforeAll(async () => {
-    await its.start({ HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" });
-    const { platform, services, watched } = its;
+    await fixture.start({ HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" });
+    const { platform, services, watched } = fixture;
     silent = await services.createRunning("silent");
     idle = await openPostgresql(platform, watched.connection, { password: watched.password });
     await idle.query("BEGIN; SELECT count(*) FROM pg_class");
     const body = { metric: "pg_oldest_transaction_seconds", condition: "gt", threshold: 0.1, duration_minutes: 1 };
-    slow = expectStatus(await platform.rest.post<RuleJson>(its.rulesPath(), body), 201).json;
+    slow = expectStatus(await platform.rest.post<RuleJson>(fixture.rulesPath(), body), 201).json;
     await waitUntil("it is found to be true", async () => typeof (await slowAt(platform.rest))?.since === "string");
     await fallSilent();
   });
   afterAll(async () => {
     await idle?.end().catch(() => undefined);
-    await its.remove();
+    await fixture.remove();
   });
 
   /** The rule from one of the controllers; undefined while that does not respond. */
   const slowAt = async (rest: Rest) =>
-    (await rest.get<RuleJson & { since: string }>(`${its.rulesPath()}/${slow.id}`).catch(() => undefined))?.json;
-  const logOf = (program: string) => readFileSync(join(its.platform.directory, "log", `${program}.log`), "utf8");
+    (await rest.get<RuleJson & { since: string }>(`${fixture.rulesPath()}/${slow.id}`).catch(() => undefined))?.json;
+  const logOf = (program: string) => readFileSync(join(fixture.platform.directory, "log", `${program}.log`), "utf8");
   const pathOfSilence = () => `/managed-services/${silent.service.id}/alerts/rules/${silence.id}`;
   const stateOfSilence = async () =>
-    expectStatus(await its.platform.rest.get<RuleJson>(pathOfSilence()), 200).json.state;
+    expectStatus(await fixture.platform.rest.get<RuleJson>(pathOfSilence()), 200).json.state;
   const agentOfSilent = () =>
-    its.platform.processes().machines.find((machine) => machine.id === silent.service.nodes[0]?.id)?.agent ?? 0;
+    fixture.platform.processes().machines.find((machine) => machine.id === silent.service.nodes[0]?.id)?.agent ?? 0;
 
   async function fallSilent(): Promise<void> {
     const path = `/managed-services/${silent.service.id}/alerts/rules`;
     const body = { metric: "pg_connections", condition: "gt", threshold: 1e6, duration_minutes: 0, no_data: "fire" };
-    silence = expectStatus(await its.platform.rest.post<RuleJson>(path, body), 201).json;
+    silence = expectStatus(await fixture.platform.rest.post<RuleJson>(path, body), 201).json;
     await waitUntil("it is looked at", async () => (await stateOfSilence()) === "ok");
     killAtOnce(agentOfSilent(), "SIGSTOP");
   }
 
   it("fires once and is resolved while its controllers are killed alternately", async () => {
-    const before = await slowAt(its.platform.rest);
+    const before = await slowAt(fixture.platform.rest);
     expect(before?.since).toEqual(expect.any(String));
-    const second = await startSecondController(its.platform);
+    const second = await startSecondController(fixture.platform);
     try {
-      const [first = 0] = its.platform.processes().controllers;
+      const [first = 0] = fixture.platform.processes().controllers;
       killAtOnce(first);
-      await waitUntil("it is started again", () => its.platform.processes().controllers.some((pid) => pid !== first));
+      await waitUntil("it is started again", () =>
+        fixture.platform.processes().controllers.some((pid) => pid !== first),
+      );
       await waitUntil("the second one owns everything", () =>
-        asOperator(its.platform, ControlService, async (rpcs) => {
+        asOperator(fixture.platform, ControlService, async (rpcs) => {
           await rpcs.drainController({ controllerId: "controller-1" });
           const { controllers } = await rpcs.listControllers({});
           return controllers.every(({ id: controller, shards }) => (controller === "controller-2") === shards > 0);
@@ -74,13 +76,13 @@ describe("alerts", { timeout: 600_000 }, () => {
       await waitUntil("it fires", async () => (await slowAt(second.rest))?.state === "firing");
       expect((await slowAt(second.rest))?.since).toBe(before?.since);
     } finally {
-      for (const pid of [second.pid, ...its.platform.processes().controllers]) killAtOnce(pid);
+      for (const pid of [second.pid, ...fixture.platform.processes().controllers]) killAtOnce(pid);
       await second.stop();
     }
-    await waitUntil("the first one is back", async () => (await slowAt(its.platform.rest))?.state === "firing");
+    await waitUntil("the first one is back", async () => (await slowAt(fixture.platform.rest))?.state === "firing");
     await idle.query("COMMIT");
     const resolved = await waitUntil("it is resolved", async () => {
-      const events = (await its.eventsOfAlerts()).filter(({ data }) => data.rule_id === slow.id);
+      const events = (await fixture.eventsOfAlerts()).filter(({ data }) => data.rule_id === slow.id);
       const inOrder = events.toSorted((one, other) => one.event_type.localeCompare(other.event_type));
       return inOrder.at(-1)?.event_type === "alert.resolved" && inOrder;
     });
@@ -92,12 +94,12 @@ describe("alerts", { timeout: 600_000 }, () => {
     // The session that fired it has ended.
     const ended = new RegExp(`"rule":"${slow.id}".*"from":"firing","to":"ok"`);
     await waitUntil("the controller's log has it", () => ended.test(logOf("controller")));
-    expectStatus(await its.platform.rest.delete(`${its.rulesPath()}/${slow.id}`), 204);
+    expectStatus(await fixture.platform.rest.delete(`${fixture.rulesPath()}/${slow.id}`), 204);
   });
 
   it("report a service without samples, by a rule that requests it", async () => {
     const firing = async () =>
-      expectStatus(await its.platform.rest.get<{ alerts: AlertJson[] }>("/alerts/firing"), 200).json.alerts.filter(
+      expectStatus(await fixture.platform.rest.get<{ alerts: AlertJson[] }>("/alerts/firing"), 200).json.alerts.filter(
         ({ rule_id }) => rule_id === silence.id,
       );
     await waitUntil("no sample arrives", async () => (await stateOfSilence()) === "no_data", { withinMs: 240_000 });
@@ -107,15 +109,15 @@ describe("alerts", { timeout: 600_000 }, () => {
       "its samples arrive again",
       async () => (await stateOfSilence()) === "ok" && (await firing()).length === 0,
     );
-    await its.services.delete(silent.service.id);
+    await fixture.services.delete(silent.service.id);
   });
 
   describe("that go to a default channel", () => {
     let receiver: WebhookReceiver;
     beforeAll(async () => {
       receiver = await startWebhookReceiver();
-      const channel = await its.answer<{ id: string }>(`channels create on-call --url ${receiver.url}`);
-      await its.answer(`alerts default-channel ${channel.id}`);
+      const channel = await fixture.answer<{ id: string }>(`channels create on-call --url ${receiver.url}`);
+      await fixture.answer(`alerts default-channel ${channel.id}`);
     });
     afterAll(() => receiver?.close());
 
@@ -123,16 +125,16 @@ describe("alerts", { timeout: 600_000 }, () => {
       receiver.received.map(({ body }) => JSON.parse(body) as AlertJson).filter(({ rule_id }) => rule_id === ruleId);
 
     it("resolves firing alerts when their service is deleted", async () => {
-      const { service } = await its.services.createRunning("short-lived", { database_type: "valkey" });
+      const { service } = await fixture.services.createRunning("short-lived", { database_type: "valkey" });
       const path = `/managed-services/${service.id}/alerts/rules`;
       const body = { metric: "memory", condition: "gt", threshold: 0 };
-      const { id } = expectStatus(await its.platform.rest.post<RuleJson>(path, body), 201).json;
+      const { id } = expectStatus(await fixture.platform.rest.post<RuleJson>(path, body), 201).json;
       await waitUntil("it fires", () => alertsOf(id).length === 1);
-      await its.services.delete(service.id);
+      await fixture.services.delete(service.id);
       await waitUntil("it is resolved", () => alertsOf(id).length === 2);
       expect(alertsOf(id)[1]).toMatchObject({ state: "resolved", reason: "service_deleted" });
       await waitUntil("nothing of it fires", async () => {
-        const { json } = await its.platform.rest.get<{ alerts: readonly AlertJson[] }>("/alerts/firing");
+        const { json } = await fixture.platform.rest.get<{ alerts: readonly AlertJson[] }>("/alerts/firing");
         return json.alerts.every(({ rule_id }) => rule_id !== id);
       });
     });

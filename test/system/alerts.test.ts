@@ -23,8 +23,8 @@ const mailUser = { name: "holdfast", password: "planted-smtp-password" };
 const address = "on-call@example.com";
 
 describe("alerts", { timeout: 600_000 }, () => {
-  const its = createAlertsUnderTest();
-  const { answer, rulesPath, eventsOfAlerts } = its;
+  const fixture = createAlertsUnderTest();
+  const { answer, rulesPath, eventsOfAlerts } = fixture;
   let platform: Platform;
   let services: Services;
   let receiver: WebhookReceiver;
@@ -36,7 +36,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     mail = await startMailServer({ user: mailUser });
     writeFileSync(join(directory, "password"), mailUser.password);
     writeFileSync(join(directory, "ca"), mail.ca);
-    await its.start({
+    await fixture.start({
       HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8",
       HOLDFAST_OPERATOR_EGRESS: "127.0.0.0/8",
       HOLDFAST_SMTP_HOST: "127.0.0.1",
@@ -46,12 +46,12 @@ describe("alerts", { timeout: 600_000 }, () => {
       HOLDFAST_SMTP_PASSWORD_FILE: join(directory, "password"),
       HOLDFAST_SMTP_CA: join(directory, "ca"),
     });
-    ({ platform, services, watched } = its);
+    ({ platform, services, watched } = fixture);
     receiver = await startWebhookReceiver();
   });
   afterAll(async () => {
     await receiver?.close();
-    await its.remove();
+    await fixture.remove();
     await mail?.close();
     rmSync(directory, { recursive: true, force: true });
   });

@@ -9,39 +9,39 @@ import { inputCases } from "./api/request-validation.ts";
 
 // The REST client itself checks the headers, the problem document and the full shape of every response.
 describe("the API's contract", () => {
-  const its = createApiUnderTest();
-  beforeAll(its.start);
-  afterAll(its.remove);
+  const fixture = createApiUnderTest();
+  beforeAll(fixture.start);
+  afterAll(fixture.remove);
 
-  inputCases(its);
-  statusCases(its);
-  conditionCases(its);
+  inputCases(fixture);
+  statusCases(fixture);
+  conditionCases(fixture);
 
   describe("objects of another organization", () => {
     it("do not exist", async () => {
       const body = { body: { name: "new" } };
       const requests: [string, string, object?][] = [
-        ["GET", its.path()],
-        ["PATCH", its.path(), body],
-        ["DELETE", its.path()],
-        ["POST", its.path("/stop")],
-        ["GET", its.path("/connection")],
-        ["GET", its.path("/database-users")],
-        ["POST", its.path("/database-users/app_user/reveal-password")],
-        ["GET", `/operations/${(await its.services.operations(its.service.id))[0]?.id}`],
+        ["GET", fixture.path()],
+        ["PATCH", fixture.path(), body],
+        ["DELETE", fixture.path()],
+        ["POST", fixture.path("/stop")],
+        ["GET", fixture.path("/connection")],
+        ["GET", fixture.path("/database-users")],
+        ["POST", fixture.path("/database-users/app_user/reveal-password")],
+        ["GET", `/operations/${(await fixture.services.operations(fixture.service.id))[0]?.id}`],
       ];
       for (const [verb, at, options] of requests) {
-        expect([verb, at, (await its.stranger.call(verb, at, options)).status]).toEqual([verb, at, 404]);
+        expect([verb, at, (await fixture.stranger.call(verb, at, options)).status]).toEqual([verb, at, 404]);
       }
-      expect((await its.stranger.get<PageJson<"services", object>>("/managed-services")).json.services).toEqual([]);
+      expect((await fixture.stranger.get<PageJson<"services", object>>("/managed-services")).json.services).toEqual([]);
     });
 
     it("may have equal names", async () => {
       const body = { ...valid, name: "main" };
-      const answer = await its.stranger.post<ServiceJson>("/managed-services", body);
-      expect(expectStatus(answer, 202).json.hostname).not.toBe(its.service.hostname);
-      expectStatus(await its.stranger.delete(`/managed-services/${answer.json.id}`), 202);
-      await createServices(its.platform, its.stranger).deleted(answer.json.id);
+      const answer = await fixture.stranger.post<ServiceJson>("/managed-services", body);
+      expect(expectStatus(answer, 202).json.hostname).not.toBe(fixture.service.hostname);
+      expectStatus(await fixture.stranger.delete(`/managed-services/${answer.json.id}`), 202);
+      await createServices(fixture.platform, fixture.stranger).deleted(answer.json.id);
     });
   });
 
@@ -49,19 +49,21 @@ describe("the API's contract", () => {
     const names = ["list-a", "list-b", "list-c", "list-d", "list-e"];
     beforeAll(async () => {
       // Created but never awaited: a list contains all services, whatever their state.
-      for (const name of names) await its.services.create(name, { tags: { list: "yes" } });
+      for (const name of names) await fixture.services.create(name, { tags: { list: "yes" } });
     });
     afterAll(async () => {
-      const { json } = await its.platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services?tag=list:yes");
-      for (const { id } of json.services) await its.platform.rest.delete(`/managed-services/${id}`);
-      for (const { id } of json.services) await its.services.deleted(id);
+      const { json } = await fixture.platform.rest.get<PageJson<"services", ServiceJson>>(
+        "/managed-services?tag=list:yes",
+      );
+      for (const { id } of json.services) await fixture.platform.rest.delete(`/managed-services/${id}`);
+      for (const { id } of json.services) await fixture.services.deleted(id);
     });
 
     it("come in pages that together contain all, oldest first", async () => {
       const seen: string[] = [];
       for (let cursor = ""; ; ) {
         const at = `/managed-services?limit=2&tag=list:yes${cursor}`;
-        const { json } = expectStatus(await its.platform.rest.get<PageJson<"services", ServiceJson>>(at), 200);
+        const { json } = expectStatus(await fixture.platform.rest.get<PageJson<"services", ServiceJson>>(at), 200);
         expect(json.services.length).toBeLessThanOrEqual(2);
         seen.push(...json.services.map(({ name }) => name));
         if (json.next_cursor === null) break;
@@ -71,18 +73,18 @@ describe("the API's contract", () => {
     });
 
     it("reject a cursor of another filter, another list and another organization", async () => {
-      const { json } = await its.platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services?limit=1");
+      const { json } = await fixture.platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services?limit=1");
       const cursor = `cursor=${encodeURIComponent(json.next_cursor ?? "")}`;
-      expectStatus(await its.platform.rest.get(`/managed-services?limit=1&${cursor}`), 200);
-      expectStatus(await its.platform.rest.get(`/managed-services?tag=list:yes&${cursor}`), 400);
-      expectStatus(await its.platform.rest.get(`${its.path("/operations")}?${cursor}`), 400);
-      expectStatus(await its.stranger.get(`/managed-services?${cursor}`), 400);
+      expectStatus(await fixture.platform.rest.get(`/managed-services?limit=1&${cursor}`), 200);
+      expectStatus(await fixture.platform.rest.get(`/managed-services?tag=list:yes&${cursor}`), 400);
+      expectStatus(await fixture.platform.rest.get(`${fixture.path("/operations")}?${cursor}`), 400);
+      expectStatus(await fixture.stranger.get(`/managed-services?${cursor}`), 400);
     });
 
     it("filter by name, status, engine and tag", async () => {
       const list = async (query: string) =>
         (
-          await its.platform.rest.get<PageJson<"services", ServiceJson>>(`/managed-services?${query}`)
+          await fixture.platform.rest.get<PageJson<"services", ServiceJson>>(`/managed-services?${query}`)
         ).json.services.map(({ name }) => name);
       expect(await list("name=list-c")).toEqual(["list-c"]);
       expect(await list("tag=list:yes")).toEqual(names);
@@ -94,7 +96,7 @@ describe("the API's contract", () => {
 
   describe("the catalog", () => {
     it("lists engines, plans, tiers, zones, limits and prices", async () => {
-      const { json } = await its.platform.rest.get<{
+      const { json } = await fixture.platform.rest.get<{
         engines: {
           database_type: string;
           default_version: string;
@@ -127,10 +129,10 @@ describe("the API's contract", () => {
 
   describe("a quota", () => {
     it("rejects a service over the quota, with the figures", async () => {
-      const organizations = createOrganizations(its.platform);
+      const organizations = createOrganizations(fixture.platform);
       const key = await organizations.createKey(await organizations.create("small", 1));
       organizations.close();
-      const small = its.platform.rest.as(key.authorization);
+      const small = fixture.platform.rest.as(key.authorization);
       const first = await small.post<ServiceJson>("/managed-services", valid);
       expectStatus(first, 202);
       const second = await small.post<ProblemJson>("/managed-services", { ...valid, name: "second" });
@@ -143,7 +145,7 @@ describe("the API's contract", () => {
         limit: 1,
       });
       expectStatus(await small.delete(`/managed-services/${first.json.id}`), 202);
-      await createServices(its.platform, small).deleted(first.json.id);
+      await createServices(fixture.platform, small).deleted(first.json.id);
       const third = await small.post<ServiceJson>("/managed-services", { ...valid, name: "second" });
       expectStatus(third, 202);
       expectStatus(await small.delete(`/managed-services/${third.json.id}`), 202);

@@ -26,24 +26,24 @@ const restoringMs = 480_000;
 const secondMs = 1_000;
 
 describe("the archive of a PostgreSQL whose primary fails", () => {
-  const its = createReplicationUnderTest();
-  const { roles, untilReplicaCounts: untilCandidate, pauseMachine } = createFailures(its, () => undefined, []);
+  const fixture = createReplicationUnderTest();
+  const { roles, untilReplicaCounts: untilCandidate, pauseMachine } = createFailures(fixture, () => undefined, []);
   /** Moments to restore to, each with its reason. */
   const targets: { readonly why: string; readonly at: number; readonly inWindow?: true }[] = [];
-  const wait = { withinMs: longMs, everyMs: 200, describe: () => its.services.describe(its.main.service.id) };
+  const wait = { withinMs: longMs, everyMs: 200, describe: () => fixture.services.describe(fixture.main.service.id) };
 
   beforeAll(async () => {
-    await its.start({ HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" });
-    await its.addReplica();
+    await fixture.start({ HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" });
+    await fixture.addReplica();
   }, longMs);
-  afterAll(() => its.remove(), longMs);
+  afterAll(() => fixture.remove(), longMs);
 
-  const backups = async () => (await its.services.get(its.main.service.id)).backups;
+  const backups = async () => (await fixture.services.get(fixture.main.service.id)).backups;
 
   /** Completed automated backups, newest first. */
   async function automated(): Promise<readonly BackupJson[]> {
-    const path = its.path("/backups?type=automated&status=completed");
-    return expectStatus(await its.platform.rest.get<{ backups: BackupJson[] }>(path), 200).json.backups;
+    const path = fixture.path("/backups?type=automated&status=completed");
+    return expectStatus(await fixture.platform.rest.get<{ backups: BackupJson[] }>(path), 200).json.backups;
   }
 
   async function untilDurable(at: number): Promise<void> {
@@ -68,12 +68,12 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
     await meanwhile?.(primary);
     const repair = pauseMachine(primary);
     wake?.();
-    const last = its.writer.rows.at(-1)?.acknowledgedAt ?? 0;
+    const last = fixture.writer.rows.at(-1)?.acknowledgedAt ?? 0;
     await waitUntil("the replica is the primary", async () => (await roles()).primary === replica, wait);
-    const { acknowledged } = its.writer;
-    await waitUntil("writes go on", () => its.writer.acknowledged > acknowledged + 20, wait);
+    const { acknowledged } = fixture.writer;
+    await waitUntil("writes go on", () => fixture.writer.acknowledged > acknowledged + 20, wait);
     repair();
-    const first = its.writer.rows.find(({ begunAt }) => begunAt > last)?.acknowledgedAt ?? 0;
+    const first = fixture.writer.rows.find(({ begunAt }) => begunAt > last)?.acknowledgedAt ?? 0;
     expect(first).toBeGreaterThan(last);
     targets.push(
       { why: `a second before ${name}`, at: last - secondMs },
@@ -82,7 +82,7 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
     targets.push({ why: `a second after ${name}`, at: first + secondMs });
     await waitUntil(
       "the old primary follows",
-      async () => (await its.statusOf(primary)).sync_state === "streaming",
+      async () => (await fixture.statusOf(primary)).sync_state === "streaming",
       wait,
     );
     await untilDurable(first + 2 * secondMs);
@@ -90,7 +90,7 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
   }
 
   async function rowsOf({ connection, password }: RunningService): Promise<Set<number>> {
-    const client = await openPostgresql(its.platform, connection, { password });
+    const client = await openPostgresql(fixture.platform, connection, { password });
     try {
       const { rows } = await client.query<{ id: string }>("SELECT id FROM ledger");
       return new Set(rows.map(({ id }) => Number(id)));
@@ -102,7 +102,7 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
   it("has no gap after a failover, nor after another one back", { timeout: longMs * 2 }, async () => {
     await failsOver("the first failover");
     const old = await failsOver("the second one", async (primary) => {
-      await its.queryNode(
+      await fixture.queryNode(
         primary,
         "CREATE TABLE only_there AS SELECT repeat(md5(i::text), 8) FROM generate_series(1, 120000) AS i",
       );
@@ -113,39 +113,39 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
     });
     expect((await backups())?.gaps).toEqual([]);
     const rewound = await waitUntil("the discarded log is reported", async () => {
-      const { json } = await its.platform.rest.get<Events>(its.path("/events?type=node.rewound"));
+      const { json } = await fixture.platform.rest.get<Events>(fixture.path("/events?type=node.rewound"));
       return json.events.find(({ data }) => data.node_id === old && data.discarded_bytes > 1 << 20);
     });
     expect(rewound.data.kept_bytes).toBe(rewound.data.discarded_bytes);
     // The next daily backup is taken during the other restores.
     const [newest] = await automated();
     if (newest === undefined) throw new Error("there is no automated backup");
-    expectStatus(await its.platform.rest.patch(its.path("/backup-settings"), dueSoonAfter(newest)), 200);
+    expectStatus(await fixture.platform.rest.patch(fixture.path("/backup-settings"), dueSoonAfter(newest)), 200);
   });
 
   it("restores the rows of moments before, between and after both", {
     timeout: restoringMs,
   }, async () => {
-    await its.stopWriting();
-    const there = await rowsOf(its.main);
+    await fixture.stopWriting();
+    const there = await rowsOf(fixture.main);
     const waiting = targets.map((target, index) => ({ ...target, name: `then-${index}` }));
     expect(waiting).toHaveLength(7);
     const restoreAll = async () => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { why, at, inWindow = false, name: target_service_name } = next;
         const body = { restore_point: new Date(at).toISOString(), target_service_name };
-        const answer = await its.platform.rest.post<ServiceJson>(its.path("/backups/restore"), body);
+        const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path("/backups/restore"), body);
         const copy = expectStatus(answer, 202).json;
-        await its.services.settled(copy.id, "Running", longMs);
-        const rows = await rowsOf(await its.services.open(copy.id));
+        await fixture.services.settled(copy.id, "Running", longMs);
+        const rows = await rowsOf(await fixture.services.open(copy.id));
         // Rows that the new primary never had are restored at moments of the window before it. Within the millisecond
         // itself the order is unknown.
-        const missing = its.writer.rows.filter(
+        const missing = fixture.writer.rows.filter(
           (row) => row.acknowledgedAt < at && (inWindow || there.has(row.id)) && !rows.has(row.id),
         );
-        const early = its.writer.rows.filter((row) => row.begunAt > at && rows.has(row.id));
+        const early = fixture.writer.rows.filter((row) => row.begunAt > at && rows.has(row.id));
         expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });
-        await its.platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
+        await fixture.platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
       }
     };
     await Promise.all([restoreAll(), restoreAll()]);
@@ -169,9 +169,9 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
       [],
     ]);
     const body = { target_service_name: "increment" };
-    const answer = await its.platform.rest.post<ServiceJson>(its.path(`/backups/${daily?.id}/restore`), body);
+    const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path(`/backups/${daily?.id}/restore`), body);
     const copy = expectStatus(answer, 202).json;
-    await its.services.settled(copy.id, "Running", longMs);
-    expect(await rowsOf(await its.services.open(copy.id))).toEqual(await rowsOf(its.main));
+    await fixture.services.settled(copy.id, "Running", longMs);
+    expect(await rowsOf(await fixture.services.open(copy.id))).toEqual(await rowsOf(fixture.main));
   });
 });

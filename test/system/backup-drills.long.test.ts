@@ -9,16 +9,16 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 describe("a moment of a service", () => {
-  const its = createBackupsUnderTest();
-  const { pathOf, sql, created } = its;
+  const fixture = createBackupsUnderTest();
+  const { pathOf, sql, created } = fixture;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
   beforeAll(async () => {
-    await its.start({ HOLDFAST_IDLE_LOG_AFTER_S: "3" });
-    ({ platform, services, source } = its);
+    await fixture.start({ HOLDFAST_IDLE_LOG_AFTER_S: "3" });
+    ({ platform, services, source } = fixture);
   }, longMs);
-  afterAll(its.remove, longMs);
+  afterAll(fixture.remove, longMs);
 
   it(
     "rows are restored as they were at a second between backups",
@@ -54,7 +54,7 @@ describe("a moment of a service", () => {
     "a drill restores the newest backup and a moment, examines both, and leaves no machine behind",
     async () => {
       const { id } = source.service;
-      await its.taken();
+      await fixture.taken();
       const requested = expectStatus(await platform.rest.post<DrillJson>(pathOf(id, "/drill")), 202).json;
       expect(requested).toMatchObject({ status: "pending", trigger: "request", finished_at: null });
       expect((await platform.rest.post(pathOf(id, "/drill"))).status).toBe(409);

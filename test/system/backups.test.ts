@@ -10,17 +10,17 @@ import { writeRowsUntilEnd } from "@holdfast/testing/platform/writes-until-end.t
 import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 describe("backups of a service", () => {
-  const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, taken, created, createdInSteps, window } = its;
+  const fixture = createBackupsUnderTest();
+  const { holdfast, pathOf, read, sql, digest, taken, created, createdInSteps, window } = fixture;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
   let first: BackupJson;
   beforeAll(async () => {
-    await its.start();
-    ({ platform, services, source } = its);
+    await fixture.start();
+    ({ platform, services, source } = fixture);
   }, longMs);
-  afterAll(its.remove, longMs);
+  afterAll(fixture.remove, longMs);
 
   async function ended(id: string): Promise<BackupJson> {
     const check = async () => {
@@ -34,7 +34,7 @@ describe("backups of a service", () => {
   it(
     "a manual backup is completed, and encrypted",
     async () => {
-      await its.writeRows();
+      await fixture.writeRows();
       const client = await openPostgresql(platform, source.connection, { password: source.password });
       await leaveInvalid(client, "halfway");
       // Backups of services that began before new ones had this database lack it.
@@ -176,14 +176,14 @@ describe("backups of a service", () => {
   );
 
   it("a deleted manual backup is removed with its bytes", async () => {
-    await its.run("backups", "delete", "orders", first.id, "--yes");
+    await fixture.run("backups", "delete", "orders", first.id, "--yes");
     expect((await platform.rest.get(pathOf(source.service.id, `/${first.id}`))).status).toBe(404);
   });
 
   it(
     "the window moves past the last write although there are no more writes",
     async () => {
-      await its.untilRestorable();
+      await fixture.untilRestorable();
       await sql(source, "CREATE TABLE bursts (i int PRIMARY KEY)");
       for (let i = 0; i < 3; i += 1) {
         const insert = `INSERT INTO bursts SELECT i FROM generate_series(${i * 40}, ${i * 40 + 39}) AS i`;

@@ -37,13 +37,13 @@ const paths = [
 ];
 
 describe("each page of the console", { timeout: longMs }, () => {
-  const its = createConsoleUnderTest();
+  const fixture = createConsoleUnderTest();
   let service: ServiceJson;
   beforeAll(async () => {
-    await its.start();
-    ({ service } = await createServices(its.platform).createRunning("orders", { database_type: "postgresql" }));
+    await fixture.start();
+    ({ service } = await createServices(fixture.platform).createRunning("orders", { database_type: "postgresql" }));
   }, longMs);
-  afterAll(its.remove, longMs);
+  afterAll(fixture.remove, longMs);
 
   async function screenshot(page: Page, name: string): Promise<void> {
     const directory = process.env["HOLDFAST_SCREENSHOTS"];
@@ -61,26 +61,26 @@ describe("each page of the console", { timeout: longMs }, () => {
   }
 
   it.each(looks)("has no finding of axe, $name", async ({ name, ...look }) => {
-    const page = await its.openSignedIn(look);
+    const page = await fixture.openSignedIn(look);
     await settled(page);
-    const base = `${its.platform.admin.base_url}/console`;
+    const base = `${fixture.platform.admin.base_url}/console`;
     for (const path of [...paths, ...tabs.map((tab) => `services/${service.id}/${tab}`)]) {
       await page.goto(`${base}/${path}`);
       await settled(page);
-      await its.expectAccessible(page, `${path}, ${name}`);
+      await fixture.expectAccessible(page, `${path}, ${name}`);
       await screenshot(page, `${path.replace(service.id, "orders")} ${name}`);
     }
     await page.goto(`${base}/services/${service.id}/settings`);
     await page.getByRole("button", { name: "Delete service" }).click();
     await page.getByRole("dialog").waitFor();
-    await its.expectAccessible(page, `a dialog, ${name}`);
+    await fixture.expectAccessible(page, `a dialog, ${name}`);
     await screenshot(page, `dialog ${name}`);
   });
 
   it.each(looks)("the page to sign in has no finding of axe, $name", async ({ name, ...look }) => {
-    const page = await its.open("services", look);
+    const page = await fixture.open("services", look);
     await page.getByLabel("User name").waitFor();
-    await its.expectAccessible(page, `sign in, ${name}`);
+    await fixture.expectAccessible(page, `sign in, ${name}`);
     await screenshot(page, `sign in ${name}`);
   });
 });

@@ -8,11 +8,11 @@ import { createConsoleUnderTest } from "./console/console-under-test.ts";
 const startMs = 180_000;
 
 describe("the console, in Chromium", { timeout: startMs }, () => {
-  const its = createConsoleUnderTest();
+  const fixture = createConsoleUnderTest();
   let page: Page;
   let id = "";
-  beforeAll(its.start, startMs);
-  afterAll(its.remove, startMs);
+  beforeAll(fixture.start, startMs);
+  afterAll(fixture.remove, startMs);
 
   const tab = async (name: string) => {
     await page
@@ -22,9 +22,9 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
   };
 
   it("signs in by a code, which leaves no trace in the page", async () => {
-    page = await its.openSignedIn();
+    page = await fixture.openSignedIn();
     await page.getByRole("heading", { name: "Create your first database" }).waitFor();
-    expect(page.url()).toBe(`${its.platform.admin.base_url}/console/`);
+    expect(page.url()).toBe(`${fixture.platform.admin.base_url}/console/`);
     const [cookie] = await page.context().cookies();
     expect(cookie).toMatchObject({
       name: "__Host-holdfast",
@@ -55,7 +55,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await page.getByRole("heading", { name: "orders", level: 1 }).waitFor();
     await page.locator(".page-head .badge", { hasText: "Running" }).waitFor({ timeout: startMs });
     id = page.url().split("/").at(-1) ?? "";
-    await its.expectAccessible(page, "overview");
+    await fixture.expectAccessible(page, "overview");
   });
 
   it("has a connection that works, and reveals the password for a while", async () => {
@@ -64,9 +64,9 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     const secret = page.getByRole("group", { name: "the password", exact: true });
     await waitUntil("the password is on the page", async () => !(await secret.innerText()).includes("•"));
     const password = await secret.innerText();
-    const { json } = await its.platform.rest.get<ConnectionJson>(`/managed-services/${id}/connection`);
+    const { json } = await fixture.platform.rest.get<ConnectionJson>(`/managed-services/${id}/connection`);
     expect(await page.getByRole("group", { name: "the connection" }).innerText()).toBe(json.uri);
-    expect(await queryOnce(its.platform, json, { password }, "SELECT 42 AS answer")).toEqual([{ answer: 42 }]);
+    expect(await queryOnce(fixture.platform, json, { password }, "SELECT 42 AS answer")).toEqual([{ answer: 42 }]);
     await page.getByRole("button", { name: "Hide the password" }).click();
     expect(await page.content()).not.toContain(password);
   });
@@ -86,7 +86,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
   });
 
   it("shows a change by another client without a reload", async () => {
-    const renamed = await its.platform.rest.patch<ServiceJson>(`/managed-services/${id}`, { name: "orders-eu" });
+    const renamed = await fixture.platform.rest.patch<ServiceJson>(`/managed-services/${id}`, { name: "orders-eu" });
     expect(renamed.status).toBe(200);
     await page.getByRole("heading", { name: "orders-eu", level: 1 }).waitFor();
   });
@@ -106,7 +106,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
       .getByRole("row", { name: /user:admin member\.add/ })
       .first()
       .waitFor();
-    await its.expectAccessible(page, "audit log");
+    await fixture.expectAccessible(page, "audit log");
   });
 
   it("deletes a service after its name is typed", async () => {
@@ -116,12 +116,12 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await page.getByRole("button", { name: "Delete service" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Type orders-eu to confirm").press("Enter");
-    expect((await its.platform.rest.get(`/managed-services/${id}`)).status).toBe(200);
+    expect((await fixture.platform.rest.get(`/managed-services/${id}`)).status).toBe(200);
     await dialog.getByLabel("Type orders-eu to confirm").fill("orders-eu");
     await dialog.getByRole("button", { name: "Delete service" }).click();
     await page.getByRole("heading", { name: "Services", level: 1 }).waitFor();
     await page.getByRole("heading", { name: "Create your first database" }).waitFor({ timeout: startMs });
-    const { json } = await its.platform.rest.get<PageJson<"services", object>>("/managed-services");
+    const { json } = await fixture.platform.rest.get<PageJson<"services", object>>("/managed-services");
     expect(json.services).toEqual([]);
   });
 
@@ -132,7 +132,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await page.keyboard.press("Enter");
     await page.getByRole("alert").waitFor();
     expect(await page.getByRole("alert").innerText()).toContain("wrong");
-    await its.expectAccessible(page, "sign in");
-    expect(its.faults).toEqual([]);
+    await fixture.expectAccessible(page, "sign in");
+    expect(fixture.faults).toEqual([]);
   });
 });

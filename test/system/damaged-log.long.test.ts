@@ -11,15 +11,15 @@ interface Events {
   readonly events: readonly { readonly data: { readonly since: string; readonly message: string } }[];
 }
 
-const its = createBackupsUnderTest();
-beforeAll(() => its.start({ HOLDFAST_IDLE_LOG_AFTER_S: "3" }), longMs);
-afterAll(its.remove, longMs);
+const fixture = createBackupsUnderTest();
+beforeAll(() => fixture.start({ HOLDFAST_IDLE_LOG_AFTER_S: "3" }), longMs);
+afterAll(fixture.remove, longMs);
 
 test("log that the store lost is a gap as soon as a restore finds it, and a new base follows", async () => {
-  const { platform, services, source } = its;
+  const { platform, services, source } = fixture;
   const { id } = source.service;
   const objects = objectsOf(platform);
-  const sql = (text: string) => its.sql(source, text);
+  const sql = (text: string) => fixture.sql(source, text);
   const wait = { withinMs: longMs, everyMs: 200, describe: () => services.describe(id) };
   const stored = () => namesBelow(objects, logsPrefix(id));
 
@@ -27,12 +27,12 @@ test("log that the store lost is a gap as soon as a restore finds it, and a new 
   async function noted(row: number): Promise<string> {
     await sql(`INSERT INTO rows VALUES (${row})`);
     const at = new Date(await ownMillisecond()).toISOString();
-    const isStored = async () => ((await its.window())?.restorable?.to ?? "") > at;
+    const isStored = async () => ((await fixture.window())?.restorable?.to ?? "") > at;
     await waitUntil(`the log of row ${row} is stored`, isStored, wait);
     return at;
   }
 
-  await its.untilRestorable();
+  await fixture.untilRestorable();
   await sql("CREATE TABLE rows (number int)");
   const before = await noted(1);
   const intact = new Set(await stored());
@@ -42,7 +42,7 @@ test("log that the store lost is a gap as soon as a restore finds it, and a new 
   await objects.delete(lost);
 
   const body = { target_service_name: "never", restore_point: behind };
-  const answer = await platform.rest.post<ServiceJson>(its.pathOf(id, "/restore"), body);
+  const answer = await platform.rest.post<ServiceJson>(fixture.pathOf(id, "/restore"), body);
   const { id: copy } = expectStatus(answer, 202).json;
   const failed = await waitUntil(
     "the restore fails",
@@ -67,24 +67,24 @@ test("log that the store lost is a gap as soon as a restore finds it, and a new 
   const based = await waitUntil(
     "the new base is complete",
     async () => {
-      const { json } = await platform.rest.get<{ backups: (BackupJson & { trigger: string })[] }>(its.pathOf(id));
+      const { json } = await platform.rest.get<{ backups: (BackupJson & { trigger: string })[] }>(fixture.pathOf(id));
       return json.backups.find(({ trigger, status }) => trigger === "gap" && status === "completed");
     },
     wait,
   );
   expect(based).toMatchObject({ backup_type: "automated" });
   const after = await noted(4);
-  const window = await its.window();
+  const window = await fixture.window();
   expect(window?.gaps).toEqual([{ from: gap.since, to: expect.any(String) }]);
-  const refused = await platform.rest.post(its.pathOf(id, "/restore"), body);
+  const refused = await platform.rest.post(fixture.pathOf(id, "/restore"), body);
   expect([refused.status, refused.json]).toMatchObject([422, { code: "restore_point_unavailable" }]);
 
   for (const [name, at, rows] of [
     ["before", before, [1]],
     ["after", after, [1, 2, 3, 4]],
   ] as const) {
-    const restored = await its.created(`services restore orders --name ${name} --to ${at}`);
-    const found = await its.sql(restored, "SELECT number FROM rows ORDER BY 1");
+    const restored = await fixture.created(`services restore orders --name ${name} --to ${at}`);
+    const found = await fixture.sql(restored, "SELECT number FROM rows ORDER BY 1");
     expect(found.map(({ number }) => number)).toEqual(rows);
   }
 }, 600_000);

@@ -13,25 +13,25 @@ interface SlotEvents {
 
 /** Slots of change capture, through automatic failovers of a primary whose machine hangs and is then killed. */
 describe("logical slots of a PostgreSQL whose primary fails", () => {
-  const its = createReplicationUnderTest();
-  const failover = createFailoverUnderTest(its);
+  const fixture = createReplicationUnderTest();
+  const failover = createFailoverUnderTest(fixture);
   const { roles, failsOver, pauseMachine, processesOf, untilReplicaCounts } = failover.failures;
   let password: string;
 
   beforeAll(async () => {
-    await its.start();
+    await fixture.start();
     const configuration = { parameters: { wal_level: "logical" } };
-    expectStatus(await its.platform.rest.patch(its.path("/configuration"), configuration), 200);
-    await its.services.verb(its.main.service.id, "restart");
+    expectStatus(await fixture.platform.rest.patch(fixture.path("/configuration"), configuration), 200);
+    await fixture.services.verb(fixture.main.service.id, "restart");
     await failover.begin();
     const user = { username: "debezium", role: "readonly", replication: true };
-    expectStatus(await its.platform.rest.post(its.path("/database-users"), user), 201);
-    const reveal = its.path("/database-users/debezium/reveal-password");
-    ({ password } = expectStatus(await its.platform.rest.post<{ password: string }>(reveal), 200).json);
+    expectStatus(await fixture.platform.rest.post(fixture.path("/database-users"), user), 201);
+    const reveal = fixture.path("/database-users/debezium/reveal-password");
+    ({ password } = expectStatus(await fixture.platform.rest.post<{ password: string }>(reveal), 200).json);
   });
   afterAll(async () => {
     await failover.end();
-    await its.remove();
+    await fixture.remove();
   });
 
   function hangUntilKilled(machineId: string): () => void {
@@ -40,14 +40,14 @@ describe("logical slots of a PostgreSQL whose primary fails", () => {
     return () => void killAtOnce(launcher);
   }
 
-  const onPrimary = async (sql: string) => its.queryNode((await roles()).primary, sql);
+  const onPrimary = async (sql: string) => fixture.queryNode((await roles()).primary, sql);
 
   /** A row's id, once the replica has it: the failover is of asynchronous replicas. */
   async function insertOrder(): Promise<string> {
     const [row] = await onPrimary("INSERT INTO orders DEFAULT VALUES RETURNING id");
     const { replica } = await roles();
     await waitUntil("the replica has the row", async () => {
-      const rows = await its.queryNode(replica, `SELECT FROM orders WHERE id = ${row?.["id"]}`);
+      const rows = await fixture.queryNode(replica, `SELECT FROM orders WHERE id = ${row?.["id"]}`);
       return rows.length === 1;
     });
     return String(row?.["id"]);
@@ -55,8 +55,8 @@ describe("logical slots of a PostgreSQL whose primary fails", () => {
 
   /** A consumer as Debezium, at the primary. */
   async function connect(): Promise<ChangeConsumer> {
-    const { connection } = its.main;
-    const spec = { address: await addressOf(its.platform, connection.host), port: connection.port };
+    const { connection } = fixture.main;
+    const spec = { address: await addressOf(fixture.platform, connection.host), port: connection.port };
     const endpoint = { ca: connection.ca_certificate, serverName: connection.host, instance: { spec } };
     return connectConsumer(endpoint, { user: "debezium", password });
   }
@@ -70,9 +70,9 @@ describe("logical slots of a PostgreSQL whose primary fails", () => {
         await onPrimary("INSERT INTO orders DEFAULT VALUES");
         const login = { user: "debezium", password };
         const advance = "SELECT pg_replication_slot_advance('along', pg_current_wal_lsn())";
-        await queryOnce(its.platform, its.main.connection, login, advance);
+        await queryOnce(fixture.platform, fixture.main.connection, login, advance);
         const { replica } = await roles();
-        const found = await its.queryNode(
+        const found = await fixture.queryNode(
           replica,
           "SELECT FROM pg_replication_slots WHERE slot_name = 'along' AND synced AND NOT temporary",
         );
@@ -83,8 +83,8 @@ describe("logical slots of a PostgreSQL whose primary fails", () => {
   }
 
   const lostSlots = async () => {
-    const path = its.path("/events?type=service.slot_lost");
-    return expectStatus(await its.platform.rest.get<SlotEvents>(path), 200).json.events;
+    const path = fixture.path("/events?type=service.slot_lost");
+    return expectStatus(await fixture.platform.rest.get<SlotEvents>(path), 200).json.events;
   };
 
   it("go along with FAILOVER, and an event names each other one", async () => {

@@ -14,32 +14,32 @@ import { createReplicationUnderTest } from "./replication/replication-under-test
 
 /** Failovers with further obstacles; a primary that fails alone is among the cases of replication.test.ts. */
 describe("a PostgreSQL whose primary fails", () => {
-  const its = createReplicationUnderTest();
-  const failover = createFailoverUnderTest(its);
+  const fixture = createReplicationUnderTest();
+  const failover = createFailoverUnderTest(fixture);
   const { nodeWriters } = failover;
   const { roles, untilReplicaCounts: untilCandidate, failsOver, pauseMachine, pauseEngine } = failover.failures;
   beforeAll(async () => {
-    await its.start();
+    await fixture.start();
     await failover.begin();
   });
   afterAll(async () => {
     await failover.end();
-    await its.remove();
+    await fixture.remove();
   });
 
   /** Resolves when the primary's commits are in that mode. */
   async function setMode(mode: "sync" | "async"): Promise<void> {
-    expectStatus(await its.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: mode }), 200);
+    expectStatus(await fixture.platform.rest.patch<ServiceJson>(fixture.path(), { replication_mode: mode }), 200);
     await waitUntil(`commits are ${mode}`, async () => {
       const { primary } = await roles();
-      const [row] = await its.queryNode(primary, "SHOW synchronous_standby_names");
+      const [row] = await fixture.queryNode(primary, "SHOW synchronous_standby_names");
       return (row?.["synchronous_standby_names"] !== "") === (mode === "sync");
     });
   }
 
   it("does not while failovers are suspended, until an operator accepts the loss", async () => {
-    const { platform } = its;
-    const serviceId = its.main.service.id;
+    const { platform } = fixture;
+    const serviceId = fixture.main.service.id;
     await asOperator(platform, ControlService, (control) => control.placeHold({ kind: "failover", reason: "a test" }));
     try {
       await failsOver("machine paused, forced", pauseMachine, async (nodeId) => {
@@ -49,7 +49,7 @@ describe("a PostgreSQL whose primary fails", () => {
           const expiresAt = leases.find((lease) => lease.serviceId === serviceId)?.expiresAt;
           return expiresAt !== undefined && Date.now() - timestampMs(expiresAt) > 5_000;
         });
-        const operations = await its.services.operations(serviceId);
+        const operations = await fixture.services.operations(serviceId);
         expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
         expect((await roles()).term).toBe(term);
         const force = (acceptLoss: boolean) =>
@@ -69,34 +69,34 @@ describe("a PostgreSQL whose primary fails", () => {
 
   it("fails over while its engine is paused, and loses no message with synchronous commits", async () => {
     await setMode("sync");
-    const queue = await startQueueWorkload(its.platform, its.main.service.id, "synchronous");
+    const queue = await startQueueWorkload(fixture.platform, fixture.main.service.id, "synchronous");
     await failsOver("engine paused, synchronous", pauseEngine);
     await queue.check();
     await setMode("async");
   });
 
   it("fails over while controllers are killed as they replace it", async () => {
-    const before = new Set((await its.services.operations(its.main.service.id)).map(({ id }) => id));
+    const before = new Set((await fixture.services.operations(fixture.main.service.id)).map(({ id }) => id));
     await failsOver("machine paused, controllers killed", pauseMachine, async () => {
       await waitUntil("it is being replaced", async () => {
-        return (await its.services.operations(its.main.service.id)).some(({ id }) => !before.has(id));
+        return (await fixture.services.operations(fixture.main.service.id)).some(({ id }) => !before.has(id));
       });
-      for (const pid of its.platform.processes().controllers) killAtOnce(pid);
+      for (const pid of fixture.platform.processes().controllers) killAtOnce(pid);
     });
   });
 
   it("continues for longer than a primary lease without a controller", async () => {
     await untilCandidate();
     const { primary, term, oldHost } = await roles();
-    await its.platform.killControlPlane();
+    await fixture.platform.killControlPlane();
     const endMs = performance.now() + 2 * primaryLeaseMs;
     // The platform's names are unavailable, too: open sessions continue.
     await waitUntil("a write later than any right of a controller", () => nodeWriters()?.firstAfter(oldHost, endMs), {
       withinMs: 60_000,
     });
-    await its.platform.start();
+    await fixture.platform.start();
     expect(await roles()).toMatchObject({ primary, term });
   });
 
-  allEndedCases(its, failover);
+  allEndedCases(fixture, failover);
 });

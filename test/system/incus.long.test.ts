@@ -15,19 +15,19 @@ const missing = await incusMissing();
 describe.skipIf(missing !== undefined)(
   `a platform with machines of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
-    const its = createIncusUnderTest();
-    beforeAll(its.start);
-    afterAll(its.remove);
+    const fixture = createIncusUnderTest();
+    beforeAll(fixture.start);
+    afterAll(fixture.remove);
 
     it("reports all metrics of its machine, including those of its own network", async () => {
       const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
-      const path = `/managed-services/${its.main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
+      const path = `/managed-services/${fixture.main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
       type Metrics = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
       const mostOf = ({ series }: Metrics) =>
         new Map(series.map(({ metric, points }) => [metric, Math.max(...points.map(([, , , value]) => value))]));
       // An idle machine has moments without a byte to its disk: the next sample has its heartbeat.
       const metrics = await waitUntil("each metric has been positive", async () => {
-        const { json } = expectStatus(await its.platform.rest.get<Metrics>(path), 200);
+        const { json } = expectStatus(await fixture.platform.rest.get<Metrics>(path), 200);
         const most = mostOf(json);
         return names.every((name) => (most.get(name) ?? 0) > 0) ? json : undefined;
       });
@@ -36,13 +36,13 @@ describe.skipIf(missing !== undefined)(
       expect(["cpu", "memory", "disk"].filter((name) => (most.get(name) ?? 0) > 100)).toEqual([]);
     });
 
-    networkCases(its);
-    isolationCases(its);
-    changeCases(its);
+    networkCases(fixture);
+    isolationCases(fixture);
+    changeCases(fixture);
     // Last, so that logs and stores include all of the earlier tests.
     secretCases(
       async () => {
-        const { images, platform, services, main } = its;
+        const { images, platform, services, main } = fixture;
         await images.choose(images.valid);
         const path = `/managed-services/${main.service.id}/maintenance`;
         await waitUntil("new machines have a valid image", async () => {
@@ -52,13 +52,13 @@ describe.skipIf(missing !== undefined)(
         const valkey = await services.createRunning("session", { database_type: "valkey" });
         return { platform, services, postgresql: main, valkey };
       },
-      () => incusTexts(its),
+      () => incusTexts(fixture),
     );
 
     it("removes exactly its own objects from the daemon with clean", async () => {
-      expect(await its.daemon.everything()).not.toEqual(its.before);
-      await its.removePlatform();
-      expect(await its.daemon.everything()).toEqual(its.before);
+      expect(await fixture.daemon.everything()).not.toEqual(fixture.before);
+      await fixture.removePlatform();
+      expect(await fixture.daemon.everything()).toEqual(fixture.before);
     });
   },
 );

@@ -31,7 +31,7 @@ const cachedUsage = {
 describe("the inference proxy", () => {
   let provider: ScriptedProvider;
   let platform: Platform;
-  let its: InferenceCallers;
+  let fixture: InferenceCallers;
   let secret = "";
   const directory = mkdtempSync(join(tmpdir(), "holdfast-catalog-"));
 
@@ -50,15 +50,15 @@ describe("the inference proxy", () => {
       environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8", HOLDFAST_INFERENCE_CATALOG: file },
     });
     const organizations = createOrganizations(platform);
-    its = createInferenceCallers(platform, await organizations.first());
+    fixture = createInferenceCallers(platform, await organizations.first());
     organizations.close();
     const configured = { base_url: provider.url, ca_certificate: provider.authority, api_key: providerKey };
-    await its.put("settings", { monthly_cost_limit_cents: 100_000 });
-    await its.put("providers", { provider: "provider_c", ...configured });
-    ({ secret } = await its.newKey());
+    await fixture.put("settings", { monthly_cost_limit_cents: 100_000 });
+    await fixture.put("providers", { provider: "provider_c", ...configured });
+    ({ secret } = await fixture.newKey());
   });
   afterAll(async () => {
-    await its?.close();
+    await fixture?.close();
     await platform?.remove();
     await provider?.close();
     rmSync(directory, { recursive: true, force: true });
@@ -72,13 +72,13 @@ describe("the inference proxy", () => {
 
   async function callWith(body: string): Promise<{ readonly status: number; readonly text: string }> {
     const headers = { authorization: `Bearer ${secret}` };
-    const response = await its.send("/chat/completions", { method: "POST", headers, body });
+    const response = await fixture.send("/chat/completions", { method: "POST", headers, body });
     return { status: response.status, text: await response.text() };
   }
 
   async function chargesOf(last: string) {
     return await waitUntil("the last call is in usage", async () => {
-      const { items } = await its.usage("model");
+      const { items } = await fixture.usage("model");
       const byModel = new Map(items.map((item) => [(item.model ?? "").slice("provider_c/".length), item]));
       return byModel.has(last) && byModel;
     });

@@ -22,20 +22,20 @@ describe("clients of OpenAI's API for Python", () => {
   let llama: LlamaServer | string;
   let platform: Platform;
   let organizations: Organizations;
-  let its: InferenceCallers;
+  let fixture: InferenceCallers;
 
   beforeAll(async () => {
     provider = await startScriptedProvider();
     llama = await startLlamaServer();
     platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
     organizations = createOrganizations(platform);
-    its = createInferenceCallers(platform, await organizations.first());
+    fixture = createInferenceCallers(platform, await organizations.first());
     const { url, authority } = provider;
-    await its.put("providers", { provider: "provider_c", api_key: "k", base_url: url, ca_certificate: authority });
-    await its.put("settings", { monthly_cost_limit_cents: 100_000 });
+    await fixture.put("providers", { provider: "provider_c", api_key: "k", base_url: url, ca_certificate: authority });
+    await fixture.put("settings", { monthly_cost_limit_cents: 100_000 });
   }, 300_000);
   afterAll(async () => {
-    await its?.close();
+    await fixture?.close();
     organizations?.close();
     await platform?.remove();
     await provider?.close();
@@ -43,8 +43,8 @@ describe("clients of OpenAI's API for Python", () => {
   });
 
   async function seen(model: string): Promise<Seen> {
-    const { secret } = await its.newKey();
-    const poor = await its.newKey({ monthly_token_limit: 1 });
+    const { secret } = await fixture.newKey();
+    const poor = await fixture.newKey({ monthly_token_limit: 1 });
     return (await runPythonClients("inference_clients.py", {
       BASE_URL: platform.admin.inference_url,
       KEY: secret,
@@ -74,7 +74,7 @@ describe("clients of OpenAI's API for Python", () => {
     if (typeof llama === "string") return context.skip(llama);
     const { url, authority, apiKey } = llama;
     const real = { provider: "provider_e", api_key: apiKey, base_url: url, ca_certificate: authority };
-    expect((await its.put("providers", real)).status).toBe(200);
+    expect((await fixture.put("providers", real)).status).toBe(200);
     const usage = await seen("provider_e/smoke");
     expect(usage.chat.usage[1]).toBeGreaterThan(0);
     expect(usage.stream.usages).toHaveLength(1);
@@ -82,15 +82,15 @@ describe("clients of OpenAI's API for Python", () => {
     const tokens = [usage.chat.usage, usage.stream.usages[0] ?? [0, 0], usage.litellm.usage];
     const completion = tokens.reduce((sum, [, each]) => sum + each, 0);
     const item = await waitUntil("usage has all five calls", async () => {
-      const found = (await its.usage("model")).items.find(({ model }) => model === "provider_e/smoke");
+      const found = (await fixture.usage("model")).items.find(({ model }) => model === "provider_e/smoke");
       return found?.requests === 5 && found;
     });
     expect(item.estimated_requests).toBe(0);
     // The stream of litellm is the only one whose usage this test has not seen: at most its eight tokens.
     expect(item.completion_tokens).toBeGreaterThan(completion);
     expect(item.completion_tokens).toBeLessThanOrEqual(completion + 8);
-    await its.put("providers", { provider: "provider_e", api_key: "wrong" });
-    const { secret } = await its.newKey();
-    await expect(its.chat(secret, "x", { model: "provider_e/smoke" })).rejects.toThrow(/refuses the key/);
+    await fixture.put("providers", { provider: "provider_e", api_key: "wrong" });
+    const { secret } = await fixture.newKey();
+    await expect(fixture.chat(secret, "x", { model: "provider_e/smoke" })).rejects.toThrow(/refuses the key/);
   }, 600_000);
 });

@@ -26,8 +26,8 @@ describe("a process of the inference proxy that is killed", () => {
     agent = new Agent({ connect: { ca: platform.ca }, connections: 64, allowH2: false });
     base = `/organizations/${await organizations.first()}/inference`;
     const { url, authority } = provider;
-    const its = { provider: "provider_c", api_key: "k", base_url: url, ca_certificate: authority };
-    await platform.rest.call("PUT", `${base}/providers`, { body: its });
+    const fixture = { provider: "provider_c", api_key: "k", base_url: url, ca_certificate: authority };
+    await platform.rest.call("PUT", `${base}/providers`, { body: fixture });
     await platform.rest.call("PUT", `${base}/settings`, { body: { monthly_cost_limit_cents: 100_000 } });
     other = await startInferenceProcess(platform);
   });

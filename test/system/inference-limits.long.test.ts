@@ -65,10 +65,10 @@ describe("limits of the inference proxy", () => {
   }, 60_000);
 
   it("lets streams end when the platform stops, for longer than other programs", async () => {
-    const { platform, provider, its } = under;
-    const { secret } = await its.newKey();
+    const { platform, provider, fixture } = under;
+    const { secret } = await fixture.newKey();
     const streams = Array.from({ length: 24 }, async () => {
-      const answer = await its.send("/chat/completions", {
+      const answer = await fixture.send("/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${secret}` },
         body: JSON.stringify({ model: "provider_c/held", stream: true, messages: [{ role: "user", content: "x" }] }),
@@ -78,7 +78,7 @@ describe("limits of the inference proxy", () => {
     await waitUntil("the provider has all of them", () => provider.waiting === streams.length);
     const stopped = platform.stop();
     await waitUntil("no more calls are taken", () =>
-      its.send("/models").then(
+      fixture.send("/models").then(
         () => false,
         () => true,
       ),

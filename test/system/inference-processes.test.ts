@@ -21,12 +21,15 @@ describe("processes of the inference proxy", () => {
   it.each(["one process", "three that share a port"])(
     "admit exactly what fits each limit of 2,000 concurrent calls, and report the open circuit, on %s",
     async (which) => {
-      const { platform, organizations, its, other, configure } = under;
+      const { platform, organizations, fixture, other, configure } = under;
       const urls = [which === "one process" ? other.url : platform.admin.inference_url];
-      const rated = await its.newKey({ rate_limit_rpm: 130 });
-      expect(await its.ends(urls, calls, () => rated.secret)).toEqual({ ok: 130, rate_limited: calls - 130 });
-      const poor = await its.newKey({ monthly_token_limit: tokensOfCall * 97 + tokensOfCall - 1 });
-      expect(await its.ends(urls, calls, () => poor.secret)).toEqual({ ok: 97, token_ceiling_exceeded: calls - 97 });
+      const rated = await fixture.newKey({ rate_limit_rpm: 130 });
+      expect(await fixture.ends(urls, calls, () => rated.secret)).toEqual({ ok: 130, rate_limited: calls - 130 });
+      const poor = await fixture.newKey({ monthly_token_limit: tokensOfCall * 97 + tokensOfCall - 1 });
+      expect(await fixture.ends(urls, calls, () => poor.secret)).toEqual({
+        ok: 97,
+        token_ceiling_exceeded: calls - 97,
+      });
 
       const organization = await organizations.create(which.replaceAll(" ", "-"));
       const rest = platform.rest.as((await organizations.createKey(organization)).authorization);

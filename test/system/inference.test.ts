@@ -36,7 +36,7 @@ describe("the inference proxy", () => {
   let platform: Platform;
   let organizations: Organizations;
   let commandLine: CommandLine;
-  let its: InferenceCallers;
+  let fixture: InferenceCallers;
   const secrets: string[] = [];
 
   beforeAll(async () => {
@@ -44,10 +44,10 @@ describe("the inference proxy", () => {
     platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
     organizations = createOrganizations(platform);
     commandLine = createCommandLine({ HOLDFAST_DATA: platform.directory });
-    its = createInferenceCallers(platform, await organizations.first());
+    fixture = createInferenceCallers(platform, await organizations.first());
   });
   afterAll(async () => {
-    await its?.close();
+    await fixture?.close();
     organizations?.close();
     commandLine?.remove();
     await platform?.remove();
@@ -67,21 +67,21 @@ describe("the inference proxy", () => {
       ca_certificate: provider.authority,
       eu_endpoint: true,
     };
-    expect((await its.put("providers", trusted)).json).toMatchObject({
+    expect((await fixture.put("providers", trusted)).json).toMatchObject({
       base_url: provider.url,
       has_api_key: true,
       eu_route: true,
       enabled: true,
       capabilities: { chat: true, embeddings: true },
     });
-    const early = await its.newKey();
-    expect(await codeOf(its.chat(early.secret, "plain"))).toBe("412 provider_not_configured");
-    expect((await its.put("settings", { eu_only: false })).json["code"]).toBe("monthly_cost_limit_required");
+    const early = await fixture.newKey();
+    expect(await codeOf(fixture.chat(early.secret, "plain"))).toBe("412 provider_not_configured");
+    expect((await fixture.put("settings", { eu_only: false })).json["code"]).toBe("monthly_cost_limit_required");
     expect(await holdfast("inference settings --monthly-limit-cents 5000")).toMatchObject({ code: 0 });
     const created = await holdfast("inference keys create app --rpm 60 --tokens 100000 --output json");
     const { secret } = JSON.parse(created.stdout) as { secret: string };
     secrets.push(secret);
-    const answer = await its.chat(secret, "plain");
+    const answer = await fixture.chat(secret, "plain");
     expect(answer.choices[0]?.message.content).toBe("Hello there");
     expect(answer.usage).toMatchObject({ prompt_tokens: 11, completion_tokens: 3 });
     const [call] = provider.calls;
@@ -99,9 +99,9 @@ describe("the inference proxy", () => {
   });
 
   it("streams with the usage at the end, embeds, and lists", async () => {
-    const { secret } = await its.newKey();
+    const { secret } = await fixture.newKey();
     const chunks: OpenAI.ChatCompletionChunk[] = [];
-    const stream = await its.client(secret).chat.completions.create({
+    const stream = await fixture.client(secret).chat.completions.create({
       model: "provider_c/plain",
       messages: [{ role: "user", content: "hi" }],
       stream: true,
@@ -111,13 +111,13 @@ describe("the inference proxy", () => {
     expect(chunks.filter(({ usage }) => usage).map(({ choices, usage }) => [choices, usage?.total_tokens])).toEqual([
       [[], 14],
     ]);
-    const embedded = await its.client(secret).embeddings.create({
+    const embedded = await fixture.client(secret).embeddings.create({
       model: "provider_c/embed",
       input: ["a", "b"],
       encoding_format: "float",
     });
     expect(embedded.data[0]?.embedding).toEqual([0.25, -0.5]);
-    expect((await its.client(secret).models.list()).data).toEqual([]);
+    expect((await fixture.client(secret).models.list()).data).toEqual([]);
   });
 
   it("rejects in the order of its table, for the first reason of several", async () => {
@@ -202,37 +202,39 @@ describe("the inference proxy", () => {
   });
 
   it("serves a changed key at once", async () => {
-    const { id, secret } = await its.newKey();
-    const path = `${its.base}/keys/${id}`;
+    const { id, secret } = await fixture.newKey();
+    const path = `${fixture.base}/keys/${id}`;
     const patch = (status: string) => platform.rest.patch(path, { status });
-    expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
+    expect(await codeOf(fixture.chat(secret, "plain"))).toBe("ok");
     expect((await patch("suspended")).json).toMatchObject({ status: "suspended" });
-    expect(await codeOf(its.chat(secret, "plain"))).toBe("401 invalid_key");
+    expect(await codeOf(fixture.chat(secret, "plain"))).toBe("401 invalid_key");
     expect((await patch("active")).status).toBe(200);
     const rotated = await platform.rest.post<{ secret: string }>(`${path}/rotate`);
     secrets.push(rotated.json.secret);
-    expect(await codeOf(its.chat(secret, "plain"))).toBe("401 invalid_key");
-    expect(await codeOf(its.chat(rotated.json.secret, "plain"))).toBe("ok");
+    expect(await codeOf(fixture.chat(secret, "plain"))).toBe("401 invalid_key");
+    expect(await codeOf(fixture.chat(rotated.json.secret, "plain"))).toBe("ok");
     expect((await platform.rest.delete(path)).status).toBe(204);
-    expect(await codeOf(its.chat(rotated.json.secret, "plain"))).toBe("401 invalid_key");
+    expect(await codeOf(fixture.chat(rotated.json.secret, "plain"))).toBe("401 invalid_key");
   });
 
   it("sends nothing out of the EU, reveals none of it, and checks the target of a URL", async () => {
-    const { secret } = await its.newKey();
-    await its.put("settings", { eu_only: true });
-    await its.put("providers", { provider: "provider_c", eu_endpoint: false });
+    const { secret } = await fixture.newKey();
+    await fixture.put("settings", { eu_only: true });
+    await fixture.put("providers", { provider: "provider_c", eu_endpoint: false });
     const theirs = { provider: "provider_a", api_key: "k", base_url: provider.url, eu_endpoint: true };
-    expect((await its.put("providers", theirs)).json["eu_route"]).toBe(false);
+    expect((await fixture.put("providers", theirs)).json["eu_route"]).toBe(false);
     const log = join(platform.directory, "log", "inference.log");
     const before = [provider.connections, provider.calls.length, statSync(log).size];
-    expect(await codeOf(its.chat(secret, "plain"))).toBe("403 eu_residency_unavailable");
-    expect(await codeOf(its.chat(secret, "plain", { model: "provider_a/plain" }))).toBe("403 eu_residency_unavailable");
+    expect(await codeOf(fixture.chat(secret, "plain"))).toBe("403 eu_residency_unavailable");
+    expect(await codeOf(fixture.chat(secret, "plain", { model: "provider_a/plain" }))).toBe(
+      "403 eu_residency_unavailable",
+    );
     expect([provider.connections, provider.calls.length, statSync(log).size]).toEqual(before);
-    await its.put("providers", { provider: "provider_c", eu_endpoint: true });
-    expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
-    await its.put("settings", { eu_only: false });
+    await fixture.put("providers", { provider: "provider_c", eu_endpoint: true });
+    expect(await codeOf(fixture.chat(secret, "plain"))).toBe("ok");
+    await fixture.put("settings", { eu_only: false });
     const statusOf = async (base_url: string) => {
-      const { status, json } = await its.put("providers", { provider: "provider_e", api_key: "k", base_url });
+      const { status, json } = await fixture.put("providers", { provider: "provider_e", api_key: "k", base_url });
       return [status, json["code"]];
     };
     expect(await statusOf("http://models.example.com")).toEqual([400, "invalid_request"]);
@@ -244,13 +246,15 @@ describe("the inference proxy", () => {
     expect(Object.keys(ports).length).toBeGreaterThan(8);
     for (const [name, port] of Object.entries(ports))
       expect([name, await statusOf(`https://127.0.0.1:${port}/v1`)]).toEqual([name, [422, "base_url_not_allowed"]]);
-    expect((await its.put("providers", { provider: "provider_d", api_key: "k" })).json["code"]).toBe("invalid_request");
-    expect((await its.put("providers", { provider: "nobody", api_key: "k" })).status).toBe(400);
-    expect((await platform.rest.delete(`${its.base}/providers/provider_a`)).status).toBe(204);
+    expect((await fixture.put("providers", { provider: "provider_d", api_key: "k" })).json["code"]).toBe(
+      "invalid_request",
+    );
+    expect((await fixture.put("providers", { provider: "nobody", api_key: "k" })).status).toBe(400);
+    expect((await platform.rest.delete(`${fixture.base}/providers/provider_a`)).status).toBe(204);
   });
 
   it("sends no stored key to another destination: changing it requires the key again", async () => {
-    const { secret } = await its.newKey();
+    const { secret } = await fixture.newKey();
     const rogue = await startScriptedProvider();
     try {
       const elsewhere = [
@@ -260,13 +264,13 @@ describe("the inference proxy", () => {
         { base_url: rogue.url, ca_certificate: rogue.authority },
       ];
       for (const change of elsewhere) {
-        const { status, json } = await its.put("providers", { provider: "provider_c", ...change });
+        const { status, json } = await fixture.put("providers", { provider: "provider_c", ...change });
         expect([status, json["code"]], JSON.stringify(Object.keys(change))).toEqual([400, "invalid_request"]);
         expect(json["errors"]).toMatchObject([{ field: "api_key", code: "secret_required" }]);
       }
-      expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
-      expect((await its.put("providers", { provider: "provider_c", enabled: true })).status).toBe(200);
-      expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
+      expect(await codeOf(fixture.chat(secret, "plain"))).toBe("ok");
+      expect((await fixture.put("providers", { provider: "provider_c", enabled: true })).status).toBe(200);
+      expect(await codeOf(fixture.chat(secret, "plain"))).toBe("ok");
       expect([rogue.connections, rogue.calls.length]).toEqual([0, 0]);
     } finally {
       await rogue.close();
@@ -274,9 +278,9 @@ describe("the inference proxy", () => {
   });
 
   it("reports the provider's usage, to the token, however calls end", async () => {
-    const { secret } = await its.newKey();
+    const { secret } = await fixture.newKey();
     const streamed = async (model: string) => {
-      const answer = await its.send("/chat/completions", {
+      const answer = await fixture.send("/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${secret}` },
         body: JSON.stringify({
@@ -299,11 +303,11 @@ describe("the inference proxy", () => {
       expect([at, isWhole, isReported]).toEqual([at, ended, !ended]);
     });
     for (const model of ["bytewise", "twice", "inline", "none", "junk", "failing", "endless"]) await streamed(model);
-    for (const model of ["zero", "none", "negative", "fraction", "huge", "plain"]) await its.chat(secret, model);
+    for (const model of ["zero", "none", "negative", "fraction", "huge", "plain"]) await fixture.chat(secret, model);
     const usage = await waitUntil(
       "all of it is in usage",
       async () => {
-        const found = await its.usage("model");
+        const found = await fixture.usage("model");
         const models = new Set(found.items.map(({ model }) => model));
         const charged = cuts.filter((at) => at >= outputSentAt);
         return charged.every((at) => models.has(`provider_c/cut-${at}`)) && models.has("provider_c/huge") && found;
@@ -332,7 +336,7 @@ describe("the inference proxy", () => {
   }, 60_000);
 
   it("buffers little for a client that does not read, and stops the provider meanwhile", async () => {
-    const { secret } = await its.newKey();
+    const { secret } = await fixture.newKey();
     const body = JSON.stringify({
       model: "provider_c/flood",
       stream: true,
@@ -378,7 +382,7 @@ describe("the inference proxy", () => {
   });
 
   it("serves gRPC too, with the author of each change", async () => {
-    const orgId = its.base.split("/")[2] ?? "";
+    const orgId = fixture.base.split("/")[2] ?? "";
     const listed = await withGrpc(
       { url: platform.admin.grpc_url, ca: platform.ca, authorization: platform.owner },
       InferenceService,
@@ -410,7 +414,7 @@ describe("the inference proxy", () => {
       .filter((pid) => typeof pid === "number");
     const searched = [...platform.errorBodies, ...running.map((pid) => JSON.stringify(argumentsAndEnvironment(pid)))];
     const texts = [stored, searched.join("\n"), ...files.map((file) => readFileSync(file, "latin1"))];
-    for (const secret of [providerKey, plantedPrompt, ...secrets, ...its.secrets])
+    for (const secret of [providerKey, plantedPrompt, ...secrets, ...fixture.secrets])
       expect(texts.findIndex((text) => text.includes(secret))).toBe(-1);
   });
 });

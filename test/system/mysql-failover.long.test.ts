@@ -10,32 +10,32 @@ const longMs = 240_000;
 const skip = await requireRecipes(import.meta.filename, "mysql");
 
 describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync whose primary is lost", () => {
-  let its: ReplicatedShop;
+  let fixture: ReplicatedShop;
 
   beforeAll(async () => {
-    its = await startReplicatedShop();
+    fixture = await startReplicatedShop();
   }, longMs);
-  afterAll(() => its?.remove(), longMs);
+  afterAll(() => fixture?.remove(), longMs);
 
   it("fails over when the engine of its primary is killed and has lost its data, which are copied again", async () => {
-    const { primary, replica, term } = await its.rolesNow();
-    await its.follows(replica);
+    const { primary, replica, term } = await fixture.rolesNow();
+    await fixture.follows(replica);
     await waitUntil("the primary counts on its replica", () =>
-      isFailoverCandidate(its.platform.directory, its.shop.service.id, primary),
+      isFailoverCandidate(fixture.platform.directory, fixture.shop.service.id, primary),
     );
-    const engine = its.engineOf(primary);
+    const engine = fixture.engineOf(primary);
     rmSync(`/proc/${engine}/cwd/mysql.ibd`);
     killAtOnce(engine);
     await waitUntil("the replica is the primary", async () => {
-      const now = await its.rolesNow();
+      const now = await fixture.rolesNow();
       return now.primary === replica && now.term > term;
     });
-    await its.writesGoOn();
-    await its.follows(primary);
+    await fixture.writesGoOn();
+    await fixture.follows(primary);
   });
 
   it("has every acknowledged row", async () => {
-    expect(await its.lost()).toEqual([]);
-    expect(its.numbers.length).toBeGreaterThan(20);
+    expect(await fixture.lost()).toEqual([]);
+    expect(fixture.numbers.length).toBeGreaterThan(20);
   });
 });

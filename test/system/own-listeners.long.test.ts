@@ -16,7 +16,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
  */
 let platform: Platform;
 let organizations: Organizations;
-let its: InferenceCallers;
+let fixture: InferenceCallers;
 let second: SecondController;
 let proxy: InferenceProcess;
 const children: ChildProcess[] = [];
@@ -26,13 +26,13 @@ const elsewhere = "127.0.0.9";
 beforeAll(async () => {
   platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
   organizations = createOrganizations(platform);
-  its = createInferenceCallers(platform, await organizations.first());
+  fixture = createInferenceCallers(platform, await organizations.first());
 });
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
   await proxy?.remove();
   await second?.stop();
-  await its?.close();
+  await fixture?.close();
   organizations?.close();
   await platform?.remove();
 });
@@ -71,17 +71,17 @@ async function startSecondIssuer(port: number, metricsPort: number): Promise<voi
 
 const provide = async (port: number) => {
   const body = { provider: "provider_c", api_key: "k", base_url: `https://${elsewhere}:${port}/v1` };
-  const { status, json } = await its.put("providers", body);
+  const { status, json } = await fixture.put("providers", body);
   return [status, json["code"]];
 };
 
 it("listeners that processes open later are no targets for any of them", { timeout: 240_000 }, async () => {
   const [issuerPort = 0, metricsPort = 0, storePort = 0] = await freePorts(3);
-  const { secret } = await its.newKey();
-  await its.put("settings", { eu_only: false, monthly_cost_limit_cents: 5_000 });
+  const { secret } = await fixture.newKey();
+  await fixture.put("settings", { eu_only: false, monthly_cost_limit_cents: 5_000 });
   // None of the installation's listeners is recorded yet.
   expect((await provide(issuerPort))[1]).toBeUndefined();
-  const sayOfCall = () => its.chat(secret, "plain").then(String, (error: Error) => error.message);
+  const sayOfCall = () => fixture.chat(secret, "plain").then(String, (error: Error) => error.message);
   await waitUntil("the proxy serves that", async () => /ECONNREFUSED|could not be called/.test(await sayOfCall()));
   expect(await sayOfCall()).not.toContain("not allowed");
   second = await startSecondController(platform);

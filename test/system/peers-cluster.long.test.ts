@@ -12,10 +12,11 @@ import { createPeersUnderTest, longMs } from "./peers/peers-under-test.ts";
 const skipped = await requireRecipes(import.meta.filename, "trixie");
 
 describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
-  const its = createPeersUnderTest();
-  const { form, path, machines, machineOf, engineOf, killControllers, leaderIn, writesGoOn, isComplete, ended } = its;
-  beforeAll(its.start, longMs);
-  afterAll(its.remove);
+  const fixture = createPeersUnderTest();
+  const { form, path, machines, machineOf, engineOf, killControllers, leaderIn, writesGoOn, isComplete, ended } =
+    fixture;
+  beforeAll(fixture.start, longMs);
+  afterAll(fixture.remove);
 
   /** The most members whose engine was down at once during the work. */
   async function mostDown(nodeIds: readonly string[], work: () => Promise<unknown>): Promise<number> {
@@ -42,30 +43,32 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
 
   /** Requests a restart; returns the id of its operation. */
   async function restart(): Promise<string> {
-    const { json } = expectStatus(await its.platform.rest.post<ServiceJson>(path("/restart")), 202);
+    const { json } = expectStatus(await fixture.platform.rest.post<ServiceJson>(path("/restart")), 202);
     return json.operation?.id ?? "";
   }
 
   const createDatabase = async (name: string) =>
-    expectStatus(await its.platform.rest.post(path("/databases"), { name }), 201);
+    expectStatus(await fixture.platform.rest.post(path("/databases"), { name }), 201);
 
   it("is formed once by its three first members, under names that lead to all of them", {
     timeout: longMs,
   }, async () => {
     const request = { database_type: "etcd", plan_name: "tier-1", storage_size_gb: 1, node_count: 2, name: "pair" };
-    const refused = await its.platform.rest.post<ProblemJson>("/managed-services", request);
+    const refused = await fixture.platform.rest.post<ProblemJson>("/managed-services", request);
     expect(expectStatus(refused, 422).json.detail).toContain("1, 3, 4, 5 nodes");
     const service = await form();
     expect(service.primary_node_id).toBe("");
-    expect([its.platform, ...its.others.values()].map((host) => host.processes().machines.length)).toEqual([1, 1, 1]);
+    expect([fixture.platform, ...fixture.others.values()].map((host) => host.processes().machines.length)).toEqual([
+      1, 1, 1,
+    ]);
     for (const { id: nodeId, hostname } of service.nodes) {
-      const { address } = await connectEtcd(its.platform, its.connection, hostname);
-      expect(await resolveName(its.platform.admin.dns_server, its.connection.host)).toContain(address);
-      const status = await its.platform.rest.get(path(`/nodes/${nodeId}/replication-status`));
+      const { address } = await connectEtcd(fixture.platform, fixture.connection, hostname);
+      expect(await resolveName(fixture.platform.admin.dns_server, fixture.connection.host)).toContain(address);
+      const status = await fixture.platform.rest.get(path(`/nodes/${nodeId}/replication-status`));
       expect(expectStatus(status, 200).json).toMatchObject({ connected: true, sync_state: "streaming" });
     }
     const [node] = service.nodes;
-    const failover = await its.platform.rest.post<ProblemJson>(path(`/nodes/${node?.id}/failover`), {});
+    const failover = await fixture.platform.rest.post<ProblemJson>(path(`/nodes/${node?.id}/failover`), {});
     expect(expectStatus(failover, 422).json.detail).toContain("leadership moves by itself");
     await createDatabase("first");
   });
@@ -73,7 +76,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
   it("goes on when its leader's engine, an agent, a machine or the controllers are killed", {
     timeout: longMs,
   }, async () => {
-    const leader = leaderIn(await its.services.get(its.id));
+    const leader = leaderIn(await fixture.services.get(fixture.id));
     killAtOnce(engineOf(leader) ?? 0);
     await writesGoOn();
     await createDatabase("second");
@@ -87,17 +90,17 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     await writesGoOn();
     await isComplete([1, 2, 3]);
     await createDatabase("third");
-    const { json } = await its.platform.rest.get<{ databases: { name: string }[] }>(path("/databases"));
+    const { json } = await fixture.platform.rest.get<{ databases: { name: string }[] }>(path("/databases"));
     expect(json.databases.map(({ name }) => name).toSorted()).toEqual(["first", "second", "third"]);
   });
 
   it("restarts one member at a time, though a controller is killed", { timeout: longMs }, async () => {
-    const { nodes } = await its.services.get(its.id);
+    const { nodes } = await fixture.services.get(fixture.id);
     const ids = nodes.map((node) => node.id);
     const before = ids.map(engineOf);
     const most = await mostDown(ids, async () => {
       const operationId = await restart();
-      const isRestarting = async () => (await its.maintenance.operation(operationId)).step === "RestartMembers";
+      const isRestarting = async () => (await fixture.maintenance.operation(operationId)).step === "RestartMembers";
       await waitUntil("members are restarted", isRestarting);
       const over = ended(operationId);
       await waitUntil("a member has restarted", () => ids.map(engineOf).some((pid, index) => pid !== before[index]));
@@ -110,23 +113,23 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
   });
 
   it("restarts no other member while one does not answer, and shows that", { timeout: longMs }, async () => {
-    const service = await its.services.get(its.id);
+    const service = await fixture.services.get(fixture.id);
     const [silent, ...rest] = service.nodes.toSorted((a) => (a.id === leaderIn(service) ? 1 : -1));
     const frozen = engineOf(silent?.id ?? "") ?? 0;
     const before = rest.map((node) => engineOf(node.id));
     killAtOnce(frozen, "SIGSTOP");
     try {
       await waitUntil("its engine is out of the majority", async () => {
-        const { health } = await its.services.get(its.id);
+        const { health } = await fixture.services.get(fixture.id);
         return health.status !== "healthy";
       });
       const operationId = await restart();
       await waitUntil(
         "the operation waits for the member",
-        async () => (await its.maintenance.operation(operationId)).step === "WaitForMember",
-        { describe: () => its.services.describe(its.id) },
+        async () => (await fixture.maintenance.operation(operationId)).step === "WaitForMember",
+        { describe: () => fixture.services.describe(fixture.id) },
       );
-      const { health } = await its.services.get(its.id);
+      const { health } = await fixture.services.get(fixture.id);
       expect(health.checks).toContainEqual(expect.objectContaining({ name: "quorum", status: "degraded" }));
       expect(rest.map((node) => engineOf(node.id))).toEqual(before);
       await writesGoOn();
@@ -139,15 +142,15 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
   });
 
   it("accepts no write without a majority, and goes on with one", { timeout: longMs }, async () => {
-    const service = await its.services.get(its.id);
+    const service = await fixture.services.get(fixture.id);
     const [one, ...rest] = service.nodes.map((node) => engineOf(node.id) ?? 0);
-    const target = await connectEtcd(its.platform, its.connection, service.nodes[0]?.hostname);
+    const target = await connectEtcd(fixture.platform, fixture.connection, service.nodes[0]?.hostname);
     for (const pid of rest) killAtOnce(pid, "SIGSTOP");
     try {
       const put = { key: encoded("minority"), value: encoded("x") };
       await expect(callEtcd(target, "kv/put", put, AbortSignal.timeout(10_000))).rejects.toThrow();
       await waitUntil("the service reports it", async () => {
-        const { health } = await its.services.get(its.id);
+        const { health } = await fixture.services.get(fixture.id);
         return health.checks.some((check) => check.name === "quorum" && check.status === "unhealthy");
       });
       expect(engineOf(service.nodes[0]?.id ?? "")).toBe(one);
@@ -158,24 +161,24 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
   });
 
   it("gets another image one member at a time, though a controller is killed", { timeout: longMs }, async () => {
-    const ids = (await its.services.get(its.id)).nodes.map((node) => node.id);
+    const ids = (await fixture.services.get(fixture.id)).nodes.map((node) => node.id);
     const before = ids.map(engineOf);
-    await its.images.choose(its.images.valid);
-    await its.maintenance.pending(its.id, its.images.valid);
+    await fixture.images.choose(fixture.images.valid);
+    await fixture.maintenance.pending(fixture.id, fixture.images.valid);
     const most = await mostDown(ids, async () => {
-      const { json } = expectStatus(await its.maintenance.apply(its.id), 202);
+      const { json } = expectStatus(await fixture.maintenance.apply(fixture.id), 202);
       await waitUntil("a member is down", () => ids.map(engineOf).some((pid) => pid === undefined));
       killControllers();
       expect(await ended(json.id)).toMatchObject({ status: "completed", error: null });
     });
     expect(most).toBeLessThanOrEqual(1);
     expect(ids.map(engineOf).filter((pid, index) => pid === before[index])).toEqual([]);
-    expect(await its.maintenance.get(its.id)).toMatchObject({ image: its.images.valid, updates: [] });
+    expect(await fixture.maintenance.get(fixture.id)).toMatchObject({ image: fixture.images.valid, updates: [] });
     await isComplete([1, 2, 3]);
   });
 
   it("has lost no acknowledged write", { timeout: longMs }, async () => {
-    await its.stopWriting();
-    expect(await its.writer.missing()).toEqual([]);
+    await fixture.stopWriting();
+    expect(await fixture.writer.missing()).toEqual([]);
   });
 });

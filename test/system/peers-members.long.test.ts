@@ -10,7 +10,7 @@ const skipped = await requireRecipes(import.meta.filename, "trixie");
 
 /** Members of a cluster of peers come and go, while controllers, agents and engines are killed. */
 describe.skipIf(skipped)("members of a cluster of peers", () => {
-  const its = createPeersUnderTest();
+  const fixture = createPeersUnderTest();
   const {
     hosts,
     hostIs,
@@ -23,48 +23,48 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
     writesGoOn,
     isComplete,
     ended,
-  } = its;
+  } = fixture;
   beforeAll(async () => {
-    await its.start();
-    await its.form();
+    await fixture.start();
+    await fixture.form();
   }, longMs);
-  afterAll(its.remove);
+  afterAll(fixture.remove);
 
   it("replaces the member of a lost host by a new one, and then removes the lost one", {
     timeout: longMs,
   }, async () => {
-    const { nodes } = await its.services.get(its.id);
-    const lost = its.others.get("third");
+    const { nodes } = await fixture.services.get(fixture.id);
+    const lost = fixture.others.get("third");
     const gone = nodes.find((node) => lost?.processes().machines.some((machine) => machine.id === node.id));
     for (const pid of lost?.processes().all ?? []) killAtOnce(pid);
     await writesGoOn();
     await hostIs("third", ({ state }) => state === "unreachable");
-    const lostOwners = [{ kind: "managed-service", id: its.id }];
+    const lostOwners = [{ kind: "managed-service", id: fixture.id }];
     await hosts((rpcs) => rpcs.removeHost({ hostId: "third", destroyed: true, lostOwners }));
-    await waitUntil("a new member exists", async () => (await its.services.get(its.id)).nodes.length === 4, {
+    await waitUntil("a new member exists", async () => (await fixture.services.get(fixture.id)).nodes.length === 4, {
       withinMs: longMs,
-      describe: () => its.services.describe(its.id),
+      describe: () => fixture.services.describe(fixture.id),
     });
     killControllers();
     const numbers = nodes.flatMap((node, index) => (node === gone ? [] : [index + 1]));
     const after = await isComplete([...numbers, 4]);
     expect(after.nodes.map((node) => node.id)).not.toContain(gone?.id);
-    const [move] = (await its.services.operations(its.id)).filter(({ type }) => type === "move_node");
+    const [move] = (await fixture.services.operations(fixture.id)).filter(({ type }) => type === "move_node");
     expect(move).toMatchObject({ status: "completed", error: null });
   });
 
   it("grows to five, one member after the other, though an agent, an engine and controllers are killed", {
     timeout: longMs,
   }, async () => {
-    const before = (await its.services.get(its.id)).nodes.map((node) => node.id);
-    const add = async () => expectStatus(await its.platform.rest.post(path("/nodes"), { role: "replica" }), 202);
+    const before = (await fixture.services.get(fixture.id)).nodes.map((node) => node.id);
+    const add = async () => expectStatus(await fixture.platform.rest.post(path("/nodes"), { role: "replica" }), 202);
     await add();
     await waitUntil("the new member's agent runs", () => {
       const added = machines().find((each) => !before.includes(each.id));
       return added?.agent !== undefined && killAtOnce(added.agent);
     });
     killControllers();
-    const four = await its.services.settled(its.id, "Running", longMs);
+    const four = await fixture.services.settled(fixture.id, "Running", longMs);
     expect(four.nodes).toHaveLength(4);
     await add();
     killControllers();
@@ -72,43 +72,43 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
       const added = machines().find((each) => !four.nodes.some((node) => node.id === each.id));
       return added?.engine !== undefined && killAtOnce(added.engine);
     });
-    const five = await its.services.settled(its.id, "Running", longMs);
+    const five = await fixture.services.settled(fixture.id, "Running", longMs);
     expect(five.nodes).toHaveLength(5);
     await isComplete();
-    const sixth = await its.platform.rest.post<ProblemJson>(path("/nodes"), { role: "replica" });
+    const sixth = await fixture.platform.rest.post<ProblemJson>(path("/nodes"), { role: "replica" });
     expect(expectStatus(sixth, 422).json.detail).toContain("1, 3, 4, 5 nodes");
   });
 
   it("shrinks to three with its leader among those that leave, each drained first", { timeout: longMs }, async () => {
     for (const count of [4, 3]) {
-      const service = await its.services.get(its.id);
+      const service = await fixture.services.get(fixture.id);
       const leader = leaderIn(service);
-      expectStatus(await its.platform.rest.delete(path(`/nodes/${leader}`)), 202);
-      const { operation: started } = await its.services.get(its.id);
+      expectStatus(await fixture.platform.rest.delete(path(`/nodes/${leader}`)), 202);
+      const { operation: started } = await fixture.services.get(fixture.id);
       await waitUntil(
         "the drain is shown",
-        async () => (await its.maintenance.operation(started?.id ?? "")).step === "DrainMember",
-        { describe: () => its.services.describe(its.id) },
+        async () => (await fixture.maintenance.operation(started?.id ?? "")).step === "DrainMember",
+        { describe: () => fixture.services.describe(fixture.id) },
       );
       killControllers();
       const other = service.nodes.find((node) => node.id !== leader)?.id ?? "";
       // First the agent of the member that leaves, then the engine of a member that stays.
       killAtOnce((count === 4 ? machineOf(leader)?.agent : engineOf(other)) ?? 0);
       expect(await ended(started?.id ?? "")).toMatchObject({ status: "completed", error: null });
-      const after = await its.services.settled(its.id, "Running", longMs);
+      const after = await fixture.services.settled(fixture.id, "Running", longMs);
       expect(after.nodes.map((node) => node.id)).not.toContain(leader);
       expect(after.nodes).toHaveLength(count);
       await isComplete();
     }
-    const { nodes } = await its.services.get(its.id);
-    const refused = await its.platform.rest.delete<ProblemJson>(path(`/nodes/${nodes[0]?.id}`));
+    const { nodes } = await fixture.services.get(fixture.id);
+    const refused = await fixture.platform.rest.delete<ProblemJson>(path(`/nodes/${nodes[0]?.id}`));
     expect(expectStatus(refused, 422).json.detail).toContain("1, 3, 4, 5 nodes");
   });
 
   it("has its members moved away from a host that is drained", { timeout: longMs }, async () => {
-    const { nodes } = await its.services.get(its.id);
+    const { nodes } = await fixture.services.get(fixture.id);
     const onSecond = () => {
-      const { machines: own = [] } = its.others.get("second")?.processes() ?? {};
+      const { machines: own = [] } = fixture.others.get("second")?.processes() ?? {};
       return own.map((machine) => machine.id);
     };
     const moving = onSecond().toSorted();
@@ -125,22 +125,22 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
   });
 
   it("stops and starts as a whole, though controllers and an agent are killed", { timeout: longMs }, async () => {
-    expectStatus(await its.platform.rest.post(path("/stop")), 202);
+    expectStatus(await fixture.platform.rest.post(path("/stop")), 202);
     killControllers();
-    await its.services.settled(its.id, "Stopped", longMs);
+    await fixture.services.settled(fixture.id, "Stopped", longMs);
     expect(machines().filter(({ engine }) => engine !== undefined)).toEqual([]);
-    expectStatus(await its.platform.rest.post(path("/start")), 202);
+    expectStatus(await fixture.platform.rest.post(path("/start")), 202);
     await waitUntil("a machine's agent runs", () => {
       const [first] = machines();
       return first?.agent !== undefined && killAtOnce(first.agent);
     });
     killControllers();
-    await its.services.settled(its.id, "Running", longMs);
+    await fixture.services.settled(fixture.id, "Running", longMs);
     await isComplete();
   });
 
   it("has lost no acknowledged write", { timeout: longMs }, async () => {
-    await its.stopWriting();
-    expect(await its.writer.missing()).toEqual([]);
+    await fixture.stopWriting();
+    expect(await fixture.writer.missing()).toEqual([]);
   });
 });

@@ -9,13 +9,13 @@ import { settingAndLogCases } from "./postgresql/settings-and-logs.ts";
 import { userAndDatabaseCases } from "./postgresql/users-and-databases.ts";
 
 describe("a managed PostgreSQL", () => {
-  const its = createPostgresqlUnderTest();
-  beforeAll(its.start);
-  afterAll(its.remove);
+  const fixture = createPostgresqlUnderTest();
+  beforeAll(fixture.start);
+  afterAll(fixture.remove);
 
   describe("its record", () => {
     it("shows its spec and its status", () => {
-      expect(its.main.service).toMatchObject({
+      expect(fixture.main.service).toMatchObject({
         name: "main",
         status: "Running",
         database_type: "postgresql",
@@ -35,38 +35,41 @@ describe("a managed PostgreSQL", () => {
     });
 
     it("has a running node, also in a list", async () => {
-      const { json } = expectStatus(await its.platform.rest.get<PageJson<"nodes", object>>(its.path("/nodes")), 200);
+      const { json } = expectStatus(
+        await fixture.platform.rest.get<PageJson<"nodes", object>>(fixture.path("/nodes")),
+        200,
+      );
       expect(json.nodes).toMatchObject([{ role: "primary", status: "Running" }]);
       expect(json.next_cursor).toBeNull();
     });
 
     it("has an ended operation for its creation", async () => {
-      const [create] = await its.services.operations(its.main.service.id);
+      const [create] = await fixture.services.operations(fixture.main.service.id);
       expect(create).toMatchObject({ type: "create", status: "completed", progress_pct: 100, error: null });
-      const { json } = await its.platform.rest.get(`/operations/${create?.id}`);
+      const { json } = await fixture.platform.rest.get(`/operations/${create?.id}`);
       expect(json).toEqual(create);
     });
   });
 
-  connectionCases(its);
-  userAndDatabaseCases(its);
-  settingAndLogCases(its);
+  connectionCases(fixture);
+  userAndDatabaseCases(fixture);
+  settingAndLogCases(fixture);
 
   it("retains its data over a stop and start, and its passwords can be revealed while it is stopped", async () => {
-    const { connection, password, service } = its.main;
-    await queryOnce(its.platform, connection, { password }, "CREATE TABLE kept AS SELECT 42 AS answer");
-    await its.services.verb(service.id, "stop");
-    expect(await its.passwordOf("app_user")).toBe(password);
-    expect((await its.platform.rest.get(its.path("/database-users"))).status).toBe(409);
-    expect((await its.platform.rest.get(its.path("/databases"))).status).toBe(409);
-    const stored = await its.platform.rest.patch<{ parameters: Record<string, { status: string }> }>(
-      its.path("/configuration"),
+    const { connection, password, service } = fixture.main;
+    await queryOnce(fixture.platform, connection, { password }, "CREATE TABLE kept AS SELECT 42 AS answer");
+    await fixture.services.verb(service.id, "stop");
+    expect(await fixture.passwordOf("app_user")).toBe(password);
+    expect((await fixture.platform.rest.get(fixture.path("/database-users"))).status).toBe(409);
+    expect((await fixture.platform.rest.get(fixture.path("/databases"))).status).toBe(409);
+    const stored = await fixture.platform.rest.patch<{ parameters: Record<string, { status: string }> }>(
+      fixture.path("/configuration"),
       { parameters: { max_connections: "71" } },
     );
     expect(expectStatus(stored, 200).json.parameters["max_connections"]).toMatchObject({ status: "pending_restart" });
-    await its.services.verb(service.id, "start");
+    await fixture.services.verb(service.id, "start");
     const rows = await queryOnce(
-      its.platform,
+      fixture.platform,
       connection,
       { password },
       "SELECT answer, current_setting('max_connections') AS max FROM kept",
@@ -75,9 +78,9 @@ describe("a managed PostgreSQL", () => {
   });
 
   it("leaves no name behind when it is deleted", async () => {
-    const { service, connection } = its.main;
-    await its.services.delete(service.id);
-    expect(await resolveName(its.platform.admin.dns_server, connection.host)).toEqual([]);
-    expect(its.platform.processes().machines.map(({ id }) => id)).not.toContain(service.nodes[0]?.id);
+    const { service, connection } = fixture.main;
+    await fixture.services.delete(service.id);
+    expect(await resolveName(fixture.platform.admin.dns_server, connection.host)).toEqual([]);
+    expect(fixture.platform.processes().machines.map(({ id }) => id)).not.toContain(service.nodes[0]?.id);
   });
 });

@@ -5,11 +5,11 @@ import { outageCases } from "./queues/records.ts";
 import { twoControllersCases } from "./queues/two-controllers.ts";
 
 describe("queues whose controllers are flooded, killed and stopped", () => {
-  const its = createQueuesUnderTest();
-  beforeAll(() => its.start());
-  afterAll(its.remove);
+  const fixture = createQueuesUnderTest();
+  beforeAll(() => fixture.start());
+  afterAll(fixture.remove);
 
-  floodCases(its);
-  twoControllersCases(its);
-  outageCases(its);
+  floodCases(fixture);
+  twoControllersCases(fixture);
+  outageCases(fixture);
 });

@@ -16,39 +16,39 @@ import { createQueuesUnderTest } from "./queues/queues-under-test.ts";
 import { workerValueCases } from "./queues/worker-values.ts";
 
 describe("queues of a service", () => {
-  const its = createQueuesUnderTest();
-  const { cli, claim, settle, ack, enqueue, resultOf, leftIn, connect } = its;
+  const fixture = createQueuesUnderTest();
+  const { cli, claim, settle, ack, enqueue, resultOf, leftIn, connect } = fixture;
   let sql: Client;
   let queues: string;
 
   beforeAll(async () => {
-    await its.start();
-    queues = its.path();
+    await fixture.start();
+    queues = fixture.path();
   });
   afterAll(async () => {
     await sql?.end().catch(() => undefined);
-    await its.remove();
+    await fixture.remove();
   });
 
   it("are created by the command, and rejected where they cannot be", async () => {
     const created = await cli("queues", "create", "orders", "jobs", "--visibility-seconds", "20", "--output", "json");
     expect(created).toMatchObject({ code: 0 });
     expect(JSON.parse(created.stdout)).toMatchObject({ name: "jobs", status: "Active", database_name: "defaultdb" });
-    const again = await its.platform.rest.post(queues, { name: "jobs" });
+    const again = await fixture.platform.rest.post(queues, { name: "jobs" });
     expect([again.status, again.json["code"]]).toEqual([409, "queue_exists"]);
-    const nowhere = await its.platform.rest.post(queues, { name: "other", database_name: "nowhere" });
+    const nowhere = await fixture.platform.rest.post(queues, { name: "other", database_name: "nowhere" });
     expect(nowhere.status).toBe(422);
-    expect((await its.platform.rest.post(queues, { name: "Jobs!" })).status).toBe(400);
-    expect((await its.platform.rest.get(`${queues}/none`)).json["code"]).toBe("queue_not_found");
+    expect((await fixture.platform.rest.post(queues, { name: "Jobs!" })).status).toBe(400);
+    expect((await fixture.platform.rest.get(`${queues}/none`)).json["code"]).toBe("queue_not_found");
   });
 
   it("accept messages over REST, once by key, and return them to SQL with every digit", async () => {
     const rawBody = '{"messages":[{"payload":{"n":12345678901234567890.10}},{"payload":{"n":2},"delay_seconds":0}]}';
     const headers = { "content-type": "application/json", "idempotency-key": "first" };
     const send = () =>
-      its.platform.rest.call<{ task_id: string }>("POST", `${queues}/jobs/messages`, { rawBody, headers });
+      fixture.platform.rest.call<{ task_id: string }>("POST", `${queues}/jobs/messages`, { rawBody, headers });
     const storedResponses = async () =>
-      [...(await dumpEtcd(its.platform.directory)).keys()].filter((key) => key.includes("/idempotency/"));
+      [...(await dumpEtcd(fixture.platform.directory)).keys()].filter((key) => key.includes("/idempotency/"));
     const storedBefore = new Set(await storedResponses());
     const { task_id: taskId } = expectStatus(await send(), 202).json;
     expect((await send()).json.task_id).toBe(taskId);
@@ -56,7 +56,11 @@ describe("queues of a service", () => {
     const { message_ids: ids = [] } = await resultOf(`${queues}/jobs/messages?task_id=${taskId}`);
     expect(ids).toHaveLength(2);
     expect((await resultOf(`/tasks/${taskId}`)).message_ids).toEqual(ids);
-    const other = await its.platform.rest.post(`${queues}/jobs/messages`, { messages: [{ payload: {} }] }, { headers });
+    const other = await fixture.platform.rest.post(
+      `${queues}/jobs/messages`,
+      { messages: [{ payload: {} }] },
+      { headers },
+    );
     expect([other.status, other.json["code"]]).toEqual([422, "idempotency_key_reused"]);
 
     sql = await connect();
@@ -69,7 +73,7 @@ describe("queues of a service", () => {
 
   it("report all faults of messages, and store nothing of them in the control plane", async () => {
     const path = `${queues}/jobs/messages`;
-    const rejected = await its.platform.rest.post<{ errors: { field: string }[] }>(path, {
+    const rejected = await fixture.platform.rest.post<{ errors: { field: string }[] }>(path, {
       messages: [
         { payload: [] },
         { payload: { t: "marked-payload\u0000" } },
@@ -85,7 +89,7 @@ describe("queues of a service", () => {
       "messages[3].payload",
     ]);
     const large = { payload: { t: "marked-payload".padEnd(262_144, "x") } };
-    const refused = await its.platform.rest.post<{ errors: { field: string }[] }>(path, {
+    const refused = await fixture.platform.rest.post<{ errors: { field: string }[] }>(path, {
       messages: [{ payload: {} }, large, large],
     });
     expect(refused).toMatchObject({ status: 413, json: { code: "payload_too_large" } });
@@ -102,8 +106,8 @@ describe("queues of a service", () => {
       await ack("jobs", claimed);
     }
     expect(found).toEqual(whole);
-    expect(JSON.stringify([...(await dumpEtcd(its.platform.directory))])).not.toContain("marked-payload");
-    expect(its.platform.errorBodies.join()).not.toContain("marked-payload");
+    expect(JSON.stringify([...(await dumpEtcd(fixture.platform.directory))])).not.toContain("marked-payload");
+    expect(fixture.platform.errorBodies.join()).not.toContain("marked-payload");
   });
 
   it("give claims receipts that no one else can create", async () => {
@@ -112,7 +116,7 @@ describe("queues of a service", () => {
     const [first, second] = await claim("jobs", { max: 2 }, key);
     expect(await claim("jobs", { max: 2 }, key)).toEqual([first, second]);
     expect(await claim("jobs", {})).toEqual([]);
-    const forged = await its.platform.rest.post(`${queues}/jobs/messages/ack`, {
+    const forged = await fixture.platform.rest.post(`${queues}/jobs/messages/ack`, {
       messages: [{ receipt: `${first?.receipt}A` }],
     });
     expect(forged.status).toBe(400);
@@ -152,7 +156,7 @@ describe("queues of a service", () => {
         const headers = { "idempotency-key": `hard-${n}` };
         // A sender without a response repeats the request, and finds the existing message or creates it.
         await waitUntil(`message ${n} is taken`, async () => {
-          const answer = await its.platform.rest
+          const answer = await fixture.platform.rest
             .post(`${queues}/hard/messages`, { messages }, { headers })
             .catch(() => undefined);
           return answer?.status === 202;
@@ -172,7 +176,7 @@ describe("queues of a service", () => {
     })();
     for (const victim of ["engine", "agent", "controller"] as const) {
       const before = sent.length;
-      const { machines, controllers } = its.platform.processes();
+      const { machines, controllers } = fixture.platform.processes();
       const pid = victim === "controller" ? controllers[0] : machines[0]?.[victim];
       if (pid === undefined) throw new Error(`there is no ${victim}`);
       killAtOnce(pid);
@@ -183,7 +187,7 @@ describe("queues of a service", () => {
     expect(new Set(acked).size).toBe(acked.length);
     // An ack whose response was lost is not among them: each of the three kills may have had one.
     expect(sent.length - acked.length).toBeLessThanOrEqual(30);
-    const { messages: dead } = (await its.platform.rest.get<{ messages: unknown[] }>(`${queues}/hard/dead`)).json;
+    const { messages: dead } = (await fixture.platform.rest.get<{ messages: unknown[] }>(`${queues}/hard/dead`)).json;
     expect(dead).toEqual([]);
   }, 120_000);
 
@@ -195,7 +199,7 @@ describe("queues of a service", () => {
     expect(await claim("poisoned", {})).toEqual([]);
     const listed = await cli("queues", "dead", "list", "orders", "poisoned", "--output", "json");
     expect(JSON.parse(listed.stdout)).toMatchObject([{ id, last_error: "it is poison", payload: { poison: true } }]);
-    const stats = await its.platform.rest.post<{ task_id: string }>(`${queues}/poisoned/stats`, {});
+    const stats = await fixture.platform.rest.post<{ task_id: string }>(`${queues}/poisoned/stats`, {});
     expect(await resultOf(`${queues}/poisoned/stats?task_id=${stats.json.task_id}`)).toMatchObject({
       queue_name: "poisoned",
       ready_messages: 0,
@@ -205,14 +209,14 @@ describe("queues of a service", () => {
     expect(await cli("queues", "dead", "redrive", "orders", "poisoned")).toMatchObject({ code: 0 });
     expect(await claim("poisoned", {})).toMatchObject([{ id, attempt_count: 1 }]);
     // A task belongs to its queue alone.
-    const foreign = await its.platform.rest.get(`${queues}/jobs/stats?task_id=${stats.json.task_id}`);
+    const foreign = await fixture.platform.rest.get(`${queues}/jobs/stats?task_id=${stats.json.task_id}`);
     expect(foreign.json["code"]).toBe("task_not_found");
   });
 
   it("are processed by the SDK's worker over HTTP", async () => {
     await cli("queues", "create", "orders", "worked", "--max-attempts", "2");
-    const client = createNodeClient({ dataDirectory: its.platform.directory });
-    const queue = createQueue<{ n: number }>({ client, service: its.orders.service.id, queue: "worked" });
+    const client = createNodeClient({ dataDirectory: fixture.platform.directory });
+    const queue = createQueue<{ n: number }>({ client, service: fixture.orders.service.id, queue: "worked" });
     const ids = await queue.enqueue(Array.from({ length: 150 }, (_, n) => ({ n })));
     expect(new Set(ids).size).toBe(150);
     const done: number[] = [];
@@ -229,28 +233,33 @@ describe("queues of a service", () => {
     expect(new Set(done).size).toBe(149);
     // Only messages remain that the next sweep moves to the dead letters.
     expect(await claim("worked", {})).toEqual([]);
-    const { messages: dead } = (await its.platform.rest.get<{ messages: unknown[] }>(`${queues}/worked/dead`)).json;
+    const { messages: dead } = (await fixture.platform.rest.get<{ messages: unknown[] }>(`${queues}/worked/dead`)).json;
     expect(dead).toMatchObject([{ payload: { n: 7 }, attempt_count: 1, last_error: "Discard: seven" }]);
     await expect(queue.enqueue([{ n: 0 }], { within: { query: async () => ({ rows: [] }) } })).rejects.toThrow(
       "transaction",
     );
-    const nobody = createQueue({ client, service: its.orders.service.id, queue: "nobody" });
+    const nobody = createQueue({ client, service: fixture.orders.service.id, queue: "nobody" });
     await expect(nobody.work(() => undefined).finished).rejects.toMatchObject({ code: "queue_not_found" });
   });
 
-  workerValueCases(its);
-  commandCases(its);
-  eventCases(its);
-  databaseCases(its);
-  recordCases(its);
-  limitCases(its);
-  hostileCases(its);
+  workerValueCases(fixture);
+  commandCases(fixture);
+  eventCases(fixture);
+  databaseCases(fixture);
+  recordCases(fixture);
+  limitCases(fixture);
+  hostileCases(fixture);
 
   it("are deleted with their messages, and a new one of the name has none", async () => {
     await enqueue("jobs", [{ old: true }]);
-    expect((await its.platform.rest.delete(`${queues}/jobs`)).json).toMatchObject({ status: "Deprovisioning" });
-    await waitUntil("the queue is gone", async () => (await its.platform.rest.get(`${queues}/jobs`)).status === 404);
-    expect((await its.platform.rest.post(`${queues}/jobs/messages`, { messages: [{ payload: {} }] })).status).toBe(404);
+    expect((await fixture.platform.rest.delete(`${queues}/jobs`)).json).toMatchObject({ status: "Deprovisioning" });
+    await waitUntil(
+      "the queue is gone",
+      async () => (await fixture.platform.rest.get(`${queues}/jobs`)).status === 404,
+    );
+    expect((await fixture.platform.rest.post(`${queues}/jobs/messages`, { messages: [{ payload: {} }] })).status).toBe(
+      404,
+    );
     expect(await cli("queues", "create", "orders", "jobs")).toMatchObject({ code: 0 });
     expect(await claim("jobs", {})).toEqual([]);
   });

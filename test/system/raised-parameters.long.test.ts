@@ -7,8 +7,8 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 describe("a log that was written under raised parameters and a larger plan", () => {
-  const its = createBackupsUnderTest();
-  const { pathOf, sql } = its;
+  const fixture = createBackupsUnderTest();
+  const { pathOf, sql } = fixture;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -16,10 +16,10 @@ describe("a log that was written under raised parameters and a larger plan", () 
   const all = "SELECT i FROM noted ORDER BY i";
 
   beforeAll(async () => {
-    await its.start({ HOLDFAST_IDLE_LOG_AFTER_S: "3" });
-    ({ platform, services, source } = its);
+    await fixture.start({ HOLDFAST_IDLE_LOG_AFTER_S: "3" });
+    ({ platform, services, source } = fixture);
   }, longMs);
-  afterAll(its.remove, longMs);
+  afterAll(fixture.remove, longMs);
 
   const path = (suffix: string) => `/managed-services/${source.service.id}${suffix}`;
   const wait = { withinMs: longMs, everyMs: 200, describe: () => services.describe(source.service.id) };

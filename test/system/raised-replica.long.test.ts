@@ -20,27 +20,27 @@ interface Parameters {
 }
 
 describe("a replica that starts with lower settings than its primary", () => {
-  const its = createReplicationUnderTest();
-  const failures = createFailures(its, () => undefined, []);
+  const fixture = createReplicationUnderTest();
+  const failures = createFailures(fixture, () => undefined, []);
   beforeAll(async () => {
-    await its.start();
-    await its.addReplica();
+    await fixture.start();
+    await fixture.addReplica();
     await failures.untilReplicaCounts();
   });
-  afterAll(its.remove);
+  afterAll(fixture.remove);
 
   const set = async (parameters: Readonly<Record<string, string | null>>) =>
-    expectStatus(await its.platform.rest.patch(its.path("/configuration"), { parameters }), 200);
+    expectStatus(await fixture.platform.rest.patch(fixture.path("/configuration"), { parameters }), 200);
   const settingsOf = async (nodeId: string) => {
     const columns = names.map((name) => `current_setting('${name}') AS ${name}`);
-    return (await its.queryNode(nodeId, `SELECT ${columns.join(", ")}`))[0];
+    return (await fixture.queryNode(nodeId, `SELECT ${columns.join(", ")}`))[0];
   };
 
   it("starts again with equal settings, and no parameter is rolled back", async () => {
     const { primary, replica } = await failures.roles();
     const before = await settingsOf(replica);
     await set({ work_mem: "11MB" });
-    await its.services.settled(its.main.service.id, "Running");
+    await fixture.services.settled(fixture.main.service.id, "Running");
     const repair = failures.pauseMachine(replica);
     try {
       await set(raised);
@@ -65,32 +65,32 @@ describe("a replica that starts with lower settings than its primary", () => {
         (row) => isDeepStrictEqual(row, raised),
         () => false,
       );
-    const describeIt = () => its.services.describe(its.main.service.id);
+    const describeIt = () => fixture.services.describe(fixture.main.service.id);
     await waitUntil("the replica has as much", hasAsMuch, { withinMs: 60_000, describe: describeIt });
     await failures.untilReplicaCounts();
     expect(await settingsOf(replica)).toEqual(raised);
     expect(await failures.roles()).toMatchObject({ primary, replica });
-    const { json } = await its.platform.rest.get<Parameters>(its.path("/configuration"));
+    const { json } = await fixture.platform.rest.get<Parameters>(fixture.path("/configuration"));
     expect(Object.entries(json.parameters).filter(([, { status }]) => status === "rejected")).toEqual([]);
     expect(json.parameters["work_mem"]).toMatchObject({ status: "applied" });
-    expect(await its.queryNode(replica, "SHOW work_mem")).toEqual([{ work_mem: "11MB" }]);
+    expect(await fixture.queryNode(replica, "SHOW work_mem")).toEqual([{ work_mem: "11MB" }]);
 
-    await its.services.verb(its.main.service.id, "restart");
+    await fixture.services.verb(fixture.main.service.id, "restart");
     await failures.untilReplicaCounts();
-    await its.services.verb(its.main.service.id, "restart");
+    await fixture.services.verb(fixture.main.service.id, "restart");
     await failures.untilReplicaCounts();
-    for (const node of (await its.services.get(its.main.service.id)).nodes)
+    for (const node of (await fixture.services.get(fixture.main.service.id)).nodes)
       expect(await settingsOf(node.id)).toEqual(before);
   });
 
   it("starts again with the settings of log that its data have replayed already", async () => {
     const { max_connections: usual } = (await settingsOf((await failures.roles()).primary)) ?? {};
     await set(raised);
-    await its.services.settled(its.main.service.id, "Running");
-    await its.services.verb(its.main.service.id, "restart");
+    await fixture.services.settled(fixture.main.service.id, "Running");
+    await fixture.services.verb(fixture.main.service.id, "restart");
     await failures.untilReplicaCounts();
     const { primary, replica } = await failures.roles();
-    await its.queryNode(primary, "CREATE TABLE dropped (i int)");
+    await fixture.queryNode(primary, "CREATE TABLE dropped (i int)");
     const runs = (nodeId: string, connections: unknown) => () =>
       settingsOf(nodeId).then(
         (row) => row?.["max_connections"] === connections,
@@ -106,13 +106,13 @@ describe("a replica that starts with lower settings than its primary", () => {
     }
     // A dropped file makes the replica record how far it has to replay before it is consistent.
     await waitUntil("the table is dropped", () =>
-      its.queryNode(primary, "DROP TABLE IF EXISTS dropped; CREATE TABLE IF NOT EXISTS made_after (i int)").then(
+      fixture.queryNode(primary, "DROP TABLE IF EXISTS dropped; CREATE TABLE IF NOT EXISTS made_after (i int)").then(
         () => true,
         () => false,
       ),
     );
     const isReplayed = () =>
-      its.queryNode(replica, "SELECT to_regclass('made_after')::text AS found").then(
+      fixture.queryNode(replica, "SELECT to_regclass('made_after')::text AS found").then(
         ([row]) => row?.["found"] === "made_after",
         () => false,
       );
@@ -131,18 +131,18 @@ describe("a replica that starts with lower settings than its primary", () => {
     await waitUntil("another engine runs", isReplaced, { withinMs: 60_000 });
     await waitUntil("the replica has as much as its log", runs(replica, "200"), {
       withinMs: 60_000,
-      describe: () => its.services.describe(its.main.service.id),
+      describe: () => fixture.services.describe(fixture.main.service.id),
     });
     await failures.untilReplicaCounts();
     expect(await settingsOf(replica)).toEqual(raised);
     expect(await failures.roles()).toMatchObject({ primary, replica });
-    const { json } = await its.platform.rest.get<Parameters>(its.path("/configuration"));
+    const { json } = await fixture.platform.rest.get<Parameters>(fixture.path("/configuration"));
     expect(Object.entries(json.parameters).filter(([, { status }]) => status === "rejected")).toEqual([]);
-    expect(await its.queryNode(replica, "SHOW maintenance_work_mem")).toEqual([{ maintenance_work_mem: "65MB" }]);
+    expect(await fixture.queryNode(replica, "SHOW maintenance_work_mem")).toEqual([{ maintenance_work_mem: "65MB" }]);
   });
 
   it("has lost no acknowledged row", async () => {
-    await its.stopWriting();
-    expect(await its.writer.missing()).toEqual([]);
+    await fixture.stopWriting();
+    expect(await fixture.writer.missing()).toEqual([]);
   });
 });

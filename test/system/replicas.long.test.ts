@@ -12,18 +12,18 @@ interface Events {
 
 /** Slow cases of replicas; the others are in replication.test.ts. */
 describe("a PostgreSQL of several nodes", () => {
-  const its = createReplicationUnderTest();
+  const fixture = createReplicationUnderTest();
   beforeAll(async () => {
-    await its.start();
-    await its.addReplica();
+    await fixture.start();
+    await fixture.addReplica();
     await waitUntil("replication is healthy", async () => {
-      return (await its.services.get(its.main.service.id)).replication?.healthy === true;
+      return (await fixture.services.get(fixture.main.service.id)).replication?.healthy === true;
     });
   });
-  afterAll(its.remove);
+  afterAll(fixture.remove);
 
   it("is created with its replicas once all of them follow its primary", async () => {
-    const { service } = await its.services.createRunning("three", { node_count: 3, replication_mode: "async" });
+    const { service } = await fixture.services.createRunning("three", { node_count: 3, replication_mode: "async" });
     expect(service.nodes.map(({ role, status }) => `${role} ${status}`)).toEqual([
       "primary Running",
       "replica Running",
@@ -35,22 +35,22 @@ describe("a PostgreSQL of several nodes", () => {
       term: 1,
       replication: { mode: "async", standby_names: replicas.map(({ hostname }) => hostname) },
     });
-    const operations = await its.services.operations(service.id);
+    const operations = await fixture.services.operations(service.id);
     expect(operations.map(({ type, status }) => `${type} ${status}`)).toEqual(["create completed"]);
     const path = `/managed-services/${service.id}`;
     for (const { id } of replicas) {
-      const { json } = expectStatus(await its.platform.rest.get(`${path}/nodes/${id}/replication-status`), 200);
+      const { json } = expectStatus(await fixture.platform.rest.get(`${path}/nodes/${id}/replication-status`), 200);
       expect(json).toMatchObject({ role: "replica", connected: true });
     }
-    await its.services.delete(service.id);
+    await fixture.services.delete(service.id);
   });
 
   it("reports a replica that has been silent for a while, and its service", async () => {
-    const { nodes } = await its.services.get(its.main.service.id);
+    const { nodes } = await fixture.services.get(fixture.main.service.id);
     const replica = nodes.find(({ role }) => role === "replica");
-    const agent = its.platform.processes().machines.find(({ id }) => id === replica?.id)?.agent;
+    const agent = fixture.platform.processes().machines.find(({ id }) => id === replica?.id)?.agent;
     const eventsOf = async (type: string) => {
-      const { json } = await its.platform.rest.get<Events>(its.path(`/events?type=${type}`));
+      const { json } = await fixture.platform.rest.get<Events>(fixture.path(`/events?type=${type}`));
       return json.events.map(({ data }) => data);
     };
     await whilePaused(agent, async () => {
@@ -59,22 +59,26 @@ describe("a PostgreSQL of several nodes", () => {
         const [degraded] = await eventsOf("service.replication_degraded");
         return unhealthy?.node_id === replica?.id && degraded?.missing?.join() === replica?.hostname;
       });
-      const { replication, status } = await its.services.get(its.main.service.id);
+      const { replication, status } = await fixture.services.get(fixture.main.service.id);
       expect({ status, replication }).toMatchObject({ status: "Running", replication: { healthy: false } });
     });
     await waitUntil("replication is healthy again", async () => {
-      return (await its.services.get(its.main.service.id)).replication?.healthy === true;
+      return (await fixture.services.get(fixture.main.service.id)).replication?.healthy === true;
     });
   });
 
   it("retains its stream while no client may connect from its address", async () => {
-    const { nodes, primary_node_id: primary, allowed_cidrs: before } = await its.services.get(its.main.service.id);
+    const {
+      nodes,
+      primary_node_id: primary,
+      allowed_cidrs: before,
+    } = await fixture.services.get(fixture.main.service.id);
     const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
-    const { since } = await its.statusOf(replica);
+    const { since } = await fixture.statusOf(replica);
     const allow = async (cidrs: readonly string[]) =>
-      expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: cidrs }), 200);
+      expectStatus(await fixture.platform.rest.patch(fixture.path(), { allowed_cidrs: cidrs }), 200);
     const isOpen = () =>
-      its.queryNode(primary, "SELECT 1").then(
+      fixture.queryNode(primary, "SELECT 1").then(
         () => true,
         () => false,
       );
@@ -83,7 +87,7 @@ describe("a PostgreSQL of several nodes", () => {
       await waitUntil("no client is admitted", async () => !(await isOpen()));
       // The agent checks for forbidden clients each second.
       await sleep(3_000);
-      expect(await its.statusOf(replica)).toMatchObject({ connected: true, sync_state: "streaming", since });
+      expect(await fixture.statusOf(replica)).toMatchObject({ connected: true, sync_state: "streaming", since });
     } finally {
       await allow(before);
     }
@@ -91,28 +95,28 @@ describe("a PostgreSQL of several nodes", () => {
   });
 
   it("follows settings, a restart and a stop of its service", async () => {
-    const { id } = its.main.service;
+    const { id } = fixture.main.service;
     // After the restart the former replica is the primary.
     const streams = async () => {
-      const replica = (await its.services.get(id)).nodes.find(({ role }) => role === "replica");
-      return replica !== undefined && (await its.statusOf(replica.id)).sync_state === "streaming";
+      const replica = (await fixture.services.get(id)).nodes.find(({ role }) => role === "replica");
+      return replica !== undefined && (await fixture.statusOf(replica.id)).sync_state === "streaming";
     };
     const change = { parameters: { wal_level: "logical" } };
-    const patched = await its.platform.rest.patch(its.path("/configuration"), change);
+    const patched = await fixture.platform.rest.patch(fixture.path("/configuration"), change);
     expectStatus(patched, 200);
-    await its.services.verb(id, "restart");
-    for (const node of (await its.services.get(id)).nodes)
-      expect(await its.queryNode(node.id, "SHOW wal_level")).toEqual([{ wal_level: "logical" }]);
+    await fixture.services.verb(id, "restart");
+    for (const node of (await fixture.services.get(id)).nodes)
+      expect(await fixture.queryNode(node.id, "SHOW wal_level")).toEqual([{ wal_level: "logical" }]);
     await waitUntil("the replica streams after the restart", streams);
-    await its.services.verb(id, "stop");
-    await its.services.verb(id, "start");
+    await fixture.services.verb(id, "stop");
+    await fixture.services.verb(id, "start");
     await waitUntil("the replica streams after the start", streams);
   });
 
-  poolerCases(its);
+  poolerCases(fixture);
 
   it("has lost no acknowledged row", async () => {
-    await its.stopWriting();
-    expect(await its.writer.missing()).toEqual([]);
+    await fixture.stopWriting();
+    expect(await fixture.writer.missing()).toEqual([]);
   });
 });

@@ -9,22 +9,22 @@ import { createSynchronousUnderTest } from "./replication/synchronous-under-test
 
 /** One platform for all short cases of services of several nodes; longer ones have files of their own. */
 describe("a PostgreSQL of several nodes", () => {
-  const its = createReplicationUnderTest();
-  const orders = createSynchronousUnderTest(its);
+  const fixture = createReplicationUnderTest();
+  const orders = createSynchronousUnderTest(fixture);
   beforeAll(async () => {
-    await its.start();
+    await fixture.start();
     orders.begin();
   });
-  afterAll(its.remove);
+  afterAll(fixture.remove);
 
-  initialReplicaCases(its);
-  replicaCases(its);
-  switchoverCases(its);
+  initialReplicaCases(fixture);
+  replicaCases(fixture);
+  switchoverCases(fixture);
 
   it("has lost no acknowledged row", async () => {
-    expect(await its.writer.missing()).toEqual([]);
+    expect(await fixture.writer.missing()).toEqual([]);
   });
 
-  failingPrimaryCases(its);
-  synchronousCases(its, orders);
+  failingPrimaryCases(fixture);
+  synchronousCases(fixture, orders);
 });

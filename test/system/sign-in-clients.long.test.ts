@@ -18,29 +18,29 @@ const longMs = 300_000;
 
 /** Debian's Apache and Authlib; no DNS of this host has the issuer's name, so they have a hosts file of their own. */
 describe("clients of an app's issuer in other languages", { timeout: longMs }, () => {
-  const its = createSignInUnderTest();
+  const fixture = createSignInUnderTest();
   let image: TestImage | string;
   let issuer = "";
   let directory = "";
   let apache: TemporaryProcess | undefined;
 
   beforeAll(async () => {
-    await its.start();
-    ({ issuer_url: issuer } = await its.enable());
+    await fixture.start();
+    ({ issuer_url: issuer } = await fixture.enable());
     image = await testImage("signIn");
     directory = mkdtempSync(join(tmpdir(), "holdfast-clients-"));
     chmodSync(directory, 0o755);
-    writeFileSync(join(directory, "ca.pem"), its.platform.ca);
+    writeFileSync(join(directory, "ca.pem"), fixture.platform.ca);
   }, longMs);
   afterAll(async () => {
     await apache?.end("SIGKILL");
     rmSync(directory, { recursive: true, force: true });
-    await its.remove();
+    await fixture.remove();
   }, longMs);
 
   async function newClient(redirectUri: string): Promise<ClientJson> {
     const body = { name: "judge", type: "confidential", redirect_uris: [redirectUri] };
-    return expectStatus(await its.platform.rest.post<ClientJson>(its.path("/clients"), body), 201).json;
+    return expectStatus(await fixture.platform.rest.post<ClientJson>(fixture.path("/clients"), body), 201).json;
   }
 
   it("has a page of Apache's that mod_auth_openidc protects", async () => {
@@ -53,7 +53,7 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     for (const each of [run, pages, join(pages, "private")]) mkdirSync(each, { recursive: true });
     writeFileSync(join(pages, "private", "index.html"), "for signed-in users only\n");
     if (process.getuid?.() === 0) chownSync(run, testUid, testUid);
-    const discovered = (await its.discover()).serverMetadata();
+    const discovered = (await fixture.discover()).serverMetadata();
     const modules = ["mpm_event", "authn_core", "authz_core", "authz_user", "dir", "mime", "auth_openidc"];
     writeFileSync(
       join(directory, "apache.conf"),
@@ -94,11 +94,11 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
       [directory],
       /resuming normal operations/,
     );
-    const browser = its.browser();
+    const browser = fixture.browser();
     const page = await browser.get(`${shop}/private/`);
     expect(new URL(page.url).origin).toBe(issuer);
     const codePage = await browser.submit(page, { email: "apache@example.com" });
-    const { code } = await its.mailTo("apache@example.com");
+    const { code } = await fixture.mailTo("apache@example.com");
     const back = await browser.submit(codePage, { code });
     expect(back.text).toContain("for signed-in users only");
   });
@@ -120,10 +120,10 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     const python = (...args: string[]) =>
       testImage.run(withName(directory, issuer, ["python3", program, ...args]), [directory], env);
     const started = JSON.parse(await python("begin")) as { url: string; state: string; verifier: string };
-    const browser = its.browser();
+    const browser = fixture.browser();
     const page = await browser.get(started.url);
     const codePage = await browser.submit(page, { email: "authlib@example.com" });
-    const { code } = await its.mailTo("authlib@example.com");
+    const { code } = await fixture.mailTo("authlib@example.com");
     const back = await browser.submit(codePage, { code }, { stopAt: callback });
     const ended = JSON.parse(await python("end", back.url, started.state, started.verifier)) as object;
     expect(ended).toEqual({ email: "authlib@example.com", issuer, refreshed: true, again: "authlib@example.com" });

@@ -10,24 +10,24 @@ import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-te
 const longMs = 180_000;
 
 describe("erased users of an app", () => {
-  const its = createSignInUnderTest();
-  let signedIn: Awaited<ReturnType<typeof its.signIn>>;
+  const fixture = createSignInUnderTest();
+  let signedIn: Awaited<ReturnType<typeof fixture.signIn>>;
 
   beforeAll(async () => {
-    await its.start({ HOLDFAST_FIRST_BACKUP_AFTER_S: "3600" });
-    await its.enable();
+    await fixture.start({ HOLDFAST_FIRST_BACKUP_AFTER_S: "3600" });
+    await fixture.enable();
   }, longMs);
-  afterAll(() => its.remove(), longMs);
+  afterAll(() => fixture.remove(), longMs);
 
   const emails = async (of: RunningService) => {
-    const sql = await openPostgresql(its.platform, of.connection, { password: of.password });
+    const sql = await openPostgresql(fixture.platform, of.connection, { password: of.password });
     const { rows } = await sql.query<{ email: string }>("SELECT email FROM _mdb_auth.users ORDER BY email");
     await sql.end();
     return rows.map(({ email }) => email);
   };
 
   async function ended(path: string, body: object = {}): Promise<unknown> {
-    const { rest } = its.platform;
+    const { rest } = fixture.platform;
     const { task_id: id } = expectStatus(await rest.post<{ task_id: string }>(path, body), 202).json;
     return waitUntil(`${path} is done`, async () => {
       const { json } = await rest.get<{ status: string; result: unknown }>(`/tasks/${id}`);
@@ -36,20 +36,20 @@ describe("erased users of an app", () => {
   }
 
   it("do not return with a fork of the database from before", { timeout: longMs }, async () => {
-    const { rest } = its.platform;
-    await its.signIn("yara@example.com");
-    await its.signIn("zoe@example.com");
-    signedIn = await its.signIn("adam@example.com");
-    const backup = await its.cli("--output", "json", "backups", "create", "first", "--wait");
+    const { rest } = fixture.platform;
+    await fixture.signIn("yara@example.com");
+    await fixture.signIn("zoe@example.com");
+    signedIn = await fixture.signIn("adam@example.com");
+    const backup = await fixture.cli("--output", "json", "backups", "create", "first", "--wait");
     expect(backup, backup.stderr).toMatchObject({ code: 0 });
     const { id: backupId } = JSON.parse(backup.stdout) as { id: string };
-    expect(await ended(its.path("/users/delete"), { email: "yara@example.com" })).toEqual({ erased: true });
-    const { json: found } = await rest.get<{ users: { id: string }[] }>(its.path("/users?email=zoe@example.com"));
-    expect(await ended(its.path("/users/delete"), { user_id: found.users[0]?.id })).toEqual({ erased: true });
+    expect(await ended(fixture.path("/users/delete"), { email: "yara@example.com" })).toEqual({ erased: true });
+    const { json: found } = await rest.get<{ users: { id: string }[] }>(fixture.path("/users?email=zoe@example.com"));
+    expect(await ended(fixture.path("/users/delete"), { user_id: found.users[0]?.id })).toEqual({ erased: true });
     const { sid: session } = decodeJwt<{ sid: string }>(signedIn.access_token);
-    expect(await ended(its.path(`/sessions/${session}/revoke`))).toEqual({ revoked: true });
+    expect(await ended(fixture.path(`/sessions/${session}/revoke`))).toEqual({ revoked: true });
 
-    const restored = await its.cli(
+    const restored = await fixture.cli(
       "--output",
       "json",
       "services",
@@ -62,37 +62,37 @@ describe("erased users of an app", () => {
       "--wait",
     );
     expect(restored, restored.stderr).toMatchObject({ code: 0 });
-    const second = await its.services.open((JSON.parse(restored.stdout) as { id: string }).id);
+    const second = await fixture.services.open((JSON.parse(restored.stdout) as { id: string }).id);
     expect(await emails(second)).toEqual(["adam@example.com", "yara@example.com", "zoe@example.com"]);
-    const attachment = await rest.post<{ id: string }>(`/app-services/${its.appId}/attachments`, {
+    const attachment = await rest.post<{ id: string }>(`/app-services/${fixture.appId}/attachments`, {
       service_id: second.service.id,
     });
-    await rest.post(its.path("/disable"), {});
-    await its.enable({ attachment_id: expectStatus(attachment, 201).json.id });
+    await rest.post(fixture.path("/disable"), {});
+    await fixture.enable({ attachment_id: expectStatus(attachment, 201).json.id });
     expect(await emails(second)).toEqual(["adam@example.com"]);
-    const config = await its.discover();
+    const config = await fixture.discover();
     await expect(client.refreshTokenGrant(config, signedIn.refresh_token ?? "")).rejects.toMatchObject({
       error: "invalid_grant",
     });
-    const { json } = await rest.get<AuthJson & { database_service_id: string }>(its.path());
+    const { json } = await rest.get<AuthJson & { database_service_id: string }>(fixture.path());
     expect(json.database_service_id).toBe(second.service.id);
   });
 
   it("have one event each, whichever process is killed in between", { timeout: longMs }, async () => {
-    const { rest } = its.platform;
+    const { rest } = fixture.platform;
     const addresses = Array.from({ length: 5 }, (_, n) => `user${n}@example.com`);
-    for (const email of addresses) expectStatus(await rest.post(its.path("/users"), { email }), 201);
+    for (const email of addresses) expectStatus(await rest.post(fixture.path("/users"), { email }), 201);
     const eventsOf = async () =>
       (await rest.insist<{ events: object[] }>("GET", "/events?type=auth.user.deleted&limit=200")).json.events.length;
     const before = await eventsOf();
     const tasks: string[] = [];
     for (const email of addresses) {
       tasks.push(
-        expectStatus(await rest.post<{ task_id: string }>(its.path("/users/delete"), { email }), 202).json.task_id,
+        expectStatus(await rest.post<{ task_id: string }>(fixture.path("/users/delete"), { email }), 202).json.task_id,
       );
-      const { controllers, machines } = its.platform.processes();
+      const { controllers, machines } = fixture.platform.processes();
       for (const pid of [...controllers, machines.at(-1)?.agent]) if (pid !== undefined) killAtOnce(pid);
-      await rest.insist("GET", its.path());
+      await rest.insist("GET", fixture.path());
     }
     for (const id of tasks) {
       const result = await waitUntil(

@@ -13,21 +13,21 @@ const longMs = 300_000;
 
 /** Commits are asynchronous, so that a failing primary loses the last ones. */
 describe("an app's users, whose primary fails before its replica has all rows", { timeout: longMs }, () => {
-  const its = createSignInUnderTest();
-  const path = (rest = "") => `/managed-services/${its.users.service.id}${rest}`;
+  const fixture = createSignInUnderTest();
+  const path = (rest = "") => `/managed-services/${fixture.users.service.id}${rest}`;
   const failures = createFailures(
     {
       get platform() {
-        return its.platform;
+        return fixture.platform;
       },
       get services() {
-        return its.services;
+        return fixture.services;
       },
       get main() {
-        return its.users;
+        return fixture.users;
       },
       async statusOf(nodeId) {
-        const answer = await its.platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`));
+        const answer = await fixture.platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`));
         return expectStatus(answer, 200).json;
       },
     },
@@ -36,16 +36,16 @@ describe("an app's users, whose primary fails before its replica has all rows", 
   );
 
   beforeAll(async () => {
-    await its.start();
-    await its.enable();
-    expectStatus(await its.platform.rest.post<ServiceNode>(path("/nodes"), { role: "replica" }), 202);
-    await its.services.settled(its.users.service.id, "Running");
+    await fixture.start();
+    await fixture.enable();
+    expectStatus(await fixture.platform.rest.post<ServiceNode>(path("/nodes"), { role: "replica" }), 202);
+    await fixture.services.settled(fixture.users.service.id, "Running");
   }, longMs);
-  afterAll(() => its.remove(), longMs);
+  afterAll(() => fixture.remove(), longMs);
 
   async function emails(): Promise<string[]> {
-    const sql = await openPostgresql(its.platform, its.users.connection, {
-      password: its.users.password,
+    const sql = await openPostgresql(fixture.platform, fixture.users.connection, {
+      password: fixture.users.password,
       patienceMs: 2_000,
     });
     try {
@@ -57,8 +57,8 @@ describe("an app's users, whose primary fails before its replica has all rows", 
   }
 
   async function erase(email: string): Promise<void> {
-    const { rest } = its.platform;
-    const response = await rest.post<{ task_id: string }>(its.path("/users/delete"), { email });
+    const { rest } = fixture.platform;
+    const response = await rest.post<{ task_id: string }>(fixture.path("/users/delete"), { email });
     const { task_id: id } = expectStatus(response, 202).json;
     await waitUntil("the erasure is done", async () => {
       const { json } = await rest.get<{ status: string; result: unknown }>(`/tasks/${id}`);
@@ -80,9 +80,9 @@ describe("an app's users, whose primary fails before its replica has all rows", 
   }
 
   it("retains erasures and sessions, and admits new users", async () => {
-    const config = await its.discover();
-    const gone = await its.signIn("gone@example.com");
-    const retained = await its.signIn("kept@example.com");
+    const config = await fixture.discover();
+    const gone = await fixture.signIn("gone@example.com");
+    const retained = await fixture.signIn("kept@example.com");
     await failures.untilReplicaCounts();
     const { primary, replica, term } = await failures.roles();
 
@@ -95,11 +95,11 @@ describe("an app's users, whose primary fails before its replica has all rows", 
     try {
       await waitUntil("the replica is the primary", async () => (await failures.roles()).primary === replica, {
         withinMs: 60_000,
-        describe: () => its.services.describe(its.users.service.id),
+        describe: () => fixture.services.describe(fixture.users.service.id),
       });
       // By its own event it had them: otherwise this proves nothing.
       await waitUntil("the erasures are repeated", () =>
-        /"erased":1\b/.test(lastLogLines(its.platform.directory, 50, "erasures replayed")),
+        /"erased":1\b/.test(lastLogLines(fixture.platform.directory, 50, "erasures replayed")),
       );
       expect((await failures.roles()).term).toBe(term + 1);
       expect(await waitUntil("the new primary answers", emails)).toEqual(["kept@example.com"]);
@@ -113,18 +113,18 @@ describe("an app's users, whose primary fails before its replica has all rows", 
       await expect(client.refreshTokenGrant(config, gone.refresh_token ?? "")).rejects.toMatchObject({
         error: "invalid_grant",
       });
-      expect((await its.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
+      expect((await fixture.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
     } finally {
       repair();
       sendAgain();
     }
     await waitUntil("the old primary follows", async () => {
-      const answer = await its.platform.rest.get<ReplicationStatus>(path(`/nodes/${primary}/replication-status`));
+      const answer = await fixture.platform.rest.get<ReplicationStatus>(path(`/nodes/${primary}/replication-status`));
       return answer.json.sync_state === "streaming";
     });
-    await its.services.settled(its.users.service.id, "Running");
+    await fixture.services.settled(fixture.users.service.id, "Running");
     expect(await emails()).toEqual(["kept@example.com", "late@example.com"]);
-    const response = await its.platform.rest.get<{ events: object[] }>("/events?type=auth.user.deleted");
+    const response = await fixture.platform.rest.get<{ events: object[] }>("/events?type=auth.user.deleted");
     expect(response.json.events).toHaveLength(1);
   });
 });

@@ -19,15 +19,15 @@ interface Person {
 }
 
 describe("users of an app, while its processes are killed", { timeout: longMs }, () => {
-  const its = createSignInUnderTest();
+  const fixture = createSignInUnderTest();
   beforeAll(async () => {
-    await its.start();
-    await its.enable();
+    await fixture.start();
+    await fixture.enable();
   }, longMs);
-  afterAll(() => its.remove(), longMs);
+  afterAll(() => fixture.remove(), longMs);
 
   function kill(victim: (typeof victims)[number]): void {
-    const { controllers, issuer, machines } = its.platform.processes();
+    const { controllers, issuer, machines } = fixture.platform.processes();
     const [machine] = machines;
     const pids = { issuer: [issuer], controller: controllers, agent: [machine?.agent], engine: [machine?.engine] }[
       victim
@@ -36,10 +36,10 @@ describe("users of an app, while its processes are killed", { timeout: longMs },
   }
 
   it(`stay signed in through ${kills} kills, and new ones sign in`, async () => {
-    const config = await its.discover();
+    const config = await fixture.discover();
     const all: Person[] = [];
     for (let n = 0; n < people; n += 1) {
-      const signedIn = await its.signIn(`person${n}@example.com`);
+      const signedIn = await fixture.signIn(`person${n}@example.com`);
       const sub = signedIn.claims()?.sub ?? "";
       all.push({ sub, token: signedIn.refresh_token ?? "", refreshes: 0, refused: undefined });
     }
@@ -72,7 +72,10 @@ describe("users of an app, while its processes are killed", { timeout: longMs },
     isFinished = true;
     await Promise.all(using);
     // A process that was killed often is restarted after a pause.
-    await waitUntil("a controller answers", async () => (await its.platform.rest.get(its.path())).status === 200);
-    expect((await its.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
+    await waitUntil(
+      "a controller answers",
+      async () => (await fixture.platform.rest.get(fixture.path())).status === 200,
+    );
+    expect((await fixture.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
   });
 });

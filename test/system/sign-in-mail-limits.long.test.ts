@@ -4,32 +4,33 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createSignInUnderTest, type AuthJson } from "./sign-in/sign-in-under-test.ts";
 
 /** The limits of an app's mails, as its owner and its users see them. */
-const its = createSignInUnderTest();
+const fixture = createSignInUnderTest();
 
 beforeAll(async () => {
-  await its.start();
-  await its.enable();
+  await fixture.start();
+  await fixture.enable();
 }, 180_000);
-afterAll(its.remove);
+afterAll(fixture.remove);
 
 const health = async () =>
-  (await its.platform.rest.get<AuthJson & { health: { status: string; reason?: string } }>(its.path())).json.health;
+  (await fixture.platform.rest.get<AuthJson & { health: { status: string; reason?: string } }>(fixture.path())).json
+    .health;
 
 /** Requests a mail to this address, from a source of its own; returns the page. */
 async function requestMail(address: string, source: number) {
-  const browser = its.browser({ from: `127.0.48.${source}` });
-  const { page } = await its.begin(browser, await its.discover());
+  const browser = fixture.browser({ from: `127.0.48.${source}` });
+  const { page } = await fixture.begin(browser, await fixture.discover());
   return browser.submit(page, { email: address });
 }
 
 const sentTo = (prefix: string) =>
-  its.mail.received.filter(({ to }) => to.some((address) => address.startsWith(prefix))).length;
+  fixture.mail.received.filter(({ to }) => to.some((address) => address.startsWith(prefix))).length;
 
 it("health reports whose mails are dropped, and that mails are sent again", { timeout: 180_000 }, async () => {
-  const { rest } = its.platform;
+  const { rest } = fixture.platform;
   for (const name of ["ann", "u1", "u2", "u3", "u4"])
-    expectStatus(await rest.post(its.path("/users"), { email: `${name}@example.com` }), 201);
-  expectStatus(await rest.patch(its.path(), { mails_per_hour: 6 }), 200);
+    expectStatus(await rest.post(fixture.path("/users"), { email: `${name}@example.com` }), 201);
+  expectStatus(await rest.patch(fixture.path(), { mails_per_hour: 6 }), 200);
   let strangers = 0;
   const reasons = (words: string, act: () => Promise<unknown>) =>
     waitUntil(
@@ -43,21 +44,21 @@ it("health reports whose mails are dropped, and that mails are sent again", { ti
   await reasons("addresses without a user get no mails", () =>
     requestMail(`stranger${(strangers += 1)}@example.com`, strangers),
   );
-  const auth = await its.cli("auth", "get", "shop");
+  const auth = await fixture.cli("auth", "get", "shop");
   expect(auth.stdout).toContain("addresses without a user get no mails");
   // Their half is used up, and the other half remains for users.
   const before = sentTo("stranger");
   expect((await requestMail(`stranger${(strangers += 1)}@example.com`, strangers)).status).toBe(200);
   await requestMail("ann@example.com", 200);
-  await its.mailTo("ann@example.com");
+  await fixture.mailTo("ann@example.com");
   expect(sentTo("stranger")).toBe(before);
   let users = 0;
   await reasons("only browsers that signed in before get mails", () =>
     requestMail(`u${(users += 1)}@example.com`, 200 + users),
   );
   expect((await requestMail("u9@example.com", 220)).text).toContain("sends no more mails");
-  expectStatus(await rest.patch(its.path(), { mails_per_hour: 10_000 }), 200);
+  expectStatus(await rest.patch(fixture.path(), { mails_per_hour: 10_000 }), 200);
   await waitUntil("mails are sent again", async () => (await health()).status === "healthy");
   await requestMail("late@example.com", 221);
-  await its.mailTo("late@example.com");
+  await fixture.mailTo("late@example.com");
 });

@@ -116,23 +116,23 @@ const settings: readonly string[] = [
 ];
 
 describe("the owner of a database with an app's users", { timeout: longMs }, () => {
-  const its = createSignInUnderTest();
+  const fixture = createSignInUnderTest();
   let owner: Client;
   const opened: Client[] = [];
 
   beforeAll(async () => {
-    await its.start();
-    await its.enable();
+    await fixture.start();
+    await fixture.enable();
     owner = await open();
     for (const statement of shadows) await owner.query(statement);
   }, longMs);
   afterAll(async () => {
     await Promise.all(opened.map((each) => each.end().catch(() => undefined)));
-    await its.remove();
+    await fixture.remove();
   }, longMs);
 
-  async function open(database = its.users.connection.database): Promise<Client> {
-    const { platform, users } = its;
+  async function open(database = fixture.users.connection.database): Promise<Client> {
+    const { platform, users } = fixture;
     const sql = await openPostgresql(platform, { ...users.connection, database }, { password: users.password });
     opened.push(sql);
     return sql;
@@ -162,7 +162,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
   }
 
   it("changes none of nine tables, attaches nothing to them, and reads two", async () => {
-    await its.signIn("amy@example.com");
+    await fixture.signIn("amy@example.com");
     const before = await rights();
     const allowed: string[] = [];
     const tried = async (statement: string) => {
@@ -187,27 +187,30 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
   });
 
   it("has none of its settings and functions applied in sessions of the platform", async () => {
-    const config = await its.discover();
-    const { refresh_token: token = "" } = await its.signIn("ben@example.com");
-    const database = its.users.connection.database;
+    const config = await fixture.discover();
+    const { refresh_token: token = "" } = await fixture.signIn("ben@example.com");
+    const database = fixture.users.connection.database;
     for (const setting of settings) await owner.query(`ALTER DATABASE ${database} SET ${setting}`);
     try {
-      killAtOnce(its.platform.processes().issuer ?? 0);
+      killAtOnce(fixture.platform.processes().issuer ?? 0);
       const refreshed = await waitUntil("a refresh works under their settings", () =>
         client.refreshTokenGrant(config, token).catch(() => undefined),
       );
       expect(refreshed.refresh_token).toBeDefined();
-      const signedIn = await its.signIn("cleo@example.com");
+      const signedIn = await fixture.signIn("cleo@example.com");
       expect(signedIn.claims()?.["email"]).toBe("cleo@example.com");
       // Agents connect to the same database.
-      const { rest } = its.platform;
-      const { users } = (await rest.get<{ users: { id: string; email: string }[] }>(its.path("/users?limit=50"))).json;
+      const { rest } = fixture.platform;
+      const { users } = (await rest.get<{ users: { id: string; email: string }[] }>(fixture.path("/users?limit=50")))
+        .json;
       expect(users.map(({ email }) => email).toSorted()).toEqual([
         "amy@example.com",
         "ben@example.com",
         "cleo@example.com",
       ]);
-      const deleted = await rest.post<{ task_id: string }>(its.path("/users/delete"), { email: "cleo@example.com" });
+      const deleted = await rest.post<{ task_id: string }>(fixture.path("/users/delete"), {
+        email: "cleo@example.com",
+      });
       const { task_id: id } = expectStatus(deleted, 202).json;
       await waitUntil("the erasure is done", async () => {
         const { json } = await rest.get<{ status: string; result: unknown }>(`/tasks/${id}`);
@@ -218,7 +221,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
       await owner.query(`ALTER DATABASE ${database} RESET ALL`);
     }
     // Sessions that began under the settings end with their issuer.
-    killAtOnce(its.platform.processes().issuer ?? 0);
+    killAtOnce(fixture.platform.processes().issuer ?? 0);
     expect((await owner.query("SELECT what FROM evil.called")).rows).toEqual([]);
   });
 
@@ -235,10 +238,10 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
       }
     });
     expect(clients.length).toBeGreaterThan(5);
-    killAtOnce(its.platform.processes().issuer ?? 0);
-    const discovered = await waitUntil("an issuer runs again", () => its.discover().catch(() => undefined));
-    expect((await its.signIn("dan@example.com")).claims()?.["email"]).toBe("dan@example.com");
-    let { refresh_token: token = "" } = await its.signIn("eve@example.com");
+    killAtOnce(fixture.platform.processes().issuer ?? 0);
+    const discovered = await waitUntil("an issuer runs again", () => fixture.discover().catch(() => undefined));
+    expect((await fixture.signIn("dan@example.com")).claims()?.["email"]).toBe("dan@example.com");
+    let { refresh_token: token = "" } = await fixture.signIn("eve@example.com");
     for (let times = 0; times < 5; times += 1) {
       const { rows } = await owner.query<{ ended: number }>(
         "SELECT count(pg_terminate_backend(pid))::int AS ended FROM pg_stat_activity WHERE usename = $1",
@@ -254,7 +257,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
       );
       token = next.refresh_token ?? "";
     }
-    expect((await its.signIn("fay@example.com")).claims()?.["email"]).toBe("fay@example.com");
+    expect((await fixture.signIn("fay@example.com")).claims()?.["email"]).toBe("fay@example.com");
     await Promise.all(clients.map((each) => each.end()));
   });
 
@@ -282,7 +285,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
   ] as const)(
     "sees sign-in fail over a schema %s, and begin once that is dropped",
     async (name, statements, reason) => {
-      const { rest } = its.platform;
+      const { rest } = fixture.platform;
       const database = `squatted_${name.replaceAll(/[^a-z]/g, "_")}`.slice(0, 40);
       await owner.query(`CREATE DATABASE ${database}`);
       const there = await open(database);
@@ -291,9 +294,13 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
         await rest.post<{ id: string }>("/app-services", { name: database.replaceAll("_", "-") }),
         201,
       ).json;
-      const attached = { service_id: its.users.service.id, database_name: database };
+      const attached = { service_id: fixture.users.service.id, database_name: database };
       const attachment = await rest.post<{ id: string }>(`/app-services/${id}/attachments`, attached);
-      const body = { attachment_id: attachment.json.id, smtp: its.smtp, redirect_uris: ["https://shop.example/cb"] };
+      const body = {
+        attachment_id: attachment.json.id,
+        smtp: fixture.smtp,
+        redirect_uris: ["https://shop.example/cb"],
+      };
       const enabled = async (status: string) => {
         expectStatus(await rest.post(`/app-services/${id}/auth/enable`, body), 201);
         return waitUntil(`it is ${status}`, async () => {

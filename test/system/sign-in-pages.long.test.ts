@@ -33,7 +33,7 @@ const looks = [
 ] as const;
 
 describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () => {
-  const its = createSignInUnderTest();
+  const fixture = createSignInUnderTest();
   let chromium: Chromium | string;
   let issuer = "";
   let app: Server;
@@ -42,9 +42,9 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   const forbidden: string[] = [];
 
   beforeAll(async () => {
-    await its.start();
-    ({ issuer_url: issuer } = await its.enable({ theme: { display_name: "The Shop", brand_color: "#f5d90a" } }));
-    await its.platform.rest.call("PUT", its.path("/idp-providers/google"), {
+    await fixture.start();
+    ({ issuer_url: issuer } = await fixture.enable({ theme: { display_name: "The Shop", brand_color: "#f5d90a" } }));
+    await fixture.platform.rest.call("PUT", fixture.path("/idp-providers/google"), {
       body: { client_id: "x", client_secret: "y" },
     });
     app = await startApp();
@@ -56,7 +56,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     for (const context of contexts) await context.close();
     if (typeof chromium === "object") await chromium.close();
     app?.close();
-    await its.remove();
+    await fixture.remove();
   }, longMs);
 
   async function open(
@@ -88,10 +88,10 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   }
 
   const authorizeUrl = async (more: Record<string, string> = {}) => {
-    const config = await its.discover();
+    const config = await fixture.discover();
     return `${config.serverMetadata().authorization_endpoint}?${new URLSearchParams({
-      client_id: its.appId,
-      redirect_uri: its.callback,
+      client_id: fixture.appId,
+      redirect_uri: fixture.callback,
       response_type: "code",
       scope: "openid email",
       code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbvaTyXoqqqU",
@@ -115,7 +115,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await page.keyboard.press("Enter");
     await page.waitForSelector("#code");
     await expectAccessible(page, `${name}: code`);
-    const { code, link } = await its.mailTo(email);
+    const { code, link } = await fixture.mailTo(email);
     await page.fill("#code", code === "000000" ? "000001" : "000000");
     await page.keyboard.press("Enter");
     await page.waitForSelector("[role=alert]");
@@ -153,7 +153,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await page.fill("#email", "plain@example.com");
     await page.keyboard.press("Enter");
     await page.waitForSelector("#code");
-    await page.fill("#code", (await its.mailTo("plain@example.com")).code);
+    await page.fill("#code", (await fixture.mailTo("plain@example.com")).code);
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/auth\/callback\?code=/);
   });
@@ -177,9 +177,9 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   it("are readable with any brand color", async () => {
     const page = await open();
     for (const color of ["#000000", "#ffffff", "#808080", "#ff0000", "#0000ff", "#767676"]) {
-      await its.platform.rest.patch(its.path(), { theme: { brand_color: color } });
+      await fixture.platform.rest.patch(fixture.path(), { theme: { brand_color: color } });
       await waitUntil(`the pages are ${color}`, async () => {
-        const { text } = await its.browser().get(`${issuer}/style.css`);
+        const { text } = await fixture.browser().get(`${issuer}/style.css`);
         return text.includes(`--brand: ${color}`);
       });
       await page.goto(await authorizeUrl());
@@ -192,8 +192,8 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     const page = await open();
     const settings = JSON.stringify({
       authority: issuer,
-      client_id: its.appId,
-      redirect_uri: its.callback,
+      client_id: fixture.appId,
+      redirect_uri: fixture.callback,
       post_logout_redirect_uri: shop,
       scope: "openid email offline_access",
     });
@@ -204,7 +204,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await page.fill("#email", "script@example.com");
     await page.keyboard.press("Enter");
     await page.waitForSelector("#code");
-    await page.fill("#code", (await its.mailTo("script@example.com")).code);
+    await page.fill("#code", (await fixture.mailTo("script@example.com")).code);
     await page.keyboard.press("Enter");
     await page.waitForURL(`${shop}/**`);
     const user = await page.evaluate(

@@ -27,23 +27,23 @@ function environmentOf(pid: number): Record<string, string> {
 }
 
 describe("the protocol of an app's issuer", () => {
-  const its = createSignInUnderTest();
+  const fixture = createSignInUnderTest();
   let issuer = "";
   let directory = "";
   let replica: ReturnType<typeof spawn> | undefined;
 
   beforeAll(async () => {
-    await its.start();
-    ({ issuer_url: issuer } = await its.enable());
+    await fixture.start();
+    ({ issuer_url: issuer } = await fixture.enable());
   });
   afterAll(async () => {
     replica?.kill("SIGKILL");
-    await its.remove();
+    await fixture.remove();
     if (directory !== "") rmSync(directory, { recursive: true, force: true });
   });
 
   const there = (names: Record<string, string> = {}, from = "127.0.0.1") =>
-    platformAgent(its.platform, { names, from });
+    platformAgent(fixture.platform, { names, from });
   const at = (address: string) => ({ names: { [new URL(issuer).hostname]: address } });
 
   async function post(path: string, form: Record<string, string>, names: Record<string, string> = {}, from?: string) {
@@ -60,30 +60,30 @@ describe("the protocol of an app's issuer", () => {
   }
 
   it("signs one of 50 concurrent requests in by the link of a mail", async () => {
-    const config = await its.discover();
-    const browser = its.browser();
-    const started = await its.begin(browser, config);
+    const config = await fixture.discover();
+    const browser = fixture.browser();
+    const started = await fixture.begin(browser, config);
     await browser.submit(started.page, { email: "quinn@example.com" });
-    const { link } = await its.mailTo("quinn@example.com");
+    const { link } = await fixture.mailTo("quinn@example.com");
     const confirmPage = await browser.get(link);
     const tries = await Promise.all(
-      Array.from({ length: 50 }, () => browser.submit(confirmPage, {}, { stopAt: its.callback })),
+      Array.from({ length: 50 }, () => browser.submit(confirmPage, {}, { stopAt: fixture.callback })),
     );
-    expect(tries.filter(({ url }) => url.startsWith(its.callback))).toHaveLength(1);
+    expect(tries.filter(({ url }) => url.startsWith(fixture.callback))).toHaveLength(1);
   });
 
   it("ends refresh tokens by revocation, and sessions by logout, which redirects only to registered URIs", async () => {
-    const config = await its.discover();
-    const browser = its.browser();
-    const first = await its.signIn("rosa@example.com", {}, browser);
+    const config = await fixture.discover();
+    const browser = fixture.browser();
+    const first = await fixture.signIn("rosa@example.com", {}, browser);
     await client.tokenRevocation(config, first.refresh_token ?? "");
     await expect(client.refreshTokenGrant(config, first.refresh_token ?? "")).rejects.toMatchObject({
       error: "invalid_grant",
     });
-    expect((await post("/revoke", { client_id: its.appId, token: "nobody-has-this" })).status).toBe(200);
+    expect((await post("/revoke", { client_id: fixture.appId, token: "nobody-has-this" })).status).toBe(200);
     // The session still exists.
-    const silent = await its.begin(browser, config, { prompt: "none" });
-    const again = await its.tokensOf(config, silent, silent.page);
+    const silent = await fixture.begin(browser, config, { prompt: "none" });
+    const again = await fixture.tokensOf(config, silent, silent.page);
     const foreignUrl = client.buildEndSessionUrl(config, { post_logout_redirect_uri: "https://evil.example/" });
     const foreign = await browser.get(foreignUrl.href);
     expect(foreign.text).toContain("Sign out?");
@@ -98,7 +98,7 @@ describe("the protocol of an app's issuer", () => {
     expect((await browser.get(out.href, { stopAt: "https://shop.example" })).url).toBe(
       "https://shop.example/?state=state",
     );
-    const gone = await its.begin(browser, config, { prompt: "none" });
+    const gone = await fixture.begin(browser, config, { prompt: "none" });
     expect(new URL(gone.page.url).searchParams.get("error")).toBe("login_required");
     await expect(client.refreshTokenGrant(config, again.refresh_token ?? "")).rejects.toMatchObject({
       error: "invalid_grant",
@@ -107,10 +107,10 @@ describe("the protocol of an app's issuer", () => {
   });
 
   it("accepts a confidential client by Basic and by post, without PKCE only with a nonce", async () => {
-    const { rest } = its.platform;
+    const { rest } = fixture.platform;
     const callback = "https://web.example/cb";
     const web = expectStatus(
-      await rest.post<ClientJson>(its.path("/clients"), {
+      await rest.post<ClientJson>(fixture.path("/clients"), {
         name: "web",
         type: "confidential",
         redirect_uris: [callback],
@@ -119,8 +119,8 @@ describe("the protocol of an app's issuer", () => {
       }),
       201,
     ).json;
-    const browser = its.browser();
-    const discovered = await its.discover();
+    const browser = fixture.browser();
+    const discovered = await fixture.discover();
     const configOf = (secret: string, way: typeof client.ClientSecretBasic) => {
       const config = new client.Configuration(discovered.serverMetadata(), web.client_id, secret, way(secret));
       const dispatcher = there();
@@ -145,7 +145,7 @@ describe("the protocol of an app's issuer", () => {
     expect(new URL(bare.url).searchParams.get("error")).toBe("invalid_request");
     const page = await begin({ state: "s", nonce: "n" });
     const codePage = await browser.submit(page, { email: "sara@example.com" });
-    const { code } = await its.mailTo("sara@example.com");
+    const { code } = await fixture.mailTo("sara@example.com");
     const back = await browser.submit(codePage, { code }, { stopAt: callback });
     const checks = { expectedNonce: "n", expectedState: "s", idTokenExpected: true };
     const tokens = await client.authorizationCodeGrant(
@@ -156,7 +156,7 @@ describe("the protocol of an app's issuer", () => {
     expect(tokens.claims()).toMatchObject({ aud: web.client_id, nonce: "n" });
     expect(tokens.refresh_token).toBeUndefined();
     const silent = await begin({ state: "s", nonce: "n", prompt: "none" });
-    const { json } = await rest.post<ClientJson>(its.path(`/clients/${web.client_id}/rotate-secret`), {});
+    const { json } = await rest.post<ClientJson>(fixture.path(`/clients/${web.client_id}/rotate-secret`), {});
     await waitUntil("the new secret counts", async () => {
       const body = {
         client_id: web.client_id,
@@ -177,8 +177,8 @@ describe("the protocol of an app's issuer", () => {
   });
 
   it("changes the lists of a client by the command line, which refuses what would never match", async () => {
-    const { rest } = its.platform;
-    const update = (...args: string[]) => its.cli("auth", "clients", "update", "shop", its.appId, ...args);
+    const { rest } = fixture.platform;
+    const update = (...args: string[]) => fixture.cli("auth", "clients", "update", "shop", fixture.appId, ...args);
     const wildcard = await update("--redirect", "https://*.shop.example/cb");
     expect(wildcard).toMatchObject({ code: 2, stderr: expect.stringContaining("redirect_uris[0]") });
     expect(wildcard.stderr).toContain("must not contain *");
@@ -192,9 +192,9 @@ describe("the protocol of an app's issuer", () => {
       "https://www.shop.example",
     );
     expect(changed).toMatchObject({ code: 0 });
-    const { clients } = (await rest.get<{ clients: Record<string, unknown>[] }>(its.path("/clients"))).json;
-    expect(clients.find((each) => each["client_id"] === its.appId)).toMatchObject({
-      redirect_uris: [its.callback],
+    const { clients } = (await rest.get<{ clients: Record<string, unknown>[] }>(fixture.path("/clients"))).json;
+    expect(clients.find((each) => each["client_id"] === fixture.appId)).toMatchObject({
+      redirect_uris: [fixture.callback],
       post_logout_redirect_uris: post,
       allowed_origins: ["https://shop.example", "https://www.shop.example"],
     });
@@ -217,7 +217,7 @@ describe("the protocol of an app's issuer", () => {
 
   it("continues at any replica what another began, and counts failures over all of them", async () => {
     directory = mkdtempSync(join(tmpdir(), "issuer-"));
-    const ofFirst = environmentOf(its.platform.processes().issuer ?? 0);
+    const ofFirst = environmentOf(fixture.platform.processes().issuer ?? 0);
     cpSync(ofFirst["HOLDFAST_ISSUER_IDENTITY_DIR"] ?? "", join(directory, "identity"), { recursive: true });
     const port = new URL(issuer).port;
     replica = spawn(process.execPath, [join(import.meta.dirname, "../../issuer/src/main.ts")], {
@@ -231,23 +231,23 @@ describe("the protocol of an app's issuer", () => {
       stdio: "ignore",
     });
     const second = await waitUntil("the second replica serves", () =>
-      its.discover(at(secondIssuer)).catch(() => undefined),
+      fixture.discover(at(secondIssuer)).catch(() => undefined),
     );
-    const first = await its.discover();
+    const first = await fixture.discover();
     // The cookies belong to the browser; the name leads to the other replica now.
-    const browser = its.browser(at(secondIssuer));
-    const codePage = await its.begin(browser, second);
+    const browser = fixture.browser(at(secondIssuer));
+    const codePage = await fixture.begin(browser, second);
     const page = await browser.submit(codePage.page, { email: "tina@example.com" });
-    const { code } = await its.mailTo("tina@example.com");
-    const elsewhere = its.browser();
+    const { code } = await fixture.mailTo("tina@example.com");
+    const elsewhere = fixture.browser();
     for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
-    const back = await elsewhere.submit(page, { code }, { stopAt: its.callback });
-    const tokens = await its.tokensOf(second, codePage, back);
+    const back = await elsewhere.submit(page, { code }, { stopAt: fixture.callback });
+    const tokens = await fixture.tokensOf(second, codePage, back);
     const next = await client.refreshTokenGrant(first, tokens.refresh_token ?? "");
     expect((await client.refreshTokenGrant(second, next.refresh_token ?? "")).claims()?.sub).toBe(tokens.claims()?.sub);
 
     const guesser = "127.0.0.22";
-    const guess = { client_id: its.appId, grant_type: "authorization_code", code: "guessed" };
+    const guess = { client_id: fixture.appId, grant_type: "authorization_code", code: "guessed" };
     const host = new URL(issuer).hostname;
     for (let times = 0; times < 25; times += 1)
       for (const address of ["127.0.0.1", secondIssuer]) await post("/token", guess, { [host]: address }, guesser);
@@ -267,24 +267,24 @@ describe("the protocol of an app's issuer", () => {
   });
 
   it("signs users in while the app uses every connection that it can get", async () => {
-    const login = { password: its.users.password };
+    const login = { password: fixture.users.password };
     const sessions: Awaited<ReturnType<typeof openPostgresql>>[] = [];
     try {
-      for (;;) sessions.push(await openPostgresql(its.platform, its.users.connection, login));
+      for (;;) sessions.push(await openPostgresql(fixture.platform, fixture.users.connection, login));
     } catch (error) {
       expect(String(error)).toMatch(/remaining connection slots|too many/);
     }
     expect(sessions.length).toBeGreaterThan(5);
-    const signedIn = await its.signIn("uma@example.com");
+    const signedIn = await fixture.signIn("uma@example.com");
     expect(signedIn.claims()?.["email"]).toBe("uma@example.com");
     await Promise.all(sessions.map((each) => each.end()));
   });
 
   it("creates a user once for one Idempotency-Key, and reports that to another", async () => {
-    const { rest } = its.platform;
+    const { rest } = fixture.platform;
     const make = (key: string) =>
       rest.post<{ id: string }>(
-        its.path("/users"),
+        fixture.path("/users"),
         { email: "vera@example.com" },
         { headers: { "idempotency-key": key } },
       );
@@ -294,19 +294,19 @@ describe("the protocol of an app's issuer", () => {
   });
 
   it("reports a mail server that rejects mails, and its recovery", async () => {
-    const { rest } = its.platform;
-    const password = String(its.smtp["password"]);
-    await rest.patch(its.path(), { smtp: { ...its.smtp, password: "wrong" } });
+    const { rest } = fixture.platform;
+    const password = String(fixture.smtp["password"]);
+    await rest.patch(fixture.path(), { smtp: { ...fixture.smtp, password: "wrong" } });
     const health = async () =>
-      (await rest.get<AuthJson & { health: { status: string; reason?: string } }>(its.path())).json.health;
+      (await rest.get<AuthJson & { health: { status: string; reason?: string } }>(fixture.path())).json.health;
     /** Requests a mail at each poll. */
     const untilMails = (what: string, prefix: string, isSo: (now: { status: string; reason?: string }) => boolean) => {
       let count = 0;
       return waitUntil(
         what,
         async () => {
-          const browser = its.browser();
-          const { page } = await its.begin(browser, await its.discover());
+          const browser = fixture.browser();
+          const { page } = await fixture.begin(browser, await fixture.discover());
           await browser.submit(page, { email: `${prefix}${(count += 1)}@example.com` });
           return isSo(await health());
         },
@@ -318,7 +318,7 @@ describe("the protocol of an app's issuer", () => {
     );
     const { json } = await rest.get<{ events: object[] }>("/events?type=auth.mail_failing");
     expect(json.events).toHaveLength(1);
-    await rest.patch(its.path(), { smtp: { ...its.smtp, password } });
+    await rest.patch(fixture.path(), { smtp: { ...fixture.smtp, password } });
     await untilMails("mails are sent again", "x", ({ status }) => status === "healthy");
   });
 });

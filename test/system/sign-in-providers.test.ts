@@ -18,7 +18,7 @@ interface DomainJson {
 const domain = "login.shop.example";
 
 describe("providers and domains of an app's own", () => {
-  const its = createSignInUnderTest();
+  const fixture = createSignInUnderTest();
   const texts = new Map<string, string>();
   let dns: TestDnsServer;
   let provider: IdentityProvider;
@@ -28,16 +28,16 @@ describe("providers and domains of an app's own", () => {
       const text = texts.get(name);
       return text === undefined ? [] : [{ type: "TXT", name, data: [text] }];
     });
-    await its.start({ HOLDFAST_DOMAIN_SERVERS: dns.address });
-    const { issuer_url: issuer } = await its.enable();
-    provider = await startIdentityProvider(String(its.smtp["host"]), [
+    await fixture.start({ HOLDFAST_DOMAIN_SERVERS: dns.address });
+    const { issuer_url: issuer } = await fixture.enable();
+    provider = await startIdentityProvider(String(fixture.smtp["host"]), [
       `${issuer}/callback/oidc`,
       `https://${domain}:${new URL(issuer).port}/callback/oidc`,
     ]);
   });
   afterAll(async () => {
     await provider?.close();
-    await its.remove();
+    await fixture.remove();
     await dns?.close();
   });
 
@@ -46,14 +46,14 @@ describe("providers and domains of an app's own", () => {
 
   /** Signs in with the other provider; returns the last page. */
   async function through(browser: Browser, config: client.Configuration, more: Record<string, string> = {}) {
-    const started = await its.begin(browser, config, more);
+    const started = await fixture.begin(browser, config, more);
     const link = new URL(linkOf(started.page.text), started.page.url).href;
-    return { begun: started, back: await browser.get(link, { stopAt: its.callback }) };
+    return { begun: started, back: await browser.get(link, { stopAt: fixture.callback }) };
   }
 
   it("accepts a complete provider, stores its secret, and calls no address that apps may not reach", async () => {
-    const { rest } = its.platform;
-    const put = (name: string, body: object) => rest.call("PUT", its.path(`/idp-providers/${name}`), { body });
+    const { rest } = fixture.platform;
+    const put = (name: string, body: object) => rest.call("PUT", fixture.path(`/idp-providers/${name}`), { body });
     const oidc = { client_id: provider.clientId, client_secret: provider.clientSecret, issuer_url: provider.issuer };
     expect((await put("github", oidc)).status).toBe(400);
     expect((await put("oidc", { ...oidc, issuer_url: "http://login.example.com" })).status).toBe(400);
@@ -63,10 +63,10 @@ describe("providers and domains of an app's own", () => {
     expect(metadata.json["code"]).toBe("target_not_allowed");
     const google = expectStatus(await put("google", { client_id: "x", client_secret: "y" }), 200).json;
     expect(google).toMatchObject({ provider: "google", issuer_url: "https://accounts.google.com" });
-    expect(expectStatus(await rest.call("DELETE", its.path("/idp-providers/google")), 204).status).toBe(204);
-    expect((await rest.call("DELETE", its.path("/idp-providers/google"))).json["code"]).toBe("object_not_found");
+    expect(expectStatus(await rest.call("DELETE", fixture.path("/idp-providers/google")), 204).status).toBe(204);
+    expect((await rest.call("DELETE", fixture.path("/idp-providers/google"))).json["code"]).toBe("object_not_found");
     const answer = expectStatus(await put("oidc", { ...oidc, ca_certificate: provider.ca }), 200).json;
-    const { json: auth } = await rest.get<AuthJson>(its.path());
+    const { json: auth } = await rest.get<AuthJson>(fixture.path());
     expect(answer).toMatchObject({ scopes: ["openid", "email"], callback_url: `${auth.issuer_url}/callback/oidc` });
     expect(JSON.stringify([answer, auth])).not.toContain(provider.clientSecret);
     const { client_secret: _, ...stored } = { ...oidc, ca_certificate: provider.ca };
@@ -85,68 +85,71 @@ describe("providers and domains of an app's own", () => {
   });
 
   it("signs in by another provider, and identifies a user by the subject", async () => {
-    const config = await its.discover();
-    const browser = its.browser(elsewhere());
-    await waitUntil("the issuer offers it", async () => linkOf((await its.begin(browser, config)).page.text) !== "");
+    const config = await fixture.discover();
+    const browser = fixture.browser(elsewhere());
+    await waitUntil(
+      "the issuer offers it",
+      async () => linkOf((await fixture.begin(browser, config)).page.text) !== "",
+    );
     provider.person = { sub: "person-1", email: "Mia@example.com", email_verified: true };
     const first = await through(browser, config);
-    const tokens = await its.tokensOf(config, first.begun, first.back);
+    const tokens = await fixture.tokensOf(config, first.begun, first.back);
     expect(tokens.claims()).toMatchObject({ email: "mia@example.com", email_verified: true, amr: ["fed"] });
     // A state of 4 KiB returns from there too.
     const state = "?&=%".repeat(1_024);
-    const long = await through(its.browser(elsewhere()), config, { state });
+    const long = await through(fixture.browser(elsewhere()), config, { state });
     expect(new URL(long.back.url).searchParams.get("state")).toBe(state);
     // Another address there, the same person here.
     provider.person = { sub: "person-1", email: "other@example.com", email_verified: true };
-    const again = await through(its.browser(elsewhere()), config, { prompt: "login" });
-    expect((await its.tokensOf(config, again.begun, again.back)).claims()).toMatchObject({
+    const again = await through(fixture.browser(elsewhere()), config, { prompt: "login" });
+    expect((await fixture.tokensOf(config, again.begun, again.back)).claims()).toMatchObject({
       sub: tokens.claims()?.sub,
       email: "mia@example.com",
     });
     // By mail it is the same user too: both sides have verified the address.
-    expect((await its.signIn("mia@example.com")).claims()?.sub).toBe(tokens.claims()?.sub);
+    expect((await fixture.signIn("mia@example.com")).claims()?.sub).toBe(tokens.claims()?.sub);
   });
 
   it("links by an address only when both sides verified it, and rejects the response of another sign-in", async () => {
-    const config = await its.discover();
+    const config = await fixture.discover();
     provider.person = { sub: "person-2", email: "mia@example.com", email_verified: false };
-    const unverified = await through(its.browser(elsewhere()), config);
+    const unverified = await through(fixture.browser(elsewhere()), config);
     expect(unverified.back).toMatchObject({
       status: 403,
       text: expect.stringContaining("has not verified your address"),
     });
-    expectStatus(await its.platform.rest.post(its.path("/users"), { email: "nils@example.com" }), 201);
+    expectStatus(await fixture.platform.rest.post(fixture.path("/users"), { email: "nils@example.com" }), 201);
     provider.person = { sub: "person-3", email: "nils@example.com", email_verified: true };
-    const early = await through(its.browser(elsewhere()), config);
+    const early = await through(fixture.browser(elsewhere()), config);
     expect(early.back).toMatchObject({ status: 403, text: expect.stringContaining("Sign in by mail once") });
-    const byMail = await its.signIn("nils@example.com");
-    const linked = await through(its.browser(elsewhere()), config);
-    const tokens = await its.tokensOf(config, linked.begun, linked.back);
+    const byMail = await fixture.signIn("nils@example.com");
+    const linked = await through(fixture.browser(elsewhere()), config);
+    const tokens = await fixture.tokensOf(config, linked.begun, linked.back);
     expect(tokens.claims()?.sub).toBe(byMail.claims()?.sub);
     provider.person = undefined;
-    const refused = await through(its.browser(elsewhere()), config);
+    const refused = await through(fixture.browser(elsewhere()), config);
     expect(refused.back).toMatchObject({ status: 400, text: expect.stringContaining("did not sign you in") });
 
     provider.person = { sub: "person-4", email: "eve@example.com", email_verified: true };
-    const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
-    const eves = its.browser(elsewhere());
-    const started = await its.begin(eves, config);
+    const { issuer_url: issuer } = (await fixture.platform.rest.get<AuthJson>(fixture.path())).json;
+    const eves = fixture.browser(elsewhere());
+    const started = await fixture.begin(eves, config);
     const link = new URL(linkOf(started.page.text), started.page.url).href;
     const code = await eves.get(link, { stopAt: `${issuer}/callback/oidc` });
     // Eve sends her own authorization response to another user: that browser never requested it.
-    const victim = await its.browser(elsewhere()).get(code.url);
+    const victim = await fixture.browser(elsewhere()).get(code.url);
     expect(victim).toMatchObject({ status: 400, text: expect.stringContaining("expired") });
-    await its.platform.rest.call("PATCH", its.path(), { body: { sign_up: "closed" } });
+    await fixture.platform.rest.call("PATCH", fixture.path(), { body: { sign_up: "closed" } });
     // A user who signs in before issuers have the change exists: the next one is another user.
     let comers = 0;
     await waitUntil("sign-up is closed", async () => {
       comers += 1;
       provider.person = { sub: `late-${comers}`, email: `late-${comers}@example.com`, email_verified: true };
-      const { back } = await through(its.browser(elsewhere()), config);
+      const { back } = await through(fixture.browser(elsewhere()), config);
       return back.status === 403;
     });
-    await its.platform.rest.call("PATCH", its.path(), { body: { sign_up: "open" } });
-    const sql = await openPostgresql(its.platform, its.users.connection, { password: its.users.password });
+    await fixture.platform.rest.call("PATCH", fixture.path(), { body: { sign_up: "open" } });
+    const sql = await openPostgresql(fixture.platform, fixture.users.connection, { password: fixture.users.password });
     const { rows } = await sql.query("SELECT subject FROM _mdb_auth.identities ORDER BY subject");
     const subjects = rows.map(({ subject }) => String(subject));
     expect(subjects.filter((subject) => subject.startsWith("person-"))).toEqual(["person-1", "person-3"]);
@@ -155,8 +158,8 @@ describe("providers and domains of an app's own", () => {
   });
 
   it("serves the issuer under a domain once its TXT record exists", async () => {
-    const { rest } = its.platform;
-    const path = `/app-services/${its.appId}/domains`;
+    const { rest } = fixture.platform;
+    const path = `/app-services/${fixture.appId}/domains`;
     expect((await rest.post(path, { name: "no domain" })).status).toBe(400);
     expect((await rest.post(path, { name: "x.local.holdfast.test" })).status).toBe(400);
     const created = expectStatus(await rest.post<DomainJson>(path, { name: "Login.Shop.Example." }), 201).json;
@@ -170,22 +173,22 @@ describe("providers and domains of an app's own", () => {
     expect((await verify()).json).toMatchObject({ code: "custom_domain_not_verified" });
     texts.set(created.verification.name, "holdfast-domain=another");
     expect((await verify()).status).toBe(422);
-    const custom = { attachment_id: its.attachmentId, smtp: its.smtp, issuer_domain_choice: "custom" };
-    const early = await rest.post(its.path("/enable"), custom);
+    const custom = { attachment_id: fixture.attachmentId, smtp: fixture.smtp, issuer_domain_choice: "custom" };
+    const early = await rest.post(fixture.path("/enable"), custom);
     expect(early.json["code"]).toBe("custom_domain_not_verified");
     texts.set(created.verification.name, created.verification.value);
     expect(expectStatus(await verify(), 200).json.status).toBe("verified");
-    const before = await its.signIn("olga@example.com");
-    await rest.post(its.path("/disable"), {});
-    const { issuer_url: issuer } = await its.enable({ issuer_domain_choice: "custom", custom_domain: domain });
+    const before = await fixture.signIn("olga@example.com");
+    await rest.post(fixture.path("/disable"), {});
+    const { issuer_url: issuer } = await fixture.enable({ issuer_domain_choice: "custom", custom_domain: domain });
     expect(new URL(issuer).hostname).toBe(domain);
     expect((await rest.call("DELETE", `${path}/${created.id}`)).json["code"]).toBe("wrong_state");
-    const config = await its.discover(elsewhere());
+    const config = await fixture.discover(elsewhere());
     provider.person = { sub: "person-5", email: "olga@example.com", email_verified: true };
-    const there = await through(its.browser(elsewhere()), config);
-    const claims = (await its.tokensOf(config, there.begun, there.back)).claims();
+    const there = await through(fixture.browser(elsewhere()), config);
+    const claims = (await fixture.tokensOf(config, there.begun, there.back)).claims();
     expect(claims).toMatchObject({ iss: issuer, sub: before.claims()?.sub });
-    const { json: app } = await rest.get<{ domains: DomainJson[] }>(`/app-services/${its.appId}`);
+    const { json: app } = await rest.get<{ domains: DomainJson[] }>(`/app-services/${fixture.appId}`);
     expect(app.domains).toMatchObject([{ name: domain, status: "verified" }]);
   });
 });

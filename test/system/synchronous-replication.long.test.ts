@@ -19,16 +19,16 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
       return (services ??= createServices(on.platform));
     },
   };
-  const its = createSynchronousUnderTest(on);
-  const { path, query, now, replicaNow, writesGoOn, isProtected, setMode } = its;
+  const fixture = createSynchronousUnderTest(on);
+  const { path, query, now, replicaNow, writesGoOn, isProtected, setMode } = fixture;
   beforeAll(async () => {
     platform = await startPlatform();
-    its.begin();
-    await its.started();
+    fixture.begin();
+    await fixture.started();
     await isProtected();
   });
   afterAll(async () => {
-    its.end();
+    fixture.end();
     await platform?.remove();
   });
 
@@ -77,5 +77,5 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
     await writesGoOn();
   });
 
-  releaseCases(on, its);
+  releaseCases(on, fixture);
 });

@@ -6,25 +6,25 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 
 describe("a PostgreSQL whose commits wait for one of two replicas", () => {
-  const its = createReplicationUnderTest();
-  const service = () => its.services.get(its.main.service.id);
-  const wait = { withinMs: 120_000, describe: () => its.services.describe(its.main.service.id) };
+  const fixture = createReplicationUnderTest();
+  const service = () => fixture.services.get(fixture.main.service.id);
+  const wait = { withinMs: 120_000, describe: () => fixture.services.describe(fixture.main.service.id) };
 
   beforeAll(async () => {
-    await its.start();
-    await its.addReplica();
-    await its.addReplica();
-    expectStatus(await its.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: "sync" }), 200);
+    await fixture.start();
+    await fixture.addReplica();
+    await fixture.addReplica();
+    expectStatus(await fixture.platform.rest.patch<ServiceJson>(fixture.path(), { replication_mode: "sync" }), 200);
     await untilProtected();
   });
-  afterAll(() => its.remove());
+  afterAll(() => fixture.remove());
 
   async function untilProtected(): Promise<void> {
     await waitUntil(
       "commits wait for either",
       async () => {
         const { replication, primary_node_id: primary, health } = await service();
-        const [row] = await its.queryNode(primary, "SHOW synchronous_standby_names");
+        const [row] = await fixture.queryNode(primary, "SHOW synchronous_standby_names");
         const names = String(row?.["synchronous_standby_names"]);
         const isBoth = replication?.standby_names.length === 2 && names.startsWith("ANY 1") && names.includes(",");
         return isBoth && replication.healthy && health.status === "healthy";
@@ -34,13 +34,13 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
   }
 
   async function writesGoOn(): Promise<void> {
-    const before = its.writer.acknowledged;
-    await waitUntil("writes go on", () => its.writer.acknowledged > before + 20, wait);
+    const before = fixture.writer.acknowledged;
+    await waitUntil("writes go on", () => fixture.writer.acknowledged > before + 20, wait);
   }
 
   /** All processes of the node's machine are paused. */
   async function without(nodeId: string, run: () => Promise<void>): Promise<void> {
-    const launcher = its.platform.processes().machines.find(({ id }) => id === nodeId)?.launcher ?? 0;
+    const launcher = fixture.platform.processes().machines.find(({ id }) => id === nodeId)?.launcher ?? 0;
     const pids = [launcher, ...findBelow(launcher)];
     for (const pid of pids) killAtOnce(pid, "SIGSTOP");
     try {
@@ -48,7 +48,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     } finally {
       for (const pid of pids) killAtOnce(pid, "SIGCONT");
     }
-    await waitUntil("it streams again", async () => (await its.statusOf(nodeId)).sync_state === "streaming", wait);
+    await waitUntil("it streams again", async () => (await fixture.statusOf(nodeId)).sync_state === "streaming", wait);
   }
 
   it("has commits continue while one of them is absent, and still wait for the other", async () => {
@@ -66,7 +66,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
       );
       await writesGoOn();
       const { status, primary_node_id: primary } = await service();
-      const [row] = await its.queryNode(primary, "SHOW synchronous_standby_names");
+      const [row] = await fixture.queryNode(primary, "SHOW synchronous_standby_names");
       expect({ status, waits: row?.["synchronous_standby_names"] !== "" }).toEqual({ status: "Running", waits: true });
     });
     await untilProtected();
@@ -80,7 +80,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     });
     expect((await service()).term).toBe(term + 1);
     await untilProtected();
-    await its.stopWriting();
-    expect(await its.writer.missing()).toEqual([]);
+    await fixture.stopWriting();
+    expect(await fixture.writer.missing()).toEqual([]);
   });
 });

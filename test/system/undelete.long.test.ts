@@ -11,19 +11,19 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 describe("a deleted service", () => {
-  const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, created, window } = its;
+  const fixture = createBackupsUnderTest();
+  const { holdfast, pathOf, read, sql, digest, created, window } = fixture;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
   beforeAll(async () => {
-    await its.start();
-    ({ platform, services, source } = its);
-    await its.writeRows();
-    await its.taken();
-    await its.untilRestorable();
+    await fixture.start();
+    ({ platform, services, source } = fixture);
+    await fixture.writeRows();
+    await fixture.taken();
+    await fixture.untilRestorable();
   }, longMs);
-  afterAll(its.remove, longMs);
+  afterAll(fixture.remove, longMs);
 
   /**
    * Resolves when a base was taken since the service was deleted, and the log extends beyond it, long before the daily
@@ -44,7 +44,7 @@ describe("a deleted service", () => {
       const before = await digest(source);
       const from = (await window())?.restorable?.from;
       expect(from).toBeDefined();
-      await its.run("services", "delete", "orders", "--yes", "--wait");
+      await fixture.run("services", "delete", "orders", "--yes", "--wait");
       const list = await holdfast<ServiceJson[]>("services list --deleted");
       expect(list.map(({ id }) => id)).toContain(source.service.id);
       const gone = new Date().toISOString();

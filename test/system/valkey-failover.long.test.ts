@@ -59,7 +59,7 @@ describe("a Valkey whose primary fails", () => {
   });
 
   const path = (rest: string) => `/managed-services/${cache.service.id}${rest}`;
-  const its = {
+  const fixture = {
     get platform() {
       return platform;
     },
@@ -72,7 +72,7 @@ describe("a Valkey whose primary fails", () => {
     statusOf: async (nodeId: string) =>
       expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json,
   };
-  const failures = createFailures(its, () => nodeWriters, figures);
+  const failures = createFailures(fixture, () => nodeWriters, figures);
   const { roles, processesOf, untilReplicaCounts: untilCandidate, failsOver, pauseMachine, pauseEngine } = failures;
 
   const askAs = (host: string, user: string, password: string, command: string, ...args: string[]) =>
@@ -85,7 +85,7 @@ describe("a Valkey whose primary fails", () => {
     const { replica } = await roles();
     await waitUntil("the replica lags by nothing", async () => {
       after = writer.last;
-      return (await its.statusOf(replica)).lag_bytes === 0;
+      return (await fixture.statusOf(replica)).lag_bytes === 0;
     });
     await failsOver(name, fault, begin);
     lossy.push([after, writer.last]);

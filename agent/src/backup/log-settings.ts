@@ -8,7 +8,7 @@ const maxSettings = 12;
 type Values = LogSettings["values"];
 
 /**
- * Pure: adds the settings that apply from position `from` on. Beyond the maximum, the two oldest entries are merged
+ * Adds the settings that apply from position `from` on. Beyond the maximum, the two oldest entries are merged
  * into one with the larger value of each.
  */
 export function settingsWith(all: readonly LogSettings[], from: string, values: Values): readonly LogSettings[] {
@@ -19,7 +19,7 @@ export function settingsWith(all: readonly LogSettings[], from: string, values: 
   return [{ from: first.from, values: greatest(first.values, second.values) }, ...rest];
 }
 
-/** Pure: the settings that apply to log after a position. */
+/** The settings that apply to log after a position. */
 export function settingsFrom(
   all: readonly LogSettings[],
   position: string,

@@ -3,7 +3,7 @@ import type { EngineCheck } from "./engine-driver.ts";
 /** Share of connections in use from which on the check is degraded. */
 const degradedFrom = 0.9;
 
-/** Pure: degraded if nearly all connections are in use. */
+/** Degraded if nearly all connections are in use. */
 export function connectionsCheck(used: number, limit: number): EngineCheck {
   if (used < limit * degradedFrom) return { name: "connections", status: "healthy", reason: "" };
   // The reason omits the count, which would change with each observation.

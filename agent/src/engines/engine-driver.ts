@@ -37,10 +37,10 @@ export interface EngineDriver {
   software(version: string): string;
   /** Version that is installed and can run. Never throws: an absent engine is a result. */
   fingerprint(software: string, signal: AbortSignal): Promise<Fingerprint>;
-  /** Pure: the configuration files for these settings. The agent writes them. */
+  /** The configuration files for these settings. The agent writes them. */
   render(instance: Instance): ConfigFile[];
   /**
-   * Pure: addresses at which clients find the engine with these files. The engine is up once it, or a companion,
+   * Addresses at which clients find the engine with these files. The engine is up once it, or a companion,
    * listens at each.
    */
   listeners(instance: Instance): Listener[];

@@ -1,7 +1,7 @@
 import type { InstanceSpec, Member } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "./instance.ts";
 
-/** Pure: all members of the service; empty while it has had only this one. */
+/** All members of the service; empty while it has had only this one. */
 export function membersOf({ replication, peers }: Pick<InstanceSpec, "replication" | "peers">): Member[] {
   return peers?.members ?? replication?.members ?? [];
 }
@@ -10,7 +10,7 @@ export function membersOf({ replication, peers }: Pick<InstanceSpec, "replicatio
 export type MemberRole = "primary" | "replica" | "none";
 
 /**
- * Pure: the role that the settings assign to this member. The only node of a service is the primary, and so is each
+ * The role that the settings assign to this member. The only node of a service is the primary, and so is each
  * member that takes part in elections: it starts by itself.
  */
 export function roleOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "replication">): MemberRole {
@@ -19,28 +19,28 @@ export function roleOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "r
   return replication.primaryNodeId === "" ? "none" : "replica";
 }
 
-/** Pure: true if this member may accept writes only while it has the primary lease. */
+/** True if this member may accept writes only while it has the primary lease. */
 export function needsPrimaryLease(spec: Pick<InstanceSpec, "nodeId" | "replication" | "running">): boolean {
   return spec.running && spec.replication?.underPrimaryLease === true && roleOf(spec) === "primary";
 }
 
-/** Pure: the other members that may be promoted without this one's consent, so each must confirm its lease. */
+/** The other members that may be promoted without this one's consent, so each must confirm its lease. */
 export function votersOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "replication">): Member[] {
   const { members = [], voters = [] } = replication ?? {};
   return members.filter((member) => member.nodeId !== nodeId && voters.includes(member.nodeId));
 }
 
-/** Pure: this member; undefined for a single node. */
+/** This member; undefined for a single node. */
 export function ownMember({ spec }: Pick<Instance, "spec">): Member | undefined {
   return membersOf(spec).find(({ nodeId }) => nodeId === spec.nodeId);
 }
 
-/** Pure: all other members. */
+/** All other members. */
 export function otherMembers({ spec }: Pick<Instance, "spec">): Member[] {
   return membersOf(spec).filter(({ nodeId }) => nodeId !== spec.nodeId);
 }
 
-/** Pure: the member to follow; undefined for the primary itself. Throws while the primary has no address. */
+/** The member to follow; undefined for the primary itself. Throws while the primary has no address. */
 export function leaderOf({ spec }: Pick<Instance, "spec">): Member | undefined {
   if (roleOf(spec) !== "replica") return undefined;
   const leader = spec.replication?.members.find(({ nodeId }) => nodeId === spec.replication?.primaryNodeId);

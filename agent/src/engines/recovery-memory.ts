@@ -1,6 +1,6 @@
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 
-/** Pure: memory of the machine while it restores, in bytes. */
+/** Memory of the machine while it restores, in bytes. */
 export function recoveryMemoryOf({
   memoryBytes,
   recoveryMemoryBytes,

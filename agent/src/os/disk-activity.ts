@@ -9,7 +9,7 @@ export async function diskOperations(path: string): Promise<number | undefined> 
   return operationsOf(table, dev);
 }
 
-/** Pure: reads /proc/diskstats (Documentation/admin-guide/iostats.rst). */
+/** Reads /proc/diskstats (Documentation/admin-guide/iostats.rst). */
 export function operationsOf(table: string, device: bigint): number | undefined {
   const { major, minor } = numbersOf(device);
   const line = table.split("\n").find((each) => {

@@ -34,7 +34,7 @@ export async function measureUsable(path: string, storageBytes: number, signal: 
   return withoutReserve(space, targetBytes, targetBytes === 0 ? 0 : await allocatedBytes(path));
 }
 
-/** Pure: the space apart from a reserve. */
+/** The space apart from a reserve. */
 export function withoutReserve(space: DiskSpace, targetBytes: number, allocatedBytes: number): UsableSpace {
   const { totalBytes, usedBytes, freeBytes, own } = space;
   return {

@@ -11,7 +11,7 @@ export async function networkTraffic(name: string): Promise<NetworkTraffic | und
   return trafficOf(await readFile("/proc/net/dev", "utf8"), name);
 }
 
-/** Pure: reads /proc/net/dev (proc(5)). */
+/** Reads /proc/net/dev (proc(5)). */
 export function trafficOf(table: string, name: string): NetworkTraffic | undefined {
   const lines = table.split("\n").map((each) => each.trim());
   // A long name and its first figure have no blank between them.

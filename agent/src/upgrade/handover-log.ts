@@ -26,7 +26,7 @@ export async function followNewAgentLog(keeper: Pick<KeeperClient, "component">,
 }
 
 /**
- * Pure: the most telling reason in an agent's output, truncated to fit a message. Of a log line, which is JSON, it is
+ * The most telling reason in an agent's output, truncated to fit a message. Of a log line, which is JSON, it is
  * the message; of an uncaught error, the message without the stack.
  */
 export function failureReasonIn(text: string): string {

@@ -40,9 +40,9 @@ async function run(
   headers: Readonly<Record<string, string>>,
   connections: number,
   seconds: number,
-  its: { readonly name: string; readonly file: string } | undefined,
+  fixture: { readonly name: string; readonly file: string } | undefined,
 ): Promise<Load> {
-  const script = its === undefined ? [] : ["-s", join(import.meta.dirname, its.name)];
+  const script = fixture === undefined ? [] : ["-s", join(import.meta.dirname, fixture.name)];
   const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...script];
   const named = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
   const { stdout } = await runProgram("taskset", [
@@ -52,7 +52,7 @@ async function run(
     ...flags,
     ...named,
     url,
-    ...(its === undefined ? [] : ["--", its.file]),
+    ...(fixture === undefined ? [] : ["--", fixture.file]),
   ]).catch((error: unknown) => {
     throw new Error("wrk did not run; as root: apt-get install wrk", { cause: error });
   });

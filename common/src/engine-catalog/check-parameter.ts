@@ -15,7 +15,7 @@ export type ParameterFaultCode =
   | "out_of_range"
   | "not_allowed";
 
-/** Pure: normalizes a parameter value to the form that the engine prints, or describes the fault for the user. */
+/** Normalizes a parameter value to the form that the engine prints, or describes the fault for the user. */
 export function checkParameter(engine: string, version: string, name: string, text: string): ParameterCheck {
   const parameters = parametersOf(engine, version);
   const parameter = parameters.get(name);

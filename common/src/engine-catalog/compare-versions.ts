@@ -1,5 +1,5 @@
 /**
- * Pure: compares two versions numerically, so `17.9` is before `17.10`. Negative if `a` is older, positive if newer.
+ * Compares two versions numerically, so `17.9` is before `17.10`. Negative if `a` is older, positive if newer.
  */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map((text) => text.split(".").map(Number)) as [number[], number[]];

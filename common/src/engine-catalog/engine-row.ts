@@ -71,7 +71,7 @@ export interface PlanSize {
   readonly storageBytes: number;
 }
 
-/** Settings of an engine that follow from a plan. Pure. */
+/** Settings of an engine that follow from a plan. */
 export interface EngineSizing {
   /**
    * Parameters that a plan determines, as the engine prints them. It includes every catalog parameter without a

@@ -63,7 +63,7 @@ export function parameterOf(
   };
 }
 
-/** Pure: clamps a stored value to the current limits, which may be narrower than when it was stored. */
+/** Clamps a stored value to the current limits, which may be narrower than when it was stored. */
 export function withinLimits({ unit, minimum, maximum }: Limited, value: string): string {
   const number = Number(value);
   if (unit !== null || value === "" || Number.isNaN(number)) return value;

@@ -18,7 +18,7 @@ const mib = 1024 ** 2;
 const kib = 1024;
 
 /**
- * Pure: those of the named parameters that exceed the plan, given all parameters of the instance in canonical form.
+ * Those of the named parameters that exceed the plan, given all parameters of the instance in canonical form.
  * Parameters that are not named were accepted earlier and are not checked.
  */
 export function planExcesses(
@@ -48,7 +48,7 @@ export function planExcesses(
   });
 }
 
-/** Pure: true if an engine of this plan can replay log that was written under these settings. */
+/** True if an engine of this plan can replay log that was written under these settings. */
 export function canReplay(
   engine: string,
   version: string,
@@ -58,7 +58,7 @@ export function canReplay(
   return engineOf(engine)?.sizing.canReplay?.(valuesOf(engine, version, plan, settings), plan) ?? true;
 }
 
-/** Pure: a message for the user who set the parameter. */
+/** A message for the user who set the parameter. */
 export function excessMessage({ name, maximum, of }: PlanExcess): string {
   const limit = maximum === undefined ? "no value of it fits beside the other parameters" : `it is ${maximum} at most`;
   return `this plan has too little ${of} for ${name}: ${limit}`;

@@ -78,7 +78,7 @@ function sharedMaximum(name: string, values: Values, budget: number): number | u
 }
 
 /**
- * Pure: shared memory of PostgreSQL 17 and 18 in bytes. It is at most a tenth above `postgres -C shared_memory_size`,
+ * Shared memory of PostgreSQL 17 and 18 in bytes. It is at most a tenth above `postgres -C shared_memory_size`,
  * and never below. The lock table has entries for each session, worker and prepared transaction.
  */
 export function sharedBytes(values: Values): number {

@@ -78,12 +78,12 @@ export function isPinned(setting: string): boolean {
   return Object.hasOwn(pinned, setting);
 }
 
-/** Pure: the startup `options` of a platform connection. `extra` adds to the pinned settings or replaces them. */
+/** The startup `options` of a platform connection. `extra` adds to the pinned settings or replaces them. */
 export function startupOptions(extra: SessionSettings = {}): string {
   return optionsOf({ ...pinned, ...extra });
 }
 
-/** Pure: these settings as startup `options`. */
+/** These settings as startup `options`. */
 export function optionsOf(settings: SessionSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`)

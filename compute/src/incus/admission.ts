@@ -18,7 +18,7 @@ export interface HostCapacity {
   readonly youngMachines: number;
 }
 
-/** Pure: number of machines whose first writes are still to come. */
+/** Number of machines whose first writes are still to come. */
 export function countYoung(machines: readonly MachineRecord[], now: number): number {
   return machines.filter(({ createdAt }) => now - createdAt < youngMs).length;
 }
@@ -61,7 +61,7 @@ export async function detectGuestRefusal(incus: IncusClient, signal: AbortSignal
   });
 }
 
-/** Pure: the missing prerequisites, with their remedies. */
+/** The missing prerequisites, with their remedies. */
 export function guestRefusal({ kvm, vsock, qemu }: MissingGuestSupport): string {
   const missing = [
     ...(kvm

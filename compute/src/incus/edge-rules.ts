@@ -15,7 +15,7 @@ export interface EdgeConfig {
 }
 
 /**
- * Pure: the complete table in the syntax of nft(8), which replaces the previous one in one transaction. Replies pass.
+ * The complete table in the syntax of nft(8), which replaces the previous one in one transaction. Replies pass.
  * Every other packet to a machine needs a rule, so that a session ends when its rule is removed. A machine may open
  * connections only where a rule of another machine or of a controller admits it, and to the host's ports.
  *
@@ -27,7 +27,7 @@ export function edgeRuleset(config: EdgeConfig, rules: readonly PolicyRule[]): s
   return [`add table inet ${table}`, `delete table inet ${table}`, ...edgeLines(config, rules)].join("\n");
 }
 
-/** Pure: the table without any rule, in the syntax of nft(8); its creation fails if the table exists. */
+/** The table without any rule, in the syntax of nft(8); its creation fails if the table exists. */
 export function closedRuleset(config: EdgeConfig): string {
   return [`create table inet ${config.table}`, ...edgeLines(config, [])].join("\n");
 }

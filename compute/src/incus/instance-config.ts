@@ -55,7 +55,7 @@ export function machineIdOf(instance: string): string | undefined {
   return instance.startsWith("hf-") ? instance.slice(3) : undefined;
 }
 
-/** Pure: the body of `POST /1.0/instances` for a container. */
+/** The body of `POST /1.0/instances` for a container. */
 export function instanceConfig(spec: InstanceSpec) {
   const { paths } = spec;
   return {

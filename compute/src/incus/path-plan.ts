@@ -31,7 +31,7 @@ export interface PathPlan {
 export const pathProtocol = "146";
 
 /**
- * Pure: the changes that route each peer's machines by way of the peer, for peers on a network of this machine. Other
+ * The changes that route each peer's machines by way of the peer, for peers on a network of this machine. Other
  * routes stay, and count unless they are blackholes.
  */
 export function planPaths(peerRoutes: readonly PeerRoute[], routes: readonly KernelRoute[], metric: number): PathPlan {
@@ -60,7 +60,7 @@ export function planPaths(peerRoutes: readonly PeerRoute[], routes: readonly Ker
 }
 
 /**
- * Pure: an nftables table that forwards only to and from this machine's own machines, on devices whose forwarding was
+ * An nftables table that forwards only to and from this machine's own machines, on devices whose forwarding was
  * enabled for them.
  */
 export function pathGuard(table: string, links: string, devices: readonly string[]): string {
@@ -100,7 +100,7 @@ export function blackholeMetric(number: number): number {
   return worstMetrics + number;
 }
 
-/** Pure: the blackhole routes to add and to remove, so that each network has one. Other routes stay. */
+/** The blackhole routes to add and to remove, so that each network has one. Other routes stay. */
 export function planBlackholeRoutes(
   networks: readonly string[],
   routes: readonly KernelRoute[],

@@ -37,7 +37,7 @@ export interface GuestDiskPaths {
 }
 
 /**
- * Pure: the body of `POST /1.0/instances` for a virtual machine. The root begins empty; the guest's init formats it
+ * The body of `POST /1.0/instances` for a virtual machine. The root begins empty; the guest's init formats it
  * (image/guest).
  */
 export function virtualMachineConfig(spec: VirtualMachineSpec) {

@@ -45,7 +45,7 @@ export async function detectGroups(): Promise<GroupAbility> {
  */
 type GroupTrees = ReadonlyMap<string, string>;
 
-/** Pure: parses /proc/self/mountinfo and /proc/self/cgroup. */
+/** Parses /proc/self/mountinfo and /proc/self/cgroup. */
 export function groupTrees(mountinfo: string, cgroup: string): GroupTrees {
   const own = new Map<string, string>();
   for (const line of cgroup.trim().split("\n")) {
@@ -135,7 +135,7 @@ export async function removeGroups(directories: readonly string[]): Promise<bool
   return true;
 }
 
-/** Pure: directories and mounts of a machine's groups. */
+/** Directories and mounts of a machine's groups. */
 export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
   const name = `holdfast-${id}`;
   switch (ability.version) {
@@ -158,7 +158,7 @@ export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
 
 type Limit = readonly [directory: string, name: string, value: string];
 
-/** Pure: the files to write, with their values. Swap is disabled: a swapping machine would only be slow. */
+/** The files to write, with their values. Swap is disabled: a swapping machine would only be slow. */
 export function limitsOf(ability: GroupAbility, id: string, { vcpu, memoryBytes }: MachinePlan): Limit[] {
   const [first = "", second = first] = groupsOf(ability, id).directories;
   const quotaUs = String(vcpu * periodUs);

@@ -27,7 +27,7 @@ export async function spaceOf(directory: string, promisedBytes: number): Promise
 }
 
 /**
- * Pure. Disks are sparse and may promise more than the host has; the free space must suffice for the next writes, above
+ * Disks are sparse and may promise more than the host has; the free space must suffice for the next writes, above
  * a reserve for existing machines.
  */
 export function admitDisk(diskBytes: number, space: SpaceFacts, atOnceBytes = firstBytes): Admission {
@@ -43,7 +43,7 @@ export function admitDisk(diskBytes: number, space: SpaceFacts, atOnceBytes = fi
 }
 
 /**
- * Pure: admits a root of this size, which takes `atOnceBytes` at first. Like data disks, roots may together promise
+ * Admits a root of this size, which takes `atOnceBytes` at first. Like data disks, roots may together promise
  * more than there is, but no single root may.
  */
 export function admitRoot(rootBytes: number, space: SpaceFacts, atOnceBytes: number): Admission {
@@ -60,7 +60,7 @@ export function admitRoot(rootBytes: number, space: SpaceFacts, atOnceBytes: num
 }
 
 /**
- * Pure: admits a snapshot of a disk with this much data. It shares the disk's blocks, but later writes may unshare all
+ * Admits a snapshot of a disk with this much data. It shares the disk's blocks, but later writes may unshare all
  * of them.
  */
 export function admitSnapshot(allocatedBytes: number, { freeBytes, totalBytes, promisedBytes }: SpaceFacts): Admission {
@@ -84,7 +84,7 @@ export async function memoryOf(): Promise<MemoryFacts> {
 }
 
 /**
- * Pure: admits a machine of the warm pool. It uses neither disk nor memory that requests may need soon, so that it is
+ * Admits a machine of the warm pool. It uses neither disk nor memory that requests may need soon, so that it is
  * refused long before a requested machine.
  */
 export function admitAhead(space: SpaceFacts, memory: MemoryFacts): Admission {

@@ -59,7 +59,7 @@ export function createImageUpkeep(deps: ImageUpkeepDeps): ImageUpkeep {
   return { sweep, close: () => clearInterval(timer) };
 }
 
-/** Pure: ids of the images and kernels that a machine needs: the current ones, and for a while the previous ones. */
+/** Ids of the images and kernels that a machine needs: the current ones, and for a while the previous ones. */
 function imagesOf(record: MachineRecord, now: number): string[] {
   const { image = "", previousImage, guestKernel = "", previousGuestKernel } = record;
   const before = [previousImage, previousGuestKernel].filter((one) => one !== undefined);
@@ -67,7 +67,7 @@ function imagesOf(record: MachineRecord, now: number): string[] {
   return [image, guestKernel, ...retained].filter((id) => id !== "");
 }
 
-/** Pure: the record with another image from the next start on. Applying it twice changes nothing. */
+/** The record with another image from the next start on. Applying it twice changes nothing. */
 export function withImage(record: MachineRecord, image: string, now: number): MachineRecord {
   const { image: before = "", spec } = record;
   if (before === image) return record;
@@ -81,7 +81,7 @@ export function withImage(record: MachineRecord, image: string, now: number): Ma
 }
 
 /**
- * Pure: the record of a virtual machine with another kernel from the next start on, as `withImage`. `booted` is the
+ * The record of a virtual machine with another kernel from the next start on, as `withImage`. `booted` is the
  * current kernel.
  */
 export function withGuestKernel(

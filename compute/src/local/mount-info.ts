@@ -27,7 +27,7 @@ async function mounts(): Promise<Mount[]> {
   return mountsIn(await readFile("/proc/self/mountinfo", "utf8"));
 }
 
-/** Pure: mounts in order, parsed from `/proc/self/mountinfo` (proc_pid_mountinfo(5)). */
+/** Mounts in order, parsed from `/proc/self/mountinfo` (proc_pid_mountinfo(5)). */
 export function mountsIn(table: string): Mount[] {
   return table.split("\n").flatMap((line) => {
     const [own = "", ofFileSystem = ""] = line.split(" - ");
@@ -36,7 +36,7 @@ export function mountsIn(table: string): Mount[] {
   });
 }
 
-/** Pure: the device of a path; undefined if its mount has none. */
+/** The device of a path; undefined if its mount has none. */
 export function sourceOf(path: string, all: readonly Mount[]): string | undefined {
   const prefix = `${escaped(path)}/`;
   const above = all.filter(({ target }) => prefix.startsWith(target === "/" ? target : `${target}/`));

@@ -38,7 +38,7 @@ export interface ImageChoice {
   readonly image?: string;
 }
 
-/** Pure: the choice of a machine for this image, whose recipe determines the version. */
+/** The choice of a machine for this image, whose recipe determines the version. */
 export function choiceOf({ engine, version }: ImageChoice, image: string): Required<ImageChoice> {
   return { engine, version: versionOfImage(image, engine) ?? version, image };
 }

@@ -96,7 +96,7 @@ async function textSince(path: string, begin: number): Promise<string> {
 }
 
 /**
- * Pure: the reason of a failed start, from the machine's log of that start. The launcher's last line is for users; JSON
+ * The reason of a failed start, from the machine's log of that start. The launcher's last line is for users; JSON
  * lines of programs are the cause, for the operator's log.
  */
 function launchFailure(written: string): ComputeFailure {

@@ -1,7 +1,7 @@
 import type { ImageFacts } from "../compute-provider.ts";
 
 /**
- * Pure: engine versions of all hosts. A version is available if one host has it; otherwise the first reason counts.
+ * Engine versions of all hosts. A version is available if one host has it; otherwise the first reason counts.
  * Image ids are left out, as they differ between hosts.
  */
 export function unionOf(all: Iterable<ImageFacts>): ImageFacts[] {

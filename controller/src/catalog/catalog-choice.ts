@@ -27,7 +27,7 @@ export interface Chosen {
   readonly faults: readonly FieldFault[];
 }
 
-/** Pure: checks a request against the catalog. */
+/** Checks a request against the catalog. */
 export function chooseFromCatalog(
   choice: CatalogChoice,
   catalog: CatalogData,

@@ -60,7 +60,7 @@ export const defaultCatalog: CatalogData = {
   limits: { storageSizeGbMin: 1, storageSizeGbMax: 16_384, ttlHoursMin: 1, ttlHoursMax: 720, allowedCidrsMax: 256, tagsMax: 50 },
 };
 
-/** Pure: the resources of this plan with a disk of this size, for sizing an engine. Undefined for an unknown plan. */
+/** The resources of this plan with a disk of this size, for sizing an engine. Undefined for an unknown plan. */
 export function planSizeOf({ plans }: CatalogData, planName: string, storageSizeGb: number): PlanSize | undefined {
   const plan = plans.find((offered) => offered.planName === planName);
   return plan && { vcpu: plan.vcpu, memoryBytes: plan.memoryGb * gib, storageBytes: storageSizeGb * gib };

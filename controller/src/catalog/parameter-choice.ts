@@ -9,7 +9,7 @@ export interface CheckedParameters {
   readonly faults: readonly FieldFault[];
 }
 
-/** Pure: checks each parameter. */
+/** Checks each parameter. */
 export function checkedParameters(
   engine: EngineOffer,
   version: string,
@@ -25,7 +25,7 @@ export function checkedParameters(
   return { parameters, faults };
 }
 
-/** Pure: a fault for each of the named parameters that exceeds the plan. */
+/** A fault for each of the named parameters that exceeds the plan. */
 export function planFaults(
   engine: EngineOffer,
   version: string,
@@ -38,7 +38,7 @@ export function planFaults(
     .map((excess) => parameterFault(excess.name, "exceeds_plan", excessMessage(excess)));
 }
 
-/** Pure: the parameters with which an instance of this version and plan can run; others have their default. */
+/** The parameters with which an instance of this version and plan can run; others have their default. */
 export function runnableParameters(
   engine: EngineOffer,
   version: string,

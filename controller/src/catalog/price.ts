@@ -6,7 +6,7 @@ export interface ServicePrice {
   readonly storageCents: number;
 }
 
-/** Pure: each node has the plan and the storage. Throws for a plan or a tier that the catalog lacks. */
+/** Each node has the plan and the storage. Throws for a plan or a tier that the catalog lacks. */
 export function priceOfService(
   catalog: CatalogData,
   size: { readonly planName: string; readonly storageSizeGb: number; readonly storageTier: string },
@@ -20,12 +20,12 @@ export function priceOfService(
   };
 }
 
-/** Pure: cents as an amount of the currency, such as 41.6. */
+/** Cents as an amount of the currency, such as 41.6. */
 export function amountOf(cents: number): number {
   return cents / 100;
 }
 
-/** Pure: true if the accepted amount is within 0.01 of the price (spec 3, Limits). */
+/** True if the accepted amount is within 0.01 of the price (spec 3, Limits). */
 export function isAccepted(acceptedAmount: number, cents: number): boolean {
   // Compared in cents, as floats cannot represent most amounts exactly.
   return Math.abs(acceptedAmount * 100 - cents) <= 1 + 1e-6;

@@ -27,7 +27,7 @@ const inFlightMax = 10;
 /** A Deleted project stays visible for this long. */
 const deletedRetentionMs = 30 * 86_400_000;
 
-/** Pure: the next step of a composition, by the observation of its members. */
+/** The next step of a composition, by the observation of its members. */
 export function planComposition(composition: CompositionObject, observe: Observe, now: number): CompositionStep {
   const { status, spec } = composition;
   const removed = status.members.filter((member) => isRemoved(member, observe(member)));
@@ -223,7 +223,7 @@ function timeoutMessage(managed: readonly Member[], observe: Observe): string {
   return `No progress for 10 minutes; it waits for ${words.slice(0, 5).join(", ") || "nothing"}.`;
 }
 
-/** Pure: the step after a failed deployment. A pipeline retries instead. */
+/** The step after a failed deployment. A pipeline retries instead. */
 export function afterFailure(composition: CompositionObject, failure: Failure, now: number): CompositionStep {
   const { status, spec } = composition;
   if (spec.kind === "pipeline") {
@@ -263,7 +263,7 @@ function announcement(composition: CompositionObject, observe: Observe, now: num
   };
 }
 
-/** Pure: true if the resource runs and is healthy. */
+/** True if the resource runs and is healthy. */
 export function isMemberHealthy({ phase, healthy }: Observation): boolean {
   return phase === "running" && healthy;
 }

@@ -72,7 +72,7 @@ export function beginChange(
   return { kind: "act", member, after };
 }
 
-/** Pure: the fault of a member in a sentence; undefined while it has none. */
+/** The fault of a member in a sentence; undefined while it has none. */
 export function faultOf(member: Member, observed: Observed): string | undefined {
   switch (observed.phase) {
     case "failed":

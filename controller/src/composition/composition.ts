@@ -148,7 +148,7 @@ export function createCompositionSeal(sealer: Pick<Sealer, "seal" | "open">): Co
   };
 }
 
-/** Pure: the composition after an event, and the effect; undefined where the state has no row for the event. */
+/** The composition after an event, and the effect; undefined where the state has no row for the event. */
 export function afterEvent(
   composition: CompositionObject,
   event: CompositionEvent,
@@ -180,7 +180,7 @@ export function afterEvent(
   };
 }
 
-/** Pure: the composition with a changed status in the same state. */
+/** The composition with a changed status in the same state. */
 export function withStatus(
   composition: CompositionObject,
   change: Partial<CompositionStatus>,
@@ -190,7 +190,7 @@ export function withStatus(
   return { ...composition, metadata: { ...metadata, updatedAt: now }, status: { ...status, ...change } };
 }
 
-/** Pure: the composition with one member changed; undefined removes the member. */
+/** The composition with one member changed; undefined removes the member. */
 export function withMember(
   composition: CompositionObject,
   id: string,
@@ -204,13 +204,13 @@ export function withMember(
   return withStatus(composition, { members }, now);
 }
 
-/** Pure: the member without a change in place. */
+/** The member without a change in place. */
 export function unchanged(member: Member): Member {
   const { change: _, ...rest } = member;
   return rest;
 }
 
-/** Pure: all members as leaving, without those that were never created. */
+/** All members as leaving, without those that were never created. */
 export function leaversOf(members: readonly Member[]): readonly Member[] {
   return members.flatMap((member): Member[] =>
     member.step === "planned" ? [] : [{ ...unchanged(member), step: "leaving" }],
@@ -232,7 +232,7 @@ export interface DesiredMember {
 const nameMax = 40;
 
 /**
- * Pure: name of a resource among those of its kind: `<parent>-<name>`, at most 40 characters. A longer one is truncated
+ * Name of a resource among those of its kind: `<parent>-<name>`, at most 40 characters. A longer one is truncated
  * and gets a part of its hash, as does that of a parent with a hyphen: `ca` with `b-c` differs from `ca-b` with `c`.
  */
 export function resourceNameOf(parent: string, name: string): string {

@@ -34,7 +34,7 @@ export interface PlanContext {
 /** The change in place that deployments perform; all others are only recorded (spec 3, Projects). */
 const deployAction = "redeploy_app";
 
-/** Pure: the actions of a deployment of the descriptor. */
+/** The actions of a deployment of the descriptor. */
 export function planDeploy(
   current: CompositionObject | undefined,
   descriptor: Descriptor,
@@ -67,7 +67,7 @@ export function planDeploy(
   };
 }
 
-/** Pure: true if the member's resource exists and is not being removed. */
+/** True if the member's resource exists and is not being removed. */
 export function exists(member: Member, { observe }: Pick<PlanContext, "observe">): boolean {
   const { phase } = observe(member);
   return member.step === "ready" && phase !== "absent" && phase !== "deleting";
@@ -87,7 +87,7 @@ function cachedLines(kinds: ResourceKinds): PricedContext["linesOf"] {
   };
 }
 
-/** Pure: the monthly cost of a resource, line by line. */
+/** The monthly cost of a resource, line by line. */
 export function costOf(kind: string, spec: ResourceSpec, kinds: ResourceKinds): readonly CostLine[] {
   return kinds.of(kind).monthlyCost(spec);
 }
@@ -169,7 +169,7 @@ function unmanagedEntry(member: Member, context: PricedContext): PlanEntry {
   };
 }
 
-/** Pure: differences between the applied spec of a resource and its observed values. */
+/** Differences between the applied spec of a resource and its observed values. */
 export function driftOf(
   member: Member,
   { specOf, observe }: Pick<PlanContext, "specOf" | "observe">,

@@ -77,7 +77,7 @@ function newMember(
 }
 
 /**
- * Pure: a project after the deployment of another descriptor, by its plan. `isNoop`: there is nothing to do, and its
+ * A project after the deployment of another descriptor, by its plan. `isNoop`: there is nothing to do, and its
  * state does not change. A project that never ran, or was rolled back, starts again.
  */
 export function redeployed(
@@ -126,7 +126,7 @@ export function redeployed(
   return { after: row.after, isNoop };
 }
 
-/** Pure: the composition as Deleting; undefined when it is being deleted already. */
+/** The composition as Deleting; undefined when it is being deleted already. */
 export function deletionRequested(current: CompositionObject, now: number): CompositionObject | undefined {
   return afterEvent(current, "deleteRequested", now, { members: leaversOf(current.status.members), detail: null })
     ?.after;

@@ -3,7 +3,7 @@ import type { NoteStep, Observe } from "./composition-step.ts";
 import type { DeploymentObject, DeploymentStep, ResourceSnapshot } from "./deployment.ts";
 import { statusOfMember } from "./member.ts";
 
-/** Pure: the record after a step of its composition; the same object when the step does not concern it. */
+/** The record after a step of its composition; the same object when the step does not concern it. */
 export function afterChange(
   record: DeploymentObject,
   before: CompositionObject,
@@ -32,7 +32,7 @@ export function afterChange(
   };
 }
 
-/** Pure: the resources of a composition with their status, as the API shows them. */
+/** The resources of a composition with their status, as the API shows them. */
 export function snapshotOf({ status }: CompositionObject, observe: Observe): readonly ResourceSnapshot[] {
   return status.members.map((member) => {
     const { word, detail } = statusOfMember(member, observe(member));
@@ -40,7 +40,7 @@ export function snapshotOf({ status }: CompositionObject, observe: Observe): rea
   });
 }
 
-/** Pure: progress of a deployment, 0 to 99. */
+/** Progress of a deployment, 0 to 99. */
 export function progressOf({ status }: CompositionObject, observe: Observe): number {
   const managed = status.members.filter(({ isManaged, step }) => isManaged && step !== "leaving");
   if (managed.length === 0) return 0;
@@ -50,7 +50,7 @@ export function progressOf({ status }: CompositionObject, observe: Observe): num
   return Math.min(99, Math.floor(each.reduce((sum, one) => sum + one, 0) / managed.length));
 }
 
-/** Pure: the steps of a migration in progress. */
+/** The steps of a migration in progress. */
 export function stepsNow(steps: readonly DeploymentStep[], members: readonly Member[]): readonly DeploymentStep[] {
   return steps.map((step) => {
     const change = members.find(({ name }) => name === step.name)?.change;

@@ -77,7 +77,7 @@ export interface DeploymentStep {
   readonly error: string | null;
 }
 
-/** Pure: a record of a deployment that has not begun. */
+/** A record of a deployment that has not begun. */
 export function newDeployment(
   id: string,
   organizationId: string,

@@ -11,7 +11,7 @@ const reservedProjectNames: readonly string[] = ["deploy", "plan"];
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Pure: the JSON Schema 2020-12 of a descriptor with the registered kinds. */
+/** The JSON Schema 2020-12 of a descriptor with the registered kinds. */
 export function descriptorSchema(kinds: ResourceKinds): JsonSchema {
   const specs = [...kinds.names].map(([name, { kind, implied }]) => ({
     if: { properties: { kind: { const: name } } },

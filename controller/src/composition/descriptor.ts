@@ -202,7 +202,7 @@ function needsOf({ resources, dependencies }: Written, members: readonly Desired
 }
 
 /**
- * Pure: the readable parts of any value. Too many resources are not read at all, and neither are names that are too
+ * The readable parts of any value. Too many resources are not read at all, and neither are names that are too
  * long.
  */
 function readable(value: unknown): Written {

@@ -19,7 +19,7 @@ const words: Record<Phase, string> = {
   deleting: "Deleting",
 };
 
-/** Pure: the status of a resource as its bundle shows it. */
+/** The status of a resource as its bundle shows it. */
 export function statusOfMember(
   member: Member,
   observed: Observed,
@@ -106,7 +106,7 @@ export interface Dependent {
   readonly needs: readonly string[];
 }
 
-/** Pure: the path of a cycle, such as `[a, b, a]`; undefined where there is none. Unknown names are ignored. */
+/** The path of a cycle, such as `[a, b, a]`; undefined where there is none. Unknown names are ignored. */
 export function cycleOf(all: readonly Dependent[]): readonly string[] | undefined {
   try {
     graphOf(all).overallOrder();
@@ -117,7 +117,7 @@ export function cycleOf(all: readonly Dependent[]): readonly string[] | undefine
   }
 }
 
-/** Pure: the elements in topological order. Throws for a cycle. */
+/** The elements in topological order. Throws for a cycle. */
 export function inOrder<T extends Dependent>(all: readonly T[]): readonly T[] {
   const order = graphOf(all).overallOrder();
   const index = new Map(order.map((name, at) => [name, at]));

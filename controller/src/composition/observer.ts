@@ -92,7 +92,7 @@ export function createObserver(
   };
 }
 
-/** Pure: true if the resource has the target's values for these keys, as far as it reports them. */
+/** True if the resource has the target's values for these keys, as far as it reports them. */
 function hasAll({ actual }: Observation, target: Readonly<Record<string, unknown>>, keys: readonly string[]): boolean {
   return keys.every((key) => !Object.hasOwn(actual, key) || isDeepStrictEqual(actual[key], lookUp(target, key)));
 }

@@ -11,7 +11,7 @@ import {
 } from "./composition-step.ts";
 
 /**
- * Pure: the next step of an upgrade. Members change one after the other in the order of dependencies. When a step
+ * The next step of an upgrade. Members change one after the other in the order of dependencies. When a step
  * fails, its resource is changed back; earlier steps stay, and later ones are not started.
  */
 export function planUpgrade(composition: CompositionObject, observe: Observe, now: number): CompositionStep {
@@ -78,7 +78,7 @@ function failed(
   return { kind: "note", after, effect: "none" };
 }
 
-/** Pure: ends the upgrade; completed steps stay. */
+/** Ends the upgrade; completed steps stay. */
 export function endUpgrade(composition: CompositionObject, error: string, now: number): NoteStep {
   const members = composition.status.members.map(unchanged);
   const row = afterEvent(composition, "upgradeFailed", now, { detail: error, members });

@@ -24,7 +24,7 @@ export interface UpgradeChange {
 }
 
 /**
- * Pure: the changes of an upgrade against the applied specs. A resource that cannot be changed in place blocks the
+ * The changes of an upgrade against the applied specs. A resource that cannot be changed in place blocks the
  * upgrade: added, removed or replaced resources, and all fields except those of the spec's table.
  */
 export function planStackUpgrade(
@@ -70,12 +70,12 @@ function keysOf(changes: readonly Change[]): readonly string[] {
   return [...new Set(changes.map(({ path }) => path.split(".")[0] ?? path))];
 }
 
-/** Pure: the reasons for which an upgrade is blocked, one sentence per resource. */
+/** The reasons for which an upgrade is blocked, one sentence per resource. */
 export function blockedReasons(changes: readonly UpgradeChange[]): readonly string[] {
   return changes.flatMap(({ name, change, reason }) => (change === "blocked" ? [`${name}: ${reason}`] : []));
 }
 
-/** Pure: the steps of a migration, in the order of members. */
+/** The steps of a migration, in the order of members. */
 export function stepsOf(members: readonly Member[], changes: readonly UpgradeChange[]): readonly DeploymentStep[] {
   return members.flatMap(({ name }) => {
     const action = changes.find((each) => each.name === name)?.action;
@@ -84,7 +84,7 @@ export function stepsOf(members: readonly Member[], changes: readonly UpgradeCha
 }
 
 /**
- * Pure: a stack whose upgrade to another version of its template begins. Members change in their order, which is that
+ * A stack whose upgrade to another version of its template begins. Members change in their order, which is that
  * of dependencies.
  */
 export function upgradeRequested(

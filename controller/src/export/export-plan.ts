@@ -18,7 +18,7 @@ interface Timing {
 }
 
 /**
- * Pure: time of the first tick after this controller took over the integration; soon after a change. Integrations with
+ * Time of the first tick after this controller took over the integration; soon after a change. Integrations with
  * the same interval are spread over it.
  */
 export function firstDueAt({ id, intervalMs, changedAt }: Timing, nowMs: number): number {
@@ -27,7 +27,7 @@ export function firstDueAt({ id, intervalMs, changedAt }: Timing, nowMs: number)
 }
 
 /**
- * Pure: time of the next tick. A new integration that has sent nothing is due again soon, so that its owner sees the
+ * Time of the next tick. A new integration that has sent nothing is due again soon, so that its owner sees the
  * first sample. A failing one is due less often, and not before the delay that its destination requested.
  */
 export function nextDueAt(
@@ -44,7 +44,7 @@ export function nextDueAt(
 }
 
 /**
- * Pure: the standing of the destination. A single failure makes it failing, because the next one can take minutes; a
+ * The standing of the destination. A single failure makes it failing, because the next one can take minutes; a
  * change of the integration makes it new.
  */
 export function standingOf(
@@ -61,7 +61,7 @@ function nextOfPhase(id: string, everyMs: number, nowMs: number): number {
   return Math.floor((nowMs - phase) / everyMs + 1) * everyMs + phase;
 }
 
-/** Pure: the action that has to follow a tick. */
+/** The action that has to follow a tick. */
 export function followUp(
   state: RunState,
   nowMs: number,
@@ -72,7 +72,7 @@ export function followUp(
   return "nothing";
 }
 
-/** Pure: age of the oldest item that may wait, in seconds. */
+/** Age of the oldest item that may wait, in seconds. */
 export function backlogSeconds({ behindSinceMs }: Pick<RunState, "behindSinceMs">, nowMs: number): number {
   return behindSinceMs === null ? 0 : Math.max(0, Math.round((nowMs - behindSinceMs) / 1_000));
 }

@@ -18,21 +18,21 @@ import type { AccountStatus } from "./account/inference-account.ts";
 import type { InferenceKey } from "./key/inference-key.ts";
 import type { ConfiguredProvider, InferenceLimits } from "./settings/inference-settings.ts";
 
-export function providerMessage(name: string, its: ConfiguredProvider, catalog: Catalog): InferenceProvider {
+export function providerMessage(name: string, fixture: ConfiguredProvider, catalog: Catalog): InferenceProvider {
   const catalogProvider = providerNamed(catalog, name);
   return create(InferenceProviderSchema, {
     provider: name,
-    enabled: its.enabled,
-    ...(its.baseUrl !== "" && { baseUrl: its.baseUrl }),
-    euEndpoint: its.euEndpoint,
+    enabled: fixture.enabled,
+    ...(fixture.baseUrl !== "" && { baseUrl: fixture.baseUrl }),
+    euEndpoint: fixture.euEndpoint,
     hasApiKey: true,
     capabilities: {
       chat: catalogProvider?.capabilities.chat ?? false,
       embeddings: catalogProvider?.capabilities.embeddings ?? false,
     },
-    euRoute: catalogProvider !== undefined && hasEuRoute(catalogProvider, its),
-    ...(its.caCertificate !== "" && { caCertificate: its.caCertificate }),
-    updatedAt: timestampFromMs(its.updatedAt),
+    euRoute: catalogProvider !== undefined && hasEuRoute(catalogProvider, fixture),
+    ...(fixture.caCertificate !== "" && { caCertificate: fixture.caCertificate }),
+    updatedAt: timestampFromMs(fixture.updatedAt),
   });
 }
 

@@ -10,11 +10,11 @@ import { createOperationApi } from "./operation-api.ts";
 import { defineOperation, newOperation } from "./operation-definition.ts";
 import { operationKind, type Subject } from "./operation.ts";
 
-let its: TestStore;
+let fixture: TestStore;
 beforeAll(async () => {
-  its = await startTestStore();
+  fixture = await startTestStore();
 });
-afterAll(() => its?.close());
+afterAll(() => fixture?.close());
 
 const repaint = defineOperation({ type: "repaint", of: "the board" });
 
@@ -33,7 +33,7 @@ test("operations are listed by their subject, of any kind, for its organization 
     subjectsOf("board", "o", [board]),
     subjectsOf("note", "another", [foreign]),
   ];
-  const unit = its.begin();
+  const unit = fixture.begin();
   const add = (subject: Subject, organizationId = "o") => {
     const operation = newOperation({ id: uuidv7(), subject, organizationId, type: repaint, now: 1_000 });
     unit.create(operationKind, operation);
@@ -42,10 +42,10 @@ test("operations are listed by their subject, of any kind, for its organization 
   const ofService = add({ kind: "managed-service", id: service });
   const ofBoard = [add({ kind: "board", id: board }), add({ kind: "board", id: board })];
   add({ kind: "note", id: foreign }, "another");
-  await its.collections.operations.reached(await unit.commit(), 5_000);
+  await fixture.collections.operations.reached(await unit.commit(), 5_000);
 
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
-  const { operations } = its.collections;
+  const { operations } = fixture.collections;
   const api = methodsOf(OperationService, createOperationApi({ operations, subjects, cursors: createCursors(sealer) }));
   const listed = async (serviceId: string, call = testCall()) =>
     (await api.listOperations({ serviceId }, call)).operations.map(({ id }) => id);

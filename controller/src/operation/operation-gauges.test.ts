@@ -6,11 +6,11 @@ import { operationGauges } from "./operation-gauges.ts";
 import { newOperation } from "./operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
 
-let its: TestStore;
+let fixture: TestStore;
 beforeAll(async () => {
-  its = await startTestStore();
+  fixture = await startTestStore();
 });
-afterAll(() => its?.close());
+afterAll(() => fixture?.close());
 
 const beganAt = Date.parse("2026-11-20T10:00:00Z");
 const error = { code: "rolled_back", message: "The primary of before has its place again." };
@@ -28,7 +28,7 @@ test("failovers are counted by result, with the duration of the last one of each
   const running = (operation: OperationObject, now: number) =>
     progressed(operation, { step: "PromoteReplica", progressPct: 50, mark: "m" }, now);
   const begun = (serviceId: string, now: number) => running(failover(serviceId, now), now);
-  const unit = its.begin();
+  const unit = fixture.begin();
   for (const operation of [
     completed(begun(ours, beganAt), beganAt + 9_600),
     completed(begun(ours, beganAt + 60_000), beganAt + 64_500),
@@ -38,12 +38,16 @@ test("failovers are counted by result, with the duration of the last one of each
     completed(begun(another, beganAt), beganAt + 1_000),
   ])
     unit.create(operationKind, operation);
-  await its.collections.reached(await unit.commit(), 60_000);
+  await fixture.collections.reached(await unit.commit(), 60_000);
 
-  const readings = operationGauges(its.collections.operations, [{ kind: "managed-service" }]).map(({ name, read }) => [
-    name,
-    Object.fromEntries(Array.from(read(ours), ({ labels, value }) => [`${labels["type"]} ${labels["result"]}`, value])),
-  ]);
+  const readings = operationGauges(fixture.collections.operations, [{ kind: "managed-service" }]).map(
+    ({ name, read }) => [
+      name,
+      Object.fromEntries(
+        Array.from(read(ours), ({ labels, value }) => [`${labels["type"]} ${labels["result"]}`, value]),
+      ),
+    ],
+  );
   expect(Object.fromEntries(readings)).toEqual({
     operations: { "failover completed": 2, "failover failed": 1, "failover cancelled": 1 },
     operation_last_duration_seconds: { "failover completed": 4.5, "failover failed": 30 },

@@ -190,7 +190,7 @@ interface ObservedStep {
 }
 
 /**
- * Pure: the record with the observed step. Steps only go forward: a step that has passed is not entered again, and no
+ * The record with the observed step. Steps only go forward: a step that has passed is not entered again, and no
  * step is entered with less progress than the current one has. An observation that falls back leaves the record as is.
  */
 function withStep(record: StepRecord | undefined, { step, progressPct }: ObservedStep): StepRecord | undefined {

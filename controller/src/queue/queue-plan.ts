@@ -25,7 +25,7 @@ export type QueueStep =
   | { readonly kind: "wait"; readonly delayMs: number | undefined; readonly reason: string }
   | { readonly kind: "settled" };
 
-/** Pure: the next step. */
+/** The next step. */
 export function planQueue(
   queue: QueueObject,
   { service, connected, clockJumped = false }: ObservedQueue,

@@ -110,16 +110,16 @@ export interface ResourceKind {
   readonly aliases: Readonly<Record<string, ResourceSpec>>;
   /** JSON Schema 2020-12 of the spec as users write it; `implied` are the members that an alias sets. */
   schema(implied: ResourceSpec): Readonly<Record<string, unknown>>;
-  /** Pure: fills in defaults, and renames aliases of members. */
+  /** Fills in defaults, and renames aliases of members. */
   normalize(spec: ResourceSpec): ResourceSpec;
-  /** Pure: faults beyond the schema, of a normalized spec. Fields are relative to the spec. */
+  /** Faults beyond the schema, of a normalized spec. Fields are relative to the spec. */
   faults(spec: ResourceSpec): readonly FieldFault[];
   /** Why the resource cannot be created here; undefined when it can. */
   unavailable(spec: ResourceSpec): string | undefined;
   monthlyCost(spec: ResourceSpec): readonly CostLine[];
   /** Members of the spec that say what the resource is, as its engine: no descriptor changes them. */
   readonly identity?: readonly string[];
-  /** Pure: the spec with what users may change directly, as a disk that has grown; undefined if nothing was. */
+  /** The spec with what users may change directly, as a disk that has grown; undefined if nothing was. */
   followed?(spec: ResourceSpec, actual: ResourceSpec): ResourceSpec | undefined;
   /** The resource that has the name in the organization, in words such as `service 019a...`; undefined if none has. */
   nameHolder?(organizationId: string, name: string): { readonly id: string; readonly text: string } | undefined;

@@ -22,7 +22,7 @@ const errorBytesMax = 64 << 10;
 export async function callUpstream(
   route: Route,
   body: string,
-  its: {
+  fixture: {
     readonly egress: Pick<EgressClient, "request">;
     readonly organizationId: string;
     readonly accept: string;
@@ -31,20 +31,20 @@ export async function callUpstream(
 ): Promise<Upstream> {
   let response: EgressResponse;
   try {
-    response = await its.egress.request(route.url, {
+    response = await fixture.egress.request(route.url, {
       method: "POST",
       headers: {
         ...route.headers,
         "content-type": "application/json",
-        accept: its.accept,
+        accept: fixture.accept,
         "user-agent": "holdfast-inference",
       },
       body,
       deadlineMs,
       silenceMs: route.silenceMs,
       bytesMax: responseBytesMax,
-      signal: its.signal,
-      organizationId: its.organizationId,
+      signal: fixture.signal,
+      organizationId: fixture.organizationId,
       tls: route.tls,
     });
   } catch (error) {
@@ -65,14 +65,14 @@ export async function callUpstream(
   return { error: refusalOf(response, words && withoutKey(words, route)), usage };
 }
 
-/** Pure: the error of a response with status 200 that is no completion, in the provider's words. */
+/** The error of a response with status 200 that is no completion, in the provider's words. */
 export function noCompletion(text: string, route: Route): ApiError {
   const words = wordsOfText(text);
   if (words?.message === undefined) return apiError("upstream_error", "The provider's response is not a completion.");
   return failedWith(withoutKey(words, route));
 }
 
-/** Pure: the error that the provider sent within a stream. */
+/** The error that the provider sent within a stream. */
 export function errorInStream(data: unknown, route: Route): ApiError {
   const words = wordsOf(data) ?? {};
   return failedWith(withoutKey({ message: "The provider ended the stream with an error.", ...words }, route));

@@ -15,7 +15,7 @@ export interface Members {
   readonly duplicate: string | undefined;
 }
 
-/** Pure: locates the members of a JSON object. The text must be valid JSON. */
+/** Locates the members of a JSON object. The text must be valid JSON. */
 export function membersOf(json: string): Members {
   const values = new Map<string, Span>();
   let duplicate: string | undefined;

@@ -13,7 +13,7 @@ const termMax = 200;
 const excerptMax = 200;
 
 /**
- * Pure: the error in a parsed response, in any of the forms that providers use: an `error` object, a text as `error`,
+ * The error in a parsed response, in any of the forms that providers use: an `error` object, a text as `error`,
  * `message` or `detail` at the top level, a `detail` list of invalid members (FastAPI), or a list of one such object.
  */
 export function wordsOf(response: unknown): ProviderWords | undefined {
@@ -30,7 +30,7 @@ export function wordsOf(response: unknown): ProviderWords | undefined {
   return { message: invalid["msg"].slice(0, messageMax), ...(path !== "" && { param: path.slice(0, termMax) }) };
 }
 
-/** Pure: the error in the text of a response. A text that is not JSON is the message itself, without tags. */
+/** The error in the text of a response. A text that is not JSON is the message itself, without tags. */
 export function wordsOfText(text: string): ProviderWords | undefined {
   let body: unknown;
   try {

@@ -26,7 +26,7 @@ export interface Route {
 
 const paths = { chat: "/chat/completions", embeddings: "/embeddings" } as const;
 
-/** Pure: routes a call before any name is resolved, socket opened or line logged. */
+/** Routes a call before any name is resolved, socket opened or line logged. */
 export function routeCall(
   call: CheckedCall,
   organization: Organization | undefined,
@@ -41,12 +41,12 @@ export function routeCall(
   if (call.provider === platformManaged)
     return missing("Models of the platform are called at the host name of their own inference service.");
   if (organization === undefined) return missing("Inference is not configured for the organization.");
-  const its = organization.providers.get(call.provider);
-  if (provider === undefined || its === undefined || !its.enabled)
+  const fixture = organization.providers.get(call.provider);
+  if (provider === undefined || fixture === undefined || !fixture.enabled)
     return missing("The organization has not configured this provider, or has disabled it.");
-  const base = its.baseUrl === "" ? provider.url : its.baseUrl;
+  const base = fixture.baseUrl === "" ? provider.url : fixture.baseUrl;
   if (base === undefined) return missing("The provider has no base_url.");
-  if (organization.euOnly && !hasEuRoute(provider, its))
+  if (organization.euOnly && !hasEuRoute(provider, fixture))
     return apiError(
       "eu_residency_unavailable",
       "The organization's calls stay in the EU, and this provider has no route there.",
@@ -56,9 +56,9 @@ export function routeCall(
     );
   return {
     url: `${base.replace(/\/+$/, "")}${paths[call.kind]}`,
-    headers: keyHeader(provider, its.apiKey),
-    apiKey: its.apiKey,
-    tls: its.tls,
+    headers: keyHeader(provider, fixture.apiKey),
+    apiKey: fixture.apiKey,
+    tls: fixture.tls,
     silenceMs: provider.silenceMs ?? defaultSilenceMs,
     price: priceOfModel(catalog, provider, call.model),
   };

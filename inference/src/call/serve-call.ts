@@ -42,8 +42,8 @@ export async function serveCall(routed: RoutedCall, client: ClientResponse, deps
   try {
     const { organizationId } = admitted.reservation;
     const accept = call.stream ? "text/event-stream" : "application/json";
-    const its = { egress: deps.egress, organizationId, accept, signal: drain.signal };
-    const upstream = await callUpstream(route, upstreamBody(call), its);
+    const fixture = { egress: deps.egress, organizationId, accept, signal: drain.signal };
+    const upstream = await callUpstream(route, upstreamBody(call), fixture);
     if ("error" in upstream) {
       await settle(routed, { usage: upstream.usage, text: "", hasOutput: false }, deps);
       return client.fail(upstream.error);

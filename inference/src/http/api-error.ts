@@ -36,9 +36,9 @@ export type ErrorCode = keyof typeof codes;
 export function apiError(
   code: ErrorCode,
   message: string,
-  its: Pick<ApiError, "param" | "headers" | "provider"> & { readonly status?: number } = {},
+  fixture: Pick<ApiError, "param" | "headers" | "provider"> & { readonly status?: number } = {},
 ): ApiError {
-  const { param, headers, provider, status } = its;
+  const { param, headers, provider, status } = fixture;
   return {
     ...codes[code],
     ...(status !== undefined && { status }),

@@ -128,10 +128,10 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
   }
 
   function modelsOf(organization: Organization | undefined): string {
-    const data = [...(organization?.providers ?? [])].flatMap(([name, its]) => {
+    const data = [...(organization?.providers ?? [])].flatMap(([name, fixture]) => {
       const provider = providerNamed(configuration.catalog, name);
-      if (provider === undefined || !its.enabled) return [];
-      const eu = hasEuRoute(provider, its);
+      if (provider === undefined || !fixture.enabled) return [];
+      const eu = hasEuRoute(provider, fixture);
       if (organization?.euOnly === true && !eu) return [];
       return provider.models.map((model) => ({
         id: `${name}/${model.name}`,

@@ -71,7 +71,7 @@ function isAmbiguous(parameters: URLSearchParams, name: string): boolean {
   return new Set(parameters.getAll(name)).size > 1;
 }
 
-/** Pure: parses a request. Unknown scopes are dropped; contradictions are refused. */
+/** Parses a request. Unknown scopes are dropped; contradictions are refused. */
 export function readAuthorize(
   parameters: URLSearchParams,
   find: (clientId: string) => Client | undefined,

@@ -20,9 +20,9 @@ export function secretCases(open: () => Promise<SecretsUnderTest>, textsOfProvid
     let planted: Planted[];
 
     beforeAll(async () => {
-      const its = await open();
-      ({ platform, postgresql } = its);
-      planted = await plantSecrets(its);
+      const fixture = await open();
+      ({ platform, postgresql } = fixture);
+      planted = await plantSecrets(fixture);
     });
 
     /** Names of the secrets in the text, in plain text or as basic credentials. */

@@ -8,59 +8,65 @@ import { changeUnderLocks, endOf } from "../engine-changes.ts";
 import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixture.ts";
 
 /** A machine that does not carry out its tasks. */
-export function agentOutages(its: OutageFixture): void {
+export function agentOutages(fixture: OutageFixture): void {
   it("of an agent: the engine serves, changes that need the agent wait, and nothing starts twice", async () => {
-    const machine = its.machineOf(its.database);
+    const machine = fixture.machineOf(fixture.database);
     const started: string[] = [];
     const until = Date.now() + outageMs;
     killAtOnce(machine?.agent ?? 0, "SIGSTOP");
     const requests = Promise.all([
-      its.platform.rest.post<InProgressJson>(its.path("/database-users"), { username: "late", role: "readonly" }),
-      its.platform.rest.post<InProgressJson>(its.path("/databases"), { name: "late" }),
+      fixture.platform.rest.post<InProgressJson>(fixture.path("/database-users"), {
+        username: "late",
+        role: "readonly",
+      }),
+      fixture.platform.rest.post<InProgressJson>(fixture.path("/databases"), { name: "late" }),
     ]);
     // Handles the rejections when the test fails earlier.
     requests.catch(() => undefined);
     try {
       while (Date.now() < until) {
-        await its.expectServing();
-        const { status } = await its.services.get(its.database.service.id);
+        await fixture.expectServing();
+        const { status } = await fixture.services.get(fixture.database.service.id);
         expect(status).toBe("Running");
         await sleep(1_000);
       }
       for (const answer of await requests) started.push(expectStatus(answer, 202).json.operation.id);
       await waitUntil(
         "the missing agent is detected",
-        async () => (await its.services.get(its.database.service.id)).nodes[0]?.status === "Unreachable",
+        async () => (await fixture.services.get(fixture.database.service.id)).nodes[0]?.status === "Unreachable",
       );
       // No new work is begun.
       const { json } = expectStatus(
-        await its.platform.rest.post<ProblemJson>(its.path("/databases"), { name: "later" }),
+        await fixture.platform.rest.post<ProblemJson>(fixture.path("/databases"), { name: "later" }),
         503,
       );
       expect(json.code).toBe("machine_unreachable");
-      const { health } = await its.services.get(its.database.service.id);
+      const { health } = await fixture.services.get(fixture.database.service.id);
       expect(health.status).not.toBe("healthy");
     } finally {
       killAtOnce(machine?.agent ?? 0, "SIGCONT");
     }
     await waitUntil(
       "the service is healthy again",
-      async () => (await its.services.get(its.database.service.id)).health.status === "healthy",
-      { everyMs: 200, describe: () => its.services.describe(its.database.service.id) },
+      async () => (await fixture.services.get(fixture.database.service.id)).health.status === "healthy",
+      { everyMs: 200, describe: () => fixture.services.describe(fixture.database.service.id) },
     );
-    expect(its.machineOf(its.database)).toEqual(machine);
-    for (const id of started) expect(await endOf(its.platform, id)).toMatchObject({ status: "completed" });
+    expect(fixture.machineOf(fixture.database)).toEqual(machine);
+    for (const id of started) expect(await endOf(fixture.platform, id)).toMatchObject({ status: "completed" });
     // Changes that were reported in progress are done, changes that were reported failed are not.
-    const { databases } = (await its.platform.rest.get<{ databases: { name: string }[] }>(its.path("/databases"))).json;
+    const { databases } = (
+      await fixture.platform.rest.get<{ databases: { name: string }[] }>(fixture.path("/databases"))
+    ).json;
     expect(databases.map(({ name }) => name)).toEqual(["defaultdb", "late", "postgres"]);
-    const { users } = (await its.platform.rest.get<{ users: { username: string }[] }>(its.path("/database-users")))
-      .json;
+    const { users } = (
+      await fixture.platform.rest.get<{ users: { username: string }[] }>(fixture.path("/database-users"))
+    ).json;
     expect(users.map(({ username }) => username)).toEqual(["app_user", "late"]);
-    expectStatus(await its.platform.rest.delete(its.path("/databases/late")), 204);
-    expectStatus(await its.platform.rest.delete(its.path("/database-users/late")), 204);
+    expectStatus(await fixture.platform.rest.delete(fixture.path("/databases/late")), 204);
+    expectStatus(await fixture.platform.rest.delete(fixture.path("/database-users/late")), 204);
   });
 
   it("of locks on users and databases: each change ends with the engine's state", async () => {
-    await changeUnderLocks(its.platform, its.database);
+    await changeUnderLocks(fixture.platform, fixture.database);
   });
 }

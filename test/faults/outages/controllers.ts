@@ -10,69 +10,72 @@ import { endOf } from "../engine-changes.ts";
 import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixture.ts";
 
 /** Without a deciding controller, or with one of two. */
-export function controllerOutages(its: OutageFixture): void {
+export function controllerOutages(fixture: OutageFixture): void {
   it("of controllers and etcd: names resolve, services serve, and a killed engine restarts", async () => {
     const occupied: OccupiedPort[] = [];
     try {
-      occupied.push(await its.occupy("etcd_client", () => [its.platform.processes().etcd]));
-      occupied.push(await its.occupy("api", () => its.platform.processes().controllers));
-      occupied.push(await its.occupy("agents", () => its.platform.processes().controllers));
+      occupied.push(await fixture.occupy("etcd_client", () => [fixture.platform.processes().etcd]));
+      occupied.push(await fixture.occupy("api", () => fixture.platform.processes().controllers));
+      occupied.push(await fixture.occupy("agents", () => fixture.platform.processes().controllers));
       // A controller that starts meanwhile waits for etcd and serves when it is back.
       let seen: number | undefined;
       const waiting = await waitUntil(
         "a controller is started again and stays",
         () => {
-          const [now] = its.platform.processes().controllers;
+          const [now] = fixture.platform.processes().controllers;
           const isStable = now !== undefined && now === seen;
           seen = now;
           return isStable && now;
         },
         { everyMs: 1_000 },
       );
-      killAtOnce(its.machineOf(its.database)?.engine ?? 0);
-      await waitUntil("the killed engine is back", async () => (await its.ask("SELECT turn FROM kept")).length === 1);
+      killAtOnce(fixture.machineOf(fixture.database)?.engine ?? 0);
+      await waitUntil(
+        "the killed engine is back",
+        async () => (await fixture.ask("SELECT turn FROM kept")).length === 1,
+      );
       const until = Date.now() + outageMs / 2;
       while (Date.now() < until) {
-        await its.expectServing();
+        await fixture.expectServing();
         await sleep(500);
       }
       // A DNS server that starts meanwhile serves from its disk.
-      killAtOnce(its.platform.processes().dns ?? 0);
+      killAtOnce(fixture.platform.processes().dns ?? 0);
       await waitUntil("names resolve again", async () => {
-        return (await resolveName(its.platform.admin.dns_server, its.database.connection.host)).length === 1;
+        return (await resolveName(fixture.platform.admin.dns_server, fixture.database.connection.host)).length === 1;
       });
-      await its.expectServing();
-      expect(its.platform.processes().controllers).toEqual([waiting]);
+      await fixture.expectServing();
+      expect(fixture.platform.processes().controllers).toEqual([waiting]);
     } finally {
       for (const port of occupied) await port.release();
     }
-    const before = its.engines();
-    await waitUntil("the API is back", async () => (await its.platform.rest.get(its.path())).status === 200, {
+    const before = fixture.engines();
+    await waitUntil("the API is back", async () => (await fixture.platform.rest.get(fixture.path())).status === 200, {
       everyMs: 200,
     });
-    await its.expectWorking();
-    expect(its.engines()).toEqual(before);
+    await fixture.expectWorking();
+    expect(fixture.engines()).toEqual(before);
   });
 
   it("of one controller of two: the other takes over its keys and agents, and no engine restarts", async () => {
-    const before = its.engines();
-    const second = await startSecondController(its.platform);
+    const before = fixture.engines();
+    const second = await startSecondController(fixture.platform);
     const occupied: OccupiedPort[] = [];
     try {
-      const others = createServices(its.platform, second.rest);
-      expect((await others.get(its.database.service.id)).name).toBe("database");
+      const others = createServices(fixture.platform, second.rest);
+      expect((await others.get(fixture.database.service.id)).name).toBe("database");
       const { id } = await others.create("through-second", { database_type: "valkey" });
-      await its.services.settled(id, "Running");
+      await fixture.services.settled(id, "Running");
 
-      occupied.push(await its.occupy("api", () => its.platform.processes().controllers));
-      occupied.push(await its.occupy("agents", () => its.platform.processes().controllers));
+      occupied.push(await fixture.occupy("api", () => fixture.platform.processes().controllers));
+      occupied.push(await fixture.occupy("agents", () => fixture.platform.processes().controllers));
       const created = await others.create("after-take-over", { database_type: "valkey" });
       const running = await others.settled(created.id, "Running");
       expect(running.nodes[0]?.status).toBe("Running");
       // The agents of the dead controller have found the living one.
       await waitUntil("a user can be created", async () => {
         const body = { username: "taken_over", role: "readonly" };
-        const users = `/managed-services/${its.database.service.id}/database-users`;
+        const users = `/managed-services/${fixture.database.service.id}/database-users`;
         const answer = await second.rest.post<InProgressJson>(users, body);
         // The engine executes it after the response's deadline.
         if (answer.status !== 202) return expectStatus(answer, 201);
@@ -82,20 +85,20 @@ export function controllerOutages(its: OutageFixture): void {
       for (const port of occupied.splice(0)) await port.release();
       await waitUntil(
         "the first controller is back",
-        async () => (await its.platform.rest.get(its.path())).status === 200,
+        async () => (await fixture.platform.rest.get(fixture.path())).status === 200,
         {
           everyMs: 200,
         },
       );
-      expectStatus(await its.platform.rest.delete(its.path("/database-users/taken_over")), 204);
+      expectStatus(await fixture.platform.rest.delete(fixture.path("/database-users/taken_over")), 204);
       for (const deletedId of [id, created.id])
-        expectStatus(await its.platform.rest.delete(`/managed-services/${deletedId}`), 202);
-      for (const deletedId of [id, created.id]) await its.services.deleted(deletedId);
+        expectStatus(await fixture.platform.rest.delete(`/managed-services/${deletedId}`), 202);
+      for (const deletedId of [id, created.id]) await fixture.services.deleted(deletedId);
     } finally {
       for (const port of occupied) await port.release();
       await second.stop();
     }
-    await its.expectWorking();
-    expect(its.engines()).toEqual(before);
+    await fixture.expectWorking();
+    expect(fixture.engines()).toEqual(before);
   });
 }

@@ -64,7 +64,7 @@ export function createOutageFixture(): OutageFixture {
     if (running === undefined) throw new Error("the platform was not started");
     return running;
   };
-  const its: OutageFixture = {
+  const fixture: OutageFixture = {
     get platform() {
       return started().platform;
     },
@@ -77,18 +77,18 @@ export function createOutageFixture(): OutageFixture {
     get cache() {
       return started().cache;
     },
-    path: (rest = "") => `/managed-services/${its.database.service.id}${rest}`,
-    ask: (sql) => queryOnce<{ turn: number }>(its.platform, its.database.connection, its.database, sql),
-    machineOf: ({ service }) => its.platform.processes().machines.find(({ id }) => id === service.nodes[0]?.id),
-    engines: () => [its.database, its.cache].map((each) => its.machineOf(each)?.engine),
+    path: (rest = "") => `/managed-services/${fixture.database.service.id}${rest}`,
+    ask: (sql) => queryOnce<{ turn: number }>(fixture.platform, fixture.database.connection, fixture.database, sql),
+    machineOf: ({ service }) => fixture.platform.processes().machines.find(({ id }) => id === service.nodes[0]?.id),
+    engines: () => [fixture.database, fixture.cache].map((each) => fixture.machineOf(each)?.engine),
     async expectServing() {
-      expect(await its.ask("SELECT turn FROM kept LIMIT 1")).toHaveLength(1);
-      expect(await commandOnce(its.platform, its.cache.connection, its.cache, "PING")).toBe("PONG");
+      expect(await fixture.ask("SELECT turn FROM kept LIMIT 1")).toHaveLength(1);
+      expect(await commandOnce(fixture.platform, fixture.cache.connection, fixture.cache, "PING")).toBe("PONG");
     },
     async expectWorking() {
-      const { platform, services, database } = its;
+      const { platform, services, database } = fixture;
       const change = { tags: { at: new Date().toISOString() } };
-      const check = async () => (await platform.rest.patch(its.path(), change)).status === 200;
+      const check = async () => (await platform.rest.patch(fixture.path(), change)).status === 200;
       await waitUntil("the API accepts changes", check, { withinMs: 120_000, everyMs: 200 });
       await services.settled(database.service.id, "Running");
       proofs += 1;
@@ -97,7 +97,7 @@ export function createOutageFixture(): OutageFixture {
       await services.delete(id);
     },
     async expectHealthy() {
-      const { services, database, cache } = its;
+      const { services, database, cache } = fixture;
       await waitUntil(
         "the platform is healthy",
         async () => {
@@ -111,7 +111,7 @@ export function createOutageFixture(): OutageFixture {
       );
     },
     occupy(port, pids) {
-      const { ports } = JSON.parse(readFileSync(join(its.platform.directory, "installation.json"), "utf8")) as {
+      const { ports } = JSON.parse(readFileSync(join(fixture.platform.directory, "installation.json"), "utf8")) as {
         ports: Ports;
       };
       return occupyPort(ports[port], () => {
@@ -126,11 +126,11 @@ export function createOutageFixture(): OutageFixture {
         services.createRunning("cache", { database_type: "valkey" }),
       ]);
       running = { platform, services, database, cache };
-      await its.ask("CREATE TABLE kept AS SELECT 1 AS turn");
+      await fixture.ask("CREATE TABLE kept AS SELECT 1 AS turn");
     },
     async remove() {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }

@@ -8,42 +8,42 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type OutageFixture, outageMs } from "./outage-fixture.ts";
 
 /** The store or the history cannot be read or written. */
-export function storeOutages(its: OutageFixture): void {
+export function storeOutages(fixture: OutageFixture): void {
   it("of etcd: services serve, the API returns 503, and recovery takes no restart", async () => {
-    const before = { engines: its.engines(), controllers: its.platform.processes().controllers };
-    const port = await its.occupy("etcd_client", () => [its.platform.processes().etcd]);
+    const before = { engines: fixture.engines(), controllers: fixture.platform.processes().controllers };
+    const port = await fixture.occupy("etcd_client", () => [fixture.platform.processes().etcd]);
     try {
       const until = Date.now() + outageMs;
       while (Date.now() < until) {
-        const change = await its.platform.rest.patch<ProblemJson>(its.path(), { tags: { during: "outage" } });
+        const change = await fixture.platform.rest.patch<ProblemJson>(fixture.path(), { tags: { during: "outage" } });
         expect(expectStatus(change, 503).json.code).toBe("store_unavailable");
         expect(Number(change.headers["retry-after"])).toBeGreaterThan(0);
         const create = { name: "none", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
-        expectStatus(await its.platform.rest.post("/managed-services", create), 503);
-        expect([200, 503]).toContain((await its.platform.rest.get(its.path())).status);
-        await its.expectServing();
+        expectStatus(await fixture.platform.rest.post("/managed-services", create), 503);
+        expect([200, 503]).toContain((await fixture.platform.rest.get(fixture.path())).status);
+        await fixture.expectServing();
         await sleep(500);
       }
     } finally {
       await port.release();
     }
-    await its.expectWorking();
-    expect({ engines: its.engines(), controllers: its.platform.processes().controllers }).toEqual(before);
+    await fixture.expectWorking();
+    expect({ engines: fixture.engines(), controllers: fixture.platform.processes().controllers }).toEqual(before);
   });
 
   it("of the history: changes are accepted, and their audit entries arrive afterwards", async () => {
-    const port = await its.occupy("history", () => [its.platform.processes().history]);
+    const port = await fixture.occupy("history", () => [fixture.platform.processes().history]);
     const tag = `history-${Date.now()}`;
     try {
-      expectStatus(await its.platform.rest.patch(its.path(), { tags: { tag } }), 200);
+      expectStatus(await fixture.platform.rest.patch(fixture.path(), { tags: { tag } }), 200);
       // A reveal is recorded before its response, or it is refused.
-      const reveal = await its.platform.rest.post(its.path("/database-users/app_user/reveal-password"));
+      const reveal = await fixture.platform.rest.post(fixture.path("/database-users/app_user/reveal-password"));
       expectStatus(reveal, 503);
       await sleep(2_000);
     } finally {
       await port.release();
     }
-    await asOperator(its.platform, OrganizationService, (rpcs) =>
+    await asOperator(fixture.platform, OrganizationService, (rpcs) =>
       waitUntil(
         "the audit has the change",
         async () => {
@@ -55,6 +55,6 @@ export function storeOutages(its: OutageFixture): void {
         { everyMs: 200 },
       ),
     );
-    expectStatus(await its.platform.rest.post(its.path("/database-users/app_user/reveal-password")), 200);
+    expectStatus(await fixture.platform.rest.post(fixture.path("/database-users/app_user/reveal-password")), 200);
   });
 }

@@ -50,7 +50,7 @@ export function createAccessUnderTest(): AccessUnderTest {
     if (first === undefined) throw new Error("the platform was not started");
     return first;
   };
-  const its: AccessUnderTest = {
+  const fixture: AccessUnderTest = {
     get platform() {
       return started().platform;
     },
@@ -66,16 +66,16 @@ export function createAccessUnderTest(): AccessUnderTest {
         ...(body === undefined ? {} : { body }),
       }),
     async newPerson(username, password, role) {
-      const { owner, organizationId } = its;
-      const created = await its.of(owner, organizationId, "POST", "/users", { username });
+      const { owner, organizationId } = fixture;
+      const created = await fixture.of(owner, organizationId, "POST", "/users", { username });
       expect(created.status).toBe(201);
-      const anonymous = its.platform.rest.as(undefined);
+      const anonymous = fixture.platform.rest.as(undefined);
       const body = { token: created.json.setup_token, password };
       expect(await status(anonymous.post("/users/setup", body))).toBe(204);
       expect(await status(anonymous.post("/users/setup", body))).toBe(400);
       const path = `/organizations/${organizationId}/members`;
-      expect(await status(its.of(owner, organizationId, "POST", path, { user_id: username, role }))).toBe(201);
-      return its.platform.rest.as(basic(username, password));
+      expect(await status(fixture.of(owner, organizationId, "POST", path, { user_id: username, role }))).toBe(201);
+      return fixture.platform.rest.as(basic(username, password));
     },
     async start() {
       platform = await startPlatform();
@@ -87,5 +87,5 @@ export function createAccessUnderTest(): AccessUnderTest {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }

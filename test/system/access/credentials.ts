@@ -8,17 +8,17 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
 
 /** API keys, tokens and the credentials of operators: what they grant, and how they end. */
-export function credentialCases(its: AccessUnderTest): void {
+export function credentialCases(fixture: AccessUnderTest): void {
   describe("credentials", () => {
     it("operators create, rotate and delete operators' credentials, and one of them always remains", async () => {
-      const first = grpcAs(its.platform, its.platform.operator);
+      const first = grpcAs(fixture.platform, fixture.platform.operator);
       const operators = first.of(OperatorService);
       try {
         await expect(operators.revokeOperator({ username: "admin" })).rejects.toThrow(/only operator/);
         await expect(operators.createOperator({ username: "anna" })).rejects.toThrow(/in use/);
         const created = await operators.createOperator({ username: "olga" });
         const asOlga = async (password: string) => {
-          const channel = grpcAs(its.platform, basic("olga", password));
+          const channel = grpcAs(fixture.platform, basic("olga", password));
           try {
             return (await channel.of(OperatorService).listOperators({})).operators.map(({ username }) => username);
           } finally {
@@ -26,7 +26,9 @@ export function credentialCases(its: AccessUnderTest): void {
           }
         };
         expect(await asOlga(created.password)).toEqual(["admin", "olga"]);
-        expect((await its.platform.rest.as(basic("olga", created.password)).get("/managed-services")).status).toBe(403);
+        expect((await fixture.platform.rest.as(basic("olga", created.password)).get("/managed-services")).status).toBe(
+          403,
+        );
         const turned = await operators.rotateOperator({ username: "olga" });
         await expect(asOlga(created.password)).rejects.toThrow("UNAUTHENTICATED");
         expect(await asOlga(turned.password)).toHaveLength(2);
@@ -41,41 +43,43 @@ export function credentialCases(its: AccessUnderTest): void {
     });
 
     it("a key grants its creator's scopes, shows its last use, rotates with an overlap and ends at once", async () => {
-      const created = await its.platform.rest.post<Created>("/api-keys", {
+      const created = await fixture.platform.rest.post<Created>("/api-keys", {
         name: "maker",
         scopes: ["services:read", "keys:*"],
       });
       expect(created.status).toBe(201);
-      const maker = its.platform.rest.as(basic(created.json.id, created.json.secret));
+      const maker = fixture.platform.rest.as(basic(created.json.id, created.json.secret));
       expect((await maker.post("/api-keys", { name: "more", scopes: ["services:write"] })).json).toMatchObject({
         status: 403,
         scope: "services:write",
       });
-      expect(await status(maker.post(`/api-keys/${its.platform.admin.api_key_id}/rotate`, {}))).toBe(403);
+      expect(await status(maker.post(`/api-keys/${fixture.platform.admin.api_key_id}/rotate`, {}))).toBe(403);
       const unknown = await maker.post("/api-keys", { name: "x", scopes: ["platform:read", "services:fly"] });
       expect(unknown.json).toMatchObject({ errors: [{ field: "scopes[0]" }, { field: "scopes[1]" }] });
       const list = await maker.get<{ api_keys: { id: string; last_used_from: string }[] }>("/api-keys?limit=200");
       expect(list.json.api_keys.find(({ id }) => id === created.json.id)?.last_used_from).toBe("127.0.0.1");
       expect(list.text).not.toContain(created.json.secret);
-      const turned = await its.platform.rest.post<Created>(`/api-keys/${created.json.id}/rotate`, { overlap_hours: 1 });
+      const turned = await fixture.platform.rest.post<Created>(`/api-keys/${created.json.id}/rotate`, {
+        overlap_hours: 1,
+      });
       expect(turned.status).toBe(200);
       expect(await status(maker.get("/me"))).toBe(200);
-      const again = await its.platform.rest.post<Created>(`/api-keys/${created.json.id}/rotate`, {});
+      const again = await fixture.platform.rest.post<Created>(`/api-keys/${created.json.id}/rotate`, {});
       expect(await status(maker.get("/me"))).toBe(401);
-      const current = its.platform.rest.as(basic(again.json.id, again.json.secret));
+      const current = fixture.platform.rest.as(basic(again.json.id, again.json.secret));
       expect(await status(current.get("/me"))).toBe(200);
-      expect(await status(its.platform.rest.delete(`/api-keys/${created.json.id}`))).toBe(204);
+      expect(await status(fixture.platform.rest.delete(`/api-keys/${created.json.id}`))).toBe(204);
       expect(await status(current.get("/me"))).toBe(401);
     });
 
     it("a token limited to one service shows that one and creates nothing", async () => {
-      const services = createServices(its.platform);
+      const services = createServices(fixture.platform);
       const [mine, other] = [await services.create("mine"), await services.create("other")];
       const resources = [{ kind: "managed-service", id: mine.id }];
       const tokenBody = { scopes: ["services:read", "services:write"], ttl_seconds: 60, resources };
-      const created = await its.platform.rest.post<Created>("/tokens", tokenBody);
+      const created = await fixture.platform.rest.post<Created>("/tokens", tokenBody);
       expect(created.status).toBe(201);
-      const limited = its.platform.rest.as(`Bearer ${created.json.token}`);
+      const limited = fixture.platform.rest.as(`Bearer ${created.json.token}`);
       const list = await limited.get<{ services: { id: string }[] }>("/managed-services");
       expect(list.json.services.map(({ id }) => id)).toEqual([mine.id]);
       expect(await status(limited.get(`/managed-services/${other.id}`))).toBe(404);
@@ -85,13 +89,13 @@ export function credentialCases(its: AccessUnderTest): void {
       expect(seen.status).toBe(200);
       expect(seen.text).not.toContain(other.id);
       expect(await status(limited.get(`/managed-services/${other.id}/events`))).toBe(404);
-      expect(await status(its.platform.rest.delete(`/organizations/${its.organizationId}`))).toBe(409);
-      expect(await status(its.platform.rest.delete(`/tokens/${created.json.id}`))).toBe(204);
+      expect(await status(fixture.platform.rest.delete(`/organizations/${fixture.organizationId}`))).toBe(409);
+      expect(await status(fixture.platform.rest.delete(`/tokens/${created.json.id}`))).toBe(204);
       expect(await status(limited.get("/managed-services"))).toBe(401);
     });
 
     it("users create and end tokens of their own, and tokens expire; those of others need keys:write", async () => {
-      const vera = await its.newPerson("vera", "a third password", "viewer");
+      const vera = await fixture.newPerson("vera", "a third password", "viewer");
       const tokenBody = { scopes: ["services:read", "keys:read"], ttl_seconds: 60 };
       const [first, second] = [
         await vera.post<Created>("/tokens", tokenBody),
@@ -99,9 +103,9 @@ export function credentialCases(its: AccessUnderTest): void {
       ];
       expect([first.status, second.status]).toEqual([201, 201]);
       expect(await status(vera.post("/tokens", { ...tokenBody, scopes: ["services:write"] }))).toBe(403);
-      const session = its.platform.rest.as(`Bearer ${first.json.token}`);
+      const session = fixture.platform.rest.as(`Bearer ${first.json.token}`);
       expect((await session.post("/tokens", tokenBody)).json).toMatchObject({ status: 403, scope: "keys:write" });
-      const foreign = await its.platform.rest.post<Created>("/tokens", tokenBody);
+      const foreign = await fixture.platform.rest.post<Created>("/tokens", tokenBody);
       for (const other of [vera, session]) {
         const refused = await other.delete(`/tokens/${foreign.json.id}`);
         expect(refused.json).toMatchObject({ status: 403, scope: "keys:write" });
@@ -113,18 +117,18 @@ export function credentialCases(its: AccessUnderTest): void {
     });
 
     it("a credential revoked on one controller is rejected on another once that has seen it", async () => {
-      const second = await startSecondController(its.platform);
+      const second = await startSecondController(fixture.platform);
       try {
         const scopes = ["services:read", "keys:read", "keys:write"];
-        const key = await its.platform.rest.post<Created>("/api-keys", { name: "k", scopes });
+        const key = await fixture.platform.rest.post<Created>("/api-keys", { name: "k", scopes });
         const ofKey = (on: Rest) => on.as(basic(key.json.id, key.json.secret));
-        const token = await ofKey(its.platform.rest).post<Created>("/tokens", { scopes, ttl_seconds: 600 });
+        const token = await ofKey(fixture.platform.rest).post<Created>("/tokens", { scopes, ttl_seconds: 600 });
         expect([key.status, token.status]).toEqual([201, 201]);
         const revoked = [ofKey(second.rest), second.rest.as(`Bearer ${token.json.token}`)];
         // Used there, so that each controller has it in its cache of valid credentials.
         for (const rest of revoked)
           await waitUntil("it works on the second one", async () => (await rest.get("/catalog")).status === 200);
-        const { headers } = await its.platform.rest.delete(`/api-keys/${key.json.id}`);
+        const { headers } = await fixture.platform.rest.delete(`/api-keys/${key.json.id}`);
         const revision = String(headers["holdfast-revision"]);
         // This read waits for the revision, as any reader may request; 503 means that it did not arrive within a
         // second.

@@ -27,14 +27,14 @@ const uniqueInOrganization: readonly (readonly [path: string, body: object, answ
 ];
 
 /** Names that organizations use, and what another organization learns of them. */
-export function nameCases(its: AccessUnderTest): void {
+export function nameCases(fixture: AccessUnderTest): void {
   describe("names", () => {
     it("are unique in an organization, so that no other learns of them; user names alone are global", async () => {
-      const organizations = createOrganizations(its.platform);
+      const organizations = createOrganizations(fixture.platform);
       try {
         const other = await organizations.create("neighbor");
-        const keys = [await organizations.createKey(its.organizationId), await organizations.createKey(other)];
-        const [own, others] = keys.map(({ authorization }) => its.platform.rest.as(authorization));
+        const keys = [await organizations.createKey(fixture.organizationId), await organizations.createKey(other)];
+        const [own, others] = keys.map(({ authorization }) => fixture.platform.rest.as(authorization));
         if (own === undefined || others === undefined) throw new Error("both have a key");
         for (const [path, body, answers] of uniqueInOrganization) {
           const answered = [];
@@ -71,10 +71,10 @@ export function nameCases(its: AccessUnderTest): void {
 
     it("of an organization are its members' choice: another's name is accepted, and its claim is released", async () => {
       const password = "correct horse battery";
-      const stranger = await its.newPerson("stranger", password, "viewer");
-      const organizations = createOrganizations(its.platform);
+      const stranger = await fixture.newPerson("stranger", password, "viewer");
+      const organizations = createOrganizations(fixture.platform);
       try {
-        const theirs = await its.owner.post<{ id: string }>("/organizations", { name: "taken" });
+        const theirs = await fixture.owner.post<{ id: string }>("/organizations", { name: "taken" });
         expect(theirs.status).toBe(201);
         await organizations.create("operated");
         for (const name of ["taken", "operated", "default"]) {
@@ -87,7 +87,7 @@ export function nameCases(its: AccessUnderTest): void {
         }
         // Deleting a namesake leaves the claim of an operator's organization.
         await expect(organizations.create("operated")).rejects.toThrow("in use");
-        expect(await status(its.owner.delete(`/organizations/${theirs.json.id}`))).toBe(204);
+        expect(await status(fixture.owner.delete(`/organizations/${theirs.json.id}`))).toBe(204);
       } finally {
         organizations.close();
       }

@@ -7,52 +7,56 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
 
 /** Organizations and their quotas. */
-export function organizationCases(its: AccessUnderTest): void {
+export function organizationCases(fixture: AccessUnderTest): void {
   describe("organizations", () => {
     it("a user of two organizations names one, and an organization without services can be deleted", async () => {
-      const created = await its.owner.post<Created>("/organizations", { name: "second" });
+      const created = await fixture.owner.post<Created>("/organizations", { name: "second" });
       expect(created.status).toBe(201);
       const { id } = created.json;
-      expect((await its.owner.get("/managed-services")).json).toMatchObject({
+      expect((await fixture.owner.get("/managed-services")).json).toMatchObject({
         status: 400,
         code: "organization_required",
       });
-      expect((await its.owner.get<{ organizations: unknown[] }>("/organizations")).json.organizations).toHaveLength(2);
-      expect((await its.of(its.owner, id, "GET", "/managed-services")).json).toEqual({
+      expect((await fixture.owner.get<{ organizations: unknown[] }>("/organizations")).json.organizations).toHaveLength(
+        2,
+      );
+      expect((await fixture.of(fixture.owner, id, "GET", "/managed-services")).json).toEqual({
         services: [],
         next_cursor: null,
       });
-      expect((await its.of(its.owner, id, "GET", `/organizations/${its.organizationId}`)).status).toBe(404);
+      expect((await fixture.of(fixture.owner, id, "GET", `/organizations/${fixture.organizationId}`)).status).toBe(404);
       // A path that names the organization needs no header, whatever the verb; an organization of others does not
       // exist.
-      for (const each of [id, its.organizationId]) {
-        expect((await its.owner.get(`/organizations/${each}`)).json).toMatchObject({ id: each });
-        expect(await status(its.owner.get(`/organizations/${each}/members`))).toBe(200);
+      for (const each of [id, fixture.organizationId]) {
+        expect((await fixture.owner.get(`/organizations/${each}`)).json).toMatchObject({ id: each });
+        expect(await status(fixture.owner.get(`/organizations/${each}/members`))).toBe(200);
       }
-      expect((await its.owner.patch(`/organizations/${id}`, { name: "the second" })).json).toMatchObject({ id });
-      expect((await its.owner.get(`/organizations/${its.platform.admin.api_key_id}`)).json).toMatchObject({
+      expect((await fixture.owner.patch(`/organizations/${id}`, { name: "the second" })).json).toMatchObject({ id });
+      expect((await fixture.owner.get(`/organizations/${fixture.platform.admin.api_key_id}`)).json).toMatchObject({
         status: 404,
         code: "object_not_found",
       });
-      const key = await its.of(its.owner, id, "POST", "/api-keys", { name: "k", scopes: ["services:read"] });
-      const keyed = its.platform.rest.as(basic(key.json.id, key.json.secret));
+      const key = await fixture.of(fixture.owner, id, "POST", "/api-keys", { name: "k", scopes: ["services:read"] });
+      const keyed = fixture.platform.rest.as(basic(key.json.id, key.json.secret));
       expect(await status(keyed.get("/managed-services"))).toBe(200);
-      const webhook = await its.of(its.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" });
-      expect((await its.owner.delete(`/organizations/${id}`)).status).toBe(204);
+      const webhook = await fixture.of(fixture.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" });
+      expect((await fixture.owner.delete(`/organizations/${id}`)).status).toBe(204);
       expect(await status(keyed.get("/managed-services"))).toBe(401);
       await waitUntil("nothing of it remains", async () => {
-        const keys = [...(await dumpEtcd(its.platform.directory)).keys()].filter((name) => !name.includes("/outbox/"));
+        const keys = [...(await dumpEtcd(fixture.platform.directory)).keys()].filter(
+          (name) => !name.includes("/outbox/"),
+        );
         return keys.every((name) => [id, key.json.id, webhook.json.id].every((gone) => !name.includes(gone)));
       });
     });
 
     it("an operator sets an organization's quotas, whose usage it then sees", async () => {
-      const channel = grpcAs(its.platform, its.platform.operator);
+      const channel = grpcAs(fixture.platform, fixture.platform.operator);
       const rpcs = channel.of(OrganizationService);
       try {
         const small = (await rpcs.createOrganization({ name: "small", quota: { storageGb: 2 } })).id;
         const { apiKey, secret } = await rpcs.createApiKey({ organizationId: small, name: "k" });
-        const rest = its.platform.rest.as(basic(apiKey?.id ?? "", secret));
+        const rest = fixture.platform.rest.as(basic(apiKey?.id ?? "", secret));
         const set = (limits: Partial<Record<"webhooks" | "apiKeys" | "members", number>>, paths: string[]) =>
           rpcs.updateQuota({ organizationId: small, ...limits, updateMask: { paths } });
         const service = { name: "big", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 3 };
@@ -96,16 +100,18 @@ export function organizationCases(its: AccessUnderTest): void {
     });
 
     it("two concurrent requests on any replicas never exceed a quota", async () => {
-      const created = await its.owner.post<Created>("/organizations", { name: "crowd" });
+      const created = await fixture.owner.post<Created>("/organizations", { name: "crowd" });
       const { id } = created.json;
       const answers = await Promise.all(
-        Array.from({ length: 24 }, () => its.of(its.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" })),
+        Array.from({ length: 24 }, () =>
+          fixture.of(fixture.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" }),
+        ),
       );
       const refused = answers.filter((answer) => answer.json["code"] === "webhook_limit_reached");
       expect(refused.length).toBeGreaterThan(0);
-      const listed = await its.of(its.owner, id, "GET", "/webhooks?limit=200");
+      const listed = await fixture.of(fixture.owner, id, "GET", "/webhooks?limit=200");
       expect(listed.json["webhooks"]).toHaveLength(20);
-      expect(await status(its.owner.delete(`/organizations/${id}`))).toBe(204);
+      expect(await status(fixture.owner.delete(`/organizations/${id}`))).toBe(204);
     });
   });
 }

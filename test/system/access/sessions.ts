@@ -15,8 +15,8 @@ interface Browser {
 }
 
 /** Sessions of people in browsers. */
-export function sessionCases(its: AccessUnderTest): void {
-  const anonymous = () => its.platform.rest.as(undefined);
+export function sessionCases(fixture: AccessUnderTest): void {
+  const anonymous = () => fixture.platform.rest.as(undefined);
 
   async function signIn(body: object): Promise<Browser> {
     const {
@@ -40,10 +40,10 @@ export function sessionCases(its: AccessUnderTest): void {
 
   describe("sessions", () => {
     it("a person signs in by password, reads and changes, and signs out", async () => {
-      await its.newPerson("sara", "a password for pages", "developer");
+      await fixture.newPerson("sara", "a password for pages", "developer");
       const browser = await signIn({ username: "sara", password: "a password for pages" });
       expect(browser.session).toMatchObject({ user: "sara", organization_id: null });
-      expect(browser.session.organizations).toMatchObject([{ id: its.organizationId, role: "developer" }]);
+      expect(browser.session.organizations).toMatchObject([{ id: fixture.organizationId, role: "developer" }]);
       expect((await browser.call("GET", "/me")).json).toMatchObject({ kind: "user", id: "sara", role: "developer" });
       const token = { scopes: ["services:read"], ttl_seconds: 60 };
       expect(await status(browser.call("POST", "/tokens", { body: token }))).toBe(201);
@@ -56,7 +56,7 @@ export function sessionCases(its: AccessUnderTest): void {
       expect(out.headers["set-cookie"]?.[0]).toContain("Max-Age=0");
       expect(await status(browser.call("GET", "/me"))).toBe(401);
       await waitUntil("sign-in, change and sign-out are in the audit log", async () => {
-        const { json: log } = await its.platform.rest.get<{ entries: Entry[] }>("/audit-log?actor=user:sara");
+        const { json: log } = await fixture.platform.rest.get<{ entries: Entry[] }>("/audit-log?actor=user:sara");
         const actions = new Set(log.entries.map(({ action }) => action));
         return ["session.create", "session.delete", "token.create"].every((action) => actions.has(action));
       });
@@ -95,21 +95,21 @@ export function sessionCases(its: AccessUnderTest): void {
     });
 
     it("a code signs a browser in once; keys and other people's credentials get none", async () => {
-      const sara = its.platform.rest.as(basic("sara", "a password for pages"));
+      const sara = fixture.platform.rest.as(basic("sara", "a password for pages"));
       const { json: code } = await sara.post<SessionCode>("/sessions/codes", {});
       const browser = await signIn({ code: code.code });
       expect(browser.session.user).toBe("sara");
       expect(await status(anonymous().post("/sessions", { code: code.code }))).toBe(401);
       const { json: token } = await sara.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 600 });
-      const holder = its.platform.rest.as(`Bearer ${token.token}`);
+      const holder = fixture.platform.rest.as(`Bearer ${token.token}`);
       const limited = await signIn({ code: (await holder.post<SessionCode>("/sessions/codes", {})).json.code });
-      expect(limited.session).toMatchObject({ user: "sara", organization_id: its.organizationId });
+      expect(limited.session).toMatchObject({ user: "sara", organization_id: fixture.organizationId });
       expect(await status(limited.call("GET", "/managed-services"))).toBe(200);
       expect(await status(limited.call("GET", "/sessions"))).toBe(403);
       expect(await status(limited.call("DELETE", "/sessions/all"))).toBe(403);
       expect(await status(sara.delete(`/tokens/${token.id}`))).toBe(204);
       expect(await status(limited.call("GET", "/managed-services"))).toBe(401);
-      const byKey = await its.platform.rest.post("/sessions/codes", {});
+      const byKey = await fixture.platform.rest.post("/sessions/codes", {});
       expect(byKey).toMatchObject({ status: 403, json: { code: "scope_missing" } });
       expect(byKey.json.detail).toContain("holdfast login");
     });
@@ -121,7 +121,7 @@ export function sessionCases(its: AccessUnderTest): void {
         await signIn({ username: "sara", password }),
         await signIn({ username: "sara", password }),
       ];
-      const other = await signIn({ code: (await its.owner.post<SessionCode>("/sessions/codes", {})).json.code });
+      const other = await signIn({ code: (await fixture.owner.post<SessionCode>("/sessions/codes", {})).json.code });
       expect(await status(other.call("DELETE", `/sessions/${first.session.id}`))).toBe(404);
       expect(await status(first.call("DELETE", `/sessions/${second.session.id}`))).toBe(204);
       expect(await status(second.call("GET", "/me"))).toBe(401);

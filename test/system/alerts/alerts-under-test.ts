@@ -42,7 +42,7 @@ export function createAlertsUnderTest(): AlertsUnderTest {
     if (running === undefined) throw new Error("the service was not created");
     return running;
   };
-  const its: AlertsUnderTest = {
+  const fixture: AlertsUnderTest = {
     get platform() {
       return started().platform;
     },
@@ -52,14 +52,14 @@ export function createAlertsUnderTest(): AlertsUnderTest {
     get watched() {
       return started().watched;
     },
-    rulesPath: () => `/managed-services/${its.watched.service.id}/alerts/rules`,
+    rulesPath: () => `/managed-services/${fixture.watched.service.id}/alerts/rules`,
     async answer<T>(line: string) {
       if (shell === undefined) throw new Error("the platform was not started");
       const ran = await shell.runHere(["--output", "json", ...line.split(" ")]);
       expect(ran, line).toMatchObject({ code: 0, stderr: "" });
       return JSON.parse(ran.stdout) as T;
     },
-    eventsOfAlerts: () => its.answer("alerts events watched"),
+    eventsOfAlerts: () => fixture.answer("alerts events watched"),
     async start(environment = {}) {
       platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000", ...environment } });
       shell = createCommandLine({});
@@ -73,5 +73,5 @@ export function createAlertsUnderTest(): AlertsUnderTest {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }

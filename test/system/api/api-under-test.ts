@@ -35,7 +35,7 @@ export function createApiUnderTest(): ApiUnderTest {
     if (running === undefined) throw new Error("the platform was not started");
     return running;
   };
-  const its: ApiUnderTest = {
+  const fixture: ApiUnderTest = {
     get platform() {
       return started().platform;
     },
@@ -48,9 +48,9 @@ export function createApiUnderTest(): ApiUnderTest {
     get stranger() {
       return started().stranger;
     },
-    path: (rest = "") => `/managed-services/${its.service.id}${rest}`,
+    path: (rest = "") => `/managed-services/${fixture.service.id}${rest}`,
     async faults(body, verb = "POST", at = "/managed-services") {
-      const answer = await its.platform.rest.call<ProblemJson>(verb, at, { body });
+      const answer = await fixture.platform.rest.call<ProblemJson>(verb, at, { body });
       expect(expectStatus(answer, 400).json.code).toBe("invalid_request");
       return answer.json.errors.map(({ pointer }) => pointer).sort();
     },
@@ -67,5 +67,5 @@ export function createApiUnderTest(): ApiUnderTest {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }

@@ -4,7 +4,7 @@ import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
 /** Bodies and queries: invalid ones are rejected, with every fault. */
-export function inputCases(its: ApiUnderTest): void {
+export function inputCases(fixture: ApiUnderTest): void {
   describe("the shape of a body", () => {
     it.each([
       ["an unknown field", { ...valid, flavour: "x" }, ["/flavour"]],
@@ -31,12 +31,12 @@ export function inputCases(its: ApiUnderTest): void {
       ],
       ["a parameter that is not of the engine", { ...valid, parameters: { no_such: "1" } }, ["/parameters/no_such"]],
     ])("rejects %s", async (_, body, pointers) => {
-      expect(await its.faults(body)).toEqual(pointers);
+      expect(await fixture.faults(body)).toEqual(pointers);
     });
 
     it("reports all faults in one response", async () => {
       const body = { name: "Bad Name", database_type: 1, plan_name: "", storage_size_gb: -1, surprise: true };
-      expect(await its.faults(body)).toEqual([
+      expect(await fixture.faults(body)).toEqual([
         "/database_type",
         "/name",
         "/plan_name",
@@ -44,7 +44,7 @@ export function inputCases(its: ApiUnderTest): void {
         "/surprise",
       ]);
       const foreign = { plan_name: "tier-3", zone: "mars", storage_tier: "tape", parameters: { no_such: "1" } };
-      expect(await its.faults({ ...valid, ...foreign, storage_size_gb: -1 })).toEqual([
+      expect(await fixture.faults({ ...valid, ...foreign, storage_size_gb: -1 })).toEqual([
         "/parameters/no_such",
         "/plan_name",
         "/storage_size_gb",
@@ -54,7 +54,7 @@ export function inputCases(its: ApiUnderTest): void {
     });
 
     it("reports missing members", async () => {
-      expect(await its.faults({})).toEqual(["/database_type", "/name", "/plan_name", "/storage_size_gb"]);
+      expect(await fixture.faults({})).toEqual(["/database_type", "/name", "/plan_name", "/storage_size_gb"]);
     });
 
     it.each([
@@ -66,26 +66,31 @@ export function inputCases(its: ApiUnderTest): void {
       ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x22])],
     ])("rejects %s", async (_, rawBody) => {
       const headers = { "content-type": "application/json" };
-      const answer = await its.platform.rest.call("POST", "/managed-services", { rawBody, headers });
+      const answer = await fixture.platform.rest.call("POST", "/managed-services", { rawBody, headers });
       expectStatus(answer, 400);
     });
 
     it("accepts an empty body as an empty object", async () => {
-      const answer = await its.platform.rest.call<ProblemJson>("POST", "/managed-services");
+      const answer = await fixture.platform.rest.call<ProblemJson>("POST", "/managed-services");
       expect(expectStatus(answer, 400).json.errors).toHaveLength(4);
-      expectStatus(await its.platform.rest.call("POST", its.path("/database-users/app_user/reveal-password")), 200);
+      expectStatus(
+        await fixture.platform.rest.call("POST", fixture.path("/database-users/app_user/reveal-password")),
+        200,
+      );
     });
 
     it("rejects a change of a fixed member, or of one that is not supported yet", async () => {
       for (const field of ["database_type", "id", "status"]) {
-        const answer = await its.platform.rest.patch<ProblemJson>(its.path(), { [field]: "x" });
+        const answer = await fixture.platform.rest.patch<ProblemJson>(fixture.path(), { [field]: "x" });
         expect(expectStatus(answer, 400).json.errors).toMatchObject([{ field, pointer: `/${field}`, code: "fixed" }]);
       }
-      expect(await its.faults({ deletion_protection: null }, "PATCH", its.path())).toEqual(["/deletion_protection"]);
+      expect(await fixture.faults({ deletion_protection: null }, "PATCH", fixture.path())).toEqual([
+        "/deletion_protection",
+      ]);
     });
 
     it("rejects an empty change", async () => {
-      expectStatus(await its.platform.rest.patch(its.path(), {}), 400);
+      expectStatus(await fixture.platform.rest.patch(fixture.path(), {}), 400);
     });
   });
 
@@ -101,7 +106,7 @@ export function inputCases(its: ApiUnderTest): void {
       ["/managed-services?limit=1&limit=2", "limit"],
       ["/catalog?x=1", "x"],
     ])("are rejected: %s", async (at, field) => {
-      const answer = await its.platform.rest.get<ProblemJson>(at);
+      const answer = await fixture.platform.rest.get<ProblemJson>(at);
       const [fault] = expectStatus(answer, 400).json.errors;
       expect(fault).toMatchObject({ field, pointer: null });
     });

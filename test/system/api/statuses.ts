@@ -10,18 +10,18 @@ import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
 /** Statuses of HTTP, and their order of precedence. */
-export function statusCases(its: ApiUnderTest): void {
+export function statusCases(fixture: ApiUnderTest): void {
   describe("statuses of HTTP", () => {
     it("an unknown path is 404 before the caller is authenticated", async () => {
-      expect((await its.platform.rest.as(undefined).get<ProblemJson>("/no-such-path")).json.code).toBe("not_found");
+      expect((await fixture.platform.rest.as(undefined).get<ProblemJson>("/no-such-path")).json.code).toBe("not_found");
     });
 
     it("returns 405 with the supported methods", async () => {
-      const answer = await its.platform.rest.as(undefined).call("PUT", "/managed-services");
+      const answer = await fixture.platform.rest.as(undefined).call("PUT", "/managed-services");
       expect(expectStatus(answer, 405).headers.allow?.split(", ").sort()).toEqual(
         expect.arrayContaining(["GET", "POST"]),
       );
-      expectStatus(await its.platform.rest.delete("/catalog"), 405);
+      expectStatus(await fixture.platform.rest.delete("/catalog"), 405);
     });
 
     it("returns 401 with both challenges for every wrong credential", async () => {
@@ -31,40 +31,40 @@ export function statusCases(its: ApiUnderTest): void {
         "Basic !!!",
         "Bearer hft_wrong",
         "Digest x",
-        basic(its.platform.admin.api_key_id, "wrong"),
-        basic("hfk_nobody", its.platform.admin.api_key_secret),
-        basic(its.platform.admin.username, "wrong"),
-        basic("nobody", its.platform.admin.password),
+        basic(fixture.platform.admin.api_key_id, "wrong"),
+        basic("hfk_nobody", fixture.platform.admin.api_key_secret),
+        basic(fixture.platform.admin.username, "wrong"),
+        basic("nobody", fixture.platform.admin.password),
       ];
       for (const authorization of wrong) {
-        expectStatus(await its.platform.rest.as(authorization).get("/managed-services"), 401);
+        expectStatus(await fixture.platform.rest.as(authorization).get("/managed-services"), 401);
       }
     });
 
     it("accepts the operator's password, the owner's key and the token", async () => {
       const good = [
-        its.platform.operator,
-        its.platform.owner,
-        `Bearer ${its.platform.admin.token}`,
-        `bearer ${its.platform.admin.token}`,
+        fixture.platform.operator,
+        fixture.platform.owner,
+        `Bearer ${fixture.platform.admin.token}`,
+        `bearer ${fixture.platform.admin.token}`,
       ];
       for (const authorization of good) {
-        expectStatus(await its.platform.rest.as(authorization).get("/managed-services"), 200);
+        expectStatus(await fixture.platform.rest.as(authorization).get("/managed-services"), 200);
       }
     });
 
     it("returns 415 for a body that is not JSON, and only for a body", async () => {
       const text = { "content-type": "text/plain" };
-      expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody: "x", headers: text }), 415);
-      expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody: "{}", headers: {} }), 415);
-      expectStatus(await its.platform.rest.call("GET", its.path(), { headers: text }), 200);
+      expectStatus(await fixture.platform.rest.call("POST", "/managed-services", { rawBody: "x", headers: text }), 415);
+      expectStatus(await fixture.platform.rest.call("POST", "/managed-services", { rawBody: "{}", headers: {} }), 415);
+      expectStatus(await fixture.platform.rest.call("GET", fixture.path(), { headers: text }), 200);
     });
 
     it("returns 413 for a body over the limit, with or without a length", async () => {
       const rawBody = JSON.stringify({ ...valid, tags: { filler: "x".repeat(1_100_000) } });
       const headers = { "content-type": "application/json" };
-      expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody, headers }), 413);
-      expect(await sendChunked(its.platform, rawBody)).toBe(413);
+      expectStatus(await fixture.platform.rest.call("POST", "/managed-services", { rawBody, headers }), 413);
+      expect(await sendChunked(fixture.platform, rawBody)).toBe(413);
     });
 
     it("returns 403 to a page of another site", async () => {
@@ -73,19 +73,19 @@ export function statusCases(its: ApiUnderTest): void {
         { "sec-fetch-site": "same-site" },
         { origin: "null" },
       ]) {
-        const answer = await its.platform.rest.get<ProblemJson>("/managed-services", { headers });
+        const answer = await fixture.platform.rest.get<ProblemJson>("/managed-services", { headers });
         expect(expectStatus(answer, 403).json.code).toBe("cross_site_request");
       }
     });
 
     it("checks the credential before the body, and the body before the object", async () => {
-      expectStatus(await its.platform.rest.as(undefined).post("/managed-services", { bad: 1 }), 401);
-      expectStatus(await its.platform.rest.patch("/managed-services/none", { bad: 1 }), 400);
-      expectStatus(await its.platform.rest.patch("/managed-services/none", { name: "new" }), 404);
+      expectStatus(await fixture.platform.rest.as(undefined).post("/managed-services", { bad: 1 }), 401);
+      expectStatus(await fixture.platform.rest.patch("/managed-services/none", { bad: 1 }), 400);
+      expectStatus(await fixture.platform.rest.patch("/managed-services/none", { name: "new" }), 404);
     });
 
     it("needs no credential for its description and its health", async () => {
-      const open = its.platform.rest.as(undefined);
+      const open = fixture.platform.rest.as(undefined);
       const description = await open.get<{ openapi: string; paths: object; webhooks: object }>("/openapi.json");
       expect(expectStatus(description, 200).json.openapi).toMatch(/^3\.1/);
       expect(Object.keys(description.json.webhooks)).toEqual([...eventTypes.keys()]);
@@ -98,7 +98,7 @@ export function statusCases(its: ApiUnderTest): void {
     });
 
     it("describes each error on a page of its own", async () => {
-      const open = its.platform.rest.as(undefined);
+      const open = fixture.platform.rest.as(undefined);
       for (const key of Object.keys(CATALOG)) {
         const code = key.toLowerCase();
         expect(expectStatus(await open.get(`/docs/errors/${code}`), 200).text).toContain(code);
@@ -107,7 +107,7 @@ export function statusCases(its: ApiUnderTest): void {
     });
 
     it("accepts HEAD where it accepts GET", async () => {
-      const answer = await its.platform.rest.call("HEAD", "/catalog");
+      const answer = await fixture.platform.rest.call("HEAD", "/catalog");
       expect(answer).toMatchObject({ status: 200, text: "" });
     });
   });

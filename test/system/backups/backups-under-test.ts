@@ -62,7 +62,7 @@ export function createBackupsUnderTest(): BackupsUnderTest {
     if (running === undefined) throw new Error("the service was not created");
     return running;
   };
-  const its: BackupsUnderTest = {
+  const fixture: BackupsUnderTest = {
     get platform() {
       return started().platform;
     },
@@ -77,15 +77,18 @@ export function createBackupsUnderTest(): BackupsUnderTest {
       return shell.runHere(args);
     },
     async holdfast<T>(line: string) {
-      const ran = await its.run("--output", "json", ...line.split(" "));
+      const ran = await fixture.run("--output", "json", ...line.split(" "));
       expect(ran, line).toMatchObject({ code: 0 });
       return JSON.parse(ran.stdout) as T;
     },
     pathOf: (id, rest = "") => `/managed-services/${id}/backups${rest}`,
     read: async (id) =>
-      expectStatus(await its.platform.rest.get<BackupJson>(its.pathOf(its.source.service.id, `/${id}`)), 200).json,
+      expectStatus(
+        await fixture.platform.rest.get<BackupJson>(fixture.pathOf(fixture.source.service.id, `/${id}`)),
+        200,
+      ).json,
     async sql(of, text, password = of.password) {
-      const client = await openPostgresql(its.platform, of.connection, { password });
+      const client = await openPostgresql(fixture.platform, of.connection, { password });
       try {
         return (await client.query(text)).rows as Record<string, unknown>[];
       } finally {
@@ -94,28 +97,30 @@ export function createBackupsUnderTest(): BackupsUnderTest {
     },
     async writeRows() {
       const series = `SELECT i, md5(i::text) AS text FROM generate_series(1, ${rows}) AS i`;
-      await its.sql(its.source, `CREATE TABLE kept AS ${series}`);
-      await its.sql(its.source, "CREATE ROLE made_in_sql LOGIN PASSWORD 'known to the source'");
+      await fixture.sql(fixture.source, `CREATE TABLE kept AS ${series}`);
+      await fixture.sql(fixture.source, "CREATE ROLE made_in_sql LOGIN PASSWORD 'known to the source'");
     },
     digest: async (of) =>
-      (await its.sql(of, "SELECT count(*)::int AS count, md5(string_agg(text, ',' ORDER BY i)) AS sum FROM kept"))[0],
+      (
+        await fixture.sql(of, "SELECT count(*)::int AS count, md5(string_agg(text, ',' ORDER BY i)) AS sum FROM kept")
+      )[0],
     async taken() {
-      const backup = await its.holdfast<BackupJson>("backups create orders --wait");
+      const backup = await fixture.holdfast<BackupJson>("backups create orders --wait");
       expect(backup).toMatchObject({ backup_type: "manual", encryption_algorithm: "AES-256-GCM" });
       return backup;
     },
     async created(line) {
-      const { id } = await its.holdfast<ServiceJson>(`${line} --wait`);
-      await its.services.settled(id, "Running", longMs);
-      return its.services.open(id);
+      const { id } = await fixture.holdfast<ServiceJson>(`${line} --wait`);
+      await fixture.services.settled(id, "Running", longMs);
+      return fixture.services.open(id);
     },
     async createdInSteps(line) {
-      const { id } = await its.holdfast<ServiceJson>(line);
+      const { id } = await fixture.holdfast<ServiceJson>(line);
       const steps: string[] = [];
       const path = `/managed-services/${id}/task-summary`;
       const isRunning = async () => {
         const { json } = expectStatus(
-          await its.platform.rest.get<{ status: string; current_task: string | null }>(path),
+          await fixture.platform.rest.get<{ status: string; current_task: string | null }>(path),
           200,
         );
         if (json.current_task !== null && json.current_task !== steps.at(-1)) steps.push(json.current_task);
@@ -124,14 +129,14 @@ export function createBackupsUnderTest(): BackupsUnderTest {
       await waitUntil("it runs", isRunning, {
         withinMs: longMs,
         everyMs: 20,
-        describe: () => its.services.describe(id),
+        describe: () => fixture.services.describe(id),
       });
-      await its.services.settled(id, "Running", longMs);
-      return { ...(await its.services.open(id)), steps };
+      await fixture.services.settled(id, "Running", longMs);
+      return { ...(await fixture.services.open(id)), steps };
     },
-    window: async () => (await its.services.get(its.source.service.id)).backups,
+    window: async () => (await fixture.services.get(fixture.source.service.id)).backups,
     async untilRestorable() {
-      const isRestorable = async () => ((await its.window())?.restorable ?? null) !== null;
+      const isRestorable = async () => ((await fixture.window())?.restorable ?? null) !== null;
       await waitUntil("the log continues from a base", isRestorable, { withinMs: longMs, everyMs: 200 });
     },
     async start(environment = {}) {
@@ -149,5 +154,5 @@ export function createBackupsUnderTest(): BackupsUnderTest {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }

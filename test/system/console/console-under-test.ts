@@ -37,16 +37,16 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
   let chromium: Chromium | string | undefined;
   const contexts: BrowserContext[] = [];
   const faults: string[] = [];
-  const its: ConsoleUnderTest = {
+  const fixture: ConsoleUnderTest = {
     faults,
     get platform() {
       if (platform === undefined) throw new Error("the platform was not started");
       return platform;
     },
     async openSignedIn(look) {
-      const operator = its.platform.rest.as(its.platform.operator);
+      const operator = fixture.platform.rest.as(fixture.platform.operator);
       const { json } = await operator.post<SessionCode>("/sessions/codes", {});
-      return its.open(`#code=${json.code}`, look);
+      return fixture.open(`#code=${json.code}`, look);
     },
     async open(path, { colorScheme = "light", width = 1_280 } = {}) {
       if (typeof chromium !== "object") throw new Error(chromium ?? "no browser was started");
@@ -58,7 +58,7 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       page.on("console", (message) => {
         if (/Content Security Policy|Trusted/i.test(message.text())) faults.push(message.text());
       });
-      await page.goto(`${its.platform.admin.base_url}/console/${path}`);
+      await page.goto(`${fixture.platform.admin.base_url}/console/${path}`);
       return page;
     },
     async expectAccessible(page, name) {
@@ -83,5 +83,5 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }

@@ -19,35 +19,35 @@ interface EventJson {
 const isSnapshot = (name: string) => name.includes("snapshot");
 
 /** Changes beneath the data, which are retained. */
-export function changeCases(its: IncusUnderTest): void {
+export function changeCases(fixture: IncusUnderTest): void {
   describe("its data", () => {
     it("retains its data over a stop of the service and a restart of the platform", async () => {
-      const access = { password: its.main.password };
-      await queryOnce(its.platform, its.main.connection, access, "CREATE TABLE kept AS SELECT 42 AS value");
-      await its.services.verb(its.main.service.id, "stop");
+      const access = { password: fixture.main.password };
+      await queryOnce(fixture.platform, fixture.main.connection, access, "CREATE TABLE kept AS SELECT 42 AS value");
+      await fixture.services.verb(fixture.main.service.id, "stop");
       // No machine has its public address now: an address behind this host's gateway that responds is no PostgreSQL.
-      await expect(openPostgresql(its.platform, its.main.connection, access)).rejects.toThrow(
+      await expect(openPostgresql(fixture.platform, fixture.main.connection, access)).rejects.toThrow(
         /ECONN|UNREACH|timeout|terminated|establishing an SSL connection/,
       );
-      await its.platform.stop();
-      await its.platform.start();
-      await its.services.verb(its.main.service.id, "start");
-      const rows = await queryOnce(its.platform, its.main.connection, access, "SELECT value FROM kept");
+      await fixture.platform.stop();
+      await fixture.platform.start();
+      await fixture.services.verb(fixture.main.service.id, "start");
+      const rows = await queryOnce(fixture.platform, fixture.main.connection, access, "SELECT value FROM kept");
       expect(rows).toEqual([{ value: 42 }]);
     });
 
     it("gets another release of the agent while its engine accepts writes", async () => {
       const stop = new AbortController();
-      const writer = await writeRows(its.platform, its.main, stop.signal);
+      const writer = await writeRows(fixture.platform, fixture.main, stop.signal);
       const started = async () => {
         const sql = "SELECT pg_postmaster_start_time()::text AS at";
-        return queryOnce(its.platform, its.main.connection, { password: its.main.password }, sql);
+        return queryOnce(fixture.platform, fixture.main.connection, { password: fixture.main.password }, sql);
       };
       const before = await started();
-      const digest = its.code.put("0.3.1");
-      for (const pid of its.platform.processes().controllers) killAtOnce(pid);
+      const digest = fixture.code.put("0.3.1");
+      for (const pid of fixture.platform.processes().controllers) killAtOnce(pid);
       await waitUntil("it has the release", () =>
-        asOperator(its.platform, AgentRolloutService, async (rpcs) => {
+        asOperator(fixture.platform, AgentRolloutService, async (rpcs) => {
           const now = await rpcs.getAgentRollout({});
           return now.digest === digest && now.state === "Completed" && now.current === 1;
         }),
@@ -60,34 +60,39 @@ export function changeCases(its: IncusUnderTest): void {
 
     describe("is given another image", () => {
       type MaintenanceJson = { readonly image: string; readonly updates: readonly { readonly id: string }[] };
-      const path = () => `/managed-services/${its.main.service.id}/maintenance`;
-      const maintenance = async () => expectStatus(await its.platform.rest.get<MaintenanceJson>(path()), 200).json;
+      const path = () => `/managed-services/${fixture.main.service.id}/maintenance`;
+      const maintenance = async () => expectStatus(await fixture.platform.rest.get<MaintenanceJson>(path()), 200).json;
       const readRows = () =>
-        queryOnce(its.platform, its.main.connection, { password: its.main.password }, "SELECT value FROM kept");
+        queryOnce(
+          fixture.platform,
+          fixture.main.connection,
+          { password: fixture.main.password },
+          "SELECT value FROM kept",
+        );
 
       /** Applies the image, and returns the ended operation. */
       async function apply(image: string): Promise<OperationJson> {
-        await its.images.choose(image);
+        await fixture.images.choose(image);
         await waitUntil("it is pending", async () => (await maintenance()).updates.some(({ id }) => id === image));
-        const { id } = expectStatus(await its.platform.rest.post<OperationJson>(`${path()}/apply`), 202).json;
+        const { id } = expectStatus(await fixture.platform.rest.post<OperationJson>(`${path()}/apply`), 202).json;
         const ended = async () => {
-          const { json } = await its.platform.rest.get<OperationJson>(`/operations/${id}`);
+          const { json } = await fixture.platform.rest.get<OperationJson>(`/operations/${id}`);
           return json.finished_at !== null && json;
         };
-        const describe = () => its.services.describe(its.main.service.id);
+        const describe = () => fixture.services.describe(fixture.main.service.id);
         const operation = await waitUntil("it is over", ended, { withinMs: 180_000, describe });
-        await its.services.settled(its.main.service.id, "Running");
+        await fixture.services.settled(fixture.main.service.id, "Running");
         return operation;
       }
 
       it("retains its data, and reports no snapshot while a program of the host uses the data", async () => {
-        const paths = layoutOf(its.platform.directory).machine(its.main.service.nodes[0]?.id ?? "");
+        const paths = layoutOf(fixture.platform.directory).machine(fixture.main.service.nodes[0]?.id ?? "");
         const program = await startMountNamespace(dataSource(paths));
-        const { status, snapshot } = await apply(its.images.valid);
+        const { status, snapshot } = await apply(fixture.images.valid);
         await program.end("SIGKILL");
         expect(status).toBe("completed");
         expect(snapshot).toEqual({ state: "none", reason: "A program of the host has the data disk open." });
-        expect(await maintenance()).toMatchObject({ image: its.images.valid, updates: [] });
+        expect(await maintenance()).toMatchObject({ image: fixture.images.valid, updates: [] });
         expect(await readRows()).toEqual([{ value: 42 }]);
       }, 240_000);
 
@@ -96,15 +101,20 @@ export function changeCases(its: IncusUnderTest): void {
         const views = await Promise.all([startMountNamespace(), startMountNamespace()]);
         const stop = new AbortController();
         // An earlier writer's rows have the same numbers.
-        await queryOnce(its.platform, its.main.connection, { password: its.main.password }, "DROP TABLE ledger");
-        const writer = await writeRows(its.platform, its.main, stop.signal);
+        await queryOnce(
+          fixture.platform,
+          fixture.main.connection,
+          { password: fixture.main.password },
+          "DROP TABLE ledger",
+        );
+        const writer = await writeRows(fixture.platform, fixture.main, stop.signal);
         await waitUntil("rows are written", () => writer.acknowledged > 3);
-        const { id, error, snapshot } = await apply(its.images.spoiling);
+        const { id, error, snapshot } = await apply(fixture.images.spoiling);
         expect(error).toMatchObject({ code: "rolled_back_engine_failed" });
         expect(snapshot).toEqual({ state: "restored", reason: null });
-        expect((await maintenance()).image).toBe(its.images.valid);
+        expect((await maintenance()).image).toBe(fixture.images.valid);
         // Services that are created from now on have another image.
-        await its.images.choose(its.images.valid);
+        await fixture.images.choose(fixture.images.valid);
         const before = writer.acknowledged;
         await waitUntil("clients are admitted again", () => writer.acknowledged > before);
         stop.abort();
@@ -112,13 +122,13 @@ export function changeCases(its: IncusUnderTest): void {
         expect(await writer.missing()).toEqual([]);
         expect(await readRows()).toEqual([{ value: 42 }]);
         const events = await waitUntil("its event is emitted", async () => {
-          const { json } = await its.platform.rest.get<PageJson<"events", EventJson>>(
-            `/managed-services/${its.main.service.id}/events?limit=200`,
+          const { json } = await fixture.platform.rest.get<PageJson<"events", EventJson>>(
+            `/managed-services/${fixture.main.service.id}/events?limit=200`,
           );
           return json.events.find(({ data }) => data["operation_id"] === id && "data_restored" in data);
         });
         expect(events.data).toMatchObject({ rolled_back: true, data_restored: true });
-        await waitUntil("no snapshot remains", async () => !(await its.tier.disks()).some(isSnapshot));
+        await waitUntil("no snapshot remains", async () => !(await fixture.tier.disks()).some(isSnapshot));
         for (const view of views) await view.end("SIGKILL");
       }, 240_000);
     });

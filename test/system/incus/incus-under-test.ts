@@ -43,7 +43,7 @@ export function createIncusUnderTest(): IncusUnderTest {
     return found as Started[K];
   }
   let removed = false;
-  const its: IncusUnderTest = {
+  const fixture: IncusUnderTest = {
     code,
     get daemon() {
       return started("daemon");
@@ -68,32 +68,32 @@ export function createIncusUnderTest(): IncusUnderTest {
     },
     async start() {
       own.daemon = await startForeignIncus();
-      own.before = await its.daemon.everything();
+      own.before = await fixture.daemon.everything();
       const network = await testPublicNetwork("routed");
       own.images = createChangingImages({ looksOlder: false });
       own.tier = await openCloneTier();
       code.put("0.3.0");
       own.platform = await startPlatform({
-        flags: ["--provider", "incus", "--incus-socket", its.daemon.socket, "--public-addresses", network],
+        flags: ["--provider", "incus", "--incus-socket", fixture.daemon.socket, "--public-addresses", network],
         environment: {
           ...preparedDisks,
           HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
-          HOLDFAST_CACHE: its.images.cache,
-          HOLDFAST_STORAGE_TIERS: `maxiops=${its.tier.directory}`,
+          HOLDFAST_CACHE: fixture.images.cache,
+          HOLDFAST_STORAGE_TIERS: `maxiops=${fixture.tier.directory}`,
           HOLDFAST_AGENT_CODE: code.directory,
           HOLDFAST_AGENT_UPGRADE: "on",
           HOLDFAST_AGENT_UPGRADE_SHARES: "100",
           HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
         },
       });
-      own.services = createServices(its.platform);
+      own.services = createServices(fixture.platform);
       // The very first machine waits for the image.
-      const { id } = await its.services.create("main");
-      await its.services.settled(id, "Running", 150_000);
-      own.main = await its.services.open(id);
+      const { id } = await fixture.services.create("main");
+      await fixture.services.settled(id, "Running", 150_000);
+      own.main = await fixture.services.open(id);
     },
     async pidOf({ service }) {
-      const incus = openIncusOf(its.platform);
+      const incus = openIncusOf(fixture.platform);
       try {
         return await firstProcessOf(incus, service.nodes[0]?.id ?? "");
       } finally {
@@ -101,10 +101,10 @@ export function createIncusUnderTest(): IncusUnderTest {
       }
     },
     addressesOf: ({ connection }) =>
-      Promise.all([addressOf(its.platform, connection.host), addressOf(its.platform, connection.private_host)]),
+      Promise.all([addressOf(fixture.platform, connection.host), addressOf(fixture.platform, connection.private_host)]),
     async removePlatform() {
       removed = true;
-      await its.platform.remove();
+      await fixture.platform.remove();
     },
     async remove() {
       if (!removed) await own.platform?.remove();
@@ -114,5 +114,5 @@ export function createIncusUnderTest(): IncusUnderTest {
       code.remove();
     },
   };
-  return its;
+  return fixture;
 }

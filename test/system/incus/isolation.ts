@@ -8,27 +8,27 @@ import { connectFrom } from "@holdfast/testing/network/client-namespace.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
 /** A machine learns nothing of others or of the platform. */
-export function isolationCases(its: IncusUnderTest): void {
+export function isolationCases(fixture: IncusUnderTest): void {
   describe("its machines", () => {
     it("has a Valkey with TLS by name that retains its values and no PostgreSQL reaches", async () => {
-      const cache = await its.services.createRunning("cache", { database_type: "valkey" });
+      const cache = await fixture.services.createRunning("cache", { database_type: "valkey" });
       const ask = (command: string, ...args: string[]) =>
-        commandOnce(its.platform, cache.connection, { password: cache.password }, command, ...args);
+        commandOnce(fixture.platform, cache.connection, { password: cache.password }, command, ...args);
       expect(await ask("SET", "greeting", "hello")).toBe("OK");
       await expect(
-        openValkey(its.platform, cache.connection, { password: cache.password, verify: "address" }),
+        openValkey(fixture.platform, cache.connection, { password: cache.password, verify: "address" }),
       ).rejects.toThrow("altnames");
-      await its.services.verb(cache.service.id, "stop");
-      await its.services.verb(cache.service.id, "start");
+      await fixture.services.verb(cache.service.id, "stop");
+      await fixture.services.verb(cache.service.id, "start");
       expect(await ask("GET", "greeting")).toBe("hello");
 
       // A machine reaches its peers, its controllers and DNS: nothing else.
-      const { host_address: host, agents_port, dns_port, api_port } = listeners(its.platform);
-      const [pid, pidOfCache] = [await its.pidOf(its.main), await its.pidOf(cache)];
+      const { host_address: host, agents_port, dns_port, api_port } = listeners(fixture.platform);
+      const [pid, pidOfCache] = [await fixture.pidOf(fixture.main), await fixture.pidOf(cache)];
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
       expect(await connectFrom(pid, host, dns_port)).toBe("open");
       expect(await connectFrom(pid, host, api_port)).toBe("refused");
-      for (const address of await its.addressesOf(cache))
+      for (const address of await fixture.addressesOf(cache))
         expect(await connectFrom(pid, address, cache.connection.port)).toBe("refused");
 
       // Each has other user ids of the host as its root, and no access to the other.
@@ -46,20 +46,20 @@ export function isolationCases(its: IncusUnderTest): void {
       expect(await filesWith(pidOfCache, [id])).not.toEqual([]);
       expect(await filesWith(pid, [id])).toEqual([]);
       expect(readFileSync(`/proc/${pid}/mountinfo`, "utf8")).not.toContain(id);
-      await its.services.delete(cache.service.id);
+      await fixture.services.delete(cache.service.id);
     });
 
     it("has no credential of the platform, of its store or of Incus in a machine", async () => {
-      const pid = await its.pidOf(its.main);
-      const keys = join(its.platform.directory, "keys");
-      const { admin } = its.platform;
+      const pid = await fixture.pidOf(fixture.main);
+      const keys = join(fixture.platform.directory, "keys");
+      const { admin } = fixture.platform;
       const secrets = [admin.password, admin.api_key_secret, admin.token];
       for (const name of readdirSync(keys)) {
         const text = readFileSync(join(keys, name), "utf8").trim();
         secrets.push(...(name.endsWith(".json") ? (text.match(/[A-Za-z0-9+/_=-]{24,}/g) ?? []) : [text]));
       }
-      const socket = listeners(its.platform).incus_socket ?? "";
-      expect(await filesWith(pid, [its.main.service.nodes[0]?.id ?? "none"])).not.toEqual([]);
+      const socket = listeners(fixture.platform).incus_socket ?? "";
+      expect(await filesWith(pid, [fixture.main.service.nodes[0]?.id ?? "none"])).not.toEqual([]);
       expect(await filesWith(pid, [...secrets.filter((each) => !each.includes("\n")), socket])).toEqual([]);
       const environments = await environmentsIn(pid);
       expect(environments).toContain("HOLDFAST_MACHINE_ID");

@@ -21,22 +21,24 @@ import type { IncusUnderTest } from "./incus-under-test.ts";
 const run = promisify(execFile);
 
 /** Addresses, their clients, and the machine's own targets. */
-export function networkCases(its: IncusUnderTest): void {
+export function networkCases(fixture: IncusUnderTest): void {
   describe("its network", () => {
     it("answers over TLS at its public address by name, and at its private one by the private name", async () => {
-      const { connection, password } = its.main;
-      const [publicAddress, privateAddress] = await its.addressesOf(its.main);
+      const { connection, password } = fixture.main;
+      const [publicAddress, privateAddress] = await fixture.addressesOf(fixture.main);
       expect(publicAddress).toMatch(/^100\./);
       expect(privateAddress).toMatch(/^10\./);
       const sql =
         "SELECT host(inet_server_addr()) AS at, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls";
-      expect(await queryOnce(its.platform, connection, { password }, sql)).toEqual([{ at: publicAddress, tls: true }]);
-      expect(await queryOnce(its.platform, inside(connection), { password }, sql)).toEqual([
+      expect(await queryOnce(fixture.platform, connection, { password }, sql)).toEqual([
+        { at: publicAddress, tls: true },
+      ]);
+      expect(await queryOnce(fixture.platform, inside(connection), { password }, sql)).toEqual([
         { at: privateAddress, tls: true },
       ]);
       // Connections that the machine opens have its private address, whatever their target.
-      const pid = await its.pidOf(its.main);
-      for (const to of [listeners(its.platform).host_address, "192.0.2.1"]) {
+      const pid = await fixture.pidOf(fixture.main);
+      for (const to of [listeners(fixture.platform).host_address, "192.0.2.1"]) {
         const { stdout } = await run("nsenter", ["--target", String(pid), "--net", "ip", "-json", "route", "get", to]);
         expect(JSON.parse(stdout)).toMatchObject([{ prefsrc: privateAddress }]);
       }
@@ -44,10 +46,10 @@ export function networkCases(its: IncusUnderTest): void {
 
     it("is reached at both addresses only from its allow-list, as soon as the list changes", async () => {
       const [guest, stranger] = await Promise.all([createClientNamespace(), createClientNamespace()]);
-      const path = `/managed-services/${its.main.service.id}`;
-      const addresses = await its.addressesOf(its.main);
+      const path = `/managed-services/${fixture.main.service.id}`;
+      const addresses = await fixture.addressesOf(fixture.main);
       const allow = async (allowed_cidrs: readonly string[]) =>
-        expectStatus(await its.platform.rest.patch(path, { allowed_cidrs }), 200);
+        expectStatus(await fixture.platform.rest.patch(path, { allowed_cidrs }), 200);
       const becomes = async (client: ClientNamespace, expected: Attempt) =>
         waitUntil(`the service is ${expected} to ${client.address}`, async () => {
           const attempts = await Promise.all(addresses.map((address) => client.connect(address, 5432)));
@@ -56,7 +58,7 @@ export function networkCases(its: IncusUnderTest): void {
       const refuses = async (client: ClientNamespace, port: number) => {
         for (const address of addresses) expect(await client.connect(address, port)).toBe("refused");
       };
-      const before = its.main.service.allowed_cidrs;
+      const before = fixture.main.service.allowed_cidrs;
       try {
         await refuses(guest, 5432);
         await allow([...before, `${guest.address}/32`]);
@@ -72,9 +74,9 @@ export function networkCases(its: IncusUnderTest): void {
     });
 
     it("blocks the host's other ports by either family, and packets with another machine's address", async () => {
-      const pid = await its.pidOf(its.main);
-      const { host_address: host, agents_port, number } = listeners(its.platform);
-      const address = await addressOf(its.platform, its.main.connection.host);
+      const pid = await fixture.pidOf(fixture.main);
+      const { host_address: host, agents_port, number } = listeners(fixture.platform);
+      const address = await addressOf(fixture.platform, fixture.main.connection.host);
       const listener = createServer((socket) => socket.destroy()).listen(0, "::");
       try {
         await new Promise((resolve) => listener.once("listening", resolve));
@@ -116,7 +118,7 @@ export function networkCases(its: IncusUnderTest): void {
     });
 
     it("leaves other rules of the host alone, and has its own in one table", async () => {
-      const theirs = `hf_test_theirs_${listeners(its.platform).number}`;
+      const theirs = `hf_test_theirs_${listeners(fixture.platform).number}`;
       const nft = async (...args: string[]) => (await run("nft", args)).stdout;
       await nft("add", "table", "inet", theirs);
       try {
@@ -130,16 +132,19 @@ export function networkCases(its: IncusUnderTest): void {
         );
         await nft("add", "rule", "inet", theirs, "forward", "ip", "saddr", "192.0.2.1", "drop");
         const rules = await nft("list", "table", "inet", theirs);
-        const path = `/managed-services/${its.main.service.id}`;
+        const path = `/managed-services/${fixture.main.service.id}`;
         const client = "198.51.100.9/32";
-        const own = `holdfast_${listeners(its.platform).number}`;
-        const allowed_cidrs = [...its.main.service.allowed_cidrs, client];
-        expectStatus(await its.platform.rest.patch(path, { allowed_cidrs }), 200);
+        const own = `holdfast_${listeners(fixture.platform).number}`;
+        const allowed_cidrs = [...fixture.main.service.allowed_cidrs, client];
+        expectStatus(await fixture.platform.rest.patch(path, { allowed_cidrs }), 200);
         await waitUntil("the rule exists", async () =>
           (await nft("list", "table", "inet", own)).includes("198.51.100.9"),
         );
         expect(await nft("list", "table", "inet", theirs)).toBe(rules);
-        expectStatus(await its.platform.rest.patch(path, { allowed_cidrs: its.main.service.allowed_cidrs }), 200);
+        expectStatus(
+          await fixture.platform.rest.patch(path, { allowed_cidrs: fixture.main.service.allowed_cidrs }),
+          200,
+        );
       } finally {
         await nft("delete", "table", "inet", theirs);
       }

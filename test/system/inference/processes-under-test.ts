@@ -9,7 +9,7 @@ export interface ProcessesUnderTest {
   readonly provider: ScriptedProvider;
   readonly platform: Platform;
   readonly organizations: Organizations;
-  readonly its: InferenceCallers;
+  readonly fixture: InferenceCallers;
   readonly other: InferenceProcess;
   /** Sets the provider and the monthly limit of an organization. */
   configure(whose: InferenceCallers, limitCents: number): Promise<void>;
@@ -25,7 +25,7 @@ export async function startProcesses(): Promise<ProcessesUnderTest> {
     environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8", HOLDFAST_INFERENCE_PROCESSES: "3" },
   });
   const organizations = createOrganizations(platform);
-  const its = createInferenceCallers(platform, await organizations.first());
+  const fixture = createInferenceCallers(platform, await organizations.first());
 
   async function configure(whose: InferenceCallers, limitCents: number): Promise<void> {
     const { url, authority } = provider;
@@ -33,18 +33,18 @@ export async function startProcesses(): Promise<ProcessesUnderTest> {
     await whose.put("settings", { monthly_cost_limit_cents: limitCents });
   }
 
-  await configure(its, 1_000_000);
+  await configure(fixture, 1_000_000);
   const other = await startInferenceProcess(platform);
   return {
     provider,
     platform,
     organizations,
-    its,
+    fixture,
     other,
     configure,
     async remove() {
       await other.remove();
-      await its.close();
+      await fixture.close();
       organizations.close();
       await platform.remove();
       await provider.close();

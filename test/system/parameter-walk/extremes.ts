@@ -17,7 +17,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Pure: values at one end of the range of each parameter that passes. The greatest is one value; all before it are of
+ * Values at one end of the range of each parameter that passes. The greatest is one value; all before it are of
  * the least: the value that turns the parameter off, the next one, the least that is on, and all but the last of an
  * enum.
  */
@@ -34,7 +34,7 @@ export function extremesOf(
   });
 }
 
-/** Pure: least first. */
+/** Least first. */
 function valuesOf({ name, type, unit, minimum, maximum, minimumEnabled, values }: Parameter): readonly string[] {
   if (type === "text") {
     const chosen = texts[name];
@@ -50,7 +50,7 @@ function valuesOf({ name, type, unit, minimum, maximum, minimumEnabled, values }
   return [...new Set([...values, ...printed])];
 }
 
-/** Pure: runs of at most `size`. */
+/** Runs of at most `size`. */
 export function batchesOf<T>(all: readonly T[], size: number): readonly (readonly T[])[] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 }

@@ -84,7 +84,7 @@ export async function createPostgresqlWalk(
     await ended?.end().catch(() => undefined);
   }
 
-  const its: PostgresqlWalk = {
+  const fixture: PostgresqlWalk = {
     ...walked,
     services,
     running,
@@ -142,7 +142,9 @@ export async function createPostgresqlWalk(
     },
     async checkedTwice() {
       const looks = async () => {
-        const [row] = await its.sql("SELECT tup_updated::int AS n FROM pg_stat_database WHERE datname = 'holdfast'");
+        const [row] = await fixture.sql(
+          "SELECT tup_updated::int AS n FROM pg_stat_database WHERE datname = 'holdfast'",
+        );
         return Number(row?.["n"]);
       };
       const before = await looks();
@@ -155,7 +157,7 @@ export async function createPostgresqlWalk(
       // The session has its own values of the others.
       const names = Object.keys(values).filter((name) => !isPinned(name));
       const read = () =>
-        its.sql("SELECT name, current_setting(name) AS value FROM unnest($1::text[]) AS name", [names]);
+        fixture.sql("SELECT name, current_setting(name) AS value FROM unnest($1::text[]) AS name", [names]);
       const expected = names.map((name) => ({ name, value: synonyms[`${name} = ${values[name]}`] ?? values[name] }));
       await waitUntil("the engine has the values", async () => isDeepStrictEqual(await read(), expected), {
         ...wait,
@@ -174,7 +176,7 @@ export async function createPostgresqlWalk(
       expectStatus(await rest.delete(walked.path("/database-users/walked")), 204);
     },
   };
-  return its;
+  return fixture;
 }
 
 /** Sets a running engine to each of these values, one at a time, and then to many of them together. */

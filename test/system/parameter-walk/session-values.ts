@@ -34,7 +34,7 @@ const texts = (user: string): Readonly<Record<string, readonly string[]>> => ({
   timezone_abbreviations: ["Australia", "India"],
 });
 
-/** Pure: values of each setting, the ends of its range and all of an enum; throws for a text without values. */
+/** Values of each setting, the ends of its range and all of an enum; throws for a text without values. */
 export function sessionValues(settings: readonly Setting[], user: string): readonly (readonly Extreme[])[] {
   const chosen = texts(user);
   const all = settings.map(({ name, ...setting }) => ({ name, values: valuesOf(setting) ?? chosen[name] }));

@@ -50,7 +50,7 @@ export function createWalkedService(
   const patch = (parameters: Readonly<Record<string, string | null>>) =>
     platform.rest.patch<ConfigurationJson>(configuration, { parameters });
 
-  const its: WalkedService = {
+  const fixture: WalkedService = {
     id,
     path,
     async set({ name, value }) {
@@ -61,13 +61,13 @@ export function createWalkedService(
       expect(fault?.detail).toContain(name);
       const greatest = /it is (\S+) at most/.exec(fault?.detail ?? "")?.[1];
       if (greatest === undefined) return undefined;
-      await its.setAll({ [name]: greatest });
+      await fixture.setAll({ [name]: greatest });
       return greatest;
     },
     async setAll(values) {
       expectStatus(await patch(values), 200);
     },
-    reset: (names) => its.setAll(Object.fromEntries(names.map((name) => [name, null]))),
+    reset: (names) => fixture.setAll(Object.fromEntries(names.map((name) => [name, null]))),
     async applied(values) {
       let last: ConfigurationJson["parameters"] = {};
       const isApplied = async () => {
@@ -106,10 +106,10 @@ export function createWalkedService(
       expectStatus(await platform.rest.delete(path(`/backups/${started.id}`)), 204);
     },
   };
-  return its;
+  return fixture;
 }
 
-/** Pure: for the text of a wait. */
+/** For the text of a wait. */
 export function printValues(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
     .map(([name, value]) => `${name} = ${value}`)

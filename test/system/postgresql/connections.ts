@@ -14,31 +14,31 @@ import { login, type PostgresqlUnderTest } from "./postgresql-under-test.ts";
 const run = promisify(execFile);
 
 /** Clients, names and protocols of connections. */
-export function connectionCases(its: PostgresqlUnderTest): void {
+export function connectionCases(fixture: PostgresqlUnderTest): void {
   describe("connections", () => {
     it("answers a query over TLS with the certificate verified against its name", async () => {
       const rows = await queryOnce<{ one: number; tls: boolean }>(
-        its.platform,
-        its.main.connection,
-        { password: its.main.password },
+        fixture.platform,
+        fixture.main.connection,
+        { password: fixture.main.password },
         "SELECT 1 AS one, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls",
       );
       expect(rows).toEqual([{ one: 1, tls: true }]);
     });
 
     it("fails the verification of the certificate by address", async () => {
-      const attempt = openPostgresql(its.platform, its.main.connection, {
-        password: its.main.password,
+      const attempt = openPostgresql(fixture.platform, fixture.main.connection, {
+        password: fixture.main.password,
         verify: "address",
       });
       await expect(attempt).rejects.toMatchObject({ code: "ERR_TLS_CERT_ALTNAME_INVALID" });
     });
 
     it("accepts psql with sslmode=verify-full by name, and fails it by address", async () => {
-      const { connection, password } = its.main;
+      const { connection, password } = fixture.main;
       const directory = programDirectory("holdfast-psql");
       try {
-        const address = await addressOf(its.platform, connection.host);
+        const address = await addressOf(fixture.platform, connection.host);
         writeForProgram(join(directory, "ca.pem"), connection.ca_certificate);
         writeForProgram(join(directory, "password"), `*:*:*:*:${password}\n`);
         const psql = (host: string) =>
@@ -54,12 +54,12 @@ export function connectionCases(its: PostgresqlUnderTest): void {
     });
 
     it("rejects a connection without TLS, a wrong password and the engine's superuser", async () => {
-      const address = await addressOf(its.platform, its.main.connection.host);
-      const { connection, password } = its.main;
-      await expect(openPostgresql(its.platform, connection, login("app_user", "wrong"))).rejects.toMatchObject({
+      const address = await addressOf(fixture.platform, fixture.main.connection.host);
+      const { connection, password } = fixture.main;
+      await expect(openPostgresql(fixture.platform, connection, login("app_user", "wrong"))).rejects.toMatchObject({
         code: "28P01",
       });
-      await expect(openPostgresql(its.platform, connection, login("postgres", password))).rejects.toThrow(
+      await expect(openPostgresql(fixture.platform, connection, login("postgres", password))).rejects.toThrow(
         "password authentication failed",
       );
       const plain = new Client({
@@ -73,30 +73,32 @@ export function connectionCases(its: PostgresqlUnderTest): void {
     });
 
     it("has everything but the password in its connection object", async () => {
-      const { connection, service, password } = its.main;
+      const { connection, service, password } = fixture.main;
       expect(connection.host).toBe(service.hostname);
       expect(connection.uri).toContain(`${service.hostname}:${service.port}`);
       expect(JSON.stringify(connection)).not.toContain(password);
       expect(connection.ca_certificate).toContain("BEGIN CERTIFICATE");
       expect(connection.nodes).toHaveLength(1);
-      expect(await resolveName(its.platform.admin.dns_server, connection.nodes[0]?.hostname ?? "")).toEqual(
+      expect(await resolveName(fixture.platform.admin.dns_server, connection.nodes[0]?.hostname ?? "")).toEqual(
         connection.nodes[0]?.addresses,
       );
     });
 
     it("is reached at its public address by name and at its private one by the private name, each verified", async () => {
-      const { connection, password, service } = its.main;
+      const { connection, password, service } = fixture.main;
       const [publicAddress, privateAddress] = await Promise.all([
-        addressOf(its.platform, connection.host),
-        addressOf(its.platform, connection.private_host),
+        addressOf(fixture.platform, connection.host),
+        addressOf(fixture.platform, connection.private_host),
       ]);
       expect(publicAddress).not.toBe(privateAddress);
       expect(connection.nodes[0]).toMatchObject({ addresses: [publicAddress], private_addresses: [privateAddress] });
       expect(connection.private_host).toBe(service.private_hostname);
       expect(connection.private_uri).toBe(connection.uri.replace(connection.host, connection.private_host));
       const sql = "SELECT host(inet_server_addr()) AS at";
-      expect(await queryOnce(its.platform, connection, { password }, sql)).toEqual([{ at: publicAddress }]);
-      expect(await queryOnce(its.platform, inside(connection), { password }, sql)).toEqual([{ at: privateAddress }]);
+      expect(await queryOnce(fixture.platform, connection, { password }, sql)).toEqual([{ at: publicAddress }]);
+      expect(await queryOnce(fixture.platform, inside(connection), { password }, sql)).toEqual([
+        { at: privateAddress },
+      ]);
     });
   });
 
@@ -105,8 +107,8 @@ export function connectionCases(its: PostgresqlUnderTest): void {
       for (const transport of ["udp", "tcp"] as const) {
         for (const udpPayloadSize of [undefined, 1_232]) {
           const edns = udpPayloadSize === undefined ? {} : { udpPayloadSize };
-          const question = { name: its.main.connection.host, transport, recursionDesired: true, ...edns };
-          const answer = await queryDns(its.platform.admin.dns_server, question);
+          const question = { name: fixture.main.connection.host, transport, recursionDesired: true, ...edns };
+          const answer = await queryDns(fixture.platform.admin.dns_server, question);
           expect(answer).toMatchObject({ rcode: "NOERROR", flag_aa: true, flag_ra: false });
           expect(answer.answers).toHaveLength(1);
         }
@@ -114,8 +116,8 @@ export function connectionCases(its: PostgresqlUnderTest): void {
     });
 
     it("return NXDOMAIN for an unknown name, NODATA for another type, REFUSED outside of the zone", async () => {
-      const server = its.platform.admin.dns_server;
-      const { host } = its.main.connection;
+      const server = fixture.platform.admin.dns_server;
+      const { host } = fixture.main.connection;
       const absent = await queryDns(server, { name: `nothing.${host.split(".").slice(1).join(".")}` });
       expect(absent).toMatchObject({ rcode: "NXDOMAIN" });
       expect(absent.authorities?.[0]).toMatchObject({ type: "SOA" });

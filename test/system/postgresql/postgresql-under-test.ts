@@ -28,7 +28,7 @@ export function createPostgresqlUnderTest(): PostgresqlUnderTest {
     if (running === undefined) throw new Error("the PostgreSQL was not started");
     return running;
   };
-  const its: PostgresqlUnderTest = {
+  const fixture: PostgresqlUnderTest = {
     get platform() {
       return started().platform;
     },
@@ -38,15 +38,15 @@ export function createPostgresqlUnderTest(): PostgresqlUnderTest {
     get main() {
       return started().main;
     },
-    path: (rest = "") => `/managed-services/${its.main.service.id}${rest}`,
+    path: (rest = "") => `/managed-services/${fixture.main.service.id}${rest}`,
     async passwordOf(username) {
-      const path = its.path(`/database-users/${username}/reveal-password`);
-      const answer = await its.platform.rest.post<{ password: string }>(path);
+      const path = fixture.path(`/database-users/${username}/reveal-password`);
+      const answer = await fixture.platform.rest.post<{ password: string }>(path);
       return expectStatus(answer, 200).json.password;
     },
     async createUser(username, role) {
-      expectStatus(await its.platform.rest.post(its.path("/database-users"), { username, role }), 201);
-      return its.passwordOf(username);
+      expectStatus(await fixture.platform.rest.post(fixture.path("/database-users"), { username, role }), 201);
+      return fixture.passwordOf(username);
     },
     async start() {
       const flags = ["--public-addresses", await testPublicNetwork()];
@@ -59,7 +59,7 @@ export function createPostgresqlUnderTest(): PostgresqlUnderTest {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }
 
 /** The user to connect as. */

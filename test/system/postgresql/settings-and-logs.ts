@@ -7,46 +7,48 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { PostgresqlUnderTest } from "./postgresql-under-test.ts";
 
 /** The allow-list, the configuration and the log. */
-export function settingAndLogCases(its: PostgresqlUnderTest): void {
+export function settingAndLogCases(fixture: PostgresqlUnderTest): void {
   describe("the allow-list", () => {
     it("applies to open and new sessions, and admits clients again", async () => {
-      const { connection, password } = its.main;
-      const session = await openPostgresql(its.platform, connection, { password });
+      const { connection, password } = fixture.main;
+      const session = await openPostgresql(fixture.platform, connection, { password });
       const closed = new Promise((resolve) => session.once("end", resolve));
-      expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: ["192.0.2.0/24"] }), 200);
+      expectStatus(await fixture.platform.rest.patch(fixture.path(), { allowed_cidrs: ["192.0.2.0/24"] }), 200);
       await closed;
-      await expect(openPostgresql(its.platform, connection, { password })).rejects.toThrow("pg_hba");
-      await expect(openPostgresql(its.platform, inside(connection), { password })).rejects.toThrow("pg_hba");
+      await expect(openPostgresql(fixture.platform, connection, { password })).rejects.toThrow("pg_hba");
+      await expect(openPostgresql(fixture.platform, inside(connection), { password })).rejects.toThrow("pg_hba");
 
-      expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
+      expectStatus(await fixture.platform.rest.patch(fixture.path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
       await waitUntil("the service lets loopback in", async () => {
-        await queryOnce(its.platform, connection, { password }, "SELECT 1");
+        await queryOnce(fixture.platform, connection, { password }, "SELECT 1");
         return true;
       });
     });
 
     it("is stored in canonical form, and each entry that is no network is named", async () => {
       const cidrs = ["127.0.0.1/8", "2001:DB8::/32", "127.0.0.0/8"];
-      const { json } = await its.platform.rest.patch<{ allowed_cidrs: string[] }>(its.path(), { allowed_cidrs: cidrs });
+      const { json } = await fixture.platform.rest.patch<{ allowed_cidrs: string[] }>(fixture.path(), {
+        allowed_cidrs: cidrs,
+      });
       expect(json.allowed_cidrs).toEqual(["127.0.0.0/8", "2001:db8::/32"]);
-      const rejected = await its.platform.rest.patch<ProblemJson>(its.path(), {
+      const rejected = await fixture.platform.rest.patch<ProblemJson>(fixture.path(), {
         allowed_cidrs: ["127.0.0.0/8", "10.0.0.0/33", "x"],
       });
       expect(expectStatus(rejected, 400).json.errors.map(({ pointer }) => pointer)).toEqual([
         "/allowed_cidrs/1",
         "/allowed_cidrs/2",
       ]);
-      expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
+      expectStatus(await fixture.platform.rest.patch(fixture.path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
     });
   });
 
   describe("logs", () => {
     it("come in pages by cursor, by level and since a time", async () => {
-      const { connection, password } = its.main;
-      await expect(queryOnce(its.platform, connection, { password }, "SELECT from_the_log_test")).rejects.toThrow(
+      const { connection, password } = fixture.main;
+      await expect(queryOnce(fixture.platform, connection, { password }, "SELECT from_the_log_test")).rejects.toThrow(
         "does not exist",
       );
-      const read = (query: string) => its.platform.rest.get<LogsJson>(its.path(`/logs?${query}`));
+      const read = (query: string) => fixture.platform.rest.get<LogsJson>(fixture.path(`/logs?${query}`));
       const found = await waitUntil("the error is in the log", async () => {
         const lines: LogsJson["lines"][number][] = [];
         for (let cursor = ""; ; ) {
@@ -64,10 +66,10 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
 
     it("are followed as server-sent events", async () => {
       const lines = Promise.withResolvers<string>();
-      const headers = { authorization: its.platform.owner, accept: "text/event-stream" };
+      const headers = { authorization: fixture.platform.owner, accept: "text/event-stream" };
       const follow = get(
-        `${its.platform.rest.baseUrl}${its.path("/logs?follow=true")}`,
-        { headers, ca: its.platform.ca },
+        `${fixture.platform.rest.baseUrl}${fixture.path("/logs?follow=true")}`,
+        { headers, ca: fixture.platform.ca },
         (answer) => {
           let text = "";
           expect(answer.headers["content-type"]).toMatch(/^text\/event-stream/);
@@ -78,8 +80,8 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
         },
       );
       follow.once("error", lines.reject);
-      const { connection, password } = its.main;
-      await expect(queryOnce(its.platform, connection, { password }, "SELECT from_the_follower")).rejects.toThrow(
+      const { connection, password } = fixture.main;
+      await expect(queryOnce(fixture.platform, connection, { password }, "SELECT from_the_follower")).rejects.toThrow(
         "does not exist",
       );
       const text = await lines.promise;
@@ -96,14 +98,17 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       readonly reason: string | null;
     }
     const change = (parameters: Record<string, unknown>) =>
-      its.platform.rest.patch<{ parameters: Record<string, ParameterJson> } & ProblemJson>(its.path("/configuration"), {
-        parameters,
-      });
+      fixture.platform.rest.patch<{ parameters: Record<string, ParameterJson> } & ProblemJson>(
+        fixture.path("/configuration"),
+        {
+          parameters,
+        },
+      );
     const show = async (name: string) => {
       const [row] = await queryOnce<Record<string, string>>(
-        its.platform,
-        its.main.connection,
-        { password: its.main.password },
+        fixture.platform,
+        fixture.main.connection,
+        { password: fixture.main.password },
         `SHOW ${name}`,
       );
       return row?.[name];
@@ -122,10 +127,10 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       const { json } = expectStatus(await change({ max_connections: "61" }), 200);
       expect(json.parameters["max_connections"]).toMatchObject({ value: "61", status: "pending_restart" });
       expect(await show("max_connections")).toBe(before);
-      await its.services.verb(its.main.service.id, "restart");
+      await fixture.services.verb(fixture.main.service.id, "restart");
       expect(await show("max_connections")).toBe("61");
-      const after = await its.platform.rest.get<{ parameters: Record<string, ParameterJson> }>(
-        its.path("/configuration"),
+      const after = await fixture.platform.rest.get<{ parameters: Record<string, ParameterJson> }>(
+        fixture.path("/configuration"),
       );
       expect(after.json.parameters["max_connections"]).toMatchObject({ status: "applied" });
     });
@@ -133,27 +138,27 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
     it("rolls back a value that the engine itself rejects, and continues with the one before", async () => {
       expectStatus(await change({ TimeZone: "Nowhere/City", work_mem: "13MB" }), 200);
       const { parameters } = await waitUntil("the time zone is rejected", async () => {
-        const { json } = await its.platform.rest.get<{ parameters: Record<string, ParameterJson> }>(
-          its.path("/configuration"),
+        const { json } = await fixture.platform.rest.get<{ parameters: Record<string, ParameterJson> }>(
+          fixture.path("/configuration"),
         );
         return json.parameters["TimeZone"]?.status === "rejected" ? json : undefined;
       });
       expect(parameters["TimeZone"]?.reason).toContain("TimeZone = Nowhere/City");
       expect(parameters["work_mem"]).toMatchObject({ value: "13MB", status: "applied" });
       expect([await show("TimeZone"), await show("work_mem")]).toEqual(["UTC", "13MB"]);
-      await its.services.settled(its.main.service.id, "Running");
+      await fixture.services.settled(fixture.main.service.id, "Running");
       const reset = expectStatus(await change({ TimeZone: null, work_mem: null }), 200).json.parameters["TimeZone"];
       expect(reset).toMatchObject({ value: "UTC", status: "applied", reason: null });
     });
 
     it("rejects all when one is invalid, and names each", async () => {
-      const before = (await its.platform.rest.get(its.path("/configuration"))).json;
+      const before = (await fixture.platform.rest.get(fixture.path("/configuration"))).json;
       const answer = expectStatus(await change({ work_mem: "8MB", max_connections: "many", no_such: "1" }), 400);
       expect(answer.json.errors.map(({ pointer }) => pointer).sort()).toEqual([
         "/parameters/max_connections",
         "/parameters/no_such",
       ]);
-      expect((await its.platform.rest.get(its.path("/configuration"))).json).toEqual(before);
+      expect((await fixture.platform.rest.get(fixture.path("/configuration"))).json).toEqual(before);
     });
   });
 }

@@ -12,14 +12,14 @@ interface UserJson {
 }
 
 /** Objects inside the engine, by the API and in SQL. */
-export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
+export function userAndDatabaseCases(fixture: PostgresqlUnderTest): void {
   describe("users", () => {
     it("have the privileges of their roles, also on objects that others create later", async () => {
-      const writer = await its.createUser("writer", "readwrite");
-      const reader = await its.createUser("reader", "readonly");
-      const admin = await its.createUser("boss", "admin");
+      const writer = await fixture.createUser("writer", "readwrite");
+      const reader = await fixture.createUser("reader", "readonly");
+      const admin = await fixture.createUser("boss", "admin");
       const as = (user: string, password: string, sql: string) =>
-        queryOnce<Record<string, unknown>>(its.platform, its.main.connection, login(user, password), sql);
+        queryOnce<Record<string, unknown>>(fixture.platform, fixture.main.connection, login(user, password), sql);
 
       await as("boss", admin, "CREATE TABLE notes (id int PRIMARY KEY, text text)");
       await as("writer", writer, "INSERT INTO notes VALUES (1, 'one')");
@@ -36,16 +36,23 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
     });
 
     it("lists users created in SQL too, without their passwords", async () => {
-      const { connection, password } = its.main;
-      await queryOnce(its.platform, connection, { password }, "CREATE ROLE made_in_sql LOGIN PASSWORD 'chosen-in-sql'");
-      const { json } = await its.platform.rest.get<PageJson<"users", UserJson>>(its.path("/database-users"));
+      const { connection, password } = fixture.main;
+      await queryOnce(
+        fixture.platform,
+        connection,
+        { password },
+        "CREATE ROLE made_in_sql LOGIN PASSWORD 'chosen-in-sql'",
+      );
+      const { json } = await fixture.platform.rest.get<PageJson<"users", UserJson>>(fixture.path("/database-users"));
       expect(json.users).toContainEqual(expect.objectContaining({ username: "made_in_sql", managed: false }));
       expect(json.users).toContainEqual(
         expect.objectContaining({ username: "app_user", role: "admin", managed: true }),
       );
       const names = json.users.map(({ username }) => username);
       expect(names).not.toContain("postgres");
-      const reveal = await its.platform.rest.post<ProblemJson>(its.path("/database-users/made_in_sql/reveal-password"));
+      const reveal = await fixture.platform.rest.post<ProblemJson>(
+        fixture.path("/database-users/made_in_sql/reveal-password"),
+      );
       expect(expectStatus(reveal, 409).json.code).toBe("password_not_known");
     });
 
@@ -53,104 +60,110 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
       const seen: string[] = [];
       let cursor = "";
       do {
-        const page = await its.platform.rest.get<PageJson<"users", UserJson>>(
-          its.path(`/database-users?limit=2${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`),
+        const page = await fixture.platform.rest.get<PageJson<"users", UserJson>>(
+          fixture.path(`/database-users?limit=2${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`),
         );
         expect(page.json.users.length).toBeLessThanOrEqual(2);
         seen.push(...page.json.users.map(({ username }) => username));
         cursor = page.json.next_cursor ?? "";
       } while (cursor !== "");
-      const { json } = await its.platform.rest.get<PageJson<"users", UserJson>>(its.path("/database-users?limit=200"));
+      const { json } = await fixture.platform.rest.get<PageJson<"users", UserJson>>(
+        fixture.path("/database-users?limit=200"),
+      );
       expect(seen).toEqual(json.users.map(({ username }) => username));
     });
 
     it("whose password was changed in SQL are not revealed until it is reset", async () => {
-      const before = await its.createUser("changed", "readwrite");
+      const before = await fixture.createUser("changed", "readwrite");
       await queryOnce(
-        its.platform,
-        its.main.connection,
+        fixture.platform,
+        fixture.main.connection,
         login("changed", before),
         "ALTER ROLE changed PASSWORD 'chosen-by-the-user'",
       );
-      const reveal = await its.platform.rest.post<ProblemJson>(its.path("/database-users/changed/reveal-password"));
+      const reveal = await fixture.platform.rest.post<ProblemJson>(
+        fixture.path("/database-users/changed/reveal-password"),
+      );
       expect(expectStatus(reveal, 409).json.code).toBe("password_not_known");
-      const reset = await its.platform.rest.post<{ password: string }>(
-        its.path("/database-users/changed/reset-password"),
+      const reset = await fixture.platform.rest.post<{ password: string }>(
+        fixture.path("/database-users/changed/reset-password"),
       );
       const after = expectStatus(reset, 200).json.password;
-      expect(await its.passwordOf("changed")).toBe(after);
-      await queryOnce(its.platform, its.main.connection, login("changed", after), "SELECT 1");
-      const old = openPostgresql(its.platform, its.main.connection, login("changed", "chosen-by-the-user"));
+      expect(await fixture.passwordOf("changed")).toBe(after);
+      await queryOnce(fixture.platform, fixture.main.connection, login("changed", after), "SELECT 1");
+      const old = openPostgresql(fixture.platform, fixture.main.connection, login("changed", "chosen-by-the-user"));
       await expect(old).rejects.toMatchObject({ code: "28P01" });
     });
 
     it("get and lose the attribute REPLICATION", async () => {
-      const users = its.path("/database-users");
+      const users = fixture.path("/database-users");
       const body = { username: "debezium", role: "readonly", replication: true };
-      const created = await its.platform.rest.post<UserJson>(users, body);
+      const created = await fixture.platform.rest.post<UserJson>(users, body);
       expect(expectStatus(created, 201).json).toMatchObject({ role: "readonly", replication: true });
       const attribute = async () => {
         const sql = "SELECT rolreplication FROM pg_roles WHERE rolname = 'debezium'";
-        return (await queryOnce(its.platform, its.main.connection, { password: its.main.password }, sql))[0];
+        return (
+          await queryOnce(fixture.platform, fixture.main.connection, { password: fixture.main.password }, sql)
+        )[0];
       };
       expect(await attribute()).toEqual({ rolreplication: true });
       const change = (replication?: boolean) =>
-        its.platform.rest.patch<UserJson>(`${users}/debezium`, replication === undefined ? {} : { replication });
+        fixture.platform.rest.patch<UserJson>(`${users}/debezium`, replication === undefined ? {} : { replication });
       expect(expectStatus(await change(), 200).json.replication).toBe(true);
       expect(expectStatus(await change(false), 200).json).toMatchObject({ managed: true, replication: false });
       expect(await attribute()).toEqual({ rolreplication: false });
-      expect((await its.platform.rest.get<UserJson>(`${users}/debezium`)).json.replication).toBe(false);
-      expect((await its.platform.rest.patch(`${users}/absent`, { replication: true })).status).toBe(404);
-      expectStatus(await its.platform.rest.delete(`${users}/debezium`), 204);
+      expect((await fixture.platform.rest.get<UserJson>(`${users}/debezium`)).json.replication).toBe(false);
+      expect((await fixture.platform.rest.patch(`${users}/absent`, { replication: true })).status).toBe(404);
+      expectStatus(await fixture.platform.rest.delete(`${users}/debezium`), 204);
     });
 
     it("that were created in SQL get a new password, which is not stored", async () => {
-      const { connection, password } = its.main;
-      await queryOnce(its.platform, connection, { password }, "CREATE ROLE own_rights LOGIN");
-      const path = its.path("/database-users/own_rights");
-      const reset = await its.platform.rest.post<{ password: string }>(`${path}/reset-password`);
+      const { connection, password } = fixture.main;
+      await queryOnce(fixture.platform, connection, { password }, "CREATE ROLE own_rights LOGIN");
+      const path = fixture.path("/database-users/own_rights");
+      const reset = await fixture.platform.rest.post<{ password: string }>(`${path}/reset-password`);
       const after = expectStatus(reset, 200).json.password;
-      await queryOnce(its.platform, connection, login("own_rights", after), "SELECT 1");
-      expect((await its.platform.rest.get<UserJson>(path)).json).toMatchObject({ role: "custom", managed: false });
-      expect((await its.platform.rest.post(`${path}/reveal-password`)).status).toBe(409);
+      await queryOnce(fixture.platform, connection, login("own_rights", after), "SELECT 1");
+      expect((await fixture.platform.rest.get<UserJson>(path)).json).toMatchObject({ role: "custom", managed: false });
+      expect((await fixture.platform.rest.post(`${path}/reveal-password`)).status).toBe(409);
     });
 
     it("can be read one by one, created once, and deleted, except the service's own", async () => {
-      await its.createUser("brief", "readonly");
-      const one = await its.platform.rest.get<UserJson>(its.path("/database-users/brief"));
+      await fixture.createUser("brief", "readonly");
+      const one = await fixture.platform.rest.get<UserJson>(fixture.path("/database-users/brief"));
       expect(expectStatus(one, 200).json).toMatchObject({ username: "brief", role: "readonly", managed: true });
-      const again = await its.platform.rest.post<ProblemJson>(its.path("/database-users"), {
+      const again = await fixture.platform.rest.post<ProblemJson>(fixture.path("/database-users"), {
         username: "brief",
         role: "admin",
       });
       expect(expectStatus(again, 409).json.code).toBe("name_taken");
-      expectStatus(await its.platform.rest.delete(its.path("/database-users/brief")), 204);
-      expect((await its.platform.rest.get(its.path("/database-users/brief"))).status).toBe(404);
-      expect((await its.platform.rest.delete(its.path("/database-users/brief"))).status).toBe(404);
-      expect((await its.platform.rest.delete(its.path("/database-users/app_user"))).status).toBe(422);
+      expectStatus(await fixture.platform.rest.delete(fixture.path("/database-users/brief")), 204);
+      expect((await fixture.platform.rest.get(fixture.path("/database-users/brief"))).status).toBe(404);
+      expect((await fixture.platform.rest.delete(fixture.path("/database-users/brief"))).status).toBe(404);
+      expect((await fixture.platform.rest.delete(fixture.path("/database-users/app_user"))).status).toBe(422);
     });
   });
 
   describe("databases", () => {
     it("are created, listed with those created in SQL, and dropped with their sessions", async () => {
-      const { connection, password } = its.main;
-      expectStatus(await its.platform.rest.post(its.path("/databases"), { name: "orders" }), 201);
-      await queryOnce(its.platform, connection, { password }, "CREATE DATABASE by_sql");
-      const { json } = await its.platform.rest.get<PageJson<"databases", { name: string; owner: string }>>(
-        its.path("/databases"),
+      const { connection, password } = fixture.main;
+      expectStatus(await fixture.platform.rest.post(fixture.path("/databases"), { name: "orders" }), 201);
+      await queryOnce(fixture.platform, connection, { password }, "CREATE DATABASE by_sql");
+      const { json } = await fixture.platform.rest.get<PageJson<"databases", { name: string; owner: string }>>(
+        fixture.path("/databases"),
       );
       expect(json.databases.map(({ name }) => name)).toEqual(["by_sql", "defaultdb", "orders", "postgres"]);
-      const again = await its.platform.rest.post<ProblemJson>(its.path("/databases"), { name: "orders" });
+      const again = await fixture.platform.rest.post<ProblemJson>(fixture.path("/databases"), { name: "orders" });
       expect(expectStatus(again, 409).json.code).toBe("name_taken");
 
-      const session = await openPostgresql(its.platform, connection, login("app_user", password, "orders"));
+      const session = await openPostgresql(fixture.platform, connection, login("app_user", password, "orders"));
       await session.query("CREATE TABLE t (id int)");
-      expectStatus(await its.platform.rest.delete(its.path("/databases/orders")), 204);
+      expectStatus(await fixture.platform.rest.delete(fixture.path("/databases/orders")), 204);
       await expect(session.query("SELECT 1")).rejects.toThrow(/terminat|closed|not queryable/);
       await session.end().catch(() => undefined);
-      expect((await its.platform.rest.delete(its.path("/databases/orders"))).status).toBe(404);
+      expect((await fixture.platform.rest.delete(fixture.path("/databases/orders"))).status).toBe(404);
       await expect(
-        openPostgresql(its.platform, connection, login("app_user", password, "orders")),
+        openPostgresql(fixture.platform, connection, login("app_user", password, "orders")),
       ).rejects.toMatchObject({
         code: "3D000",
       });
@@ -159,22 +172,30 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
 
   describe("a database with an owner", () => {
     it("is the owner's, and needs a user of the service", async () => {
-      const password = await its.createUser("analyst", "readwrite");
-      const databases = its.path("/databases");
-      const created = await its.platform.rest.post<{ owner: string }>(databases, { name: "reports", owner: "analyst" });
+      const password = await fixture.createUser("analyst", "readwrite");
+      const databases = fixture.path("/databases");
+      const created = await fixture.platform.rest.post<{ owner: string }>(databases, {
+        name: "reports",
+        owner: "analyst",
+      });
       expect(expectStatus(created, 201).json.owner).toBe("analyst");
-      const client = await openPostgresql(its.platform, its.main.connection, login("analyst", password, "reports"));
+      const client = await openPostgresql(
+        fixture.platform,
+        fixture.main.connection,
+        login("analyst", password, "reports"),
+      );
       await client.query("CREATE TABLE t (id int)");
       await client.end();
-      const refused = await its.platform.rest.post<ProblemJson>(databases, { name: "other", owner: "nobody" });
+      const refused = await fixture.platform.rest.post<ProblemJson>(databases, { name: "other", owner: "nobody" });
       expect(expectStatus(refused, 400).json.errors).toMatchObject([{ field: "owner", code: "unknown_user" }]);
-      expectStatus(await its.platform.rest.delete(`${databases}/reports`), 204);
+      expectStatus(await fixture.platform.rest.delete(`${databases}/reports`), 204);
     });
   });
 
   describe("the default user", () => {
     it("may create roles, databases and listed extensions, and is no superuser", async () => {
-      const ask = (sql: string) => queryOnce(its.platform, its.main.connection, { password: its.main.password }, sql);
+      const ask = (sql: string) =>
+        queryOnce(fixture.platform, fixture.main.connection, { password: fixture.main.password }, sql);
       await ask("CREATE ROLE helper NOLOGIN");
       await ask("CREATE EXTENSION IF NOT EXISTS pgcrypto");
       expect(await ask("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")).toEqual([{ rolsuper: false }]);

@@ -9,25 +9,25 @@ import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 const wait = { withinMs: 120_000, everyMs: 100 };
 
 /** Queues of data older than the state of requests: of a fork, and of a second in the past. */
-export function copyCases(its: QueuesUnderTest): void {
+export function copyCases(fixture: QueuesUnderTest): void {
   /** Claims at the source: one of an hour and one of a second. */
   let claimed: MessageJson[] = [];
   let taskId = "";
   let fork: RunningService;
   let forked: ServiceQueues;
 
-  const ofSource = () => queuesOf(its.platform, its.orders.service.id);
+  const ofSource = () => queuesOf(fixture.platform, fixture.orders.service.id);
 
   async function created(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
     const { id } = expectStatus(answer, 202).json as ServiceJson;
-    await its.services.settled(id, "Running");
-    return its.services.open(id);
+    await fixture.services.settled(id, "Running");
+    return fixture.services.open(id);
   }
   const remove = async ({ service }: RunningService) =>
-    expectStatus(await its.platform.rest.delete(`/managed-services/${service.id}?skip_final_backup=true`), 202);
+    expectStatus(await fixture.platform.rest.delete(`/managed-services/${service.id}?skip_final_backup=true`), 202);
 
   it("are in a fork under new ids, each message in its state, without deleted ones", async () => {
-    const { rest } = its.platform;
+    const { rest } = fixture.platform;
     const source = ofSource();
     await source.create("carried");
     await source.create("dying", { max_attempts: 1 });
@@ -50,15 +50,15 @@ export function copyCases(its: QueuesUnderTest): void {
       wait,
     );
     // Deleted while a transaction has locked a message for it: the row stays until that ends.
-    const late = await its.connect();
+    const late = await fixture.connect();
     await late.query("BEGIN");
     await late.query(`SELECT mdb_queue.enqueue('ending', '{"n": 7}')`);
     expectStatus(await rest.delete(source.path("/ending")), 202);
-    const watcher = await its.connect();
+    const watcher = await fixture.connect();
     const deletedAt = "SELECT deleted_at IS NOT NULL AS is FROM mdb_queue.queues WHERE name = 'ending'";
     await waitUntil("the registry knows", async () => (await watcher.query(deletedAt)).rows[0]?.is === true, wait);
     await watcher.end();
-    const backups = `/managed-services/${its.orders.service.id}/backups`;
+    const backups = `/managed-services/${fixture.orders.service.id}/backups`;
     const backup = expectStatus(await rest.post<{ id: string }>(backups), 202).json;
     const isFinished = async () =>
       (await rest.get<{ status: string }>(`${backups}/${backup.id}`)).json.status === "completed";
@@ -66,8 +66,10 @@ export function copyCases(its: QueuesUnderTest): void {
     await late.query("ROLLBACK");
     await late.end();
 
-    fork = await created(await rest.post(`/managed-services/${its.orders.service.id}/fork`, { name: "orders-fork" }));
-    forked = queuesOf(its.platform, fork.service.id);
+    fork = await created(
+      await rest.post(`/managed-services/${fixture.orders.service.id}/fork`, { name: "orders-fork" }),
+    );
+    forked = queuesOf(fixture.platform, fork.service.id);
     await forked.active("carried");
     expect((await forked.active("dying")).max_attempts).toBe(1);
     const known = new Set((await source.list()).map(({ id }) => id));
@@ -76,7 +78,7 @@ export function copyCases(its: QueuesUnderTest): void {
     expect((await forked.peek("carried"))[0]).toMatchObject({ id: claimed[0]?.id, state: "inflight" });
     expect(numbersOf(await deadIn(forked))).toEqual([6]);
 
-    const client = await openPostgresql(its.platform, fork.connection, { password: fork.password });
+    const client = await openPostgresql(fixture.platform, fork.connection, { password: fork.password });
     const purged = "SELECT purged_at IS NOT NULL AS is FROM mdb_queue.queues WHERE name = 'ending'";
     await waitUntil("the deleted one is absent", async () => (await client.query(purged)).rows[0]?.is === true, wait);
     await client.end();
@@ -88,7 +90,7 @@ export function copyCases(its: QueuesUnderTest): void {
   it("have no task and no receipt of the source", async () => {
     const source = ofSource();
     for (const rest of [`/carried/messages?task_id=${taskId}`, `/carried/stats?task_id=${taskId}`])
-      expect((await its.platform.rest.get(forked.path(rest))).json["code"]).toBe("task_not_found");
+      expect((await fixture.platform.rest.get(forked.path(rest))).json["code"]).toBe("task_not_found");
     const refused = await forked.ack("carried", claimed);
     expect([refused.status, refused.json]).toMatchObject([400, { code: "invalid_request" }]);
     // The claim of a second ends here as at the source, the one of an hour in neither.
@@ -109,15 +111,15 @@ export function copyCases(its: QueuesUnderTest): void {
   it.runIf(isExhaustive)(
     "are as they were at a second between backups, with their claimed messages",
     async () => {
-      const { id } = its.orders.service;
+      const { id } = fixture.orders.service;
       const source = ofSource();
-      const restorable = async () => (await its.services.get(id)).backups?.restorable ?? null;
+      const restorable = async () => (await fixture.services.get(id)).backups?.restorable ?? null;
       await waitUntil("the log continues from a base", async () => (await restorable()) !== null, wait);
       await source.create("moments");
       await source.send("moments", [1, 2, 3]);
       const [first] = await source.claim("moments", { visibility_timeout_seconds: 3600 });
       const point = new Date().toISOString();
-      const client = await its.connect();
+      const client = await fixture.connect();
       await client.query("SELECT pg_sleep(1)");
       await client.end();
       if (first === undefined) throw new Error("nothing was claimed");
@@ -125,8 +127,8 @@ export function copyCases(its: QueuesUnderTest): void {
       expect((await source.ack("moments", await source.claim("moments", { max: 10 }))).json.done).toHaveLength(2);
       await waitUntil("it is durable", async () => ((await restorable())?.to ?? "") > point, wait);
       const body = { restore_point: point, target_service_name: "orders-then" };
-      const then = await created(await its.platform.rest.post(`/managed-services/${id}/backups/restore`, body));
-      const restored = queuesOf(its.platform, then.service.id);
+      const then = await created(await fixture.platform.rest.post(`/managed-services/${id}/backups/restore`, body));
+      const restored = queuesOf(fixture.platform, then.service.id);
       await restored.active("moments");
       expect((await restored.peek("moments")).map(({ state, payload }) => [payload.n, state])).toEqual([
         [1, "inflight"],

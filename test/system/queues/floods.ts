@@ -11,17 +11,17 @@ import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 const batches = [100, ...Array.from({ length: 7 }, () => (isExhaustive ? 100 : 20))];
 
 /** Callers that send at the highest rate. */
-export function floodCases(its: QueuesUnderTest): void {
+export function floodCases(fixture: QueuesUnderTest): void {
   it("process large requests eight at a time, each once, while control tasks continue", async () => {
-    await its.create("flood");
-    const log = join(its.platform.directory, "log", "controller.log");
+    await fixture.create("flood");
+    const log = join(fixture.platform.directory, "log", "controller.log");
     const loggedBefore = statSync(log).size;
     let isFinished = false;
     let taken = 0;
     let meanwhile = 0;
     const control = (async () => {
       while (!isFinished) {
-        const { status } = await its.platform.rest.get(`/managed-services/${its.orders.service.id}/databases`);
+        const { status } = await fixture.platform.rest.get(`/managed-services/${fixture.orders.service.id}/databases`);
         if (status === 200 && taken < batches.length) meanwhile += 1;
         else expect([200, 429, 503]).toContain(status);
       }
@@ -33,7 +33,7 @@ export function floodCases(its: QueuesUnderTest): void {
         await waitUntil(
           `request ${n} is taken`,
           async () => {
-            const answer = await its
+            const answer = await fixture
               .post("flood", payloads, { "idempotency-key": `flood-${n}` })
               .catch(() => undefined);
             if (answer === undefined || answer.status === 202) return answer !== undefined;
@@ -50,7 +50,7 @@ export function floodCases(its: QueuesUnderTest): void {
     expect(meanwhile).toBeGreaterThan(0);
     // Its event loop stopped for no longer than its leases last.
     expect(readFileSync(log).subarray(loggedBefore).toString()).not.toContain("lease lost");
-    const client = await its.connect();
+    const client = await fixture.connect();
     const { rows } = await client.query(
       "SELECT count(*)::int AS n, count(DISTINCT payload ->> 'at')::int AS each FROM mdb_queue.messages WHERE queue_name = 'flood'",
     );

@@ -4,19 +4,22 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Callers that try to use objects of others. */
-export function hostileCases(its: QueuesUnderTest): void {
+export function hostileCases(fixture: QueuesUnderTest): void {
   it("return nothing for receipts, ids and tasks of others, or invented ones", async () => {
-    await its.create("mine");
-    await its.create("other");
-    const taskId = await its.enqueue("mine", [{ n: 1 }, { n: 2 }]);
-    await its.enqueue("other", [{ n: 3 }]);
-    const [claimed] = await its.claim("mine", { visibility_timeout_seconds: 3600 });
+    await fixture.create("mine");
+    await fixture.create("other");
+    const taskId = await fixture.enqueue("mine", [{ n: 1 }, { n: 2 }]);
+    await fixture.enqueue("other", [{ n: 3 }]);
+    const [claimed] = await fixture.claim("mine", { visibility_timeout_seconds: 3600 });
     const receipt = claimed?.receipt ?? "";
     const middle = Math.floor(receipt.length / 2);
     const flipped = receipt.slice(0, middle) + (receipt[middle] === "A" ? "B" : "A") + receipt.slice(middle + 1);
     const status = async (queue: string, verb: string, claimReceipt: string) =>
-      (await its.platform.rest.post(its.path(`/${queue}/messages/${verb}`), { messages: [{ receipt: claimReceipt }] }))
-        .status;
+      (
+        await fixture.platform.rest.post(fixture.path(`/${queue}/messages/${verb}`), {
+          messages: [{ receipt: claimReceipt }],
+        })
+      ).status;
     for (const forged of ["", "x", String(claimed?.id), flipped, receipt.slice(1), receipt + receipt, "sealed.v1.AAAA"])
       for (const verb of ["ack", "nack", "extend"]) expect(await status("mine", verb, forged), forged).toBe(400);
     // Of another queue of the same service.
@@ -28,48 +31,51 @@ export function hostileCases(its: QueuesUnderTest): void {
       `/mine/messages?task_id=${taskId.slice(0, -2)}`,
       `/mine/messages?task_id=${"A".repeat(200)}`,
     ])
-      expect((await its.platform.rest.get(its.path(path))).json["code"], path).toBe("task_not_found");
+      expect((await fixture.platform.rest.get(fixture.path(path))).json["code"], path).toBe("task_not_found");
     // Ids of another queue's messages redrive none.
-    const redriven = await its.platform.rest.post<{ task_id: string }>(its.path("/other/dead/redrive"), {
+    const redriven = await fixture.platform.rest.post<{ task_id: string }>(fixture.path("/other/dead/redrive"), {
       ids: [claimed?.id],
     });
-    expect(await its.resultOf(`/tasks/${redriven.json.task_id}`)).toMatchObject({ messages: 0 });
+    expect(await fixture.resultOf(`/tasks/${redriven.json.task_id}`)).toMatchObject({ messages: 0 });
 
-    const organizations = createOrganizations(its.platform);
+    const organizations = createOrganizations(fixture.platform);
     const key = await organizations.createKey(await organizations.create("strangers"));
     organizations.close();
-    const stranger = its.platform.rest.as(key.authorization);
-    expect((await stranger.get(its.path())).json["code"]).toBe("service_not_found");
+    const stranger = fixture.platform.rest.as(key.authorization);
+    expect((await stranger.get(fixture.path())).json["code"]).toBe("service_not_found");
     expect((await stranger.get(`/tasks/${taskId}`)).status).toBe(404);
     const theirs = { messages: [{ receipt }] };
-    expect((await stranger.post(its.path("/mine/messages/ack"), theirs)).json["code"]).toBe("service_not_found");
-    expect((await stranger.post(its.path("/mine/messages/claim"), {})).json["code"]).toBe("service_not_found");
+    expect((await stranger.post(fixture.path("/mine/messages/ack"), theirs)).json["code"]).toBe("service_not_found");
+    expect((await stranger.post(fixture.path("/mine/messages/claim"), {})).json["code"]).toBe("service_not_found");
 
     // The same name is a new queue: receipts of the previous one are invalid.
-    expect((await its.platform.rest.delete(its.path("/mine"))).status).toBe(202);
-    await waitUntil("it is absent", async () => (await its.platform.rest.get(its.path("/mine"))).status === 404);
-    await its.create("mine");
+    expect((await fixture.platform.rest.delete(fixture.path("/mine"))).status).toBe(202);
+    await waitUntil(
+      "it is absent",
+      async () => (await fixture.platform.rest.get(fixture.path("/mine"))).status === 404,
+    );
+    await fixture.create("mine");
     expect(await status("mine", "ack", receipt)).toBe(400);
-    expect((await its.platform.rest.get(its.path(`/mine/messages?task_id=${taskId}`))).status).toBe(404);
+    expect((await fixture.platform.rest.get(fixture.path(`/mine/messages?task_id=${taskId}`))).status).toBe(404);
   });
 
   it("treat names and payloads as data", async () => {
     const odd = ["a'b", 'a"b', "a;b", "a/b", "a b", "A", "", "a".repeat(129), "ä", "..", "$1", "mdb_queue.messages"];
     for (const name of odd) {
-      expect((await its.platform.rest.post(its.path(), { name })).status, name).toBe(400);
-      const found = await its.platform.rest.get(its.path(`/${encodeURIComponent(name)}/messages`));
+      expect((await fixture.platform.rest.post(fixture.path(), { name })).status, name).toBe(400);
+      const found = await fixture.platform.rest.get(fixture.path(`/${encodeURIComponent(name)}/messages`));
       expect([400, 404, 405], name).toContain(found.status);
     }
     const longest = "-_0".padEnd(128, "z");
-    await its.create(longest);
+    await fixture.create(longest);
     const payloads = [
       { "'; DROP SCHEMA mdb_queue CASCADE; --": "$1 $$ \\ \" ' \n \u2028" },
       { __proto__: null, constructor: { prototype: 1 }, toString: "x" },
       JSON.parse('{"__proto__": {"polluted": true}}') as object,
       { "": [[], {}, null, true, -0, 1e-300] },
     ];
-    await its.enqueue(longest, payloads);
-    const claimed = await its.claim(longest, { max: 10 });
+    await fixture.enqueue(longest, payloads);
+    const claimed = await fixture.claim(longest, { max: 10 });
     expect(claimed.map(({ payload }) => JSON.stringify(payload))).toEqual(
       payloads.map((payload) => JSON.stringify(sorted(payload))),
     );
@@ -77,9 +83,9 @@ export function hostileCases(its: QueuesUnderTest): void {
     const large =
       '{"messages":[{"payload":{"n":1e100000}},{"payload":{"n":1E+999999999999}},{"payload":{"n":-1e-5000}}]}';
     const headers = { "content-type": "application/json" };
-    const refused = await its.platform.rest.call<{ errors: { field: string; code: string }[] }>(
+    const refused = await fixture.platform.rest.call<{ errors: { field: string; code: string }[] }>(
       "POST",
-      its.path(`/${longest}/messages`),
+      fixture.path(`/${longest}/messages`),
       { rawBody: large, headers },
     );
     expect(refused.status).toBe(400);

@@ -17,18 +17,18 @@ async function refusals(requests: readonly Promise<{ readonly status: number }>[
 }
 
 /** Concurrency limits of each kind. */
-export function limitCases(its: QueuesUnderTest): void {
+export function limitCases(fixture: QueuesUnderTest): void {
   /** A request whose body begins and does not end; returns its status once it is rejected or finished. */
   function openBody(path: string) {
-    const { hostname: host, port } = new URL(its.platform.admin.base_url);
+    const { hostname: host, port } = new URL(fixture.platform.admin.base_url);
     const headers = {
-      authorization: its.platform.owner,
+      authorization: fixture.platform.owner,
       "content-type": "application/json",
       "content-length": String(largeBody),
     };
     const status = Promise.withResolvers<number>();
-    const url = new URL(its.platform.admin.base_url + path).pathname;
-    const options = { host, port, path: url, method: "POST", ca: its.platform.ca, agent: false, headers };
+    const url = new URL(fixture.platform.admin.base_url + path).pathname;
+    const options = { host, port, path: url, method: "POST", ca: fixture.platform.ca, agent: false, headers };
     const outgoing = request(options, (response) => {
       response.resume();
       status.resolve(response.statusCode ?? 0);
@@ -40,37 +40,37 @@ export function limitCases(its: QueuesUnderTest): void {
   }
 
   it("accept eight bodies over 1 MiB at a time, and other requests meanwhile", async () => {
-    await its.create("bodies");
-    const path = its.path("/bodies/messages");
+    await fixture.create("bodies");
+    const path = fixture.path("/bodies/messages");
     const openBodies = Array.from({ length: limits.bodies + 1 }, () => openBody(path));
     try {
       expect(await Promise.race(openBodies.map(({ status }) => status))).toBe(429);
-      expect((await its.platform.rest.get(its.path())).status).toBe(200);
-      await its.enqueue("bodies", [{ small: true }]);
+      expect((await fixture.platform.rest.get(fixture.path())).status).toBe(200);
+      await fixture.enqueue("bodies", [{ small: true }]);
     } finally {
       for (const { end } of openBodies) end();
     }
     const large = Array.from({ length: 6 }, (_, n) => largePayload(n));
-    await waitUntil("there are places again", async () => (await its.post("bodies", large)).status === 202);
+    await waitUntil("there are places again", async () => (await fixture.post("bodies", large)).status === 202);
   });
 
   it("finish a large request with a key after a disconnect, and return its result to the next", async () => {
-    await its.create("left");
-    const locker = await its.connect();
+    await fixture.create("left");
+    const locker = await fixture.connect();
     await locker.query("BEGIN");
     await locker.query("LOCK TABLE mdb_queue.messages IN SHARE MODE");
-    const { hostname: host, port } = new URL(its.platform.admin.base_url);
+    const { hostname: host, port } = new URL(fixture.platform.admin.base_url);
     const body = JSON.stringify({ messages: Array.from({ length: 12 }, (_, n) => ({ payload: largePayload(n) })) });
     const headers = { "content-type": "application/json", "idempotency-key": "left-1" };
-    const path = its.path("/left/messages");
+    const path = fixture.path("/left/messages");
     const outgoing = request({
       host,
       port,
-      path: new URL(its.platform.admin.base_url + path).pathname,
+      path: new URL(fixture.platform.admin.base_url + path).pathname,
       method: "POST",
-      ca: its.platform.ca,
+      ca: fixture.platform.ca,
       agent: false,
-      headers: { ...headers, authorization: its.platform.owner },
+      headers: { ...headers, authorization: fixture.platform.owner },
     });
     const left = once(outgoing, "error");
     outgoing.end(body);
@@ -82,19 +82,19 @@ export function limitCases(its: QueuesUnderTest): void {
     await left;
     await locker.query("ROLLBACK");
     await locker.end();
-    await waitUntil("its messages are there", async () => (await its.leftIn("left")) === 12);
+    await waitUntil("its messages are there", async () => (await fixture.leftIn("left")) === 12);
     const { task_id: taskId } = expectStatus(
-      await its.platform.rest.call<{ task_id: string }>("POST", path, { rawBody: body, headers }),
+      await fixture.platform.rest.call<{ task_id: string }>("POST", path, { rawBody: body, headers }),
       202,
     ).json;
-    expect((await its.resultOf(`/tasks/${taskId}`)).message_ids).toHaveLength(12);
-    expect(await its.leftIn("left")).toBe(12);
+    expect((await fixture.resultOf(`/tasks/${taskId}`)).message_ids).toHaveLength(12);
+    expect(await fixture.leftIn("left")).toBe(12);
   });
 
   it("have 64 waiting claims at a time, and hand each message to one of them", async () => {
-    await its.create("parked");
+    await fixture.create("parked");
     const waiting = Array.from({ length: limits.waiters + 8 }, () =>
-      its.platform.rest.post<{ messages: { payload: { n: number } }[] }>(its.path("/parked/messages/claim"), {
+      fixture.platform.rest.post<{ messages: { payload: { n: number } }[] }>(fixture.path("/parked/messages/claim"), {
         wait_seconds: 20,
       }),
     );
@@ -102,7 +102,7 @@ export function limitCases(its: QueuesUnderTest): void {
     const refused = await Promise.race(waiting);
     expect([refused.status, refused.json]).toMatchObject([429, { code: "rate_limited" }]);
     // Waiting claims do not delay others.
-    await its.enqueue(
+    await fixture.enqueue(
       "parked",
       Array.from({ length: limits.waiters }, (_, n) => ({ n })),
     );
@@ -115,16 +115,16 @@ export function limitCases(its: QueuesUnderTest): void {
   });
 
   it("process 32 requests of a service at a time, while everything else continues", async () => {
-    await its.create("locked");
-    const locker = await its.connect();
+    await fixture.create("locked");
+    const locker = await fixture.connect();
     await locker.query("BEGIN");
     await locker.query("LOCK TABLE mdb_queue.messages IN ACCESS EXCLUSIVE MODE");
-    const path = its.path("/locked/messages/claim");
-    const claims = Array.from({ length: limits.tasks + 8 }, () => its.platform.rest.post(path, {}));
+    const path = fixture.path("/locked/messages/claim");
+    const claims = Array.from({ length: limits.tasks + 8 }, () => fixture.platform.rest.post(path, {}));
     await refusals(claims, 8);
     const refused = await Promise.race(claims);
     expect([refused.status, refused.json]).toMatchObject([429, { code: "rate_limited" }]);
-    const databases = await its.platform.rest.get(`/managed-services/${its.orders.service.id}/databases`);
+    const databases = await fixture.platform.rest.get(`/managed-services/${fixture.orders.service.id}/databases`);
     expect(databases.status).toBe(200);
     await locker.query("ROLLBACK");
     await locker.end();
@@ -132,7 +132,7 @@ export function limitCases(its: QueuesUnderTest): void {
     expect(statuses.filter((status) => status === 429)).toHaveLength(8);
     // A request that waited for the lock too long got an error.
     expect(statuses.filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
-    await its.enqueue("locked", [{ n: 1 }]);
-    await waitUntil("it is claimed", async () => (await its.claim("locked", {})).length === 1);
+    await fixture.enqueue("locked", [{ n: 1 }]);
+    await waitUntil("it is claimed", async () => (await fixture.claim("locked", {})).length === 1);
   });
 }

@@ -70,7 +70,7 @@ export function createQueuesUnderTest(): QueuesUnderTest {
   let platform: Platform | undefined;
   let services: Services | undefined;
   let orders: RunningService | undefined;
-  const its: QueuesUnderTest = {
+  const fixture: QueuesUnderTest = {
     get platform() {
       if (platform === undefined) throw new Error("the platform was not started");
       return platform;
@@ -83,45 +83,50 @@ export function createQueuesUnderTest(): QueuesUnderTest {
       if (orders === undefined) throw new Error("the service was not created");
       return orders;
     },
-    path: (rest = "") => `/managed-services/${its.orders.service.id}/queues${rest}`,
-    connect: (database = its.orders.connection.database) =>
-      openPostgresql(its.platform, { ...its.orders.connection, database }, { password: its.orders.password }),
+    path: (rest = "") => `/managed-services/${fixture.orders.service.id}/queues${rest}`,
+    connect: (database = fixture.orders.connection.database) =>
+      openPostgresql(
+        fixture.platform,
+        { ...fixture.orders.connection, database },
+        { password: fixture.orders.password },
+      ),
     cli(...args) {
-      const line = createCommandLine({ HOLDFAST_DATA: its.platform.directory });
+      const line = createCommandLine({ HOLDFAST_DATA: fixture.platform.directory });
       return line.runHere(args).finally(() => line.remove());
     },
     async create(name, settings = {}) {
-      expectStatus(await its.platform.rest.post(its.path(), { name, ...settings }), 201);
-      const isActive = async () => (await its.platform.rest.get(its.path(`/${name}`))).json["status"] === "Active";
+      expectStatus(await fixture.platform.rest.post(fixture.path(), { name, ...settings }), 201);
+      const isActive = async () =>
+        (await fixture.platform.rest.get(fixture.path(`/${name}`))).json["status"] === "Active";
       await waitUntil(`the queue ${name} is active`, isActive);
     },
     post(queue, payloads, headers = {}) {
       const messages = payloads.map((payload) => ({ payload }));
-      return its.platform.rest.post<TaskIdJson>(its.path(`/${queue}/messages`), { messages }, { headers });
+      return fixture.platform.rest.post<TaskIdJson>(fixture.path(`/${queue}/messages`), { messages }, { headers });
     },
     enqueue: async (queue, payloads, headers) =>
-      expectStatus(await its.post(queue, payloads, headers), 202).json.task_id,
+      expectStatus(await fixture.post(queue, payloads, headers), 202).json.task_id,
     resultOf: (path) =>
       waitUntil(`${path} is over`, async () => {
-        const answer = await its.platform.rest.get<TaskJson>(path);
+        const answer = await fixture.platform.rest.get<TaskJson>(path);
         if (answer.status === 503) return undefined;
         return answer.json.status === "completed" ? (answer.json.result ?? undefined) : undefined;
       }),
     async claim(queue, body, headers = {}) {
-      const path = its.path(`/${queue}/messages/claim`);
-      const answer = await its.platform.rest.post<{ messages: ClaimedJson[] }>(path, body, { headers });
+      const path = fixture.path(`/${queue}/messages/claim`);
+      const answer = await fixture.platform.rest.post<{ messages: ClaimedJson[] }>(path, body, { headers });
       return expectStatus(answer, 200).json.messages;
     },
-    settle: async (queue, verb, messages, rest = its.platform.rest) =>
-      expectStatus(await rest.post<SettledJson>(its.path(`/${queue}/messages/${verb}`), { messages }), 200).json,
+    settle: async (queue, verb, messages, rest = fixture.platform.rest) =>
+      expectStatus(await rest.post<SettledJson>(fixture.path(`/${queue}/messages/${verb}`), { messages }), 200).json,
     ack: (queue, claimed) =>
-      its.settle(
+      fixture.settle(
         queue,
         "ack",
         claimed.map(({ receipt }) => ({ receipt })),
       ),
     async leftIn(queue) {
-      const client = await its.connect();
+      const client = await fixture.connect();
       try {
         const count = "SELECT count(*)::int AS n FROM mdb_queue.messages WHERE queue_name = $1";
         return (await client.query<{ n: number }>(count, [queue])).rows[0]?.n ?? 0;
@@ -137,5 +142,5 @@ export function createQueuesUnderTest(): QueuesUnderTest {
     },
     remove: async () => platform?.remove(),
   };
-  return its;
+  return fixture;
 }

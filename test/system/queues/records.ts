@@ -6,20 +6,20 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Records about queues and their messages besides the messages themselves. */
-export function recordCases(its: QueuesUnderTest): void {
+export function recordCases(fixture: QueuesUnderTest): void {
   const started = async (path: string, body: object) =>
-    its.resultOf(
-      `/tasks/${expectStatus(await its.platform.rest.post<{ task_id: string }>(path, body), 202).json.task_id}`,
+    fixture.resultOf(
+      `/tasks/${expectStatus(await fixture.platform.rest.post<{ task_id: string }>(path, body), 202).json.task_id}`,
     );
 
   it("are in the audit log with changes of all their messages, and not with each message", async () => {
-    await its.create("audited");
-    await its.enqueue("audited", [{ n: 1 }, { n: 2 }]);
-    await its.ack("audited", await its.claim("audited", {}));
-    expect(await started(its.path("/audited/purge"), {})).toEqual({ messages: 1 });
-    expect(await started(its.path("/audited/dead/redrive"), {})).toEqual({ messages: 0 });
-    const path = `/audit-log?object=${its.orders.service.id}&limit=100`;
-    const entries = expectStatus(await its.platform.rest.get<{ entries: { action: string }[] }>(path), 200).json
+    await fixture.create("audited");
+    await fixture.enqueue("audited", [{ n: 1 }, { n: 2 }]);
+    await fixture.ack("audited", await fixture.claim("audited", {}));
+    expect(await started(fixture.path("/audited/purge"), {})).toEqual({ messages: 1 });
+    expect(await started(fixture.path("/audited/dead/redrive"), {})).toEqual({ messages: 0 });
+    const path = `/audit-log?object=${fixture.orders.service.id}&limit=100`;
+    const entries = expectStatus(await fixture.platform.rest.get<{ entries: { action: string }[] }>(path), 200).json
       .entries;
     const actions = new Set(entries.map(({ action }) => action).filter((action) => action.startsWith("queue.")));
     for (const action of ["queue.create", "queue.purge", "queue.redrive"]) expect(actions).toContain(action);
@@ -28,24 +28,24 @@ export function recordCases(its: QueuesUnderTest): void {
   });
 
   it("are in the metrics of their service: messages ready, in flight and dead, and the oldest one's age", async () => {
-    const { id } = its.orders.service;
+    const { id } = fixture.orders.service;
     const readMetrics = async () => {
-      const samples = parseExposition(await metricsText(its.platform, `/managed-services/${id}/metrics/export`));
+      const samples = parseExposition(await metricsText(fixture.platform, `/managed-services/${id}/metrics/export`));
       const valueOf = (name: string) => samples.find((sample) => sample.name === `holdfast_queue_${name}`)?.value ?? -1;
       const [ready, inflight, dead] = ["ready_messages", "inflight_messages", "dead_messages"].map(valueOf);
       return { ready, inflight, dead, oldest: valueOf("oldest_age_seconds") };
     };
-    await its.create("measured", { max_attempts: 1 });
-    await its.enqueue(
+    await fixture.create("measured", { max_attempts: 1 });
+    await fixture.enqueue(
       "measured",
       Array.from({ length: 5 }, (_, n) => ({ n })),
     );
-    const [poisoned] = await its.claim("measured", {});
-    await its.settle("measured", "nack", [{ receipt: poisoned?.receipt }]);
+    const [poisoned] = await fixture.claim("measured", {});
+    await fixture.settle("measured", "nack", [{ receipt: poisoned?.receipt }]);
     // The claim that moves it to the dead letters takes another one.
-    const claimed = await its.claim("measured", { visibility_timeout_seconds: 3600 });
+    const claimed = await fixture.claim("measured", { visibility_timeout_seconds: 3600 });
     expect(claimed).toHaveLength(1);
-    const client = await its.connect();
+    const client = await fixture.connect();
     const counted = async () =>
       (
         await client.query<{ ready: number; inflight: number; dead: number }>(`SELECT
@@ -63,42 +63,48 @@ export function recordCases(its: QueuesUnderTest): void {
     );
     expect((await counted())?.dead).toBeGreaterThan(0);
     await client.end();
-    await its.ack("measured", claimed);
+    await fixture.ack("measured", claimed);
   });
 
   it("report whose transaction slows them down", async () => {
-    await its.create("slow");
-    const old = await its.connect();
+    await fixture.create("slow");
+    const old = await fixture.connect();
     await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     const pid = (await old.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]?.pid;
-    const { oldest_snapshot: snapshot } = await started(its.path("/slow/stats"), {});
+    const { oldest_snapshot: snapshot } = await started(fixture.path("/slow/stats"), {});
     expect(snapshot).toMatchObject({ holder: expect.stringContaining(`process ${pid},`) });
     await old.end();
   });
 
   it("accept a repeated deletion until they are deleted", async () => {
-    await its.create("twice");
-    const open = await its.connect();
+    await fixture.create("twice");
+    const open = await fixture.connect();
     await open.query("BEGIN");
     await open.query("SELECT mdb_queue.enqueue('twice', '{}')");
     for (let n = 0; n < 2; n += 1) {
-      const { json } = expectStatus(await its.platform.rest.delete<{ status: string }>(its.path("/twice")), 202);
+      const { json } = expectStatus(
+        await fixture.platform.rest.delete<{ status: string }>(fixture.path("/twice")),
+        202,
+      );
       expect(json.status).toBe("Deprovisioning");
     }
-    const refused = await its.post("twice", [{ n: 1 }]);
+    const refused = await fixture.post("twice", [{ n: 1 }]);
     expect([refused.status, refused.json]).toMatchObject([409, { code: "queue_not_active" }]);
     await open.query("COMMIT");
     await open.end();
-    await waitUntil("it is absent", async () => (await its.platform.rest.delete(its.path("/twice"))).status === 404);
+    await waitUntil(
+      "it is absent",
+      async () => (await fixture.platform.rest.delete(fixture.path("/twice"))).status === 404,
+    );
   });
 }
 
 /** The last case: it stops what all others need. */
-export function outageCases(its: QueuesUnderTest): void {
+export function outageCases(fixture: QueuesUnderTest): void {
   it.runIf(isExhaustive)("are swept and processed by SQL while no controller runs", async () => {
-    await its.create("alone", { max_attempts: 1 });
-    const client = await its.connect();
-    await its.platform.killControlPlane();
+    await fixture.create("alone", { max_attempts: 1 });
+    const client = await fixture.connect();
+    await fixture.platform.killControlPlane();
     await client.query("SELECT mdb_queue.enqueue('alone', '{}')");
     const claimed = await client.query<{ id: string }>("SELECT id FROM mdb_queue.claim('alone', 'w', 1, 1)");
     expect(claimed.rowCount).toBe(1);

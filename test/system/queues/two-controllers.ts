@@ -10,12 +10,12 @@ const requests = 12;
 const inEach = 5;
 
 /** Two controllers hand out the messages of one queue concurrently, until one of them dies. */
-export function twoControllersCases(its: QueuesUnderTest): void {
+export function twoControllersCases(fixture: QueuesUnderTest): void {
   it("are one queue at two controllers, one of which is killed", async () => {
-    await its.create("shared", { visibility_timeout_seconds: 5, max_attempts: 20 });
-    const path = its.path("/shared/messages");
-    const second = await startSecondController(its.platform);
-    const { rest: first } = its.platform;
+    await fixture.create("shared", { visibility_timeout_seconds: 5, max_attempts: 20 });
+    const path = fixture.path("/shared/messages");
+    const second = await startSecondController(fixture.platform);
+    const { rest: first } = fixture.platform;
     const claimAt = async (rest: Rest) =>
       expectStatus(await rest.post<{ messages: ClaimedJson[] }>(`${path}/claim`, { max: inEach }), 200).json.messages;
     try {
@@ -33,7 +33,7 @@ export function twoControllersCases(its: QueuesUnderTest): void {
         for (let claimed = await claimAt(claims); claimed.length > 0; claimed = await claimAt(claims)) {
           const ids = new Map(claimed.map(({ receipt, id }) => [receipt, id]));
           const receipts = claimed.map(({ receipt }) => ({ receipt }));
-          const { done } = await its.settle("shared", "ack", receipts, acks);
+          const { done } = await fixture.settle("shared", "ack", receipts, acks);
           acked.push(...done.map((receipt) => ids.get(receipt) ?? 0));
         }
       };
@@ -44,7 +44,7 @@ export function twoControllersCases(its: QueuesUnderTest): void {
       await working;
       await waitUntil("nothing remains", async () => {
         await work(first, first);
-        return (await its.leftIn("shared")) === 0;
+        return (await fixture.leftIn("shared")) === 0;
       });
       // A response that was lost with its controller may have been an acknowledgment.
       expect(new Set(acked).size).toBe(acked.length);
@@ -56,19 +56,19 @@ export function twoControllersCases(its: QueuesUnderTest): void {
   });
 
   it("have metrics that alert rules watch", async () => {
-    await its.create("watched");
-    const rules = `/managed-services/${its.orders.service.id}/alerts/rules`;
+    await fixture.create("watched");
+    const rules = `/managed-services/${fixture.orders.service.id}/alerts/rules`;
     const rule = { metric: "queue_ready_messages", condition: "gt", threshold: 100, duration_minutes: 0 };
-    const { id } = expectStatus(await its.platform.rest.post<{ id: string }>(rules, rule), 201).json;
+    const { id } = expectStatus(await fixture.platform.rest.post<{ id: string }>(rules, rule), 201).json;
     const stateIs = (state: string) => async () =>
-      expectStatus(await its.platform.rest.get<{ state: string }>(`${rules}/${id}`), 200).json.state === state;
+      expectStatus(await fixture.platform.rest.get<{ state: string }>(`${rules}/${id}`), 200).json.state === state;
     await waitUntil("it has figures", stateIs("ok"));
     // Other queues of the service count too.
     const many = Array.from({ length: 100 }, (_, n) => ({ n }));
-    for (let n = 0; n < 2; n += 1) await its.enqueue("watched", many);
+    for (let n = 0; n < 2; n += 1) await fixture.enqueue("watched", many);
     await waitUntil("it fires", stateIs("firing"));
-    expectStatus(await its.platform.rest.post(its.path("/watched/purge"), {}), 202);
+    expectStatus(await fixture.platform.rest.post(fixture.path("/watched/purge"), {}), 202);
     await waitUntil("it is resolved", stateIs("ok"));
-    expectStatus(await its.platform.rest.delete(`${rules}/${id}`), 204);
+    expectStatus(await fixture.platform.rest.delete(`${rules}/${id}`), 204);
   });
 }

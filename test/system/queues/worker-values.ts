@@ -28,12 +28,12 @@ const backoffs: Readonly<Record<string, ((attemptCount: number) => number) | und
 };
 
 /** Every value that a worker computes reaches the queue, over SQL and over HTTP. */
-export function workerValueCases(its: QueuesUnderTest): void {
+export function workerValueCases(fixture: QueuesUnderTest): void {
   it.each(["sql", "http"] as const)("get each value that a worker of the SDK computes over %s", async (name) => {
     const queueName = `values-${name}`;
     // With one attempt no message is claimed again while the worker stops.
-    await its.create(queueName, { max_attempts: 1 });
-    const session = await its.connect();
+    await fixture.create(queueName, { max_attempts: 1 });
+    const session = await fixture.connect();
     let last: Promise<unknown> = Promise.resolve();
     const pool: Queryable = {
       // One statement at a time, as a pool of one session.
@@ -43,8 +43,8 @@ export function workerValueCases(its: QueuesUnderTest): void {
         return result;
       },
     };
-    const client = createNodeClient({ dataDirectory: its.platform.directory });
-    const service = its.orders.service.id;
+    const client = createNodeClient({ dataDirectory: fixture.platform.directory });
+    const service = fixture.orders.service.id;
     const queue =
       name === "sql"
         ? createQueue<{ n: number }>({ pool, queue: queueName })

@@ -15,32 +15,32 @@ import type { ReplicationUnderTest } from "./replication-under-test.ts";
 const why = cutsUnavailable === undefined ? "" : ` (skipped: it takes ${cutsUnavailable})`;
 
 /** Of a service without a replica. An asynchronous failover may lose rows: tests that count them come before. */
-export function failingPrimaryCases(its: ReplicationUnderTest): void {
+export function failingPrimaryCases(fixture: ReplicationUnderTest): void {
   describe("a primary that fails", () => {
-    const failover = createFailoverUnderTest(its);
+    const failover = createFailoverUnderTest(fixture);
     const { failsOver, outlivedCases, pauseMachine } = failover.failures;
     beforeAll(failover.begin);
     afterAll(failover.end);
 
     it("fails over while its whole machine is paused, and loses at most its queues' last messages", async () => {
-      const queue = await startQueueWorkload(its.platform, its.main.service.id, "asynchronous");
+      const queue = await startQueueWorkload(fixture.platform, fixture.main.service.id, "asynchronous");
       await failsOver("machine paused", pauseMachine);
       await queue.check({ mayLoseLast: true });
     });
 
-    metricsByRoleCases(its, "after an automatic failover");
+    metricsByRoleCases(fixture, "after an automatic failover");
 
     it.skipIf(cutsUnavailable !== undefined)(
       `fails over when its network is cut, while clients still reach it${why}`,
       async () => {
-        const service = () => its.services.get(its.main.service.id);
-        await failsOver("network cut", cutNetworkOf(its.platform, service));
+        const service = () => fixture.services.get(fixture.main.service.id);
+        await failsOver("network cut", cutNetworkOf(fixture.platform, service));
       },
     );
 
-    outlivedCases(() => its.writer);
+    outlivedCases(() => fixture.writer);
 
-    allEndedCases(its, failover);
+    allEndedCases(fixture, failover);
   });
 }
 

@@ -13,19 +13,19 @@ export interface FailoverUnderTest {
 }
 
 /** Of a service that has no replica yet. */
-export function createFailoverUnderTest(its: ReplicationUnderTest): FailoverUnderTest {
+export function createFailoverUnderTest(fixture: ReplicationUnderTest): FailoverUnderTest {
   const figures: string[] = [];
   let nodeWriters: NodeWriters | undefined;
   return {
-    failures: createFailures(its, () => nodeWriters, figures),
+    failures: createFailures(fixture, () => nodeWriters, figures),
     nodeWriters: () => nodeWriters,
     async begin() {
-      await its.addReplica();
-      const { nodes, primary_node_id: primary } = await its.services.get(its.main.service.id);
-      await its.queryNode(primary, "CREATE TABLE sides (host text)");
+      await fixture.addReplica();
+      const { nodes, primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
+      await fixture.queryNode(primary, "CREATE TABLE sides (host text)");
       nodeWriters = startNodeWriters(
         nodes.map(({ hostname }) => hostname),
-        rowsOf(its.platform, its.main),
+        rowsOf(fixture.platform, fixture.main),
       );
     },
     async end() {
@@ -36,10 +36,10 @@ export function createFailoverUnderTest(its: ReplicationUnderTest): FailoverUnde
 }
 
 /** The last case of a suite in which the service failed over. */
-export function allEndedCases(its: ReplicationUnderTest, { nodeWriters }: FailoverUnderTest): void {
+export function allEndedCases(fixture: ReplicationUnderTest, { nodeWriters }: FailoverUnderTest): void {
   it("never had two writable primaries, and no failover without an end", async () => {
     expect(nodeWriters()?.overlaps()).toEqual([]);
-    const operations = await its.services.operations(its.main.service.id);
+    const operations = await fixture.services.operations(fixture.main.service.id);
     expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
     const failedOver = operations.filter(({ type, status }) => type === "failover" && status === "completed");
     expect(failedOver.length).toBeGreaterThanOrEqual(2);

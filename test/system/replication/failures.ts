@@ -39,8 +39,8 @@ export function failing(
 }
 
 /** Failures of the primary of one service. `nodeWriters`: writes to all of its nodes, once those began. */
-export function createFailures(its: Failing, nodeWriters: () => NodeWriters | undefined, figures: string[]) {
-  const service = () => its.services.get(its.main.service.id);
+export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters | undefined, figures: string[]) {
+  const service = () => fixture.services.get(fixture.main.service.id);
 
   async function roles() {
     const { nodes, primary_node_id: primary, term } = await service();
@@ -56,23 +56,23 @@ export function createFailures(its: Failing, nodeWriters: () => NodeWriters | un
   }
 
   function processesOf(machineId: string) {
-    const machine = its.platform.processes().machines.find(({ id }) => id === machineId);
+    const machine = fixture.platform.processes().machines.find(({ id }) => id === machineId);
     if (machine === undefined) throw new Error(`nothing of machine ${machineId} runs`);
     return machine;
   }
 
   /** Only a failover candidate can replace the primary. The roles change when an earlier fault is detected late. */
   async function untilCandidate(): Promise<void> {
-    const isStreaming = async () => (await its.statusOf((await roles()).replica)).sync_state === "streaming";
+    const isStreaming = async () => (await fixture.statusOf((await roles()).replica)).sync_state === "streaming";
     await waitUntil("the replica streams", isStreaming);
     await waitUntil("the service is settled", async () => {
-      const operations = await its.services.operations(its.main.service.id);
+      const operations = await fixture.services.operations(fixture.main.service.id);
       const isBusy = operations.some(({ status }) => status === "pending" || status === "running");
       return isHealthy((await service()).health) && !isBusy;
     });
     // Its candidacy reaches the primary by a later settings update.
     const isCandidate = async () =>
-      isFailoverCandidate(its.platform.directory, its.main.service.id, (await roles()).primary);
+      isFailoverCandidate(fixture.platform.directory, fixture.main.service.id, (await roles()).primary);
     await waitUntil("the primary counts on its replica", isCandidate, {
       describe: async () => JSON.stringify(await service()),
     });
@@ -101,10 +101,10 @@ export function createFailures(its: Failing, nodeWriters: () => NodeWriters | un
     const after = await service();
     expect(after).toMatchObject({ status: "Running", term: term + 1 });
     await waitUntil("the old primary follows", async () => {
-      return (await its.statusOf(primary)).sync_state === "streaming";
+      return (await fixture.statusOf(primary)).sync_state === "streaming";
     });
-    await its.services.settled(its.main.service.id, "Running");
-    const operations = await its.services.operations(its.main.service.id);
+    await fixture.services.settled(fixture.main.service.id, "Running");
+    const operations = await fixture.services.operations(fixture.main.service.id);
     expect(operations.find(({ type }) => type === "failover")).toMatchObject({
       status: "completed",
     } satisfies Partial<OperationJson>);
@@ -129,10 +129,10 @@ export function createFailures(its: Failing, nodeWriters: () => NodeWriters | un
     figures.push(`${name}: a write after ${Math.round(firstMs - atMs)} ms`);
     await repair?.();
     await waitUntil("both members are healthy", async () => {
-      const states = await Promise.all((await service()).nodes.map(({ id }) => its.statusOf(id)));
+      const states = await Promise.all((await service()).nodes.map(({ id }) => fixture.statusOf(id)));
       return states.every(({ connected }) => connected);
     });
-    await its.services.settled(its.main.service.id, "Running");
+    await fixture.services.settled(fixture.main.service.id, "Running");
     expect(nodeWriters()?.overlaps()).toEqual([]);
   }
 
@@ -149,7 +149,7 @@ export function createFailures(its: Failing, nodeWriters: () => NodeWriters | un
   /** Until it is repaired, it is killed as soon as it is started again. */
   function keepKilling(id: string): () => void {
     const kill = () => {
-      const machine = its.platform.processes().machines.find((each) => each.id === id);
+      const machine = fixture.platform.processes().machines.find((each) => each.id === id);
       if (machine !== undefined) killAtOnce(machine.launcher);
     };
     kill();

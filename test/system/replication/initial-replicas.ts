@@ -5,7 +5,7 @@ import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 const serviceBody = { plan_name: "tier-1", storage_size_gb: 1, node_count: 3 };
 
-export function initialReplicaCases(its: ReplicationUnderTest): void {
+export function initialReplicaCases(fixture: ReplicationUnderTest): void {
   describe("a service that is created with its replicas", () => {
     it.each([
       ["more nodes than a service can have", { node_count: 6 }, 400, "node_count"],
@@ -14,7 +14,7 @@ export function initialReplicaCases(its: ReplicationUnderTest): void {
       ["an unknown mode", { replication_mode: "most" }, 400, "replication_mode"],
     ])("is refused for %s", async (_what, wrong, status, field) => {
       const body = { name: "refused", database_type: "postgresql", ...serviceBody, ...wrong };
-      const { json } = expectStatus(await its.platform.rest.post<ProblemJson>("/managed-services", body), status);
+      const { json } = expectStatus(await fixture.platform.rest.post<ProblemJson>("/managed-services", body), status);
       expect(json.errors?.[0]?.field).toBe(field);
     });
   });

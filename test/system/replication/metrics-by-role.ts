@@ -15,16 +15,16 @@ interface RunningJson {
 }
 
 /** To be called before and after the primary changes: the service's figures are those of its current primary. */
-export function metricsByRoleCases(its: ReplicationUnderTest, when: string): void {
+export function metricsByRoleCases(fixture: ReplicationUnderTest, when: string): void {
   it(`has figures by the roles of its nodes ${when}`, async () => {
-    const { nodes, primary_node_id: primary } = await its.services.get(its.main.service.id);
+    const { nodes, primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
     const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
     const roles = { [primary]: "primary", [replica]: "replica" };
     await waitUntil("the newest figures have them", async () => {
-      const samples = parseExposition(await metricsText(its.platform, "/metrics"));
+      const samples = parseExposition(await metricsText(fixture.platform, "/metrics"));
       const labels = (name: string) =>
         samples
-          .filter((each) => each.name === `holdfast_${name}` && each.labels["service_id"] === its.main.service.id)
+          .filter((each) => each.name === `holdfast_${name}` && each.labels["service_id"] === fixture.main.service.id)
           .map((each) => each.labels);
       const seen = labels("health").map(({ node_id: node = "", role }) => [node, role] as const);
       expect(Object.fromEntries(seen)).toEqual(roles);
@@ -34,10 +34,10 @@ export function metricsByRoleCases(its: ReplicationUnderTest, when: string): voi
   });
 
   it(`counts the queries of its primary ${when}, since the start of its role`, async () => {
-    const { primary_node_id: primary } = await its.services.get(its.main.service.id);
-    const [row] = await its.queryNode(primary, "SELECT stats_reset::text AS since FROM pg_stat_statements_info");
-    const statistics = await its.platform.rest.get<StatisticsJson>(
-      its.path("/metrics/query-stats?limit=500&order=calls"),
+    const { primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
+    const [row] = await fixture.queryNode(primary, "SELECT stats_reset::text AS since FROM pg_stat_statements_info");
+    const statistics = await fixture.platform.rest.get<StatisticsJson>(
+      fixture.path("/metrics/query-stats?limit=500&order=calls"),
     );
     const { since, queries } = expectStatus(statistics, 200).json;
     expect(new Date(since)).toEqual(new Date(String(row?.["since"])));
@@ -46,16 +46,16 @@ export function metricsByRoleCases(its: ReplicationUnderTest, when: string): voi
   });
 
   it(`lists and cancels queries of its primary, and runs console statements on it ${when}`, async () => {
-    const { primary_node_id: primary } = await its.services.get(its.main.service.id);
-    const slow = its.queryNode(primary, "SELECT pg_sleep(60)").catch((error: Error) => error.message);
+    const { primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
+    const slow = fixture.queryNode(primary, "SELECT pg_sleep(60)").catch((error: Error) => error.message);
     const { query_run_id: id } = await waitUntil("it is among the running", async () => {
-      const { json } = await its.platform.rest.get<RunningJson>(its.path("/queries/running"));
+      const { json } = await fixture.platform.rest.get<RunningJson>(fixture.path("/queries/running"));
       return json.queries.find(({ query }) => query === "SELECT pg_sleep(60)");
     });
-    expectStatus(await its.platform.rest.post(its.path(`/queries/${id}/cancel`), {}), 200);
+    expectStatus(await fixture.platform.rest.post(fixture.path(`/queries/${id}/cancel`), {}), 200);
     expect(await slow).toMatch(/user request/);
     const body = { sql: "SHOW in_hot_standby" };
-    const { json } = await its.platform.rest.post<{ rows: unknown }>(its.path("/ai-query/execute"), body);
+    const { json } = await fixture.platform.rest.post<{ rows: unknown }>(fixture.path("/ai-query/execute"), body);
     expect(json.rows).toEqual([["off"]]);
   });
 }

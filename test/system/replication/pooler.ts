@@ -7,17 +7,18 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 /** Of a service with one replica at least. */
-export function poolerCases(its: ReplicationUnderTest): void {
-  const update = (body: object) => its.platform.rest.patch<ServiceJson & ProblemJson>(its.path(), body);
+export function poolerCases(fixture: ReplicationUnderTest): void {
+  const update = (body: object) => fixture.platform.rest.patch<ServiceJson & ProblemJson>(fixture.path(), body);
   const connectionNow = async () =>
-    expectStatus(await its.platform.rest.get<ConnectionJson>(its.path("/connection")), 200).json;
-  const pooled = (): ConnectionJson => ({ ...its.main.connection, port: 5433 });
-  const open = (login: { user?: string; password: string } = its.main) => openPostgresql(its.platform, pooled(), login);
+    expectStatus(await fixture.platform.rest.get<ConnectionJson>(fixture.path("/connection")), 200).json;
+  const pooled = (): ConnectionJson => ({ ...fixture.main.connection, port: 5433 });
+  const open = (login: { user?: string; password: string } = fixture.main) =>
+    openPostgresql(fixture.platform, pooled(), login);
   const startedAt = async () => {
     const sql = "SELECT pg_postmaster_start_time()::text AS at";
-    return (await queryOnce<{ at: string }>(its.platform, its.main.connection, its.main, sql))[0]?.at;
+    return (await queryOnce<{ at: string }>(fixture.platform, fixture.main.connection, fixture.main, sql))[0]?.at;
   };
-  const describeIt = () => its.services.describe(its.main.service.id);
+  const describeIt = () => fixture.services.describe(fixture.main.service.id);
   const admitted = (login?: { user?: string; password: string }) =>
     waitUntil("the pooler accepts a client", () => open(login), { describe: describeIt });
   const refused = async (login?: { user?: string; password: string }) => {
@@ -30,7 +31,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
 
   /** The pooler's process on a node, by this host's pid. */
   async function poolerPid(nodeId: string): Promise<number | undefined> {
-    const { engine = 0 } = its.platform.processes().machines.find(({ id }) => id === nodeId) ?? {};
+    const { engine = 0 } = fixture.platform.processes().machines.find(({ id }) => id === nodeId) ?? {};
     const dataOf = async (pid: string | number) => {
       const found = await stat(`/proc/${pid}/root/data`).catch(() => undefined);
       return found && `${found.dev} ${found.ino}`;
@@ -44,10 +45,10 @@ export function poolerCases(its: ReplicationUnderTest): void {
   }
 
   async function switchOver(): Promise<void> {
-    const { nodes, term } = await its.services.get(its.main.service.id);
+    const { nodes, term } = await fixture.services.get(fixture.main.service.id);
     const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
-    expectStatus(await its.platform.rest.post(its.path(`/nodes/${replica}/failover`), {}), 202);
-    expect(await its.services.settled(its.main.service.id, "Running")).toMatchObject({
+    expectStatus(await fixture.platform.rest.post(fixture.path(`/nodes/${replica}/failover`), {}), 202);
+    expect(await fixture.services.settled(fixture.main.service.id, "Running")).toMatchObject({
       primary_node_id: replica,
       term: term + 1,
     });
@@ -63,17 +64,19 @@ export function poolerCases(its: ReplicationUnderTest): void {
       expect(uri).toBe(direct.replace(":5432/", ":5433/"));
       expect(listeners.filter(({ name, port }) => name === "pooler" && port === 5433)).toHaveLength(2);
       const client = await admitted();
-      expect((await client.query("SELECT current_user")).rows).toEqual([{ current_user: its.main.connection.user }]);
+      expect((await client.query("SELECT current_user")).rows).toEqual([
+        { current_user: fixture.main.connection.user },
+      ]);
       await client.end();
       expect(await startedAt()).toBe(before);
     });
 
     it("admits users by their current passwords alone", async () => {
       await expect(open({ password: "wrong" })).rejects.toThrow();
-      const users = its.path("/database-users");
-      expectStatus(await its.platform.rest.post(users, { username: "late", role: "readwrite" }), 201);
+      const users = fixture.path("/database-users");
+      expectStatus(await fixture.platform.rest.post(users, { username: "late", role: "readwrite" }), 201);
       const late = async (verb: string) => {
-        const answer = await its.platform.rest.post<{ password: string }>(`${users}/late/${verb}`);
+        const answer = await fixture.platform.rest.post<{ password: string }>(`${users}/late/${verb}`);
         return { user: "late", password: expectStatus(answer, 200).json.password };
       };
       const first = await late("reveal-password");
@@ -85,7 +88,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
     });
 
     it("is started again when it is killed, and its engine is left alone", async () => {
-      const { primary_node_id: primary } = await its.services.get(its.main.service.id);
+      const { primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
       const before = await startedAt();
       const pid = await poolerPid(primary);
       if (pid === undefined) throw new Error("no pooler runs on the primary");
@@ -148,7 +151,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
     it("enforces the allow-list, also on existing sessions", async () => {
       const client = await admitted();
       const over = new Promise<void>((resolve) => client.once("end", () => resolve()));
-      const { allowed_cidrs: before } = await its.services.get(its.main.service.id);
+      const { allowed_cidrs: before } = await fixture.services.get(fixture.main.service.id);
       expectStatus(await update({ allowed_cidrs: ["203.0.113.0/24"] }), 200);
       await over;
       await refused();
@@ -157,7 +160,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
     });
 
     it("stops with its clients, and the engine's own sessions continue", async () => {
-      const direct = await openPostgresql(its.platform, its.main.connection, its.main);
+      const direct = await openPostgresql(fixture.platform, fixture.main.connection, fixture.main);
       const client = await admitted();
       const over = new Promise<void>((resolve) => client.once("end", () => resolve()));
       expect(expectStatus(await update({ pooler: { enabled: false } }), 200).json.pooler?.enabled).toBe(false);

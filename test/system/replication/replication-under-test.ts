@@ -37,7 +37,7 @@ export function createReplicationUnderTest(): ReplicationUnderTest {
     if (running === undefined) throw new Error("the PostgreSQL was not started");
     return running;
   };
-  const its: ReplicationUnderTest = {
+  const fixture: ReplicationUnderTest = {
     get platform() {
       return started().platform;
     },
@@ -52,24 +52,24 @@ export function createReplicationUnderTest(): ReplicationUnderTest {
     },
     async stopWriting() {
       writing.abort();
-      await its.writer.done;
+      await fixture.writer.done;
     },
-    path: (rest = "") => `/managed-services/${its.main.service.id}${rest}`,
+    path: (rest = "") => `/managed-services/${fixture.main.service.id}${rest}`,
     async addReplica() {
-      const added = await its.platform.rest.post<ServiceNode>(its.path("/nodes"), { role: "replica" });
+      const added = await fixture.platform.rest.post<ServiceNode>(fixture.path("/nodes"), { role: "replica" });
       const { id } = expectStatus(added, 202).json;
-      await its.services.settled(its.main.service.id, "Running");
-      return expectStatus(await its.platform.rest.get<ServiceNode>(its.path(`/nodes/${id}`)), 200).json;
+      await fixture.services.settled(fixture.main.service.id, "Running");
+      return expectStatus(await fixture.platform.rest.get<ServiceNode>(fixture.path(`/nodes/${id}`)), 200).json;
     },
     async statusOf(nodeId) {
-      const path = its.path(`/nodes/${nodeId}/replication-status`);
-      return expectStatus(await its.platform.rest.get<ReplicationStatus>(path), 200).json;
+      const path = fixture.path(`/nodes/${nodeId}/replication-status`);
+      return expectStatus(await fixture.platform.rest.get<ReplicationStatus>(path), 200).json;
     },
     async queryNode(nodeId, sql) {
-      const { nodes } = await its.services.get(its.main.service.id);
+      const { nodes } = await fixture.services.get(fixture.main.service.id);
       const host = nodes.find(({ id }) => id === nodeId)?.hostname ?? "";
-      const { connection, password } = its.main;
-      return queryOnce(its.platform, { ...connection, host }, { password }, sql);
+      const { connection, password } = fixture.main;
+      return queryOnce(fixture.platform, { ...connection, host }, { password }, sql);
     },
     async start(environment = {}) {
       platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000", ...environment } });
@@ -82,5 +82,5 @@ export function createReplicationUnderTest(): ReplicationUnderTest {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }

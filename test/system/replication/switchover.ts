@@ -6,52 +6,52 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { metricsByRoleCases } from "./metrics-by-role.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
-export function switchoverCases(its: ReplicationUnderTest): void {
+export function switchoverCases(fixture: ReplicationUnderTest): void {
   const rolesNow = async () => {
-    const { nodes, primary_node_id: primary, term } = await its.services.get(its.main.service.id);
+    const { nodes, primary_node_id: primary, term } = await fixture.services.get(fixture.main.service.id);
     const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
     return { primary, replica, term };
   };
 
   async function failOver(): Promise<void> {
     const { primary, replica, term } = await rolesNow();
-    const response = await its.platform.rest.post<OperationJson>(its.path(`/nodes/${replica}/failover`), {});
+    const response = await fixture.platform.rest.post<OperationJson>(fixture.path(`/nodes/${replica}/failover`), {});
     expect(expectStatus(response, 202).json).toMatchObject({ type: "failover" });
-    await its.services.settled(its.main.service.id, "Running");
-    const operation = await its.platform.rest.get<OperationJson>(`/operations/${response.json.id}`);
+    await fixture.services.settled(fixture.main.service.id, "Running");
+    const operation = await fixture.platform.rest.get<OperationJson>(`/operations/${response.json.id}`);
     expect(operation.json).toMatchObject({ status: "completed", error: null });
     expect(await rolesNow()).toEqual({ primary: replica, replica: primary, term: term + 1 });
-    const before = its.writer.acknowledged;
-    await waitUntil("writes go on", async () => its.writer.acknowledged > before + 5);
+    const before = fixture.writer.acknowledged;
+    await waitUntil("writes go on", async () => fixture.writer.acknowledged > before + 5);
     await waitUntil("the old primary follows", async () => {
-      return (await its.statusOf(primary)).sync_state === "streaming";
+      return (await fixture.statusOf(primary)).sync_state === "streaming";
     });
   }
 
   describe("a failover to a chosen replica", () => {
     it("is rejected for the primary", async () => {
       const { primary } = await rolesNow();
-      const response = await its.platform.rest.post<ProblemJson>(its.path(`/nodes/${primary}/failover`), {});
+      const response = await fixture.platform.rest.post<ProblemJson>(fixture.path(`/nodes/${primary}/failover`), {});
       expectStatus(response, 409);
     });
 
-    metricsByRoleCases(its, "before");
+    metricsByRoleCases(fixture, "before");
     it("promotes the replica, and the old primary becomes its replica", failOver);
-    metricsByRoleCases(its, "after");
+    metricsByRoleCases(fixture, "after");
 
     it("switches back, with queues in use meanwhile", async () => {
-      const queue = await startQueueWorkload(its.platform, its.main.service.id, "carried");
+      const queue = await startQueueWorkload(fixture.platform, fixture.main.service.id, "carried");
       await failOver();
       await queue.check();
     });
 
     it("allows the removal of the replica, which leaves one node as before", async () => {
       const { replica } = await rolesNow();
-      expectStatus(await its.platform.rest.delete(its.path(`/nodes/${replica}`)), 202);
-      const settled = await its.services.settled(its.main.service.id, "Running");
+      expectStatus(await fixture.platform.rest.delete(fixture.path(`/nodes/${replica}`)), 202);
+      const settled = await fixture.services.settled(fixture.main.service.id, "Running");
       expect(settled.nodes).toHaveLength(1);
       expect(settled.replication).toBeNull();
-      expect((await its.platform.rest.get(its.path(`/nodes/${replica}`))).status).toBe(404);
+      expect((await fixture.platform.rest.get(fixture.path(`/nodes/${replica}`))).status).toBe(404);
     });
   });
 }

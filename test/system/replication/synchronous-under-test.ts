@@ -43,7 +43,7 @@ export function createSynchronousUnderTest(on: {
     if (running === undefined) throw new Error("the PostgreSQL was not started");
     return running;
   };
-  const its: SynchronousUnderTest = {
+  const fixture: SynchronousUnderTest = {
     get orders() {
       return started().orders;
     },
@@ -52,28 +52,28 @@ export function createSynchronousUnderTest(on: {
     },
     async stopWriting() {
       writing.abort();
-      await its.writer.done;
+      await fixture.writer.done;
     },
-    path: (rest = "") => `/managed-services/${its.orders.service.id}${rest}`,
-    query: (sql) => queryOnce<Record<string, unknown>>(on.platform, its.orders.connection, its.orders, sql),
-    now: () => on.services.get(its.orders.service.id),
+    path: (rest = "") => `/managed-services/${fixture.orders.service.id}${rest}`,
+    query: (sql) => queryOnce<Record<string, unknown>>(on.platform, fixture.orders.connection, fixture.orders, sql),
+    now: () => on.services.get(fixture.orders.service.id),
     async replicaNow() {
-      const replica = (await its.now()).nodes.find(({ role }) => role === "replica");
+      const replica = (await fixture.now()).nodes.find(({ role }) => role === "replica");
       if (replica === undefined) throw new Error("the service has no replica");
       return replica;
     },
     async writesGoOn() {
-      const before = its.writer.acknowledged;
-      await waitUntil("writes go on", async () => its.writer.acknowledged > before + 5);
+      const before = fixture.writer.acknowledged;
+      await waitUntil("writes go on", async () => fixture.writer.acknowledged > before + 5);
     },
     async isProtected() {
       await waitUntil("commits wait for the replica", async () => {
-        const [row] = await its.query("SHOW synchronous_standby_names");
-        return row?.["synchronous_standby_names"] !== "" && (await its.now()).replication?.healthy === true;
+        const [row] = await fixture.query("SHOW synchronous_standby_names");
+        return row?.["synchronous_standby_names"] !== "" && (await fixture.now()).replication?.healthy === true;
       });
     },
     setMode: async (mode) =>
-      expectStatus(await on.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: mode }), 200).json,
+      expectStatus(await on.platform.rest.patch<ServiceJson>(fixture.path(), { replication_mode: mode }), 200).json,
     begin() {
       starting = run();
       // A caller of `started` gets the error.
@@ -82,5 +82,5 @@ export function createSynchronousUnderTest(on: {
     started: () => starting,
     end: () => writing.abort(),
   };
-  return its;
+  return fixture;
 }

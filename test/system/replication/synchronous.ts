@@ -8,11 +8,11 @@ import type { ReplicationUnderTest } from "./replication-under-test.ts";
 import type { SynchronousUnderTest } from "./synchronous-under-test.ts";
 
 /** A service of its own on the platform. */
-export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnderTest): void {
+export function synchronousCases(on: ReplicationUnderTest, fixture: SynchronousUnderTest): void {
   describe("a PostgreSQL whose commits wait for a replica", () => {
-    const { path, query, now, replicaNow, writesGoOn, isProtected } = its;
-    beforeAll(its.started);
-    afterAll(its.end);
+    const { path, query, now, replicaNow, writesGoOn, isProtected } = fixture;
+    beforeAll(fixture.started);
+    afterAll(fixture.end);
 
     it("waits from the end of its creation on, and names the replica", async () => {
       const { replication } = await now();
@@ -27,11 +27,11 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
       const replica = await replicaNow();
       const response = await on.platform.rest.post<OperationJson>(path(`/nodes/${replica.id}/failover`), {});
       expectStatus(response, 202);
-      await on.services.settled(its.orders.service.id, "Running");
+      await on.services.settled(fixture.orders.service.id, "Running");
       expect((await now()).primary_node_id).toBe(replica.id);
       await writesGoOn();
       await isProtected();
-      expect(await its.writer.missing()).toEqual([]);
+      expect(await fixture.writer.missing()).toEqual([]);
     });
 
     it("loses none either when its machine is killed at each start", async () => {
@@ -39,10 +39,10 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
       await query("CREATE TABLE sides (host text)");
       const nodeWriters = startNodeWriters(
         nodes.map(({ hostname }) => hostname),
-        rowsOf(on.platform, its.orders),
+        rowsOf(on.platform, fixture.orders),
       );
       const figures: string[] = [];
-      const { failsOver, keepKilling } = createFailures(failing(on, its.orders), () => nodeWriters, figures);
+      const { failsOver, keepKilling } = createFailures(failing(on, fixture.orders), () => nodeWriters, figures);
       try {
         await failsOver("machine killed again and again, synchronous", keepKilling);
       } finally {
@@ -50,7 +50,7 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
       }
       console.log(figures.join("\n"));
       await isProtected();
-      expect(await its.writer.missing()).toEqual([]);
+      expect(await fixture.writer.missing()).toEqual([]);
     });
 
     it("retains its last synchronous replica", async () => {
@@ -59,13 +59,16 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
       expect(refused.detail).toContain("set replication_mode to async");
     });
 
-    releaseCases(on, its);
+    releaseCases(on, fixture);
   });
 }
 
 /** The last case: commits wait for no replica any more, and nothing is written. */
-export function releaseCases(on: Pick<ReplicationUnderTest, "platform" | "services">, its: SynchronousUnderTest): void {
-  const { path, query, replicaNow, setMode } = its;
+export function releaseCases(
+  on: Pick<ReplicationUnderTest, "platform" | "services">,
+  fixture: SynchronousUnderTest,
+): void {
+  const { path, query, replicaNow, setMode } = fixture;
 
   it("releases its replica in asynchronous mode", async () => {
     expect((await setMode("async")).replication).toMatchObject({ mode: "async" });
@@ -74,10 +77,10 @@ export function releaseCases(on: Pick<ReplicationUnderTest, "platform" | "servic
       return row?.["synchronous_standby_names"] === "";
     });
     expectStatus(await on.platform.rest.delete(path(`/nodes/${(await replicaNow()).id}`)), 202);
-    await on.services.settled(its.orders.service.id, "Running");
+    await on.services.settled(fixture.orders.service.id, "Running");
     const refused = await on.platform.rest.patch<ProblemJson>(path(), { replication_mode: "sync" });
     expect(expectStatus(refused, 422).json.detail).toContain("needs a replica");
-    await its.stopWriting();
-    expect(await its.writer.missing()).toEqual([]);
+    await fixture.stopWriting();
+    expect(await fixture.writer.missing()).toEqual([]);
   });
 }

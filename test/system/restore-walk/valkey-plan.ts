@@ -49,7 +49,7 @@ const rules: readonly Rule<Life, ValkeyStep>[] = [
   },
 ];
 
-/** Pure: the steps of a Valkey's walk, without an end. */
+/** The steps of a Valkey's walk, without an end. */
 export function planValkeySteps(choice: WalkChoice): Generator<PlannedStep<ValkeyStep>, never> {
   return drawSteps(rules, { ...newServiceLife(), users: [] }, choice);
 }

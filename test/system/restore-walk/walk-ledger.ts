@@ -75,7 +75,7 @@ export interface DatabaseContents {
 
 type Presence = "present" | "absent" | "either";
 
-/** Pure: whether it must be in data of that moment. Within a millisecond the order is unknown. */
+/** Whether it must be in data of that moment. Within a millisecond the order is unknown. */
 export function presenceIn(
   { created, dropped }: { created: Action; dropped?: Action | undefined },
   moment: Moment,
@@ -89,7 +89,7 @@ export function presenceIn(
 
 const mostListed = 10;
 
-/** Pure: differences between restored data and the ledger at the moment, a sentence each; none when they agree. */
+/** Differences between restored data and the ledger at the moment, a sentence each; none when they agree. */
 export function faultsOf(ledger: WalkLedger, moment: Moment, contents: Contents): readonly string[] {
   return [...rowFaults(ledger.rows, moment, contents), ...objectFaults(ledger.objects, moment, contents)];
 }

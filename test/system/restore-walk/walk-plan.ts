@@ -377,7 +377,7 @@ const rules: readonly Rule<Life, WalkStep>[] = [
 /** Share of steps in which a process is killed. */
 const killed = 0.15;
 
-/** Pure: the steps of a walk, without an end. */
+/** The steps of a walk, without an end. */
 export function planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
   const life: Life = {
     ...newServiceLife(),
@@ -395,7 +395,7 @@ export function planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
   return drawSteps(rules, life, choice);
 }
 
-/** Pure: steps by these rules, without an end. */
+/** Steps by these rules, without an end. */
 export function* drawSteps<L, S extends { readonly kind: string }>(
   all: readonly Rule<L, S>[],
   life: L,
@@ -425,7 +425,7 @@ function weighted<L, S>(possible: readonly Rule<L, S>[], random: Random): Rule<L
   return found ?? random.pick(possible);
 }
 
-/** Pure: moments to restore to, of which every second is beside the edge of a step. */
+/** Moments to restore to, of which every second is beside the edge of a step. */
 export function planMoments(seed: number, count: number): readonly PlannedMoment[] {
   const random = createRandom(seed).fork();
   return Array.from({ length: count }, (_, index): PlannedMoment => {

@@ -13,14 +13,14 @@ interface SummaryJson {
 }
 
 /** Creation of a service, once, and its end before it is complete. */
-export function creationCases(its: LifecycleUnderTest): void {
+export function creationCases(fixture: LifecycleUnderTest): void {
   describe("creation", () => {
     it("goes from Pending to Running through the spec's steps, with increasing progress", async () => {
-      const created = await its.services.create("progress");
+      const created = await fixture.services.create("progress");
       expect(created).toMatchObject({ status: "Pending", operation: { type: "create" }, expires_at: null });
       const seen: SummaryJson[] = [];
       await waitUntil("it runs", async () => {
-        const { json } = await its.platform.rest.get<SummaryJson>(`/managed-services/${created.id}/task-summary`);
+        const { json } = await fixture.platform.rest.get<SummaryJson>(`/managed-services/${created.id}/task-summary`);
         seen.push(json);
         return json.operation_id === null;
       });
@@ -33,60 +33,60 @@ export function creationCases(its: LifecycleUnderTest): void {
       expect(stepIndexes).not.toContain(-1);
       expect(stepIndexes).toEqual(stepIndexes.toSorted((a, b) => a - b));
       expect(seen.at(-1)).toEqual({ status: "Running", current_task: null, progress_pct: 100, operation_id: null });
-      expect(await its.services.get(created.id)).toMatchObject({
+      expect(await fixture.services.get(created.id)).toMatchObject({
         status: "Running",
         operation: null,
         hostname: created.hostname,
         port: created.port,
       });
-      await its.services.delete(created.id);
+      await fixture.services.delete(created.id);
     });
 
     it("begins once for two concurrent requests with one name", async () => {
       const body = { name: "wanted", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
       const answers = await Promise.all(
-        [1, 2, 3, 4].map(() => its.platform.rest.post<ServiceJson & ProblemJson>("/managed-services", body)),
+        [1, 2, 3, 4].map(() => fixture.platform.rest.post<ServiceJson & ProblemJson>("/managed-services", body)),
       );
       expect(answers.map(({ status }) => status).sort()).toEqual([202, 409, 409, 409]);
       expect(answers.find(({ status }) => status === 409)?.json.code).toBe("name_taken");
       const id = answers.find(({ status }) => status === 202)?.json.id ?? "";
-      await its.services.settled(id, "Running");
-      await its.services.delete(id);
-      expectStatus(await its.platform.rest.post("/managed-services", body), 202);
+      await fixture.services.settled(id, "Running");
+      await fixture.services.delete(id);
+      expectStatus(await fixture.platform.rest.post("/managed-services", body), 202);
     });
 
     it("is deleted during its creation, and its name is free again", async () => {
-      const { id, hostname, nodes } = await whilePaused(its.platform.processes().dns, endBrief);
-      await its.services.deleted(id);
-      expect(await resolveName(its.platform.admin.dns_server, hostname)).toEqual([]);
+      const { id, hostname, nodes } = await whilePaused(fixture.platform.processes().dns, endBrief);
+      await fixture.services.deleted(id);
+      expect(await resolveName(fixture.platform.admin.dns_server, hostname)).toEqual([]);
       await waitUntil("its machine is removed", () =>
-        its.platform.processes().machines.every((machine) => machine.id !== nodes[0]?.id),
+        fixture.platform.processes().machines.every((machine) => machine.id !== nodes[0]?.id),
       );
-      const next = await its.services.create("brief");
-      await its.platform.rest.delete(`/managed-services/${next.id}`);
-      await its.services.deleted(next.id);
+      const next = await fixture.services.create("brief");
+      await fixture.platform.rest.delete(`/managed-services/${next.id}`);
+      await fixture.services.deleted(next.id);
     });
 
     /** A service whose names do not resolve yet is not Running. */
     async function endBrief(): Promise<ServiceJson> {
-      const created = await its.services.create("brief");
+      const created = await fixture.services.create("brief");
       const { id, operation } = created;
       for (const verb of ["start", "stop", "restart"]) {
-        const refused = expectStatus(await its.post(id, verb), 409).json;
+        const refused = expectStatus(await fixture.post(id, verb), 409).json;
         expect(refused).toMatchObject({ code: "operation_in_progress", operation: { id: operation?.id } });
       }
-      expectStatus(await its.platform.rest.patch(`/managed-services/${id}`, { tags: { early: "yes" } }), 200);
-      expectStatus(await its.platform.rest.get(`/managed-services/${id}/connection`), 200);
-      expectStatus(await its.platform.rest.get(`/managed-services/${id}/database-users`), 409);
-      expectStatus(await its.post(id, "database-users/app_user/reveal-password"), 409);
+      expectStatus(await fixture.platform.rest.patch(`/managed-services/${id}`, { tags: { early: "yes" } }), 200);
+      expectStatus(await fixture.platform.rest.get(`/managed-services/${id}/connection`), 200);
+      expectStatus(await fixture.platform.rest.get(`/managed-services/${id}/database-users`), 409);
+      expectStatus(await fixture.post(id, "database-users/app_user/reveal-password"), 409);
       const change = { parameters: { work_mem: "8MB" } };
-      expectStatus(await its.platform.rest.patch(`/managed-services/${id}/configuration`, change), 409);
+      expectStatus(await fixture.platform.rest.patch(`/managed-services/${id}/configuration`, change), 409);
 
-      const deletion = await its.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
+      const deletion = await fixture.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
       expect(expectStatus(deletion, 202).json.operation).toMatchObject({ type: "delete" });
-      const again = await its.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
+      const again = await fixture.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
       if (again.status !== 404) expect(again.json.operation?.id).toBe(deletion.json.operation?.id);
-      const cancelled = await its.platform.rest.get<OperationJson>(`/operations/${operation?.id}`);
+      const cancelled = await fixture.platform.rest.get<OperationJson>(`/operations/${operation?.id}`);
       if (cancelled.status !== 404) expect(cancelled.json).toMatchObject({ status: "cancelled", type: "create" });
       return created;
     }

@@ -17,15 +17,15 @@ export interface LifecycleUnderTest {
 export function createLifecycleUnderTest(): LifecycleUnderTest {
   let platform: Platform | undefined;
   let services: Services | undefined;
-  const its: LifecycleUnderTest = {
+  const fixture: LifecycleUnderTest = {
     get platform() {
       if (platform === undefined) throw new Error("the platform was not started");
       return platform;
     },
     get services() {
-      return (services ??= createServices(its.platform));
+      return (services ??= createServices(fixture.platform));
     },
-    post: (id, verb) => its.platform.rest.post(`/managed-services/${id}/${verb}`),
+    post: (id, verb) => fixture.platform.rest.post(`/managed-services/${id}/${verb}`),
     async start() {
       platform = await startPlatform();
     },
@@ -33,7 +33,7 @@ export function createLifecycleUnderTest(): LifecycleUnderTest {
       await platform?.remove();
     },
   };
-  return its;
+  return fixture;
 }
 
 /** A change that the process has to execute is not executed meanwhile, however quick it is. */

@@ -7,11 +7,11 @@ import type { LifecycleUnderTest } from "./lifecycle-under-test.ts";
 const hourMs = 3_600_000;
 
 /** A service with a time to live: its warnings before the end, and its end. */
-export function timeToLiveCases(its: LifecycleUnderTest): void {
+export function timeToLiveCases(fixture: LifecycleUnderTest): void {
   describe("time to live", () => {
     /** Simulates the passing of time: the moment of expiry is moved in the store. */
     async function endIn(id: string, leftMs: number): Promise<void> {
-      const etcd = openEtcd(its.platform.directory);
+      const etcd = openEtcd(fixture.platform.directory);
       try {
         const key = `/holdfast/v1/managed-service/${id}`;
         await waitUntil("the moment is moved", async () => {
@@ -34,14 +34,15 @@ export function timeToLiveCases(its: LifecycleUnderTest): void {
 
     it("counts from the request, warns a day and an hour before, and deletes the service when it is over", async () => {
       const before = Date.now();
-      const service = await its.services.create("expiring", { database_type: "valkey", ttl_hours: 48 });
+      const service = await fixture.services.create("expiring", { database_type: "valkey", ttl_hours: 48 });
       const left = Date.parse(service.expires_at ?? "") - before;
       expect(left).toBeGreaterThanOrEqual(48 * hourMs);
       expect(left).toBeLessThan(48 * hourMs + 60_000);
-      await its.services.settled(service.id, "Running");
+      await fixture.services.settled(service.id, "Running");
       const warned = async () => {
         const path = `/managed-services/${service.id}/events`;
-        const { events } = (await its.platform.rest.get<{ events: { event_type: string; data: object }[] }>(path)).json;
+        const { events } = (await fixture.platform.rest.get<{ events: { event_type: string; data: object }[] }>(path))
+          .json;
         return events.filter(({ event_type: type }) => type === "service.expiring").map(({ data }) => data);
       };
       expect(await warned()).toEqual([]);
@@ -54,21 +55,21 @@ export function timeToLiveCases(its: LifecycleUnderTest): void {
         expect(newest).toMatchObject({ hours_left: hours, service_id: service.id });
       }
       await expireNow(service.id);
-      await its.services.deleted(service.id);
+      await fixture.services.deleted(service.id);
     });
 
     it("is prevented by deletion protection", async () => {
-      const { id } = await its.services.create("held", {
+      const { id } = await fixture.services.create("held", {
         database_type: "valkey",
         ttl_hours: 1,
         deletion_protection: true,
       });
-      await its.services.settled(id, "Running");
+      await fixture.services.settled(id, "Running");
       await expireNow(id);
       await new Promise((resolve) => setTimeout(resolve, 2_000));
-      expect(await its.services.get(id)).toMatchObject({ status: "Running", operation: null });
-      expectStatus(await its.platform.rest.patch(`/managed-services/${id}`, { deletion_protection: false }), 200);
-      await its.services.deleted(id);
+      expect(await fixture.services.get(id)).toMatchObject({ status: "Running", operation: null });
+      expectStatus(await fixture.platform.rest.patch(`/managed-services/${id}`, { deletion_protection: false }), 200);
+      await fixture.services.deleted(id);
     });
   });
 }

@@ -5,64 +5,64 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type LifecycleUnderTest, whilePaused } from "./lifecycle-under-test.ts";
 
 /** Start, stop and restart: the states in which each is accepted, and their results. */
-export function verbCases(its: LifecycleUnderTest): void {
+export function verbCases(fixture: LifecycleUnderTest): void {
   describe("verbs", () => {
     let id: string;
     beforeAll(async () => {
-      id = (await its.services.createRunning("verbs")).service.id;
+      id = (await fixture.services.createRunning("verbs")).service.id;
     });
-    afterAll(() => its.services.delete(id));
+    afterAll(() => fixture.services.delete(id));
 
     it("start is rejected while it is Running", async () => {
-      expect(expectStatus(await its.post(id, "start"), 409).json.code).toBe("wrong_state");
+      expect(expectStatus(await fixture.post(id, "start"), 409).json.code).toBe("wrong_state");
     });
 
     it("a repeated stop is the same operation, and another verb is rejected", async () => {
-      const machineId = (await its.services.get(id)).nodes[0]?.id;
-      const agent = its.platform.processes().machines.find((machine) => machine.id === machineId)?.agent;
+      const machineId = (await fixture.services.get(id)).nodes[0]?.id;
+      const agent = fixture.platform.processes().machines.find((machine) => machine.id === machineId)?.agent;
       await whilePaused(agent, async () => {
-        const first = expectStatus(await its.post(id, "stop"), 202).json.operation;
-        const [again, other] = await Promise.all([its.post(id, "stop"), its.post(id, "restart")]);
+        const first = expectStatus(await fixture.post(id, "stop"), 202).json.operation;
+        const [again, other] = await Promise.all([fixture.post(id, "stop"), fixture.post(id, "restart")]);
         expect(expectStatus(again, 202).json.operation.id).toBe(first.id);
         expect(expectStatus(other, 409).json).toMatchObject({ code: "operation_in_progress" });
       });
-      const stopped = await its.services.settled(id, "Stopped");
+      const stopped = await fixture.services.settled(id, "Stopped");
       expect(stopped.nodes[0]).toMatchObject({ status: "Stopped" });
-      expect(its.platform.processes().machines.map((machine) => machine.id)).not.toContain(stopped.nodes[0]?.id);
+      expect(fixture.platform.processes().machines.map((machine) => machine.id)).not.toContain(stopped.nodes[0]?.id);
     });
 
     it("stop and restart are rejected while it is Stopped, and its spec can still change", async () => {
-      expect(expectStatus(await its.post(id, "stop"), 409).json.code).toBe("wrong_state");
-      expect(expectStatus(await its.post(id, "restart"), 409).json.code).toBe("wrong_state");
+      expect(expectStatus(await fixture.post(id, "stop"), 409).json.code).toBe("wrong_state");
+      expect(expectStatus(await fixture.post(id, "restart"), 409).json.code).toBe("wrong_state");
       const change = { tags: { a: "b" }, ttl_hours: 5, deletion_protection: true, allowed_cidrs: ["127.0.0.0/8"] };
-      expectStatus(await its.platform.rest.patch(`/managed-services/${id}`, change), 200);
+      expectStatus(await fixture.platform.rest.patch(`/managed-services/${id}`, change), 200);
       const back = { ttl_hours: null, deletion_protection: false };
-      const answer = await its.platform.rest.patch<ServiceJson>(`/managed-services/${id}`, back);
+      const answer = await fixture.platform.rest.patch<ServiceJson>(`/managed-services/${id}`, back);
       expect(expectStatus(answer, 200).json).toMatchObject({ ttl_hours: null, expires_at: null });
     });
 
     it("stop is rejected during start, and works after it", async () => {
-      const started = expectStatus(await its.post(id, "start"), 202).json;
+      const started = expectStatus(await fixture.post(id, "start"), 202).json;
       expect(started.operation.type).toBe("start");
-      expect(expectStatus(await its.post(id, "stop"), 409).json).toMatchObject({
+      expect(expectStatus(await fixture.post(id, "stop"), 409).json).toMatchObject({
         code: "operation_in_progress",
         operation: { id: started.operation.id },
       });
-      expect(expectStatus(await its.post(id, "start"), 202).json.operation.id).toBe(started.operation.id);
-      await its.services.settled(id, "Running");
-      await its.services.verb(id, "stop");
-      await its.services.verb(id, "start");
+      expect(expectStatus(await fixture.post(id, "start"), 202).json.operation.id).toBe(started.operation.id);
+      await fixture.services.settled(id, "Running");
+      await fixture.services.verb(id, "stop");
+      await fixture.services.verb(id, "start");
     });
 
     it("restart leaves the status Running and gives the engine a new process", async () => {
-      const machineId = (await its.services.get(id)).nodes[0]?.id;
-      const engine = () => its.platform.processes().machines.find((machine) => machine.id === machineId)?.engine;
+      const machineId = (await fixture.services.get(id)).nodes[0]?.id;
+      const engine = () => fixture.platform.processes().machines.find((machine) => machine.id === machineId)?.engine;
       const before = engine();
-      const { operation } = expectStatus(await its.post(id, "restart"), 202).json;
+      const { operation } = expectStatus(await fixture.post(id, "restart"), 202).json;
       const statuses = new Set<string>();
       await waitUntil("the restart is over", async () => {
-        statuses.add((await its.services.get(id)).status);
-        const { json } = await its.platform.rest.get<OperationJson>(`/operations/${operation.id}`);
+        statuses.add((await fixture.services.get(id)).status);
+        const { json } = await fixture.platform.rest.get<OperationJson>(`/operations/${operation.id}`);
         return json.status === "completed";
       });
       expect([...statuses]).toEqual(["Running"]);
@@ -70,7 +70,7 @@ export function verbCases(its: LifecycleUnderTest): void {
     });
 
     it("every operation has ended", async () => {
-      const operations = await its.services.operations(id);
+      const operations = await fixture.services.operations(id);
       expect(operations.map(({ type, status }) => `${type} ${status}`)).toEqual([
         "restart completed",
         "start completed",

@@ -74,7 +74,7 @@ export function createSignInUnderTest(): SignInUnderTest {
   let attachmentId = "";
   let smtp: Record<string, unknown> = {};
   const browsers: Browser[] = [];
-  const its: SignInUnderTest = {
+  const fixture: SignInUnderTest = {
     get platform() {
       return platform;
     },
@@ -108,7 +108,7 @@ export function createSignInUnderTest(): SignInUnderTest {
       return created;
     },
     async discover(elsewhere) {
-      const { issuer_url: issuer } = (await platform.rest.get<AuthJson>(its.path())).json;
+      const { issuer_url: issuer } = (await platform.rest.get<AuthJson>(fixture.path())).json;
       const dispatcher = platformAgent(platform, elsewhere);
       const options = {
         [client.customFetch]: fetchOver(dispatcher),
@@ -150,19 +150,19 @@ export function createSignInUnderTest(): SignInUnderTest {
         idTokenExpected: true,
       });
     },
-    async signIn(address, more = {}, browser = its.browser()) {
-      const config = await its.discover();
-      const started = await its.begin(browser, config, more);
+    async signIn(address, more = {}, browser = fixture.browser()) {
+      const config = await fixture.discover();
+      const started = await fixture.begin(browser, config, more);
       const before = mail.received.filter(({ to }) => to.includes(address)).length;
       const codePage = await browser.submit(started.page, { email: address });
-      const { code } = await its.mailTo(address, before + 1);
-      return its.tokensOf(config, started, await browser.submit(codePage, { code }, { stopAt: callback }));
+      const { code } = await fixture.mailTo(address, before + 1);
+      return fixture.tokensOf(config, started, await browser.submit(codePage, { code }, { stopAt: callback }));
     },
     async enable(more = {}) {
       const body = { attachment_id: attachmentId, smtp, ...more };
-      expectStatus(await platform.rest.post(its.path("/enable"), body), 201);
+      expectStatus(await platform.rest.post(fixture.path("/enable"), body), 201);
       const check = async () => {
-        const { json } = await platform.rest.get<AuthJson>(its.path());
+        const { json } = await platform.rest.get<AuthJson>(fixture.path());
         if (json.status === "Failed") throw new GiveUp(json.failure_reason);
         return json.status === "Active" ? json : undefined;
       };
@@ -197,5 +197,5 @@ export function createSignInUnderTest(): SignInUnderTest {
       await mail?.close();
     },
   };
-  return its;
+  return fixture;
 }

@@ -42,12 +42,12 @@ const wait = { withinMs: 120_000, everyMs: 100 };
 
 export function queuesOf({ rest }: Platform, serviceId: string): ServiceQueues {
   const path = (of = "") => `/managed-services/${serviceId}/queues${of}`;
-  const its: ServiceQueues = {
+  const fixture: ServiceQueues = {
     path,
     list: async () => expectStatus(await rest.get<{ queues: QueueJson[] }>(path()), 200).json.queues,
     async create(name, settings = {}) {
       expectStatus(await rest.post(path(), { name, ...settings }), 201);
-      return its.active(name);
+      return fixture.active(name);
     },
     active: (name) =>
       waitUntil(
@@ -60,7 +60,7 @@ export function queuesOf({ rest }: Platform, serviceId: string): ServiceQueues {
       ),
     async remove(name) {
       expectStatus(await rest.delete(path(`/${name}`)), 202);
-      await its.gone(name);
+      await fixture.gone(name);
     },
     async gone(name) {
       const isDeleted = async () => (await rest.get(path(`/${name}`))).status === 404;
@@ -81,7 +81,7 @@ export function queuesOf({ rest }: Platform, serviceId: string): ServiceQueues {
     peek: async (name) =>
       expectStatus(await rest.get<{ messages: MessageJson[] }>(path(`/${name}/messages`)), 200).json.messages,
   };
-  return its;
+  return fixture;
 }
 
 /** The numbers of messages, in order. */

@@ -3,7 +3,7 @@ import type { SdkCalls } from "./sdk-calls.ts";
 
 /**
  * Facts about an API that tests of the whole platform compare with the code. The contract of `<r>-api.ts` is the
- * default export of `<r>.contract.ts` beside it; `contracts.ts` finds it there. Tables of several contracts are merged,
+ * default export of `<r>.conformance.ts` beside it; `contracts.ts` finds it there. Tables of several contracts are merged,
  * and an entry in two of them is refused.
  */
 export interface Contract {

@@ -7,7 +7,7 @@ import type { Contract } from "./contract.ts";
 const checkout = join(import.meta.dirname, "../../..");
 const root = "controller/src";
 
-const files = sourceFiles(root).filter((path) => path.endsWith(".contract.ts"));
+const files = sourceFiles(root).filter((path) => path.endsWith(".conformance.ts"));
 
 /** All contracts of the controller by path. */
 export const contracts: ReadonlyMap<string, Contract> = new Map(
@@ -49,9 +49,9 @@ export function contractFileOf(method: DescMethod): string {
   const inGroups = handlerFiles().filter(({ group }) => withService.some((file) => file.group === group));
   const candidates = [withService, inGroups].flatMap((each) => each.filter(({ text }) => handler.test(text)));
   const [found] = [...candidates, ...withService];
-  if (found === undefined) return `<r>.contract.ts beside the <r>-api.ts that implements ${method.parent.typeName}`;
+  if (found === undefined) return `<r>.conformance.ts beside the <r>-api.ts that implements ${method.parent.typeName}`;
   const resource = basename(found.path, ".ts").replace(/-(?:api|handlers)$/, "");
-  return `${dirname(found.path)}/${resource}.contract.ts`;
+  return `${dirname(found.path)}/${resource}.conformance.ts`;
 }
 
 function handlerFiles(): { readonly path: string; readonly group: string; readonly text: string }[] {

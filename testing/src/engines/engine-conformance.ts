@@ -261,10 +261,10 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
 
       it("runs reading statements within limits, and no writing ones", async () => {
         const { driver, instance, signal } = machine;
-        const { console: its } = subject;
-        if (driver.readOnlyQuery === undefined || its === undefined) return;
+        const { console: fixture } = subject;
+        if (driver.readOnlyQuery === undefined || fixture === undefined) return;
         const limits = {
-          database: its.database,
+          database: fixture.database,
           functions: [],
           types: [],
           qualified: [],
@@ -275,14 +275,14 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         };
         const run = async (sql: string, change = {}) =>
           (await driver.readOnlyQuery?.run(instance, { ...limits, sql, ...change }, signal)) ?? unknown();
-        expect(await run(its.oneRow)).toMatchObject({ rows: "[[1]]", rowCount: 1, truncated: false });
-        expect(await run(its.twenty)).toMatchObject({ rowCount: 10, truncated: true });
-        expect(await run(its.twenty, { bytesMax: 10 })).toMatchObject({ truncated: true });
-        expect(await run(its.writing)).toHaveProperty("refusal");
-        expect(await run(its.endless, { timeoutMs: 200 })).toHaveProperty("refusal");
-        expect(await run(its.oneRow, { database: "nowhere" })).toHaveProperty("refusal");
+        expect(await run(fixture.oneRow)).toMatchObject({ rows: "[[1]]", rowCount: 1, truncated: false });
+        expect(await run(fixture.twenty)).toMatchObject({ rowCount: 10, truncated: true });
+        expect(await run(fixture.twenty, { bytesMax: 10 })).toMatchObject({ truncated: true });
+        expect(await run(fixture.writing)).toHaveProperty("refusal");
+        expect(await run(fixture.endless, { timeoutMs: 200 })).toHaveProperty("refusal");
+        expect(await run(fixture.oneRow, { database: "nowhere" })).toHaveProperty("refusal");
         await expect(
-          driver.readOnlyQuery.run(instance, { ...limits, sql: its.oneRow }, AbortSignal.abort()),
+          driver.readOnlyQuery.run(instance, { ...limits, sql: fixture.oneRow }, AbortSignal.abort()),
         ).rejects.toThrow();
       });
 

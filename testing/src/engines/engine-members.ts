@@ -30,19 +30,19 @@ export function createEngineMembers(version: string, settings: Partial<InstanceS
     return created;
   }
 
-  const its: EngineMembers = {
+  const fixture: EngineMembers = {
     numberOf,
     async startPair() {
       const primary = await add("127.0.0.1");
       const replica = await add("127.0.0.3", primary.instance.spec.port);
       await cp(primary.instance.paths.tls, replica.instance.paths.tls, { recursive: true });
       Object.assign(replica, { ca: primary.ca });
-      its.follow(replica, primary);
+      fixture.follow(replica, primary);
       await primary.bootstrap();
-      await its.start(primary);
+      await fixture.start(primary);
       await replica.writeConfig();
       await replicationOf(replica).copy(replica.instance, replica.signal);
-      await its.start(replica);
+      await fixture.start(replica);
       return { primary, replica };
     },
     /** The certificate has the replica's name and the primary's host name. */
@@ -69,7 +69,7 @@ export function createEngineMembers(version: string, settings: Partial<InstanceS
       await Promise.all(machines.map((each) => each.remove()));
     },
   };
-  return its;
+  return fixture;
 }
 
 export function replicationOf({ driver }: EngineMachine): Required<ReplicationFacet> {

@@ -44,7 +44,7 @@ export const hostileSettings: Readonly<Record<string, string>> = {
   role: "app_user",
 };
 
-/** Pure: statements of the owner. */
+/** Statements of the owner. */
 export function hostileStatements(database: string): readonly string[] {
   return Object.entries(hostileSettings).map(([name, value]) => `ALTER DATABASE ${database} SET ${name} TO '${value}'`);
 }

@@ -97,10 +97,10 @@ function method(
   name: string,
   output: string,
   pattern: HttpRule["pattern"],
-  its: { readonly scope: string; readonly success?: number; readonly readOnly?: boolean },
+  fixture: { readonly scope: string; readonly success?: number; readonly readOnly?: boolean },
 ) {
   const options: MethodOptions = create(MethodOptionsSchema);
   setExtension(options, http, create(HttpRuleSchema, { pattern, body: pattern.case === "post" ? "*" : "" }));
-  setExtension(options, rules, create(MethodRulesSchema, its));
+  setExtension(options, rules, create(MethodRulesSchema, fixture));
   return { name, inputType: `.fixture.v1.${name}Request`, outputType: `.fixture.v1.${output}`, options };
 }

@@ -35,8 +35,9 @@ export async function storedSamples(platform: Platform, serviceId: string, after
       await platform.rest.get<PageJson>(`/managed-services/${serviceId}/metrics/samples?${query}`),
       200,
     ).json;
-    for (const { time, node_id: nodeId, values: its } of page.samples)
-      for (const [name, value] of Object.entries(its)) values.push({ nodeId, name, timeMs: Date.parse(time), value });
+    for (const { time, node_id: nodeId, values: fixture } of page.samples)
+      for (const [name, value] of Object.entries(fixture))
+        values.push({ nodeId, name, timeMs: Date.parse(time), value });
     if (!page.has_more) return values;
     cursor = page.next_cursor;
   }

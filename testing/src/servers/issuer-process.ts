@@ -186,7 +186,7 @@ export async function startIssuerProcess(
     output = "";
   }
 
-  const its: IssuerProcess = {
+  const fixture: IssuerProcess = {
     url,
     appId,
     callback,
@@ -223,7 +223,7 @@ export async function startIssuerProcess(
       });
       return browser.get(`${url}/authorize?${parameters.toString()}`, { stopAt: callback });
     },
-    async post(path, form, { dispatcher = its.agent(), cookies = new Map(), headers = {} } = {}) {
+    async post(path, form, { dispatcher = fixture.agent(), cookies = new Map(), headers = {} } = {}) {
       const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
       const answer = await request(`${url}${path}`, {
         dispatcher,
@@ -262,7 +262,7 @@ export async function startIssuerProcess(
     },
   };
   await start();
-  return its;
+  return fixture;
 }
 
 /** An engine whose database has the schema of the app's users, as an agent creates it. */

@@ -72,7 +72,7 @@ interface FrontSession {
   readonly source: string;
 }
 
-/** Pure: TCP sessions in the output of `show sess`. */
+/** TCP sessions in the output of `show sess`. */
 export function listedSessions(text: string): FrontSession[] {
   return [...text.matchAll(/^(0x[0-9a-f]+): proto=tcp\S* src=(\S+):\d+ fe=(\S+)/gm)].map(
     ([, id = "", source = "", listener = ""]) => ({ id, listener, source: source.replaceAll(/[[\]]/g, "") }),
@@ -112,7 +112,7 @@ async function applyAuthority(front: Front, file: string, signal: AbortSignal): 
   if (!committed.includes("Success")) throw new Error(`the listener refused an authority: ${committed.trim()}`);
 }
 
-/** Pure: sorted SHA-1 fingerprints in the output of `show ssl ca-file`. */
+/** Sorted SHA-1 fingerprints in the output of `show ssl ca-file`. */
 export function listedAuthorities(text: string): string[] {
   return [...text.matchAll(/^SHA1 FingerPrint: ([0-9A-F]+)$/gim)].map(([, listed = ""]) => listed.toUpperCase()).sort();
 }

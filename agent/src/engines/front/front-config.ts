@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ConfigFile, Listener } from "../engine-driver.ts";
 import { configName, type Front, type FrontBackend, type FrontListener, listsOf } from "./front.ts";
 
-/** Pure: HAProxy's configuration, and the lists of addresses and members that it names. */
+/** HAProxy's configuration, and the lists of addresses and members that it names. */
 export function frontFiles(front: Front): ConfigFile[] {
   const lists = listsOf(front).map(({ file, entries }) => ({
     name: file,

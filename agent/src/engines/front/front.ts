@@ -82,10 +82,10 @@ export type FrontBackend =
       readonly tls?: { readonly certificateFile: string; readonly authorityFile: string };
     };
 
-/** Pure: name of HAProxy's configuration in the configuration directory. */
+/** Name of HAProxy's configuration in the configuration directory. */
 export const configName = ({ name = "listener" }: Front): string => `${name}.cfg`;
 
-/** Pure: the front as a companion of the engine. */
+/** The front as a companion of the engine. */
 export function frontCompanion(front: Front): Companion {
   const { name = "listener", program, configDirectory } = front;
   return {
@@ -107,7 +107,7 @@ export interface FrontList {
   readonly entries: readonly string[];
 }
 
-/** Pure: the lists of all listeners. */
+/** The lists of all listeners. */
 export function listsOf({ listeners }: Pick<Front, "listeners">): FrontList[] {
   const byFile = new Map<string, FrontList>();
   for (const { allows } of listeners) {

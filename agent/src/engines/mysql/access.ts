@@ -69,7 +69,7 @@ export function accessOf(role: string): Access {
   return found;
 }
 
-/** Pure: statements that give an account without privileges exactly this access. */
+/** Statements that give an account without privileges exactly this access. */
 export function grantSql(account: string, { privileges, dynamic, grants, restrictions }: Access): string[] {
   const option = grants ? " WITH GRANT OPTION" : "";
   return [
@@ -79,7 +79,7 @@ export function grantSql(account: string, { privileges, dynamic, grants, restric
   ];
 }
 
-/** Pure: the role whose access these lines of SHOW GRANTS describe; `custom` for any other. */
+/** The role whose access these lines of SHOW GRANTS describe; `custom` for any other. */
 export function roleOf(lines: readonly string[]): string {
   const found = fingerprintOf(accessIn(lines));
   for (const [role, access] of roles) if (fingerprintOf(access) === found) return role;

@@ -17,7 +17,7 @@ export function userSessions(instance: Instance): number {
 }
 
 /**
- * Pure: the front of MySQL. The engine listens on no TCP port, so nothing on the host can bypass the allow-list. TLS
+ * The front of MySQL. The engine listens on no TCP port, so nothing on the host can bypass the allow-list. TLS
  * begins inside the engine's own protocol, so the front passes it on.
  */
 export function frontOf(instance: Instance): Front {
@@ -46,7 +46,7 @@ export function frontOf(instance: Instance): Front {
 }
 
 /**
- * Pure: the front of the peer port. It admits the addresses of members alone, before the engine sees a connection, and
+ * The front of the peer port. It admits the addresses of members alone, before the engine sees a connection, and
  * has a limit of its own: neither strangers nor users take the connections of members.
  */
 export function peersFrontOf(instance: Instance): Front {

@@ -27,7 +27,7 @@ const causes: readonly (readonly [EngineFailure["cause"], RegExp])[] = [
   ["data_damaged", /corrupt|checksum|Data Dictionary initialization failed|Cannot open .*redo log|not in a format/i],
 ];
 
-/** Pure: cause of a failed start of the engine or its front, by the last lines that they printed. */
+/** Cause of a failed start of the engine or its front, by the last lines that they printed. */
 export function explainFailure(output: string): EngineFailure {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
   const errors = lines.filter((line) => /\[Error\]|\[ERROR\]|\[ALERT\]|^mysqld: /i.test(line));

@@ -132,7 +132,7 @@ const full = [1021, 1114];
 /** ER_OPTION_PREVENTS_STATEMENT. */
 const readOnly = 1290;
 
-/** Pure: the liveness check for a failed probe. */
+/** The liveness check for a failed probe. */
 function livenessFailure(error: unknown): EngineCheck {
   const number = numberOf(error);
   if (sessionsUsed.includes(number)) return { name: "liveness", status: "degraded", reason: "too many clients" };

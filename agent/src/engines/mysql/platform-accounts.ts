@@ -11,12 +11,12 @@ export const accountChanges = createKeyedMutex();
 
 const allNames = platformAccounts.map(({ pattern }) => pattern).join("|");
 
-/** Pure: condition that this expression is the exact name of an account of the platform. */
+/** Condition that this expression is the exact name of an account of the platform. */
 export function isPlatformNameSql(name: string): string {
   return matchesSql(name, allNames);
 }
 
-/** Pure: condition that an account of `mysql.user` is of the platform or the engine, as made by it. */
+/** Condition that an account of `mysql.user` is of the platform or the engine, as made by it. */
 export function isPlatformAccountSql(table: string): string {
   const [name, host] = [`${table}.user`, `${table}.host`];
   const ofPlatform = platformAccounts.map(

@@ -2,7 +2,7 @@ import { identifier, literal } from "./session.ts";
 import { platform } from "./layout.ts";
 
 /**
- * Pure: statements of a new data directory, one a line. The platform's account has every privilege, SYSTEM_USER
+ * Statements of a new data directory, one a line. The platform's account has every privilege, SYSTEM_USER
  * included, so that no user ends its sessions or changes it, and a limit of sessions of its own in place of the
  * parameter `max_user_connections`.
  */

@@ -35,7 +35,7 @@ export const sessionsParameter = "max_connections";
 /** Options that differ from the names of their variables. */
 const optionNames: ReadonlyMap<string, string> = new Map([["time_zone", "default_time_zone"]]);
 
-/** Pure: the option file, the statements of each start, and the files of the front. */
+/** The option file, the statements of each start, and the files of the front. */
 export function render(instance: Instance): ConfigFile[] {
   return [
     { name: optionsName, content: options(instance), mode: 0o640 },
@@ -56,7 +56,7 @@ function options(instance: Instance): string {
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n[mysqld]\nbasedir = "${paths.software}"\n${lines.join("\n")}\n`;
 }
 
-/** Pure: settings of the platform alone, and those that users cannot have as they are. */
+/** Settings of the platform alone, and those that users cannot have as they are. */
 function fixed(instance: Instance): [string, string][] {
   const memoryBytes = Number(instance.spec.memoryBytes);
   return [

@@ -12,7 +12,7 @@ import type { Session } from "./session.ts";
 /** Parameter that is off on a replica, whatever users set. */
 const eventsParameter = "event_scheduler";
 
-/** Pure: parameters that the engine is to run with. */
+/** Parameters that the engine is to run with. */
 export function desiredParameters(instance: Instance): Map<string, string> {
   const values = effectiveParameters(instance);
   return roleOf(instance.spec) === "primary" ? values : values.set(eventsParameter, "OFF");

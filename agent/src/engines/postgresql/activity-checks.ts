@@ -60,7 +60,7 @@ export async function readActivity(session: Session): Promise<Activity> {
   return row;
 }
 
-/** Pure: conditions that users should resolve before they stop the engine or lock out the users of an app. */
+/** Conditions that users should resolve before they stop the engine or lock out the users of an app. */
 export function activityChecks(activity: Activity, hasIssuers: boolean): EngineCheck[] {
   const common = [
     connectionsCheck(activity.connections, activity.limit),

@@ -24,7 +24,7 @@ export function parseLog(line: string): ParsedLogLine | undefined {
   };
 }
 
-/** Pure: cause of a failed start, by the last lines that the engine printed. */
+/** Cause of a failed start, by the last lines that the engine printed. */
 export function explainFailure(output: string): EngineFailure {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
   const severe = lines.filter((line) => /(FATAL|PANIC|ERROR|LOG): {2}/.test(line));

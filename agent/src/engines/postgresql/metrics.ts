@@ -88,7 +88,7 @@ async function readMetrics(session: Session): Promise<EngineMetrics> {
 }
 
 /**
- * Pure: a replica that has replayed everything it received has lag 0, even if the primary is idle. The lag of a
+ * A replica that has replayed everything it received has lag 0, even if the primary is idle. The lag of a
  * disconnected replica counts from the last commit that it has.
  */
 function lagOf(row: Row): Pick<EngineMetrics, "gauges" | "absent"> {

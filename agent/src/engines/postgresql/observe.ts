@@ -142,7 +142,7 @@ function pinnedParameters(instance: Instance): [string, string][] {
 }
 
 /**
- * Pure: true if the engine itself reports this error and can go on. Excluded are the SQLSTATE classes of system errors,
+ * True if the engine itself reports this error and can go on. Excluded are the SQLSTATE classes of system errors,
  * damaged data and internal errors; a canceled write, which may mean a hanging disk; and a terminated session, which
  * may mean a shutdown.
  */
@@ -152,7 +152,7 @@ function isEngineResponse(error: unknown): boolean {
   return isState && (isFull(error) || !/^(58|XX|F0|57014|57P0[12])/.test(code));
 }
 
-/** Pure: the liveness check for a failed probe. */
+/** The liveness check for a failed probe. */
 function livenessFailure(error: unknown): EngineCheck {
   const code = codeOf(error);
   const message = messageOf(error);

@@ -8,7 +8,7 @@ import { identifier, literal } from "./session.ts";
 const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+={0,2}:[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * Pure: statements that give a user exactly its role and password, for one transaction. Throws EngineRefused for
+ * Statements that give a user exactly its role and password, for one transaction. Throws EngineRefused for
  * reserved names.
  *
  * Admins are members of the default user, so that they can use whatever it owns. The default user is a member of all
@@ -52,7 +52,7 @@ export function putUserSql(user: EngineUser, exists: boolean, version: string): 
 }
 
 /**
- * Pure: the statement that sets the requested password and attribute of an existing user, and leaves its role and its
+ * The statement that sets the requested password and attribute of an existing user, and leaves its role and its
  * other attributes as they are.
  */
 export function changeUserSql({

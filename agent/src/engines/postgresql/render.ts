@@ -18,7 +18,7 @@ import {
 import { poolerFiles } from "./pooler/config.ts";
 import { memberMap, memberName, primaryConninfo, synchronizesSlots } from "./replication/members.ts";
 
-/** Pure: postgresql.conf, pg_hba.conf and pg_ident.conf, and the files of the pooler. */
+/** Postgresql.conf, pg_hba.conf and pg_ident.conf, and the files of the pooler. */
 export function render(instance: Instance): ConfigFile[] {
   return [
     { name: "postgresql.conf", content: settings(instance), mode: 0o640 },
@@ -47,7 +47,7 @@ function settings(instance: Instance): string {
 
 const transactionLimit = "transaction_timeout";
 
-/** Pure: raises a `transaction_timeout` that is too short for any session to start, the platform's included. */
+/** Raises a `transaction_timeout` that is too short for any session to start, the platform's included. */
 function raisedTransactionTimeout(limit: string): string {
   const ms = parseQuantity(limit, "ms") ?? 0;
   return ms > 0 && ms < leastTransactionMs ? `${leastTransactionMs}ms` : limit;

@@ -16,7 +16,7 @@ export const requiredNames: readonly string[] = required.map(({ name }) => name)
 /** Values by the setting's name. */
 export type RequiredSettings = Readonly<Record<string, number>>;
 
-/** Pure: settings of the log that the data replayed last, from the output of pg_controldata. */
+/** Settings of the log that the data replayed last, from the output of pg_controldata. */
 export function controlSettings(printed: string): RequiredSettings {
   const found = required.flatMap(({ name, control }) => {
     const value = new RegExp(`^${control} setting:\\s+(\\d+)$`, "m").exec(printed)?.[1];
@@ -25,7 +25,7 @@ export function controlSettings(printed: string): RequiredSettings {
   return Object.fromEntries(found);
 }
 
-/** Pure: the greatest value of each required setting; other names are left out. */
+/** The greatest value of each required setting; other names are left out. */
 export function greatestOf(...all: readonly RequiredSettings[]): RequiredSettings {
   const greatest = requiredNames.flatMap((name) => {
     const values = all
@@ -36,13 +36,13 @@ export function greatestOf(...all: readonly RequiredSettings[]): RequiredSetting
   return Object.fromEntries(greatest);
 }
 
-/** Pure: true if the first has a greater value of some setting than the second. */
+/** True if the first has a greater value of some setting than the second. */
 export function exceeds(some: RequiredSettings, others: RequiredSettings): boolean {
   return requiredNames.some((name) => (lookUp(some, name) ?? 0) > (lookUp(others, name) ?? 0));
 }
 
 /**
- * Pure: settings that the engine lacked when it ended the recovery, from its last lines; undefined for another reason.
+ * Settings that the engine lacked when it ended the recovery, from its last lines; undefined for another reason.
  */
 export function lackingSettings(output: string): RequiredSettings | undefined {
   if (!/(recovery aborted|hot standby is not possible) because of insufficient parameter settings/.test(output))
@@ -53,7 +53,7 @@ export function lackingSettings(output: string): RequiredSettings | undefined {
   return greatestOf(...[...found].map(([, name = "", value]) => ({ [name]: Number(value) })));
 }
 
-/** Pure: text for users, such as `max_connections = 200, max_wal_senders = 10`. */
+/** Text for users, such as `max_connections = 200, max_wal_senders = 10`. */
 export function printSettings(settings: RequiredSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name} = ${value}`)

@@ -14,7 +14,7 @@ const busy = ["53100", "53300", "57P03", "55P03", "57014"];
 const consoleCeiling = 0.9;
 
 /**
- * Pure: limit of the temporary files of one console statement, a power of two in MiB, so that it changes rarely; 0 if
+ * Limit of the temporary files of one console statement, a power of two in MiB, so that it changes rarely; 0 if
  * the disk is nearly full. Four statements at a time use a sixteenth of the disk and half of its remainder at most.
  */
 export function consoleFilesMib({ totalBytes, usedBytes }: { totalBytes: number; usedBytes: number }): number {

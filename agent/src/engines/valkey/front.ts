@@ -11,7 +11,7 @@ import { authorityFile, peerPort } from "./replication/peer-port.ts";
 const reservedPeers = 16;
 
 /**
- * Pure: the front of Valkey, which has no allow-list by address of its own. Valkey listens on no TCP port, so nothing
+ * The front of Valkey, which has no allow-list by address of its own. Valkey listens on no TCP port, so nothing
  * on the host can bypass the allow-list. Members connect to a port of their own with client certificates.
  */
 export function frontOf(instance: Instance): Front {

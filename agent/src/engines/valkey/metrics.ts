@@ -43,7 +43,7 @@ async function readMetrics(session: Session): Promise<EngineMetrics> {
 }
 
 /**
- * Pure: number of clients in a reply to CLIENT LIST that `connected_clients` counts too. A session that takes a
+ * Number of clients in a reply to CLIENT LIST that `connected_clients` counts too. A session that takes a
  * snapshot is listed as a replica and not counted.
  */
 function countSessions(list: string): number {
@@ -51,7 +51,7 @@ function countSessions(list: string): number {
 }
 
 /**
- * Pure: a connected replica that has replayed everything it received has lag 0, since its primary sends something each
+ * A connected replica that has replayed everything it received has lag 0, since its primary sends something each
  * second.
  */
 function lagOf(info: ReadonlyMap<string, string>): Pick<EngineMetrics, "gauges" | "absent"> {

@@ -80,14 +80,14 @@ function refusalOf(error: unknown): unknown {
   return error;
 }
 
-/** Pure: reports the user's own value of the parameter that blocks writes. */
+/** Reports the user's own value of the parameter that blocks writes. */
 function userParameters(instance: Instance, running: ReadonlyMap<string, string>): Map<string, string> {
   const own = effectiveParameters(instance).get(blockingParameter);
   return own === undefined ? new Map(running) : new Map(running).set(blockingParameter, own);
 }
 
 /**
- * Pure: a write is in memory before it is in the append-only file, and stays there if the file cannot take it. The
+ * A write is in memory before it is in the append-only file, and stays there if the file cannot take it. The
  * server retries each second and refuses further writes until then.
  */
 function persistenceCheck(info: ReadonlyMap<string, string>): EngineCheck {
@@ -95,13 +95,13 @@ function persistenceCheck(info: ReadonlyMap<string, string>): EngineCheck {
   return { name: "liveness", status: "healthy", reason: "" };
 }
 
-/** Pure: checks of an engine that could not be observed. */
+/** Checks of an engine that could not be observed. */
 function failureChecks(error: unknown): EngineCheck[] {
   if (!(error instanceof EngineBusy)) return [livenessFailure(error)];
   return ["liveness", "commands"].map((name) => ({ name, status: "degraded", reason: error.message }));
 }
 
-/** Pure: the liveness check for a failed probe. */
+/** The liveness check for a failed probe. */
 function livenessFailure(error: unknown): EngineCheck {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";

@@ -28,18 +28,18 @@ export const copySettings: [string, string][] = [["repl-diskless-sync-delay", "0
  */
 export const noSnapshots: [string, string][] = [["save", ""]];
 
-/** Pure: catalog parameters that the engine is to run with. */
+/** Catalog parameters that the engine is to run with. */
 export function desiredParameters(instance: Instance): Map<string, string> {
   const values = effectiveParameters(instance);
   return instance.writesBlocked === true ? values.set(blockingParameter, blocked[blockingParameter]) : values;
 }
 
-/** Pure: limit of the memory for data, in bytes. */
+/** Limit of the memory for data, in bytes. */
 export function desiredMaxmemory({ spec, writesBlocked }: Instance): string {
   return writesBlocked === true ? blocked.maxmemory : String(valkeySizing.dataMemoryBytes(planOf(spec)));
 }
 
-/** Pure: `valkey.conf`, and the files of the front. */
+/** `valkey.conf`, and the files of the front. */
 export function render(instance: Instance): ConfigFile[] {
   return [{ name: "valkey.conf", content: settings(instance), mode: 0o640 }, ...frontFiles(frontOf(instance))];
 }

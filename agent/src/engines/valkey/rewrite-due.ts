@@ -24,18 +24,18 @@ const usableShare = 0.92;
 
 const isTight = ({ freeBytes, totalBytes }: LogOnDisk) => freeBytes < totalBytes * tightShare;
 
-/** Pure: true if the log is large enough for a rewrite, whatever the size of the data. */
+/** True if the log is large enough for a rewrite, whatever the size of the data. */
 export function isLogLarge(log: LogOnDisk): boolean {
   return log.logBytes >= log.totalBytes * (isTight(log) ? tightGainShare : smallShare);
 }
 
-/** Pure: true if the log has grown so much that a rewrite gains something even if no data were deleted. */
+/** True if the log has grown so much that a rewrite gains something even if no data were deleted. */
 export function hasLogGrown({ logBytes, baseBytes, totalBytes }: LogOnDisk): boolean {
   return logBytes - baseBytes >= totalBytes * gainShare;
 }
 
 /**
- * Pure: true if the log must be rewritten now. Valkey's own rule (`auto-aof-rewrite-percentage`) counts from the size
+ * True if the log must be rewritten now. Valkey's own rule (`auto-aof-rewrite-percentage`) counts from the size
  * after the last rewrite, including writes during that rewrite, so under a fast writer the limit doubles until the disk
  * is full. This rule counts from the size of the data: rewrite at twice that size, or as long as the new log fits
  * beside the old one, and for any gain on a disk that is nearly full.

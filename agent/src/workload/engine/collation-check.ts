@@ -31,7 +31,7 @@ export async function checkCollations(
   }
 }
 
-/** Pure: the health check's result. */
+/** The health check's result. */
 export function collationCheck(uses: readonly CollationUse[]): EngineCheck {
   const changed = uses.filter(({ recorded, actual }) => recorded !== actual);
   if (changed.length === 0) return { name: "collation", status: "healthy", reason: "" };

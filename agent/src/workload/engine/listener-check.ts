@@ -54,13 +54,13 @@ const reasons: Record<MissingListener["reason"], string> = {
   free: "it has to be started again for that",
 };
 
-/** Pure: a message for users about the missing addresses. */
+/** A message for users about the missing addresses. */
 export function listenerMessage(missing: readonly MissingListener[]): string {
   const addresses = missing.map(({ address, port, reason }) => `${address}, port ${port}: ${reasons[reason]}`);
   return `The engine does not listen at ${addresses.join("; at ")}.`;
 }
 
-/** Pure: health check of the engine's listeners. */
+/** Health check of the engine's listeners. */
 export function listenerCheck(missing: readonly MissingListener[]): EngineCheck {
   if (missing.length === 0) return { name: "listener", status: "healthy", reason: "" };
   return { name: "listener", status: "unhealthy", reason: listenerMessage(missing) };

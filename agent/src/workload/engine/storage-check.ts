@@ -17,7 +17,7 @@ const closedMessage = `The disk is at least 99% full, and no client is admitted.
 /** With less free space than this, files can no longer grow. */
 const minFreeBytes = 64 << 10;
 
-/** Pure: health check of the requested storage. */
+/** Health check of the requested storage. */
 export function storageCheck(
   { usedBytes, totalBytes, freeBytes }: DiskSpace,
   {

@@ -69,7 +69,7 @@ export type StorageLevel = (typeof storageLevels)[number];
 /** Hysteresis in percent, so that a disk near a level does not change it again and again. */
 const slackPct = 2;
 
-/** Pure: the disk's level, given its previous one. */
+/** The disk's level, given its previous one. */
 export function storageLevelOf(
   { usedBytes, totalBytes }: Pick<DiskSpace, "usedBytes" | "totalBytes">,
   before: StorageLevel,

@@ -14,25 +14,25 @@ const quota = { name: "diskGb", label: "GB of disks", limit: 10, amountOf: ({ sp
 const bucketKind = defineKind<Disk>("bucket", { quotas: [quota] });
 const volumeKind = defineKind<Disk>("volume", { quotas: [quota] });
 
-let its: TestStore;
+let fixture: TestStore;
 beforeAll(async () => {
-  its = await startTestStore();
+  fixture = await startTestStore();
 });
-afterAll(() => its?.close());
+afterAll(() => fixture?.close());
 
 test("kinds of objects whose quotas have one name share its limit", async () => {
-  const { set, organizations } = its.collections;
+  const { set, organizations } = fixture.collections;
   const [buckets, volumes] = [set.open(bucketKind), set.open(volumeKind)];
   await Promise.all([buckets.ready, volumes.ready]);
   const quotas = createQuotas(set, systemClock);
   const id = uuidv7();
-  const first = its.begin();
+  const first = fixture.begin();
   const metadata = newMetadata(id, 0, { name: "o", organizationId: id });
   first.create(organizationKind, { ...partial<Organization>({ spec: { quota: {} }, status: {} }), metadata });
   await organizations.reached(await first.commit(), 5_000);
 
   async function add(kind: typeof bucketKind, gb: number): Promise<void> {
-    const unit = its.begin();
+    const unit = fixture.begin();
     unit.create(kind, { metadata: newMetadata(uuidv7(), 0, { organizationId: id }), spec: { gb }, status: {} });
     await quotas.claim(unit, id, { diskGb: gb });
     await organizations.reached(await unit.commit(), 5_000);

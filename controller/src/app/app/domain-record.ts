@@ -7,14 +7,14 @@ export type LookUpTxt = (name: string, signal: AbortSignal) => Promise<readonly 
 
 const name = /^(?=.{3,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$/;
 
-/** Pure: the normalized domain; undefined for an invalid one, and for one below the platform's domain. */
+/** The normalized domain; undefined for an invalid one, and for one below the platform's domain. */
 export function domainNameOf(text: string, platformDomain: string): string | undefined {
   const normalized = text.toLowerCase().replace(/\.$/, "");
   const isOwn = normalized === platformDomain || normalized.endsWith(`.${platformDomain}`);
   return name.test(normalized) && !isOwn ? normalized : undefined;
 }
 
-/** Pure: the DNS record that proves ownership of the domain. */
+/** The DNS record that proves ownership of the domain. */
 export function recordOf({ name: domain, token }: Pick<DomainSpec, "name" | "token">) {
   return { type: "TXT", name: `_holdfast.${domain}`, value: `holdfast-domain=${token}` };
 }

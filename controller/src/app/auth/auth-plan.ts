@@ -37,7 +37,7 @@ const remedies: Readonly<Record<AuthStep, string>> = {
   issuer: "the issuers must reach the database, and answer under their name",
 };
 
-/** Pure: the next action for the sign-in of an app. */
+/** The next action for the sign-in of an app. */
 export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAuth): AuthPlan {
   const { spec, status } = auth;
   const retirement = nextRetirement(spec.keys);

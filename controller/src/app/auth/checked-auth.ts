@@ -23,7 +23,7 @@ export function isAddress(text: string): boolean {
   return text.length <= 254 && address.test(text);
 }
 
-/** Pure: faults of a mail server beyond the proto's rules. */
+/** Faults of a mail server beyond the proto's rules. */
 export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
   const { host, port, username, password, fromAddress, fromName, caCertificate } = smtp;
   return [
@@ -42,7 +42,7 @@ export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
   ];
 }
 
-/** Pure: faults of a theme. */
+/** Faults of a theme. */
 export function themeFaults({ displayName, logoUrl }: NewAuthTheme): FieldFault[] {
   const isHttps = logoUrl === undefined || /^https:\/\//i.test(logoUrl);
   return [
@@ -60,7 +60,7 @@ export function themeSpecOf({ displayName, brandColor, logoUrl }: NewAuthTheme):
   };
 }
 
-/** Pure: faults of a list of redirect URIs; it needs `minimum` entries. */
+/** Faults of a list of redirect URIs; it needs `minimum` entries. */
 export function uriFaults(field: string, uris: readonly string[], minimum = 0): FieldFault[] {
   return [
     ...unless(uris.length >= minimum, field, "must have at least one entry"),
@@ -68,7 +68,7 @@ export function uriFaults(field: string, uris: readonly string[], minimum = 0): 
   ];
 }
 
-/** Pure: faults of origins, which are URLs without a path. */
+/** Faults of origins, which are URLs without a path. */
 export function originFaults(field: string, origins: readonly string[]): FieldFault[] {
   return origins.flatMap((origin, index) => {
     const faults = exactUrlFaults(`${field}[${index}]`, origin);

@@ -89,7 +89,7 @@ export function clientHandlers({ access, change, newId }: Deps): ClientHandlers 
   };
 }
 
-/** Pure: faults of a client beyond the proto's rules. */
+/** Faults of a client beyond the proto's rules. */
 function clientFaults(client: Omit<ClientSpec, "secretHash">): FieldFault[] {
   const { type, requirePkce, redirectUris, postLogoutRedirectUris, allowedOrigins } = client;
   const pkce = {

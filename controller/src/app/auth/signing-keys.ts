@@ -27,17 +27,17 @@ export async function newSigningKey(seal: Seal): Promise<SigningKeySpec> {
   };
 }
 
-/** Pure: the first keys of an issuer. */
+/** The first keys of an issuer. */
 export function initialKeys(active: SigningKeySpec, standby: SigningKeySpec, now: number): SigningKeySpec[] {
   return [standby, activated(active, now)];
 }
 
-/** Pure: true if another key may retire; verifiers cache all retiring ones. */
+/** True if another key may retire; verifiers cache all retiring ones. */
 export function canRotate(keys: readonly SigningKeySpec[]): boolean {
   return keys.filter(({ status }) => status === "retiring").length < retiringMax;
 }
 
-/** Pure: the standby key becomes active, the active one retires, and `next` is the new standby. */
+/** The standby key becomes active, the active one retires, and `next` is the new standby. */
 export function rotatedKeys(keys: readonly SigningKeySpec[], next: SigningKeySpec, now: number): SigningKeySpec[] {
   const moved = keys.map((key) => {
     if (key.status === "standby") return activated(key, now);
@@ -47,7 +47,7 @@ export function rotatedKeys(keys: readonly SigningKeySpec[], next: SigningKeySpe
   return withoutOldRetired([next, ...moved]);
 }
 
-/** Pure: retires every key at once, the standby too, as an attacker with one key may have all. */
+/** Retires every key at once, the standby too, as an attacker with one key may have all. */
 export function replacedKeys(
   keys: readonly SigningKeySpec[],
   active: SigningKeySpec,
@@ -58,7 +58,7 @@ export function replacedKeys(
   return withoutOldRetired([standby, activated(active, now), ...ended]);
 }
 
-/** Pure: the keys with due ones retired, without their private parts; undefined when none is due. */
+/** The keys with due ones retired, without their private parts; undefined when none is due. */
 export function retireDue(keys: readonly SigningKeySpec[], now: number): SigningKeySpec[] | undefined {
   const isDue = ({ status, retiresAt }: SigningKeySpec) => status === "retiring" && (retiresAt ?? 0) <= now;
   if (!keys.some(isDue)) return undefined;

@@ -26,7 +26,7 @@ const formats: Readonly<Record<string, ConnectionFormat>> = {
   "event-store":   uri,
 };
 
-/** Pure: the connection details of a service. Without `showsSecrets`, everything with a password is left out. */
+/** The connection details of a service. Without `showsSecrets`, everything with a password is left out. */
 export function connectionsOf(role: string, outputs: DatabaseOutputs, showsSecrets: boolean): Connections {
   const format = Object.hasOwn(formats, role) ? formats[role] : undefined;
   return (format ?? uri)(outputs, showsSecrets);

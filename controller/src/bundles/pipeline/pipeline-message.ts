@@ -15,7 +15,7 @@ import { statusOfMember } from "#composition/member.ts";
 import type { Template } from "../template/template.ts";
 
 /**
- * Pure: the status of a pipeline, and the reason why it is degraded. It is deploying until all services were healthy
+ * The status of a pipeline, and the reason why it is degraded. It is deploying until all services were healthy
  * once, unless one failed or cannot be created.
  */
 function pipelineStatus(

@@ -61,7 +61,7 @@ export function parseTemplate(name: string, version: string, text: string): Temp
   return { name, version, title, description, resources, dependencies, needsProvider };
 }
 
-/** Pure: the template as a descriptor with this name; `added`: values of specs that the template lacks. */
+/** The template as a descriptor with this name; `added`: values of specs that the template lacks. */
 export function descriptorOf(
   { resources, dependencies }: Template,
   name: string,

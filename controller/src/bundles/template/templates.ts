@@ -27,7 +27,7 @@ export async function readTemplates(kind: "stacks" | "pipelines", operatorDirect
   return templatesOf(all);
 }
 
-/** Pure: selects the newest version of each template. */
+/** Selects the newest version of each template. */
 function templatesOf(all: readonly Template[]): Templates {
   const newest = new Map<string, Template>();
   for (const template of all) {

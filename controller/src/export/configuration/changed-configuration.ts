@@ -14,7 +14,7 @@ export function newConfiguration(destination: Destination, given: ConfigurationI
 }
 
 /**
- * Pure: merges a change into the stored configuration; null removes a key. If the result leads to another target or
+ * Merges a change into the stored configuration; null removes a key. If the result leads to another target or
  * account, stored secrets are faults: they must not be sent to a host that they were not given for.
  */
 export function changedConfiguration(

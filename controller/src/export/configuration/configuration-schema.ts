@@ -6,7 +6,7 @@ import { type Field, defaultMost } from "./field.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Pure: the JSON Schema of a destination's configuration. `partial`: the schema of a change. */
+/** The JSON Schema of a destination's configuration. `partial`: the schema of a change. */
 export function configurationSchema({ fields }: Pick<Destination, "fields">, partial: boolean): JsonSchema {
   const required = Object.entries(fields).flatMap(([key, field]) => (field.required && !partial ? [key] : []));
   return {

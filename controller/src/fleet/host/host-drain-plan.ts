@@ -12,7 +12,7 @@ export interface HostDrainPlan {
 const ownersMax = 100;
 
 /**
- * Pure: progress of a host's drain, computed from its machines. The drain stops nothing itself: owners follow the
+ * Progress of a host's drain, computed from its machines. The drain stops nothing itself: owners follow the
  * host's spec, and the warm pool removes machines of cordoned hosts, so a crash leaves nothing half done. `hasOthers`:
  * true if the owner has further machines, so that one elsewhere can replace the one here.
  */

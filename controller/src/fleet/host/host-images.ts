@@ -24,7 +24,7 @@ export function imagesFingerprint({ status: { state, facts, images } }: HostObje
   return [state, ...(facts?.imageIds ?? []), ...images.map(({ image = "" }) => image)].join();
 }
 
-/** Pure: time since which each image is the newest of its engine and version there, by image id, in ms since 1970. */
+/** Time since which each image is the newest of its engine and version there, by image id, in ms since 1970. */
 export function newestSince(
   before: Pick<HostStatus, "images" | "imageSince">,
   images: HostStatus["images"],

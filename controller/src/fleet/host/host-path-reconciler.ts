@@ -60,7 +60,7 @@ export function createHostPathWork({ hosts, links, controllerRegistry, begin }: 
   };
 }
 
-/** Pure: the other hosts whose machines have networks of their own, with their networks and addresses. */
+/** The other hosts whose machines have networks of their own, with their networks and addresses. */
 export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofControllers: string): PeerHost[] {
   return Iterator.from(hosts)
     .filter((host) => host.metadata.id !== id && !isRemoved(host) && hasNetwork(host))

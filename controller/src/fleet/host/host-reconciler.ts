@@ -135,7 +135,7 @@ async function query(links: HostLinks, id: string, signal: AbortSignal): Promise
   return { facts, images };
 }
 
-/** Pure: the status after an answer. Facts that changed too little stay as stored, so that they wake no watcher. */
+/** The status after an answer. Facts that changed too little stay as stored, so that they wake no watcher. */
 export function statusAfterAnswer(before: HostStatus, { facts, images }: HostAnswer, now: number): Partial<HostStatus> {
   const isNew = before.facts === null || isMaterial(before.facts, facts);
   const sameImages = JSON.stringify(before.images) === JSON.stringify(images);

@@ -20,7 +20,7 @@ export interface HostRemoval {
 }
 
 /**
- * Pure: the reason with a remedy; undefined if the host can be removed. `here`: machines whose objects are on the host.
+ * The reason with a remedy; undefined if the host can be removed. `here`: machines whose objects are on the host.
  */
 export function hostRemovalRefusal(
   { metadata: { id }, spec, status }: HostObject,

@@ -71,7 +71,7 @@ export interface HostDrainStatus {
 
 const noDrain: HostDrainStatus = { state: "none", since: 0, machines: 0, remaining: 0, waitsFor: [] };
 
-/** Pure: a host that has not connected yet. */
+/** A host that has not connected yet. */
 export function newHost(
   id: string,
   spec: Pick<HostSpec, "zone" | "address" | "memoryOvercommit" | "diskOvercommit">,
@@ -94,13 +94,13 @@ export function newHost(
   };
 }
 
-/** Pure: the host with a changed spec, and the next generation. */
+/** The host with a changed spec, and the next generation. */
 export function withHostSpec(host: HostObject, change: Partial<HostSpec>, now: number): HostObject {
   const metadata = nextMetadata(host.metadata, now);
   return { ...host, metadata, spec: { ...host.spec, ...change } };
 }
 
-/** Pure: the host with one reservation more. A placement that was computed without it gets a Conflict. */
+/** The host with one reservation more. A placement that was computed without it gets a Conflict. */
 export function withReservation(host: HostObject): HostObject {
   return { ...host, status: { ...host.status, placements: host.status.placements + 1 } };
 }

@@ -73,12 +73,12 @@ export const deathWindowMs = 600_000;
 /** Number of deaths from which on the machine's state is failed until its agent connects; it is still restarted. */
 const deathsMax = 5;
 
-/** Pure: true if the machine ends again and again: its state is failed while its agent is not connected. */
+/** True if the machine ends again and again: its state is failed while its agent is not connected. */
 function diesOften({ deathsAgoMs, connectedMs }: Pick<ObservedMachine, "deathsAgoMs" | "connectedMs">): boolean {
   return deathsAgoMs.length >= deathsMax && connectedMs === undefined;
 }
 
-/** Pure: the event of a machine as the provider reports it; undefined while it waits for a restart. */
+/** The event of a machine as the provider reports it; undefined while it waits for a restart. */
 export function foundEvent(
   { spec }: Pick<MachineObject, "spec">,
   state: MachineFacts["state"],
@@ -90,7 +90,7 @@ export function foundEvent(
   return observed.deathsAgoMs.length > 0 && spec.power === "on" ? undefined : "foundStopped";
 }
 
-/** Pure: the next steps that bring the machine to its spec. */
+/** The next steps that bring the machine to its spec. */
 export function planMachine(machine: MachineObject, observed: ObservedMachine): MachineStepPlan {
   const { facts } = observed;
   const { steps, recheckInMs } = planRun(machine, observed);

@@ -25,7 +25,7 @@ export interface SnapshotDeps {
 type SnapshotRecord = NonNullable<MachineStatus["snapshot"]>;
 
 /**
- * Pure: the snapshot step before a start of the machine. A step whose outcome is recorded is not repeated: after a
+ * The snapshot step before a start of the machine. A step whose outcome is recorded is not repeated: after a
  * start the snapshot would be of other data, or its restore would undo newer writes.
  */
 export function planSnapshot(
@@ -100,7 +100,7 @@ function record(id: string, recorded: SnapshotRecord, deps: SnapshotDeps, signal
   });
 }
 
-/** Pure: true if this outcome may follow the recorded one of the requested snapshot. */
+/** True if this outcome may follow the recorded one of the requested snapshot. */
 export function isNextOutcome({ spec, status }: MachineObject, { name, outcome }: SnapshotRecord): boolean {
   if (spec.snapshot?.name !== name) return false;
   const { restore } = spec.snapshot;

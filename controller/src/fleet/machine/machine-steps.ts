@@ -170,7 +170,7 @@ async function recordChoice(
   });
 }
 
-/** Pure: the addresses for the machine's status. */
+/** The addresses for the machine's status. */
 export function addressesOf({
   address,
   publicAddress,

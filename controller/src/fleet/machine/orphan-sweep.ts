@@ -133,7 +133,7 @@ interface Sighting {
 /** Key of a sighting. One machine may exist on two hosts, each with seven days of its own. */
 const sightingKey = (id: string, hostId: string) => `${prefix}${id}/${hostId}`;
 
-/** Pure: the action for an orphan that was first seen at `since`. */
+/** The action for an orphan that was first seen at `since`. */
 function orphanOf(
   hostId: string,
   { id: machineId, hasData, state }: MachineFacts,

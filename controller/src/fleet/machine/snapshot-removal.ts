@@ -14,7 +14,7 @@ const firstRetryMs = 15_000;
 const lastRetryMs = 3_600_000;
 
 /**
- * Pure: removals of snapshots that the spec does not ask for, whether the machine runs or not. A failed removal is
+ * Removals of snapshots that the spec does not ask for, whether the machine runs or not. A failed removal is
  * retried with a back-off of 15 s up to one hour; `recheckInMs` is the time until the next retry, null without one.
  */
 export function planSnapshotRemovals(

@@ -16,7 +16,7 @@ export function createControllerPolicy(
 }
 
 /**
- * Pure: every machine may connect to the listener of every controller, draining ones included. A controller whose
+ * Every machine may connect to the listener of every controller, draining ones included. A controller whose
  * address is a name gets no rule.
  */
 export function controllerRulesOf(members: readonly RegisteredController[]): PolicyRule[] {

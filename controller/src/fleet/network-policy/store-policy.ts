@@ -51,7 +51,7 @@ export function createStorePolicy(location: StoreLocation | undefined, log: Log)
   };
 }
 
-/** Pure: every machine may connect to these addresses of the object store. */
+/** Every machine may connect to these addresses of the object store. */
 export function storeRulesOf(addresses: readonly string[], port: number): PolicyRule[] {
   return addresses.map((to) => ({
     owner: { kind: "object-store", id: to },

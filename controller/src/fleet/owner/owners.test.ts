@@ -32,7 +32,7 @@ test("machines of an owner that no system handles stay", () => {
 test("the fleet names no kind of owner", () => {
   const folder = join(import.meta.dirname, "..");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts") && !path.endsWith(".contract.ts"))
+    .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts") && !path.endsWith(".conformance.ts"))
     .map((path) => [path, readFileSync(join(folder, path), "utf8")] as const);
   expect(files.length).toBeGreaterThan(50);
   const naming = files.filter(([, text]) =>

@@ -20,7 +20,7 @@ export interface Reservations {
   readonly peers: number;
 }
 
-/** Pure: capacity reserved for the host's other machines. For a machine with an owner, the warm pool does not count. */
+/** Capacity reserved for the host's other machines. For a machine with an owner, the warm pool does not count. */
 export function reservationsOn(
   host: HostObject,
   request: CapacityRequest,
@@ -38,7 +38,7 @@ export function reservationsOn(
   };
 }
 
-/** Pure: the reason, with figures, why the host's memory does not suffice; undefined if it does. */
+/** The reason, with figures, why the host's memory does not suffice; undefined if it does. */
 export function memoryRefusal(
   { memoryBytes }: CapacityRequest,
   { spec, status }: HostObject,

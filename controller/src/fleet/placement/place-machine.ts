@@ -29,7 +29,7 @@ const guestSoftware = { name: guestLine.engine, version: guestLine.version };
 const namedRefusalsMax = 10;
 
 /**
- * Pure: chooses the host of a machine. Candidates are hosts of its zone that are ready, accept machines, have its
+ * Chooses the host of a machine. Candidates are hosts of its zone that are ready, accept machines, have its
  * storage tier, its software, the image of the owner's other machines, and capacity. Of these the host with
  * the fewest machines of the owner wins, then the one with the largest free share. Reservations count whether or not
  * their machines are created; the warm pool's do not count against machines with an owner.
@@ -72,7 +72,7 @@ export function placeMachine(
   };
 }
 
-/** Pure: the image of the request, or of the owner's other machines; empty if any image will do. */
+/** The image of the request, or of the owner's other machines; empty if any image will do. */
 export function imageFor(request: PlacementRequest, machines: Iterable<MachineObject>): string {
   return sharedWithPeers(request, machines, ({ image }) => image);
 }
@@ -96,7 +96,7 @@ function sharedWithPeers(
   return "";
 }
 
-/** Pure: the reason why this host, in any zone, cannot take the machine; undefined if it can. */
+/** The reason why this host, in any zone, cannot take the machine; undefined if it can. */
 export function refusalOn(
   request: PlacementRequest,
   host: HostObject,
@@ -182,7 +182,7 @@ function freeSharesOf(
   return { least: Math.min(memoryShare, diskShare), together: memoryShare + diskShare };
 }
 
-/** Pure: hosts whose public address blocks overlap, by id, with the reason. None of them may assign addresses. */
+/** Hosts whose public address blocks overlap, by id, with the reason. None of them may assign addresses. */
 function overlappingBlocks(hosts: readonly HostObject[]): ReadonlyMap<string, string> {
   const blocks = hosts.flatMap(({ metadata: { id }, spec, status }) => {
     const text = status.facts?.publicBlock ?? "";

@@ -65,7 +65,7 @@ async function reserveGrowth(
 }
 
 /**
- * Pure: the reason, with figures, why a machine's host has no capacity for this size; undefined if it has. Only
+ * The reason, with figures, why a machine's host has no capacity for this size; undefined if it has. Only
  * resources that grow are checked, so that a machine on an overcommitted host can shrink. A cordon does not prevent
  * growth.
  */

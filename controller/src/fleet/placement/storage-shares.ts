@@ -21,7 +21,7 @@ export interface StorageShare {
 }
 
 /**
- * Pure: the storages of a host that this machine would use, with the reservations of the other machines. One storage if
+ * The storages of a host that this machine would use, with the reservations of the other machines. One storage if
  * data disks and roots share a file system. Roots do not count if the host reports no pool for roots.
  */
 export function storageShares(
@@ -49,12 +49,12 @@ export function storageShares(
   return [shareOf(true, false, tier?.fileSystem), shareOf(false, true, roots.fileSystem)];
 }
 
-/** Pure: the problem of the pool that would have the machine's root, of any size; undefined without one. */
+/** The problem of the pool that would have the machine's root, of any size; undefined without one. */
 export function rootProblem(request: StorageRequest, host: HostObject): string | undefined {
   return tierOf(host, request)?.roots?.problem || undefined;
 }
 
-/** Pure: the reason, with figures, why a storage has no unreserved space; undefined if it has enough. */
+/** The reason, with figures, why a storage has no unreserved space; undefined if it has enough. */
 export function reservationRefusal(share: StorageShare, { spec }: HostObject): string | undefined {
   const { requestedBytes, reservedBytes, totalBytes } = share;
   const factor = spec.diskOvercommit;
@@ -64,7 +64,7 @@ export function reservationRefusal(share: StorageShare, { spec }: HostObject): s
 }
 
 /**
- * Pure: the reason why a storage's free space does not suffice, given the machines not created yet; undefined if it
+ * The reason why a storage's free space does not suffice, given the machines not created yet; undefined if it
  * does.
  */
 export function freeSpaceRefusal(share: StorageShare, uncreated: number): string | undefined {
@@ -77,7 +77,7 @@ export function freeSpaceRefusal(share: StorageShare, uncreated: number): string
   return admission.admitted ? undefined : admission.reason;
 }
 
-/** Pure: the first reason against one of these storages; undefined without one. */
+/** The first reason against one of these storages; undefined without one. */
 export function firstRefusal(
   shares: readonly StorageShare[],
   refusal: (share: StorageShare) => string | undefined,

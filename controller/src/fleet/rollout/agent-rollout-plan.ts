@@ -58,7 +58,7 @@ export function stateOf({ spec, status }: AgentRollout, agent: AgentFacts): Agen
 }
 
 /**
- * Pure: the next step of the rollout, the same for every controller. The first machine is upgraded alone, then each
+ * The next step of the rollout, the same for every controller. The first machine is upgraded alone, then each
  * stage raises the share of upgraded machines, and is observed for `soakMs`. Too many failed, lost or unhealthy
  * machines halt the rollout.
  */

@@ -51,7 +51,7 @@ export function payloadIdOf(digest: string): string {
   return `shared-agent-${digest}`;
 }
 
-/** Pure: the rollout of the first release. */
+/** The rollout of the first release. */
 export function newRollout(release: Omit<AgentRolloutSpec, "replaced">, now: number): AgentRollout {
   return {
     metadata: newMetadata(rolloutId, now),
@@ -60,7 +60,7 @@ export function newRollout(release: Omit<AgentRolloutSpec, "replaced">, now: num
   };
 }
 
-/** Pure: the rollout with another release. */
+/** The rollout with another release. */
 export function withRelease(rollout: AgentRollout, release: Omit<AgentRolloutSpec, "replaced">, now: number) {
   const { metadata, spec } = rollout;
   const replaced = [spec.digest, ...spec.replaced].filter((digest) => digest !== release.digest).slice(0, replacedMax);
@@ -72,7 +72,7 @@ export function withRelease(rollout: AgentRollout, release: Omit<AgentRolloutSpe
   return withEvent(after, "released", now) ?? after;
 }
 
-/** Pure: the rollout after the event; undefined if the event is not allowed in its state. */
+/** The rollout after the event; undefined if the event is not allowed in its state. */
 export function withEvent(
   rollout: AgentRollout,
   event: AgentRolloutEvent,

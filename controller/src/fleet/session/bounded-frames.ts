@@ -20,7 +20,7 @@ const termsMax = 1_000;
 const workloadsMax = 32;
 
 /**
- * Pure: the observation, if it has at most 64 KiB; otherwise without its parameters and backup progress, and with
+ * The observation, if it has at most 64 KiB; otherwise without its parameters and backup progress, and with
  * truncated texts, so that the machine's state is still reported.
  */
 export function boundedObservation(instance: InstanceObservation): InstanceObservation {
@@ -47,13 +47,13 @@ export function boundedObservation(instance: InstanceObservation): InstanceObser
   });
 }
 
-/** Pure: progress with a truncated step and a percentage between 0 and 100. */
+/** Progress with a truncated step and a percentage between 0 and 100. */
 export function boundedProgress(progress: TaskProgress): TaskProgress {
   const step = progress.step.slice(0, wordLength);
   return { ...progress, step, progressPct: Math.min(100, Math.max(0, progress.progressPct)) };
 }
 
-/** Pure: the reason why a hello is larger than any honest agent's; undefined for a valid one. */
+/** The reason why a hello is larger than any honest agent's; undefined for a valid one. */
 export function helloFault(hello: Hello): string | undefined {
   const { agentVersion, agentDigest, bootId, sessionId, replacesSessionId, openTasks, terms, workloads } = hello;
   const isLong = (text: string) => text.length > wordLength;

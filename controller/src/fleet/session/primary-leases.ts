@@ -44,7 +44,7 @@ export interface GrantContext {
   readonly refusal: string | undefined;
 }
 
-/** Pure: the reason why no lease is granted; undefined if one is granted. */
+/** The reason why no lease is granted; undefined if one is granted. */
 export function refusalOf({ hasLease, verifiedAgoMs, refusal }: GrantContext): string | undefined {
   if (!hasLease) return "this controller has no lease";
   return verifiedAgoMs < maxKnowledgeAgeMs ? refusal : "this controller's cache is too old";

@@ -7,7 +7,7 @@ const toleratedShare = 1.25;
 const toleratedStreams = 8;
 
 /**
- * Pure: number of streams that a controller should redirect. Rebalancing begins when it has much more than its share,
+ * Number of streams that a controller should redirect. Rebalancing begins when it has much more than its share,
  * and continues down to its share (`hasBegun`).
  */
 export function excessStreams(streams: number, all: number, controllers: number, hasBegun: boolean): number {

@@ -71,7 +71,7 @@ export function createWorkloadDelivery({
   };
 }
 
-/** Pure: the fields of every kind, which an engine has in a spec of its own. */
+/** The fields of every kind, which an engine has in a spec of its own. */
 export function commonOf({ workload, ...common }: WorkloadSpec) {
   if (workload.case !== "engine") return common;
   const { serviceId, generation, term, running } = workload.value;
@@ -79,7 +79,7 @@ export function commonOf({ workload, ...common }: WorkloadSpec) {
 }
 
 /**
- * Pure: the message for an agent with these kinds of workloads. An agent that reports none gets an engine by itself, as
+ * The message for an agent with these kinds of workloads. An agent that reports none gets an engine by itself, as
  * it knows it. Undefined for a kind that the agent does not run: an upgrade of the agent comes first.
  */
 export function convergence(spec: WorkloadSpec, kinds: readonly string[]): ConvergeInstance | undefined {

@@ -59,7 +59,7 @@ export const demandWindowMs = 3_600_000;
 /** Requests within this time count as one burst. */
 const burstMs = 60_000;
 
-/** Pure: the next steps. Machines are created one at a time. Surplus is removed at once, unless it may have data. */
+/** The next steps. Machines are created one at a time. Surplus is removed at once, unless it may have data. */
 export function planWarmPool({ machines, targets, busy }: ObservedPool): WarmPoolStep[] {
   const unusable = machines.filter(({ state }) => state === "used" || state === "failed");
   const steps: WarmPoolStep[] = unusable.map(({ id }) => ({ kind: "disown", machineId: id }));
@@ -92,7 +92,7 @@ export function isSameKind(a: PoolKind, b: PoolKind): boolean {
   );
 }
 
-/** Pure: size of the largest burst in the last hour. Times are in milliseconds. */
+/** Size of the largest burst in the last hour. Times are in milliseconds. */
 export function peakOf(times: readonly number[], now: number): number {
   const recent = times.filter((at) => now - at < demandWindowMs).sort((a, b) => a - b);
   let peak = 0;
@@ -104,7 +104,7 @@ export function peakOf(times: readonly number[], now: number): number {
 }
 
 /**
- * Pure: the desired number of machines of each kind: the size of its recent burst, at least `min` for the expected
+ * The desired number of machines of each kind: the size of its recent burst, at least `min` for the expected
  * kinds (`always`), and at most `max` in all.
  */
 export function targetsOf(

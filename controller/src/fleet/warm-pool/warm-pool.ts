@@ -119,7 +119,7 @@ function hostsOf(owner: MachineSpecObject["owner"], machines: Iterable<MachineOb
 }
 
 /**
- * Pure: the machine after its claim. Its id, host, addresses, certificate and image stay; all else is the owner's spec.
+ * The machine after its claim. Its id, host, addresses, certificate and image stay; all else is the owner's spec.
  */
 export function claimedMachine(
   machine: MachineObject,

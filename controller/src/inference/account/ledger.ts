@@ -62,7 +62,7 @@ export interface Ledger {
   release(
     holder: LeaseHolder,
     account: string,
-    its: { readonly amount: number; readonly reserved: number; readonly recallId: string },
+    fixture: { readonly amount: number; readonly reserved: number; readonly recallId: string },
     signal: AbortSignal,
   ): Promise<void>;
   /** Adds the charges of ended calls to a unit of work. */
@@ -172,7 +172,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
         }
       }),
 
-    release: (holder, account, its, signal) =>
+    release: (holder, account, fixture, signal) =>
       retryConflict(signal, async () => {
         const before = await accounts.getCurrent(account, signal);
         if (before === undefined) return;
@@ -180,7 +180,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
         holder.fence(unit);
         put(unit, before, {
           ...before.object,
-          status: withoutFinishedRecall(released(before.object.status, holder.processId, its)),
+          status: withoutFinishedRecall(released(before.object.status, holder.processId, fixture)),
         });
         await unit.commit(signal);
       }),

@@ -139,18 +139,18 @@ function explore(
       const step = plan(account, limit, asking, { connected: connected(), now });
       if (step.kind === "grant") {
         account = granted(account, asking, step.amount);
-        const its = processes.get(id) as Process;
-        its.leased += step.amount;
+        const fixture = processes.get(id) as Process;
+        fixture.leased += step.amount;
         return step.amount;
       }
       if (step.kind === "recall") account = { ...account, recall: step.recall };
       const { recall } = account;
       for (const other of recall?.from ?? []) {
-        const its = processes.get(other) as Process;
-        if (!its.alive || recall?.answered[other] !== undefined) continue;
-        const given = Math.min(Math.max(0, free(its)), Math.max(recall?.need ?? 0, Math.floor(free(its) / 2)));
-        its.leased -= given;
-        account = released(account, other, { amount: given, reserved: its.reserved, recallId: recall?.id ?? "" });
+        const fixture = processes.get(other) as Process;
+        if (!fixture.alive || recall?.answered[other] !== undefined) continue;
+        const given = Math.min(Math.max(0, free(fixture)), Math.max(recall?.need ?? 0, Math.floor(free(fixture) / 2)));
+        fixture.leased -= given;
+        account = released(account, other, { amount: given, reserved: fixture.reserved, recallId: recall?.id ?? "" });
       }
       now += 300;
     }
@@ -161,35 +161,35 @@ function explore(
       now += 500;
       continue;
     }
-    const [id, its] = of(step.who);
-    if (step.do === "kill") its.alive = false;
-    else if (step.do === "return" && !its.alive) {
-      its.alive = true;
+    const [id, fixture] = of(step.who);
+    if (step.do === "kill") fixture.alive = false;
+    else if (step.do === "return" && !fixture.alive) {
+      fixture.alive = true;
       // Calls in flight cost what they had reserved; the lease is what the account has.
-      its.unlanded += its.reserved;
-      its.reserved = 0;
-      its.leased = account.leases[id] ?? 0;
-    } else if (!its.alive) continue;
+      fixture.unlanded += fixture.reserved;
+      fixture.reserved = 0;
+      fixture.leased = account.leases[id] ?? 0;
+    } else if (!fixture.alive) continue;
     else if (step.do === "request") requestLease(id, step.need);
-    else if (step.do === "use" && free(its) >= step.amount) its.reserved += step.amount;
+    else if (step.do === "use" && free(fixture) >= step.amount) fixture.reserved += step.amount;
     else if (step.do === "settle") {
-      its.unlanded += Math.floor(its.reserved * step.part);
-      its.reserved = 0;
+      fixture.unlanded += Math.floor(fixture.reserved * step.part);
+      fixture.reserved = 0;
     } else if (step.do === "land") {
-      account = settledBy(account, id, its.unlanded);
-      its.leased -= its.unlanded;
-      its.unlanded = 0;
+      account = settledBy(account, id, fixture.unlanded);
+      fixture.leased -= fixture.unlanded;
+      fixture.unlanded = 0;
     }
     note();
   }
   // At rest all processes are back, and a request for everything that is available gets it.
-  for (const [id, its] of processes) {
-    if (!its.alive) its.leased = account.leases[id] ?? 0;
-    its.alive = true;
-    account = settledBy(account, id, its.unlanded + its.reserved);
-    its.leased -= its.unlanded + its.reserved;
-    its.unlanded = 0;
-    its.reserved = 0;
+  for (const [id, fixture] of processes) {
+    if (!fixture.alive) fixture.leased = account.leases[id] ?? 0;
+    fixture.alive = true;
+    account = settledBy(account, id, fixture.unlanded + fixture.reserved);
+    fixture.leased -= fixture.unlanded + fixture.reserved;
+    fixture.unlanded = 0;
+    fixture.reserved = 0;
   }
   now += 2_000;
   const remaining = limit - account.settled;
@@ -215,9 +215,9 @@ describe("any number of processes", () => {
 
   test("are detected when a planted fault exceeds the limit", () => {
     // A faulty plan that ignores the leases of disconnected processes.
-    const forgetful: typeof planLease = (account, limit, its, all) => {
+    const forgetful: typeof planLease = (account, limit, fixture, all) => {
       const leases = Object.fromEntries(Object.entries(account.leases).filter(([id]) => all.connected.includes(id)));
-      return planLease({ ...account, leases }, limit, its, all);
+      return planLease({ ...account, leases }, limit, fixture, all);
     };
     expect(() =>
       fc.assert(

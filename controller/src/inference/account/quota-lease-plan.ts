@@ -36,7 +36,7 @@ export function leasedOf(leases: AccountStatus["leases"]): number {
 }
 
 /**
- * Pure: the next step for a process that needs a larger lease. It is granted from what is available, with a share for
+ * The next step for a process that needs a larger lease. It is granted from what is available, with a share for
  * coming calls; a single process gets everything. If too little is available, unused parts of other leases are recalled
  * first, so that no call is refused while the quota suffices; then the process gets what is available.
  */
@@ -114,7 +114,7 @@ function withLease(leases: AccountStatus["leases"], processId: string, more: num
 }
 
 /**
- * Pure: true if the circuit opens now: the month has cost the limit, or a small call (at most a tenth of the limit) did
+ * True if the circuit opens now: the month has cost the limit, or a small call (at most a tenth of the limit) did
  * not fit and no call in flight can release quota.
  */
 export function opensCircuit(

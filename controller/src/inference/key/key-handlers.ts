@@ -128,7 +128,7 @@ function futureOf(time: Timestamp, now: number): number {
 
 const paths = ["name", "status", "monthly_token_limit", "rate_limit_rpm", "expires_at"];
 
-/** Pure: applies the fields of the mask; null removes a limit or an expiry. */
+/** Applies the fields of the mask; null removes a limit or an expiry. */
 function updated(key: InferenceKey, request: UpdateInferenceKeyRequest, now: number): InferenceKey {
   const named = request.updateMask?.paths ?? [];
   if (named.length === 0)

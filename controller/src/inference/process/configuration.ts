@@ -33,13 +33,13 @@ export function organizationMessage(
     monthlyLimitMicrocents: BigInt(limits.monthlyCostLimitCents) * BigInt(microcentsPerCent),
     euOnly: limits.euOnly,
     circuitOpenPeriod: statusOf(costAccount(organizationId, period)).circuitOpenedAt === null ? "" : period,
-    providers: Object.entries(settings.spec.providers).map(([name, its]) => ({
+    providers: Object.entries(settings.spec.providers).map(([name, fixture]) => ({
       name,
-      enabled: its.enabled,
-      apiKey: openFor(sealer, providerKeyBinding(organizationId, name, its), its.sealedKey),
-      baseUrl: its.baseUrl,
-      euEndpoint: its.euEndpoint,
-      caCertificate: its.caCertificate,
+      enabled: fixture.enabled,
+      apiKey: openFor(sealer, providerKeyBinding(organizationId, name, fixture), fixture.sealedKey),
+      baseUrl: fixture.baseUrl,
+      euEndpoint: fixture.euEndpoint,
+      caCertificate: fixture.caCertificate,
     })),
   });
 }

@@ -60,16 +60,16 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
           );
         const bindingOf = (each: Target) => providerKeyBinding(organizationId, provider, each);
         const stored = earlier && { sealed: earlier.sealedKey, binding: bindingOf(earlier) };
-        const its = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (target) =>
+        const fixture = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (target) =>
           secretAfter(sealer, { field: "api_key", provided: request.apiKey, stored, binding: bindingOf(target) }),
         );
-        if (catalogProvider.needsUrl === true && its.baseUrl === "")
+        if (catalogProvider.needsUrl === true && fixture.baseUrl === "")
           throw invalid({ field: "base_url", code: "required", detail: `must be given for ${provider}` });
-        const answer = providerMessage(provider, its, catalog);
+        const answer = providerMessage(provider, fixture, catalog);
         const after: InferenceSettings = {
           ...object,
           metadata: before === undefined ? object.metadata : nextMetadata(object.metadata, clock.now()),
-          spec: { ...object.spec, providers: { ...providers, [provider]: its } },
+          spec: { ...object.spec, providers: { ...providers, [provider]: fixture } },
         };
         if (before === undefined) unit.create(inferenceSettingsKind, after);
         else unit.update(inferenceSettingsKind, before, after);
@@ -80,7 +80,7 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
     async listInferenceProviders({ orgId }, call) {
       const organizationId = ownOrganization(orgId, call);
       const providers = Object.entries(settings.get(organizationId)?.object.spec.providers ?? {});
-      return { providers: providers.map(([name, its]) => providerMessage(name, its, catalog)) };
+      return { providers: providers.map(([name, fixture]) => providerMessage(name, fixture, catalog)) };
     },
 
     deleteInferenceProvider: ({ orgId, provider }, call) =>

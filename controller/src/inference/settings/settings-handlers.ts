@@ -89,7 +89,7 @@ export function newSettings(organizationId: string, now: number): InferenceSetti
   };
 }
 
-/** Pure: the limits after a request; given values replace stored ones. */
+/** The limits after a request; given values replace stored ones. */
 function limitsAfter(
   before: InferenceLimits | null,
   given: Pick<PutInferenceSettingsRequest, "monthlyCostLimitCents" | "euOnly" | "alertPct">,

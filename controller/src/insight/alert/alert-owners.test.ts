@@ -14,11 +14,11 @@ import { createAlertEvaluator } from "./alert-evaluator.ts";
 import { createRulesByService } from "./alert-rule.ts";
 import { createAlertRulesWork } from "./alert-rules-reconciler.ts";
 
-let its: TestStore;
+let fixture: TestStore;
 beforeAll(async () => {
-  its = await startTestStore();
+  fixture = await startTestStore();
 });
-afterAll(() => its?.close());
+afterAll(() => fixture?.close());
 
 const [id, machineId] = [uuidv7(), uuidv7()];
 const healthSlot = metricOf("health")?.slot ?? 0;
@@ -46,11 +46,11 @@ test("an owner that is no service gets the default rules of its kind, fires, and
     ready: Promise.resolve(),
   });
   const owners = createMonitoredOwners([partial<OwnerKind>({ kind: "board", monitoring })]);
-  const { alertRules: rules, alertRuleSets: ruleSets } = its.collections;
+  const { alertRules: rules, alertRuleSets: ruleSets } = fixture.collections;
   const rulesByService = createRulesByService(rules);
   let now = Date.parse("2026-11-20T10:00:00Z");
   const clock = { now: () => now, monotonicMs: () => now };
-  const deps = { owners, rules, rulesByService, ruleSets, begin: its.begin, clock, newId: uuidv7, log: silentLog };
+  const deps = { owners, rules, rulesByService, ruleSets, begin: fixture.begin, clock, newId: uuidv7, log: silentLog };
   const { signal } = new AbortController();
 
   const work = createAlertRulesWork(deps);
@@ -85,7 +85,7 @@ test("an owner that is no service gets the default rules of its kind, fires, and
   board = undefined;
   await work.reconciler.reconcile(id, signal);
   await until(() => rulesByService.of(id).length === 0);
-  const { values } = await its.store.list(outboxPrefix, { limit: 500 });
+  const { values } = await fixture.store.list(outboxPrefix, { limit: 500 });
   const events = values
     .map(({ value }) => JSON.parse(value) as OutboxEntry)
     .flatMap((entry) => (entry.entry === "event" && entry.objectId === id ? [entry] : []));

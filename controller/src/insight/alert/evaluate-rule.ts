@@ -47,7 +47,7 @@ interface NodeCondition {
 }
 
 /**
- * Pure: the state of a rule that is not paused, from its samples and its stored state. The result does not depend on
+ * The state of a rule that is not paused, from its samples and its stored state. The result does not depend on
  * the order of samples or on duplicates. A missing sample can only lead to `no_data`.
  */
 export function evaluateRule(rule: RuleParameters, samples: NodeSamples, before: RuleBefore): RuleEvaluation {

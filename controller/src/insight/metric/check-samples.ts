@@ -16,7 +16,7 @@ const clockSkewMaxMs = 60_000;
 const slotsMax = 256;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Pure: the plausible samples of a batch. A machine that sends implausible ones affects no other machine. */
+/** The plausible samples of a batch. A machine that sends implausible ones affects no other machine. */
 export function checkSamples(machineId: string, reported: readonly Sample[], now: number): CheckedSamples {
   if (!uuid.test(machineId))
     return { samples: [], refused: reported.length, reason: "The machine's id is not a UUID." };

@@ -41,7 +41,7 @@ const resolutions: readonly { readonly name: Resolution; readonly stepS: number;
 ];
 const oldestS = 400 * dayS;
 
-/** Pure: the range of a request, or its faults. `now` is in milliseconds. */
+/** The range of a request, or its faults. `now` is in milliseconds. */
 export function metricWindow(request: WindowRequest, now: number): MetricWindow | readonly FieldFault[] {
   const nowS = now / 1_000;
   const { startS, endS, faults } = intervalOf(request, nowS);

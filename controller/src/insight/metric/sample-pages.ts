@@ -83,7 +83,7 @@ export interface SamplePage {
 }
 
 /**
- * Pure: the oldest samples of all nodes. A node that was disconnected delivers its samples later than others, so each
+ * The oldest samples of all nodes. A node that was disconnected delivers its samples later than others, so each
  * node has a position of its own.
  */
 export function samplePage(read: readonly RecentSample[], before: SamplePosition, limit: number): SamplePage {

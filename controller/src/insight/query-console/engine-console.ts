@@ -5,11 +5,11 @@ export interface EngineConsole {
   /** The program of the guard's thread, which calls `serveGuard`: it decides which statements only read. */
   readonly guardWorker: URL;
   /**
-   * Pure: the statement that reads the tables that a model may use. Tables that match words of the question come first.
+   * The statement that reads the tables that a model may use. Tables that match words of the question come first.
    */
   schemaSql(question: string): string;
-  /** Pure: the tables in that statement's rows. */
+  /** The tables in that statement's rows. */
   tablesOf(rows: readonly (readonly unknown[])[]): SchemaTable[];
-  /** Pure: a statement that resolves every name of this one and runs nothing; undefined if there is none. */
+  /** A statement that resolves every name of this one and runs nothing; undefined if there is none. */
   explain(sql: string): string | undefined;
 }

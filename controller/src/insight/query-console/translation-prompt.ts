@@ -12,7 +12,7 @@ export interface TranslationInput {
 }
 
 /**
- * Pure: the prompt of a question. Tables are ordered by how many of the question's words they contain; those that
+ * The prompt of a question. Tables are ordered by how many of the question's words they contain; those that
  * exceed the limit are omitted, and the prompt says so.
  */
 export function translationPrompt({ question, dialect, tables }: TranslationInput): ChatPrompt {

@@ -47,7 +47,7 @@ async function dumpedTables(database: Database): Promise<readonly DumpedTable[]>
 }
 
 /**
- * Pure: tables after those that they reference. Pending webhook deliveries come last: a delivery that ended before that
+ * Tables after those that they reference. Pending webhook deliveries come last: a delivery that ended before that
  * is not repeated after a restore, and a pending one is in the snapshot with its event.
  */
 export function inLoadOrder<T extends Pick<DumpedTable, "name" | "references">>(tables: readonly T[]): readonly T[] {

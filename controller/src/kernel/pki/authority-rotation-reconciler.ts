@@ -63,7 +63,7 @@ type RotationPlan =
   | { readonly kind: "rotate"; readonly event: "trusted" | "renewed" }
   | { readonly kind: "wait"; readonly untilMs: number };
 
-/** Pure. `outdatedCount`: number of machines, hosts and controllers that lack the record's authorities. */
+/** `outdatedCount`: number of machines, hosts and controllers that lack the record's authorities. */
 function planAuthorityRotation({ rotation }: AuthorityRecord, outdatedCount: number, now: number): RotationPlan {
   if (rotation.state === "idle") return { kind: "nothing" };
   if (outdatedCount > 0) return { kind: "wait", untilMs: recheckMs };

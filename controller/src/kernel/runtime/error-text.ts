@@ -6,7 +6,7 @@ const causesMax = 3;
 
 /**
  * Texts that are, or may contain, a secret: PEM blocks, user information and signatures of URLs, credentials of HTTP
- * and of Holdfast (docs/reference/contract.md, "Reserved words"), verifiers of PostgreSQL, and values named like a
+ * and of Holdfast (docs/reference/api-stability.md, "Reserved words"), verifiers of PostgreSQL, and values named like a
  * secret.
  */
 // biome-ignore format: a table

@@ -58,7 +58,7 @@ export function createListenerReports(
   };
 }
 
-/** Pure: the entries of a process's report that have the form host:port. */
+/** The entries of a process's report that have the form host:port. */
 export function checkedListeners(texts: readonly string[]): string[] {
   const isEndpoint = (text: string) => text.length <= 300 && /:\d{1,5}$/.test(text) && URL.canParse(`tcp://${text}`);
   return texts.slice(0, listenersPerProcessMax).filter(isEndpoint);

@@ -14,7 +14,7 @@ const firstPauseMs = 5_000;
 const longestPauseMs = 300_000;
 const growth = 5;
 
-/** Pure: the record after one more failure. Pauses are 5 s, 25 s, 125 s and so on, up to `maxMs`. */
+/** The record after one more failure. Pauses are 5 s, 25 s, 125 s and so on, up to `maxMs`. */
 export function afterFailure(
   retry: RecordedRetry | undefined,
   now: number,
@@ -25,7 +25,7 @@ export function afterFailure(
   return { failures, at: now + pauseMs };
 }
 
-/** Pure: milliseconds until the next attempt; 0 when it may begin. A clock that was set back prolongs no pause. */
+/** Milliseconds until the next attempt; 0 when it may begin. A clock that was set back prolongs no pause. */
 export function remainingPauseMs(retry: RecordedRetry | undefined, now: number): number {
   return retry === undefined ? 0 : Math.max(0, Math.min(retry.at - now, longestPauseMs));
 }

@@ -163,7 +163,7 @@ function specOf(config: CheckedConfig, seal: () => string): ChannelSpec {
   return config.type === "webhook" ? { ...config, sealedSecret: seal() } : config;
 }
 
-/** Pure: applies the fields of the mask. A new address has to be confirmed again. */
+/** Applies the fields of the mask. A new address has to be confirmed again. */
 function updated(
   channel: ChannelObject,
   request: UpdateChannelRequest,

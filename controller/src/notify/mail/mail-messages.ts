@@ -9,7 +9,7 @@ type MailMessage = Omit<Mail, "to">;
 /** Number of alerts that a digest lists; it only counts the others. */
 export const digestLines = 100;
 
-/** Pure: the mail of one event of a channel. */
+/** The mail of one event of a channel. */
 export function alertMail(event: MailEvent, baseUrl: string): MailMessage {
   const end = `Sent by Holdfast at ${baseUrl}.`;
   if (event.type === "channel.test") {
@@ -43,7 +43,7 @@ export function alertMail(event: MailEvent, baseUrl: string): MailMessage {
   };
 }
 
-/** Pure: one mail for many alerts, the oldest first. `total` includes alerts that the mail does not list. */
+/** One mail for many alerts, the oldest first. `total` includes alerts that the mail does not list. */
 export function digestMail(events: readonly MailEvent[], total: number, baseUrl: string): MailMessage {
   const listed = events.slice(0, digestLines);
   const rows = listed.map((event) => [new Date(event.occurredAt).toISOString(), titleOf(event)] as const);
@@ -69,7 +69,7 @@ function wordOf(value: unknown): string {
 }
 
 /**
- * Pure: the mail with the confirmation link. It has no text of the requester, because its receiver has not agreed to
+ * The mail with the confirmation link. It has no text of the requester, because its receiver has not agreed to
  * get mail.
  */
 export function confirmationMail(

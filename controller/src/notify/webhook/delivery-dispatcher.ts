@@ -229,7 +229,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   };
 }
 
-/** Pure: the deliveries of events to their subscribers. */
+/** The deliveries of events to their subscribers. */
 export function planDeliveries(
   events: readonly EventEntry[],
   subscribersOf: (event: EventEntry) => readonly string[],

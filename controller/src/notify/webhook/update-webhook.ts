@@ -5,7 +5,7 @@ import type { WebhookObject, WebhookSpec } from "./webhook.ts";
 import { policyOf } from "./webhook-message.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 
-/** Pure: applies the fields of the mask; `url` is the validated one. Throws INVALID_REQUEST. */
+/** Applies the fields of the mask; `url` is the validated one. Throws INVALID_REQUEST. */
 export function updateWebhook(
   webhook: WebhookObject,
   request: UpdateWebhookRequest,

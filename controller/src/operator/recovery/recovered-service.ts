@@ -35,7 +35,7 @@ export interface RecoveredServiceArgs {
 const termStep = 1_000;
 
 /**
- * Pure: the objects of one service. Its archive starts again, and a backup is due at once. A service whose deletion was
+ * The objects of one service. Its archive starts again, and a backup is due at once. A service whose deletion was
  * in progress is recorded as deleted now, and can be undeleted for the usual time.
  */
 export function recoveredService(args: RecoveredServiceArgs): RecoveredService {

@@ -19,7 +19,7 @@ const retryAfterMs = hourMs;
 const finalRetryAfterMs = minuteMs;
 
 /**
- * Pure: time at which the first backup of a service is due, in milliseconds since 1970. First backups of old services
+ * Time at which the first backup of a service is due, in milliseconds since 1970. First backups of old services
  * are spread over a day.
  */
 export function firstDueAt({ metadata }: ManagedServiceObject, afterMs: number, now: number): number {
@@ -33,7 +33,7 @@ export type Due =
   | { readonly kind: "at"; readonly at: number }
   | { readonly kind: "none" };
 
-/** Pure: the next automated backup. `backups` are all of the service, oldest first. */
+/** The next automated backup. `backups` are all of the service, oldest first. */
 export function dueBackup(
   service: ManagedServiceObject,
   archive: ArchiveObject,
@@ -82,7 +82,7 @@ function isCovered(archive: ArchiveObject, backups: readonly BackupObject[]): bo
   );
 }
 
-/** Pure: time at which the next automated backup begins without a request, in milliseconds since 1970. */
+/** Time at which the next automated backup begins without a request, in milliseconds since 1970. */
 export function nextAutomatedAt(archive: ArchiveObject, backups: readonly BackupObject[]): number {
   const { lastAutomatedAt, firstDueAt: first } = archive.status;
   if (lastAutomatedAt === null) return first;

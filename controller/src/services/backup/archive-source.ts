@@ -4,7 +4,7 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ArchiveObject, sourceOf } from "./archive.ts";
 
 /**
- * Pure: true if the archived log belongs to another version than the service has, or is upgraded to. Log of one version
+ * True if the archived log belongs to another version than the service has, or is upgraded to. Log of one version
  * does not continue that of another: a rolled back upgrade continues the archive, a completed one begins a new one.
  */
 export function isOfOlderVersion({ spec: { source } }: ArchiveObject, { spec }: ManagedServiceObject): boolean {
@@ -12,7 +12,7 @@ export function isOfOlderVersion({ spec: { source } }: ArchiveObject, { spec }: 
 }
 
 /**
- * Pure: true while an upgrade that ends the archive's log may still be rolled back. Until then the archive keeps its
+ * True while an upgrade that ends the archive's log may still be rolled back. Until then the archive keeps its
  * source.
  */
 export function awaitsUpgradeOutcome(archive: ArchiveObject, service: ManagedServiceObject): boolean {
@@ -20,7 +20,7 @@ export function awaitsUpgradeOutcome(archive: ArchiveObject, service: ManagedSer
 }
 
 /**
- * Pure: the archive with the current name and source of its service; undefined if nothing changes. A change of version
+ * The archive with the current name and source of its service; undefined if nothing changes. A change of version
  * ends the log, and a change of the image makes a new base backup due.
  */
 export function withSource(

@@ -190,13 +190,13 @@ const minuteMs = 60_000;
 const minutesOfDay = 24 * 60;
 const defaultRetentionDays = 7;
 
-/** Pure: settings of a service whose owner chose none. They follow from the id, and are spread evenly over the day. */
+/** Settings of a service whose owner chose none. They follow from the id, and are spread evenly over the day. */
 export function defaultSettings(serviceId: string): BackupSettings {
   const minutes = hash(`backup-time/${serviceId}`) % minutesOfDay;
   return { hour: Math.floor(minutes / 60), minute: minutes % 60, retentionDays: defaultRetentionDays };
 }
 
-/** Pure: the first daily time after a moment, in milliseconds since 1970. */
+/** The first daily time after a moment, in milliseconds since 1970. */
 export function nextDaily({ hour, minute }: BackupSettings, after: number): number {
   const within = (hour * 60 + minute) * minuteMs;
   const today = Math.floor(after / dayMs) * dayMs + within;

@@ -10,7 +10,7 @@ const dayMs = 86_400_000;
 const fullIntervalDays = 7;
 const toleranceMs = dayMs / 2;
 
-/** Pure: a backup with all backups that it depends on, the full one first. Undefined if one of them is missing. */
+/** A backup with all backups that it depends on, the full one first. Undefined if one of them is missing. */
 export function chainOf(backup: BackupObject, get: GetBackup): readonly BackupObject[] | undefined {
   const chain = [backup];
   for (let { baseId } = backup.spec; baseId !== undefined; baseId = chain[0]?.spec.baseId) {
@@ -21,7 +21,7 @@ export function chainOf(backup: BackupObject, get: GetBackup): readonly BackupOb
   return chain;
 }
 
-/** Pure: the backups of which no part, and none of a backup that they depend on, was found damaged. */
+/** The backups of which no part, and none of a backup that they depend on, was found damaged. */
 export function withoutDamaged(backups: readonly BackupObject[]): readonly BackupObject[] {
   const damaged = new Set(backups.filter(({ status }) => status.isDamaged === true).map(({ metadata }) => metadata.id));
   if (damaged.size === 0) return backups;
@@ -31,7 +31,7 @@ export function withoutDamaged(backups: readonly BackupObject[]): readonly Backu
   return backups.filter((backup) => !isDamaged(backup));
 }
 
-/** Pure: the ids of all backups that these depend on. */
+/** The ids of all backups that these depend on. */
 export function basesOf(backups: Iterable<BackupObject>, get: GetBackup): Set<string> {
   const found = new Set<string>();
   for (const { spec } of backups)
@@ -40,7 +40,7 @@ export function basesOf(backups: Iterable<BackupObject>, get: GetBackup): Set<st
   return found;
 }
 
-/** Pure: true if an increment of the service can be taken relative to this backup, and restored. */
+/** True if an increment of the service can be taken relative to this backup, and restored. */
 export function canBeBase(backup: BackupObject, service: ManagedServiceObject, get: GetBackup): boolean {
   const { spec, status } = backup;
   // The term does not matter: pages are compared by content, whichever member they are read from.
@@ -52,7 +52,7 @@ export function canBeBase(backup: BackupObject, service: ManagedServiceObject, g
 }
 
 /**
- * Pure: the base of the next daily backup; undefined if it is to be a full one. It is full once a week (more often
+ * The base of the next daily backup; undefined if it is to be a full one. It is full once a week (more often
  * under a shorter retention), after a failure, and if the last backup cannot be a base.
  */
 export function nextBase(

@@ -63,7 +63,7 @@ export const retriesMax = 3;
 /** Failures that another attempt may avoid. */
 const retryableCodes: ReadonlySet<string> = new Set(["interrupted", "source_failed", "store_failed", "failed"]);
 
-/** Pure: the next step of a backup. */
+/** The next step of a backup. */
 export function planBackup(backup: BackupObject, observed: ObservedBackup, now: number): BackupStep {
   const { spec, status } = backup;
   if (spec.cancelRequested) return fail("cancelled", "The backup was cancelled.");

@@ -7,7 +7,7 @@ import { type BackupObject, hasEnded, isVisible, manualBackupQuota } from "./bac
 /** Backups that may wait beside the running one. */
 const waitingMax = 3;
 
-/** Pure: throws the 409 with the reason why no backup of the service can be taken now. */
+/** Throws the 409 with the reason why no backup of the service can be taken now. */
 export function refuseBackup(service: ManagedServiceObject): void {
   const { metadata, status } = service;
   const members = operationMembers(service, undefined);
@@ -18,7 +18,7 @@ export function refuseBackup(service: ManagedServiceObject): void {
   throw new HoldfastError("WRONG_STATE", `The service is ${status.state}. ${next}`, { members });
 }
 
-/** Pure: throws the 409 if the service has too many manual backups or too many waiting ones. */
+/** Throws the 409 if the service has too many manual backups or too many waiting ones. */
 export function refuseBeyondQuota(backups: readonly BackupObject[]): void {
   const visible = backups.filter(isVisible);
   requireCapacity(manualBackupQuota, backups, "The service has");
@@ -30,7 +30,7 @@ export function refuseBeyondQuota(backups: readonly BackupObject[]): void {
     );
 }
 
-/** Pure: throws the 409 unless the backup is completed. */
+/** Throws the 409 unless the backup is completed. */
 export function requireCompleted({ status }: BackupObject): void {
   if (status.state === "completed") return;
   throw new HoldfastError("WRONG_STATE", `The backup is ${status.state}; this needs a completed one.`);

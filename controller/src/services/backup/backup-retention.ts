@@ -4,7 +4,7 @@ import { basesOf } from "./backup-chain.ts";
 
 const dayMs = 86_400_000;
 
-/** Pure: time at which a backup's own retention ends; null for manual backups, and before it ended. */
+/** Time at which a backup's own retention ends; null for manual backups, and before it ended. */
 export function expiresAtOf(backup: BackupObject, { retentionDays }: BackupSettings): number | null {
   const { finishedAt } = backup.status;
   if (backup.spec.backupType === "manual" || finishedAt === null) return null;
@@ -12,7 +12,7 @@ export function expiresAtOf(backup: BackupObject, { retentionDays }: BackupSetti
 }
 
 /**
- * Pure: automated backups that retention ends now. The newest completed one of an existing service stays at any age, so
+ * Automated backups that retention ends now. The newest completed one of an existing service stays at any age, so
  * that a failing schedule does not lose the last valid backup. Backups that others depend on stay too.
  */
 export function expired(
@@ -30,7 +30,7 @@ export function expired(
   return ended.filter(({ metadata }) => !needed.has(metadata.id));
 }
 
-/** Pure: backups past their own retention, though a retained increment may still depend on them. */
+/** Backups past their own retention, though a retained increment may still depend on them. */
 export function pastRetention(
   archive: ArchiveObject,
   backups: readonly BackupObject[],
@@ -47,7 +47,7 @@ export function pastRetention(
   });
 }
 
-/** Pure: time at which the backup is deleted, which is when the last increment that depends on it is. */
+/** Time at which the backup is deleted, which is when the last increment that depends on it is. */
 export function deletedAtOf(
   backup: BackupObject,
   backups: readonly BackupObject[],

@@ -20,7 +20,7 @@ export interface AdvancedBackup {
 
 const checkPauseMaxMs = 60_000;
 
-/** Pure: backup, operation and events after a step; the same objects if it changes nothing. */
+/** Backup, operation and events after a step; the same objects if it changes nothing. */
 export function advanceBackup(
   backup: BackupObject,
   operation: OperationObject | undefined,
@@ -71,7 +71,7 @@ export function advanceBackup(
 }
 
 /**
- * Pure: backup and operation after a verification by request. If the store fails, the verification is repeated after a
+ * Backup and operation after a verification by request. If the store fails, the verification is repeated after a
  * pause.
  */
 export function advanceVerification(

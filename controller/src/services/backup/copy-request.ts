@@ -22,7 +22,7 @@ export interface CopyChoice {
 }
 
 /**
- * Pure: a new service from a backup of the source, and its first operation. It inherits engine, version, plan, storage,
+ * A new service from a backup of the source, and its first operation. It inherits engine, version, plan, storage,
  * zone, allow-list and those parameters that fit the new plan, but not time to live, protection, window and tags.
  * `nameField` is the request field with the name. Throws INVALID_REQUEST for the request's choices, and NOT_POSSIBLE
  * for settings of the source that this installation does not offer.

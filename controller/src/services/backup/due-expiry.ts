@@ -20,7 +20,7 @@ export type DueExpiry =
   | { readonly kind: "log"; readonly range: LogRange; readonly objects: number }
   | { readonly kind: "archive" };
 
-/** Pure: everything that has expired at the moment `at`, in the order of deletion. */
+/** Everything that has expired at the moment `at`, in the order of deletion. */
 export function dueExpiry(observed: ObservedExpiry, at: number): DueExpiry[] {
   const { archive, serviceExists, backups, isRead } = observed;
   const ended = endedAt(observed, at);

@@ -39,7 +39,7 @@ export function hasGap(log: LogArchiving | null, report: ArchiveObservation | un
   return log !== null && report?.archiveId === log.archiveId && report.state === "gap";
 }
 
-/** Pure: the ranges, extended by the machine's report; the same array if nothing changed. */
+/** The ranges, extended by the machine's report; the same array if nothing changed. */
 export function rangesWith(archive: ArchiveObject, report: ArchiveObservation | undefined): readonly LogRange[] {
   const { log } = archive.spec;
   const ranges = archive.status.log;
@@ -122,7 +122,7 @@ function endedRanges(
 }
 
 /**
- * Pure: the tail of a range that ends earlier now: log that only its primary had is stored behind the end. `fromTime`
+ * The tail of a range that ends earlier now: log that only its primary had is stored behind the end. `fromTime`
  * is the newest commit up to the end; NaN if it is unknown, as older agents report none.
  */
 export function tailBehind(range: LogRange, end: number, fromTime: number): Pick<LogRange, "tail"> {
@@ -133,12 +133,12 @@ export function tailBehind(range: LogRange, end: number, fromTime: number): Pick
   return { tail: { lastSequence: lastStored(range), fromTime: from, toTime: reached } };
 }
 
-/** Pure: the newest range of the current archive; undefined while nothing of it is stored. */
+/** The newest range of the current archive; undefined while nothing of it is stored. */
 export function currentRange({ spec, status }: ArchiveObject): LogRange | undefined {
   return status.log.findLast(({ archiveId }) => archiveId === spec.log?.archiveId);
 }
 
-/** Pure: true if the change is worth a write. */
+/** True if the change is worth a write. */
 export function isDue(before: readonly LogRange[], after: readonly LogRange[]): boolean {
   if (before === after) return false;
   const [was, is] = [before.at(-1), after.at(-1)];
@@ -148,7 +148,7 @@ export function isDue(before: readonly LogRange[], after: readonly LogRange[]): 
 }
 
 /**
- * Pure: the ranges without those that no retained base needs. `oldest` is the start of the oldest base, undefined
+ * The ranges without those that no retained base needs. `oldest` is the start of the oldest base, undefined
  * without one.
  */
 export function rangesSince(
@@ -167,7 +167,7 @@ export function rangesSince(
   return isSame ? ranges : shorter;
 }
 
-/** Pure: for each range that is shortened or dropped, the first sequence number that stays. */
+/** For each range that is shortened or dropped, the first sequence number that stays. */
 export function rangesToDelete(
   before: readonly LogRange[],
   after: readonly LogRange[],

@@ -4,7 +4,7 @@ import type { LogHole, LogRange } from "./archive.ts";
 const holesMax = 100;
 
 /**
- * Pure: the parts of the ranges that can be replayed. A range with holes is several ranges here, each after a hole with
+ * The parts of the ranges that can be replayed. A range with holes is several ranges here, each after a hole with
  * a beginning of its own; one without holes is itself.
  */
 export function withoutHoles(log: readonly LogRange[]): readonly LogRange[] {
@@ -30,7 +30,7 @@ function partsOf(range: LogRange, holes: readonly LogHole[]): LogRange[] {
   return [...parts, rest];
 }
 
-/** Pure: the holes with another one, in order; those that touch are one. */
+/** The holes with another one, in order; those that touch are one. */
 export function withHole(holes: readonly LogHole[], hole: LogHole): readonly LogHole[] {
   const ordered = [...holes, hole].toSorted((a, b) => a.firstSequence - b.firstSequence);
   const joined: LogHole[] = [];
@@ -56,12 +56,12 @@ function join(a: LogHole, b: LogHole): LogHole {
   };
 }
 
-/** Pure: the last object of the range, with those of its tail. */
+/** The last object of the range, with those of its tail. */
 export function lastStored({ lastSequence, tail }: LogRange): number {
   return Math.max(lastSequence, tail?.lastSequence ?? 0);
 }
 
-/** Pure: true if the sequence number is in one of the range's holes. */
+/** True if the sequence number is in one of the range's holes. */
 export function isInHole({ holes = [] }: LogRange, sequence: number): boolean {
   return holes.some(({ firstSequence, lastSequence }) => sequence >= firstSequence && sequence <= lastSequence);
 }

@@ -7,7 +7,7 @@ import type { ArchivedSettings, ArchiveObject } from "./archive.ts";
 
 type Settings = Readonly<Record<string, string>>;
 
-/** Pure: the archive with the settings that the engine runs with; undefined if nothing changes. */
+/** The archive with the settings that the engine runs with; undefined if nothing changes. */
 export function withSettings(archive: ArchiveObject, current: Settings, now: number): ArchiveObject | undefined {
   if (Object.keys(current).length === 0) return undefined;
   const { status } = archive;
@@ -41,7 +41,7 @@ function greatest(one: Settings, other: Settings): Settings {
   return Object.fromEntries(names.map((name) => [name, String(Math.max(valueOf(one, name), valueOf(other, name)))]));
 }
 
-/** Pure: sentences about moments whose restore needs more memory than the service's plan has. */
+/** Sentences about moments whose restore needs more memory than the service's plan has. */
 export function smallerPlanWarnings(
   { status: { settings, log } }: ArchiveObject,
   { spec: { databaseType, version, planName, storageSizeGb } }: ManagedServiceObject,
@@ -60,7 +60,7 @@ export function smallerPlanWarnings(
 }
 
 /**
- * Pure: true if the log since the last base was written under settings that this plan has too little memory for, and
+ * True if the log since the last base was written under settings that this plan has too little memory for, and
  * they are lower by now: the next base needs less.
  */
 export function needsLowerBase(

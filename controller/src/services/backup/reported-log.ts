@@ -5,7 +5,7 @@ import type { ArchiveObject, LogRange } from "./archive.ts";
 import { currentRange, rangesWith } from "./log-archive.ts";
 
 /**
- * Pure: the ranges, extended by the reports of the members. A replaced primary stored log after its last recorded
+ * The ranges, extended by the reports of the members. A replaced primary stored log after its last recorded
  * report: its own last report counts until the range of the next term is recorded.
  */
 export function reportedRanges(

@@ -10,7 +10,7 @@ export interface Restorable {
   readonly gaps: readonly TimeSpan[];
 }
 
-/** Pure: the moments that these completed backups, oldest first, and the log can restore. */
+/** The moments that these completed backups, oldest first, and the log can restore. */
 export function restorableOf(
   databaseType: string,
   archive: ArchiveObject | undefined,

@@ -14,7 +14,7 @@ export interface ChosenPoint {
 }
 
 /**
- * Pure: the restore for a moment of the window. With a log: the newest base whose log leads to it; without one: the
+ * The restore for a moment of the window. With a log: the newest base whose log leads to it; without one: the
  * newest backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and `gaps`.
  */
 export function choosePoint(

@@ -29,7 +29,7 @@ const json = storedFormat<ServiceDescriptor>({
   ...storedNamesUnder("archive", archiveStoredNames),
 });
 
-/** Pure: the descriptor of a service, with its completed backups and its users in a stable order. */
+/** The descriptor of a service, with its completed backups and its users in a stable order. */
 export function descriptorOf(parts: {
   readonly organization: ServiceDescriptor["organization"];
   readonly service: ManagedServiceObject | undefined;
@@ -48,7 +48,7 @@ export function descriptorOf(parts: {
 }
 
 /**
- * Pure: SHA-256 (hex) of what a recovery depends on. The log's end, observed state and timestamps are not part of it:
+ * SHA-256 (hex) of what a recovery depends on. The log's end, observed state and timestamps are not part of it:
  * the object store has newer ones, or a recovery does not need them.
  */
 export function digestOf({ organization, service, users, archive, backups }: ServiceDescriptor): string {

@@ -51,7 +51,7 @@ export function createSettingsHandlers(deps: SettingsDeps): SettingsHandlers {
   };
 }
 
-/** Pure: the settings with the fields of the mask changed. Throws INVALID_REQUEST. */
+/** The settings with the fields of the mask changed. Throws INVALID_REQUEST. */
 function changed(before: BackupSettings, request: UpdateBackupSettingsRequest): BackupSettings {
   const paths = request.updateMask?.paths ?? [];
   if (paths.length === 0)

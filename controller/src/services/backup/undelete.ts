@@ -13,7 +13,7 @@ import { firstNodes, isCluster } from "../service/member/peers/first-peer.ts";
 type RecreationContext = Pick<NewServiceContext, "now" | "nodeId" | "operationId">;
 
 /**
- * Pure: a deleted service, restored from its backup, with its id, hostname, users and passwords, under a higher term.
+ * A deleted service, restored from its backup, with its id, hostname, users and passwords, under a higher term.
  * It has no time to live, because the old one has ended.
  */
 export function undeleted(
@@ -26,7 +26,7 @@ export function undeleted(
   return { ...recreated(renamed, from, context), users };
 }
 
-/** Pure: the same on the machines that were retained, with their data and image. */
+/** The same on the machines that were retained, with their data and image. */
 export function undeletedOnDisk(
   deleted: DeletedService,
   name: string | undefined,
@@ -50,7 +50,7 @@ export function undeletedOnDisk(
   };
 }
 
-/** Pure: a service recreated as it was, on a new machine and from a backup. */
+/** A service recreated as it was, on a new machine and from a backup. */
 export function recreated(
   before: ManagedServiceObject,
   from: Pick<ServiceOrigin, "kind" | "backupId" | "targetTime" | "toLogEnd">,

@@ -25,7 +25,7 @@ export interface ChangeContext {
 }
 
 /**
- * Pure: the parameters after a change, and a fault for each invalid value; with a fault nothing is changed. `primary`
+ * The parameters after a change, and a fault for each invalid value; with a fault nothing is changed. `primary`
  * is the last observation of the primary's engine.
  */
 export function changedParameters(
@@ -52,7 +52,7 @@ export function changedParameters(
   return { parameters, faults: [...faults, ...checked.faults, ...excesses] };
 }
 
-/** Pure: every parameter with its value, default and status. */
+/** Every parameter with its value, default and status. */
 export function parameterViews(args: {
   spec: ManagedServiceSpec;
   engine: EngineOffer;

@@ -12,14 +12,14 @@ import type { ManagedServiceSpec } from "../service/managed-service.ts";
 type Parameters = Readonly<Record<string, string>>;
 
 /**
- * Pure: minimum values with which replicas start until they have replayed a lower value of the primary (PostgreSQL
+ * Minimum values with which replicas start until they have replayed a lower value of the primary (PostgreSQL
  * manual, "Hot Standby", Administrator's Overview).
  */
 export function replicaMinimums(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
   return spec.nodes.length > 1 ? logSettings(spec, primary) : {};
 }
 
-/** Pure: settings that the primary writes its log under and that replay needs as much of. */
+/** Settings that the primary writes its log under and that replay needs as much of. */
 export function logSettings(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
   const names = engineProfileOf(spec.databaseType).replicas?.minimumFromPrimary ?? [];
   const running = names.flatMap((name) => {
@@ -30,7 +30,7 @@ export function logSettings(spec: ManagedServiceSpec, primary: InstanceObservati
 }
 
 /**
- * Pure: a fault for each named parameter that exceeds the plan, by itself or together with the minimums of replicas: at
+ * A fault for each named parameter that exceeds the plan, by itself or together with the minimums of replicas: at
  * its next restart a replica starts with both.
  */
 export function capacityFaults(
@@ -57,7 +57,7 @@ export function capacityFaults(
   });
 }
 
-/** Pure: the minimums above the value that the parameters, the plan or the default give. */
+/** The minimums above the value that the parameters, the plan or the default give. */
 export function raisedMinimums(
   {
     engine,

@@ -12,7 +12,7 @@ export interface ConnectionTarget {
   readonly caFile?: string;
 }
 
-/** Facts of one engine that controllers use, beside the catalog's data. Pure. */
+/** Facts of one engine that controllers use, beside the catalog's data. */
 export interface EngineProfile {
   /** The form of a password that the engine stores; the password itself is never sent to a machine. */
   verifierOf(password: string): string;
@@ -54,7 +54,7 @@ export interface EngineProfile {
   allNodesUri?(hosts: readonly string[], port: number): string;
 }
 
-/** Pure: user, host and port of a URI. */
+/** User, host and port of a URI. */
 export function authorityOf({ username, password, host, port }: ConnectionTarget): string {
   const user = [username, ...(password === undefined ? [] : [password])].map(encodeURIComponent).join(":");
   return `${user}@${host}:${port}`;

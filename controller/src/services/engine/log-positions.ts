@@ -4,7 +4,7 @@
  */
 export type PositionOrder = "before" | "same" | "after" | "diverged";
 
-/** Pure: positions in the log of an engine that replicates from a primary. The empty text is that of no data. */
+/** Positions in the log of an engine that replicates from a primary. The empty text is that of no data. */
 export interface LogPositions {
   /** Positions of one history; those of different histories are never compared. */
   compare(a: string, b: string): PositionOrder;

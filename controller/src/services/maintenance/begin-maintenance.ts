@@ -36,7 +36,7 @@ interface Replacements {
   readonly version?: VersionChange;
 }
 
-/** Pure: the service with these updates in its spec, and the operation that applies them with one restart. */
+/** The service with these updates in its spec, and the operation that applies them with one restart. */
 export function beginMaintenance(
   service: ManagedServiceObject,
   updates: readonly PendingUpdate[],
@@ -52,7 +52,7 @@ export function beginMaintenance(
   return startOf(service, { image, guestKernel, startsMachines }, updates, context, request);
 }
 
-/** Pure: the same for an upgrade to another version of the engine, which the image has. */
+/** The same for an upgrade to another version of the engine, which the image has. */
 export function beginUpgrade(
   service: ManagedServiceObject,
   to: { readonly version: string; readonly image: string },

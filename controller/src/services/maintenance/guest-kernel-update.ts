@@ -6,14 +6,14 @@ import { engineVersionIn } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 
 /**
- * Pure: the kernels that the service's virtual machines may change to; undefined if they have no kernel of their own.
+ * The kernels that the service's virtual machines may change to; undefined if they have no kernel of their own.
  */
 export function guestKernelOffer(service: ManagedServiceObject, context: MaintenanceContext): ImageOffer | undefined {
   const current = guestKernelOf(service, context);
   return current === "" ? undefined : imageOffer(guestLine, current, context.images, context.hosts);
 }
 
-/** Pure: the pending update of the service's guest kernel, if any. */
+/** The pending update of the service's guest kernel, if any. */
 export function guestKernelUpdate(
   service: ManagedServiceObject,
   context: MaintenanceContext,
@@ -47,12 +47,12 @@ export function guestKernelUpdate(
   };
 }
 
-/** Pure: the kernel that the service's virtual machines boot; empty if they have none of their own. */
+/** The kernel that the service's virtual machines boot; empty if they have none of their own. */
 export function guestKernelOf({ spec }: ManagedServiceObject, { guestKernel }: MaintenanceContext): string {
   return spec.guestKernel ?? guestKernel;
 }
 
-/** Pure: full versions of two kernels; empty if unknown. */
+/** Full versions of two kernels; empty if unknown. */
 export function kernelVersions(from: string, to: string, { images }: Pick<MaintenanceContext, "images">) {
   const { engine, version } = guestLine;
   const versionIn = (id: string) =>

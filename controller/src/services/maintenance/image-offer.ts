@@ -26,7 +26,7 @@ export interface ImageLine {
   readonly version: string;
 }
 
-/** Pure: the newest image that all hosts of a service have, because all its machines run from one image. */
+/** The newest image that all hosts of a service have, because all its machines run from one image. */
 export function imageOffer(
   line: ImageLine,
   current: string,
@@ -43,7 +43,7 @@ export function imageOffer(
   return { image, since: sinceOf(image, hosts), awaited: awaitedOf(line, image ?? currentImage, candidates[0], hosts) };
 }
 
-/** Pure: ids of hosts that have images of the same line, but lack this one although it is the newest. */
+/** Ids of hosts that have images of the same line, but lack this one although it is the newest. */
 export function missingOn(
   image: NodeImageObject,
   images: readonly NodeImageObject[],

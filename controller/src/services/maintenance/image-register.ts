@@ -64,7 +64,7 @@ export function createImageRegister(deps: ImageRegisterDeps): ControlLoop {
   return { ...periodic, subscribe: (onChange) => watchHosts(hosts, imagesFingerprint, () => onChange(name)) };
 }
 
-/** Pure: the changes of the register. An image that new machines do not get stays while a machine runs from it. */
+/** The changes of the register. An image that new machines do not get stays while a machine runs from it. */
 export function registerChanges(
   facts: readonly ImageFacts[],
   registered: readonly NodeImageObject[],

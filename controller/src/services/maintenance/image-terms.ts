@@ -27,7 +27,7 @@ export type ImageTerms = Pick<
   readonly urgencyText: string;
 };
 
-/** Pure: time and conditions of the update. */
+/** Time and conditions of the update. */
 export function imageTerms(
   service: ManagedServiceObject,
   context: MaintenanceContext,

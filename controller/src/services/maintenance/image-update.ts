@@ -7,13 +7,13 @@ import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
-/** Pure: the images that the service may change to; undefined if its engines run on the host itself. */
+/** The images that the service may change to; undefined if its engines run on the host itself. */
 export function imageOfferTo(service: ManagedServiceObject, context: MaintenanceContext): ImageOffer | undefined {
   const current = imageOf(service, context);
   return current === "" ? undefined : imageOffer(lineOfEngine(service), current, context.images, context.hosts);
 }
 
-/** Pure: the pending update of the service's image, if any. */
+/** The pending update of the service's image, if any. */
 export function imageUpdate(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate | undefined {
   const { image: target, since = 0 } = imageOfferTo(service, context) ?? {};
   if (target === undefined) return undefined;
@@ -56,7 +56,7 @@ function imageOf({ spec }: ManagedServiceObject, { image }: MaintenanceContext):
 }
 
 /**
- * Pure: libraries of the service's data whose sort order of text changes with the image, such as `ICU 72.1 to 76.1`.
+ * Libraries of the service's data whose sort order of text changes with the image, such as `ICU 72.1 to 76.1`.
  * Empty if none does or if a version is unknown: then only the agent's check after the change finds it.
  */
 export function changedTextOrder(

@@ -83,7 +83,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
 const pausedMessage = "An operator of the platform has paused maintenance. Updates can still be applied by request.";
 
 /**
- * Pure: the updates that a request applies; without ids, all that can be applied. An update that was rolled back is
+ * The updates that a request applies; without ids, all that can be applied. An update that was rolled back is
  * tried again; one that changes the sort order of text needs `accept_text_order_change`. Throws INVALID_REQUEST for an
  * id that is not pending, NOTHING_PENDING, and WRONG_STATE for an obstacle.
  */

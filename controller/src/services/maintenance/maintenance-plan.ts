@@ -22,7 +22,7 @@ export type MaintenanceAction =
   | { readonly action: "begin"; readonly updates: readonly PendingUpdate[] };
 
 /**
- * Pure: the next action: record, announce or begin, one per check. `mayBegin` is called only for due updates; it is the
+ * The next action: record, announce or begin, one per check. `mayBegin` is called only for due updates; it is the
  * fleet's rollout limiter.
  */
 export function planMaintenance(

@@ -6,7 +6,7 @@ import { imageOfferTo, imageUpdate } from "./image-update.ts";
 import { type KeeperOfMachine, type MaintenanceContext, type PendingUpdate, restartId } from "./pending-update.ts";
 import { applyAt, obstacleOf, unreachableHostOf } from "./update-terms.ts";
 
-/** Pure: pending updates of the service, images first. Empty while it is being deleted. */
+/** Pending updates of the service, images first. Empty while it is being deleted. */
 export function pendingUpdates(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate[] {
   if (service.metadata.deletionRequestedAt !== undefined) return [];
   const updates = [imageUpdate, guestKernelUpdate, keeperUpdate, restartUpdate].map((update) =>
@@ -15,7 +15,7 @@ export function pendingUpdates(service: ManagedServiceObject, context: Maintenan
   return updates.filter((update) => update !== undefined);
 }
 
-/** Pure: newer images and kernels that some hosts of the service lack. */
+/** Newer images and kernels that some hosts of the service lack. */
 export function awaitedImages(service: ManagedServiceObject, context: MaintenanceContext): AwaitedImage[] {
   if (service.metadata.deletionRequestedAt !== undefined) return [];
   const offers = [imageOfferTo(service, context), guestKernelOffer(service, context)];
@@ -48,7 +48,7 @@ export function parametersThatWait(instance: InstanceObservation | undefined): r
   return instance?.state === "running" ? instance.pendingRestart : [];
 }
 
-/** Pure: a restart of the service's machines, if one of them would then get a newer keeper. */
+/** A restart of the service's machines, if one of them would then get a newer keeper. */
 function keeperUpdate(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate | undefined {
   const behind = keepersBehind(context);
   if (behind.length === 0) return undefined;
@@ -73,7 +73,7 @@ function keeperUpdate(service: ManagedServiceObject, context: MaintenanceContext
   };
 }
 
-/** Pure: machines of the service that get a newer keeper when they restart. */
+/** Machines of the service that get a newer keeper when they restart. */
 export function keepersBehind({ keepers }: MaintenanceContext): KeeperOfMachine[] {
   return keepers.filter(({ has, next }) => has < next);
 }

@@ -11,7 +11,7 @@ const ordinaryNoticeMs = 24 * hourMs;
 const minFreeBytes = 64 << 20;
 
 /**
- * Pure: the start of the first window after a day's notice; for an urgent update the end of its notice, if that is
+ * The start of the first window after a day's notice; for an urgent update the end of its notice, if that is
  * earlier.
  */
 export function applyAt(
@@ -27,12 +27,12 @@ export function applyAt(
   return Math.min(ordinary, endOfNotice(urgency));
 }
 
-/** Pure: end of an urgent image's notice, in milliseconds since 1970. */
+/** End of an urgent image's notice, in milliseconds since 1970. */
 export function endOfNotice({ markedAt, noticeHours }: ImageUrgency): number {
   return markedAt + noticeHours * hourMs;
 }
 
-/** Pure: why no update can be applied now; undefined if there is no obstacle. */
+/** Why no update can be applied now; undefined if there is no obstacle. */
 export function obstacleOf(
   { spec, status }: ManagedServiceObject,
   { instance }: MaintenanceContext,
@@ -54,7 +54,7 @@ function isHealthy({ status, checks }: ServiceHealth): boolean {
   return status === "healthy" || (found.length > 0 && found.every(isAboutDatabases));
 }
 
-/** Pure: why the image cannot be changed now, because a host does not respond; undefined if all hosts respond. */
+/** Why the image cannot be changed now, because a host does not respond; undefined if all hosts respond. */
 export function unreachableHostOf({ hosts }: MaintenanceContext): string | undefined {
   const silent = hosts.find(isUnreachable);
   return silent && `Host ${silent.metadata.id} of its machines does not respond. The update waits until it does.`;

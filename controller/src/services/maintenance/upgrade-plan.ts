@@ -45,7 +45,7 @@ export interface UpgradePlan {
   readonly image: string | undefined;
 }
 
-/** Pure: throws INVALID_REQUEST for a version that the catalog lacks, and NOT_POSSIBLE for one that is not newer. */
+/** Throws INVALID_REQUEST for a version that the catalog lacks, and NOT_POSSIBLE for one that is not newer. */
 export function requireNewer({ spec }: ManagedServiceObject, version: string): void {
   const { databaseType, version: current } = spec;
   const { versions = [] } = engineOf(databaseType) ?? {};
@@ -61,7 +61,7 @@ export function requireNewer({ spec }: ManagedServiceObject, version: string): v
 }
 
 /**
- * Pure: the findings and image of an upgrade to a newer version. `obstacles` are those that the agent found in the
+ * The findings and image of an upgrade to a newer version. `obstacles` are those that the agent found in the
  * data.
  */
 export function planUpgrade(

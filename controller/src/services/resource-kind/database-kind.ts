@@ -235,7 +235,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
   };
 }
 
-/** Pure. `operation` is the one in progress. */
+/** `operation` is the one in progress. */
 function observationOf(
   service: ManagedServiceObject,
   operation: OperationObject | undefined,

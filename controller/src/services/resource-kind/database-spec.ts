@@ -26,7 +26,7 @@ export const databaseAliases: Readonly<Record<string, { readonly database_type: 
   ),
 );
 
-/** Pure: the spec with its members under their full names, and with defaults. */
+/** The spec with its members under their full names, and with defaults. */
 export function normalizedDatabase(spec: ResourceSpec): DatabaseSpec {
   const named = Object.entries(spec).map(([name, value]) => [
     Object.hasOwn(shortNames, name) ? shortNames[name as keyof typeof shortNames] : name,

@@ -21,7 +21,7 @@ export function prefixOf(name: string): string {
   return name.toUpperCase().replaceAll("-", "_");
 }
 
-/** Pure: the variables of a consumer (spec 3, Injected environment variables). */
+/** The variables of a consumer (spec 3, Injected environment variables). */
 export function environmentOf(consumer: Consumer, attachments: readonly Attached[]): Variables {
   const { apiToken, apiUrl, caFile = machinesCaFile } = consumer;
   const ofType = <T extends Outputs["type"]>(type: T) =>
@@ -52,7 +52,7 @@ export function environmentOf(consumer: Consumer, attachments: readonly Attached
   };
 }
 
-/** Pure: true if the platform may set the name for a consumer with these attachments, of any kind. */
+/** True if the platform may set the name for a consumer with these attachments, of any kind. */
 export function isReservedName(name: string, prefixes: readonly string[]): boolean {
   if (alwaysReserved.has(name)) return true;
   return prefixes.some((prefix) => name.startsWith(`${prefix}_`) && suffixes.has(name.slice(prefix.length)));

@@ -12,7 +12,7 @@ const growthShare = 0.25;
 /** Pause after a growth that was refused or rolled back. */
 const retryAfterMs = 10 * 60_000;
 
-/** Pure: the storage that the service should grow to now, in GB; undefined if it should not grow. */
+/** The storage that the service should grow to now, in GB; undefined if it should not grow. */
 export function autoscaleTargetGb(
   { metadata, spec, status }: ManagedServiceObject,
   { nodes }: ObservedService,
@@ -39,7 +39,7 @@ export function autoscaleTargetGb(
   return Math.min(maxGb, storageSizeGb + Math.max(1, Math.ceil(storageSizeGb * growthShare)));
 }
 
-/** Pure: milliseconds until a failed growth is tried again; null if there is none. */
+/** Milliseconds until a failed growth is tried again; null if there is none. */
 export function autoscaleDueInMs({ spec, status }: ManagedServiceObject, now: number): number | null {
   if (!autoscaleOf(spec).enabled) return null;
   const waits = pauseMs(status.autoscale, spec.storageSizeGb, now);

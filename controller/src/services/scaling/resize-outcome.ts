@@ -17,7 +17,7 @@ const engineFailureGraceMs = 10_000;
 /** A step without progress for this long fails. */
 const stalledAfterMs = 5 * minuteMs;
 
-/** Pure: why the change of size fails; undefined while it may succeed, and if it is already being rolled back. */
+/** Why the change of size fails; undefined while it may succeed, and if it is already being rolled back. */
 export function sizeFault(
   observed: ObservedService,
   operation: OperationObject,
@@ -44,7 +44,7 @@ export function sizeFault(
 }
 
 /**
- * Pure: the service with its old plan, and its old storage unless a disk has already grown. An engine that never got
+ * The service with its old plan, and its old storage unless a disk has already grown. An engine that never got
  * the new plan is not restarted.
  */
 export function rollBackSize(
@@ -93,25 +93,25 @@ function withRestartsBack({ spec }: ManagedServiceObject, nodes: readonly Observ
   return { restartCount: desired, nodes: members };
 }
 
-/** Pure: error of the operation of a size that was rolled back. */
+/** Error of the operation of a size that was rolled back. */
 export function sizeRollbackError(operation: OperationObject, service: ManagedServiceObject): Fault | undefined {
   const { planName, storageSizeGb } = service.spec;
   return rolledBackError(operation, `The service has ${planName} and ${storageSizeGb} GB.`);
 }
 
-/** Pure: true if a service that is stopped, or was unhealthy before, has the requested size. */
+/** True if a service that is stopped, or was unhealthy before, has the requested size. */
 export function isSizedAtRest(service: ManagedServiceObject, { nodes }: ObservedService): boolean {
   return service.status.state !== "Running" && nodes.every((node) => isSized(service, node));
 }
 
-/** Pure: the service after its change of size; the same object if there is none. */
+/** The service after its change of size; the same object if there is none. */
 export function withoutResizing(service: ManagedServiceObject): ManagedServiceObject {
   const { resizing, ...spec } = service.spec;
   if (resizing === undefined) return service;
   return { ...service, spec };
 }
 
-/** Pure: the event of a completed resize; undefined for a rolled back one, and for other operations. */
+/** The event of a completed resize; undefined for a rolled back one, and for other operations. */
 export function resizedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent | undefined {
   const size = sizeChangeOf(operation);
   if (size === undefined || operation.status.state !== "completed") return undefined;

@@ -22,18 +22,18 @@ export function sizeChangeOf(operation: OperationObject | undefined): SizeChange
   return operation && (serviceOperations.resize.workOf(operation) ?? serviceOperations.expand.workOf(operation));
 }
 
-/** Pure: size of each machine of a service. */
+/** Size of each machine of a service. */
 export function machineSizeOf({ planName, storageSizeGb }: ServiceSize, catalog: CatalogData): MachineSize {
   const { vcpu, memoryGb, rootGb } = planOf(catalog, planName);
   return { vcpu, memoryBytes: memoryGb * gib, rootBytes: rootGb * gib, diskBytes: storageSizeGb * gib };
 }
 
-/** Pure: the greater of two sizes in each dimension, so that nothing is taken from an engine before it has adapted. */
+/** The greater of two sizes in each dimension, so that nothing is taken from an engine before it has adapted. */
 export function sizeForBoth(a: MachineSize, b: MachineSize): MachineSize {
   return eachOf((dimension) => Math.max(a[dimension], b[dimension]));
 }
 
-/** Pure: a size, computed dimension by dimension. */
+/** A size, computed dimension by dimension. */
 export function eachOf(valueOf: (dimension: keyof MachineSize) => number): MachineSize {
   return {
     vcpu: valueOf("vcpu"),

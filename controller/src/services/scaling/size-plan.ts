@@ -19,7 +19,7 @@ export type SizeStep =
   | { readonly kind: "fit"; readonly size: MachineSize };
 
 /**
- * Pure: the step before the new settings are delivered to the engine, or after it applied them; undefined if the engine
+ * The step before the new settings are delivered to the engine, or after it applied them; undefined if the engine
  * is next, or if all is done. A machine grows before its engine gets the new settings, and shrinks after the engine
  * applied them.
  */
@@ -40,7 +40,7 @@ export function planSize(
   return engineApplied && !isSame(goal, spec) ? { kind: "fit", size: goal } : undefined;
 }
 
-/** Pure: true if the node's machine has its final size, and its file system too, as far as its agent reports that. */
+/** True if the node's machine has its final size, and its file system too, as far as its agent reports that. */
 export function isSized(service: ManagedServiceObject, { machine, instance }: SizedNode): boolean {
   const { resizing } = service.spec;
   if (resizing === undefined) return true;
@@ -76,7 +76,7 @@ function isSame(a: MachineSize, b: MachineSize): boolean {
 }
 
 /**
- * Pure: true if a file system of this size fills a disk of `desired` bytes, apart from the file system's own journal.
+ * True if a file system of this size fills a disk of `desired` bytes, apart from the file system's own journal.
  * 0: the agent reports no size, and the provider's report counts.
  */
 export function fillsDisk(diskBytes: number, desired: number): boolean {

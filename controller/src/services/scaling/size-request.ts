@@ -20,12 +20,12 @@ const mib = 1024 ** 2;
 /** The requested plan, storage, or both. */
 export type RequestedSize = Partial<ServiceSize>;
 
-/** Pure: true if this is the size that the service has or changes to. */
+/** True if this is the size that the service has or changes to. */
 export function hasSize({ spec }: ManagedServiceObject, { planName, storageSizeGb }: RequestedSize): boolean {
   return (planName ?? spec.planName) === spec.planName && (storageSizeGb ?? spec.storageSizeGb) === spec.storageSizeGb;
 }
 
-/** Pure: throws the 409 with the reason why the service cannot change its size in this state. */
+/** Throws the 409 with the reason why the service cannot change its size in this state. */
 export function requireResizable(service: ManagedServiceObject, inProgress: OperationObject | undefined): void {
   const { metadata, spec, status } = service;
   const members = operationMembers(service, inProgress);
@@ -38,7 +38,7 @@ export function requireResizable(service: ManagedServiceObject, inProgress: Oper
 }
 
 /**
- * Pure: the requested size. `observed` are the last observations of its engines, in the order of its nodes. Throws
+ * The requested size. `observed` are the last observations of its engines, in the order of its nodes. Throws
  * INVALID_REQUEST for a plan that the catalog lacks, and NOT_POSSIBLE for a size that the service cannot change to.
  */
 export function requireSize(
@@ -113,7 +113,7 @@ function excessiveMinimums(planName: string, starts: string, minimums: Readonly<
   return `${planName} has too little memory. ${starts} with ${settings.join(", ")}, which the primary runs with. Lower these parameters and restart the service first.`;
 }
 
-/** Pure: the service with the requested size in its spec, and the operation that makes the change. */
+/** The service with the requested size in its spec, and the operation that makes the change. */
 export function beginResizing(
   service: ManagedServiceObject,
   to: ServiceSize,

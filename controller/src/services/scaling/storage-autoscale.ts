@@ -21,12 +21,12 @@ export interface AutoscaleMemory {
   readonly refused?: string;
 }
 
-/** Pure: the service's setting; disabled unless a user enabled it. */
+/** The service's setting; disabled unless a user enabled it. */
 export function autoscaleOf({ storageAutoscale }: { readonly storageAutoscale?: StorageAutoscale }): StorageAutoscale {
   return storageAutoscale ?? { enabled: false, maxGb: null };
 }
 
-/** Pure: the setting after a request; undefined if there is nothing to store. */
+/** The setting after a request; undefined if there is nothing to store. */
 export function chosenAutoscale(
   spec: { readonly storageAutoscale?: StorageAutoscale },
   choice: AutoscaleChoice | undefined,
@@ -36,7 +36,7 @@ export function chosenAutoscale(
   return { enabled: choice.enabled ?? enabled, maxGb: choice.maxGb ?? maxGb };
 }
 
-/** Pure: why storage of this size cannot have the setting; undefined if it can. */
+/** Why storage of this size cannot have the setting; undefined if it can. */
 export function autoscaleFault(
   { enabled, maxGb }: StorageAutoscale,
   storageSizeGb: number,

@@ -10,7 +10,7 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 const maxWarnedPct = 90;
 
 /**
- * Pure: the recorded level of the fullest disk, and events for a higher one; `memory` is undefined if there is nothing
+ * The recorded level of the fullest disk, and events for a higher one; `memory` is undefined if there is nothing
  * to record.
  */
 export function rememberStorage(

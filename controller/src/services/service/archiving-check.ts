@@ -8,7 +8,7 @@ const degradedAfterMs = 5 * minuteMs;
 const unhealthyAfterMs = 15 * minuteMs;
 
 /**
- * Pure: the check of log archiving: age of the newest moment that can be restored, by the controller's clock, and size
+ * The check of log archiving: age of the newest moment that can be restored, by the controller's clock, and size
  * of the log that waits for the object store. Undefined without an archive, and while the engine should not run,
  * because then no new log exists that could be lost.
  */
@@ -32,7 +32,7 @@ export function archivingCheck(
   return { ...check, status: isOld ? "unhealthy" : "degraded", since, reason };
 }
 
-/** Pure: milliseconds until the check changes without a new report; null if it does not. */
+/** Milliseconds until the check changes without a new report; null if it does not. */
 export function archivingRecheckInMs(
   service: ManagedServiceObject,
   observed: ObservedService,

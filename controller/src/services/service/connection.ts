@@ -9,7 +9,7 @@ import { replicaHostnameOf } from "./service-names.ts";
 import { nodeRoleOf } from "./managed-service-message.ts";
 
 /**
- * Pure: everything that a client needs except the password. `trustBundle`: PEM of the authorities behind the
+ * Everything that a client needs except the password. `trustBundle`: PEM of the authorities behind the
  * certificate.
  */
 export function connectionOf(service: ManagedServiceObject, trustBundle: string): Connection {

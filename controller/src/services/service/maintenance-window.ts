@@ -23,7 +23,7 @@ export interface MaintenanceWindow {
 /** Hours at which default windows start; all end by six in the morning. */
 const nightHours = [22, 23, 0, 1, 2, 3, 4] as const;
 
-/** Pure: the window of a service whose owner chose none. Constant for an id, and evenly spread over a fleet. */
+/** The window of a service whose owner chose none. Constant for an id, and evenly spread over a fleet. */
 export function defaultWindow(serviceId: string): MaintenanceWindow {
   const index = hash(`maintenance-window/${serviceId}`) % (7 * nightHours.length);
   const hour = nightHours[index % nightHours.length] ?? nightHours[0];
@@ -31,7 +31,7 @@ export function defaultWindow(serviceId: string): MaintenanceWindow {
 }
 
 /**
- * Pure: start of work on the service, in milliseconds since 1970: in the first window in which it is not before
+ * Start of work on the service, in milliseconds since 1970: in the first window in which it is not before
  * `notBefore` and not too late for `now`. Each service has its own moment within the window. A past time belongs to a
  * window that is still open.
  */
@@ -43,7 +43,7 @@ export function startInWindow(window: MaintenanceWindow, serviceId: string, notB
   return opens + within;
 }
 
-/** Pure: begin and end of the current window, or of the next one. */
+/** Begin and end of the current window, or of the next one. */
 export function nextWindow(window: MaintenanceWindow, now: number): { readonly from: number; readonly until: number } {
   const first = firstMondayMs + window.day * dayMs + window.hour * hourMs;
   const from = first + Math.ceil((now - windowLengthMs + 1 - first) / weekMs) * weekMs;

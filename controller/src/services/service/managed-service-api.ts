@@ -263,7 +263,7 @@ function withEngine(request: CreateManagedServiceRequest): CreateManagedServiceR
   return { ...request, databaseType: engineNamed(request.databaseType) };
 }
 
-/** Pure: the filter of a list request, and a label that binds its cursors to the filter. */
+/** The filter of a list request, and a label that binds its cursors to the filter. */
 function listFilter(request: ListManagedServicesRequest): {
   accepts: (service: ManagedServiceObject) => boolean;
   label: readonly unknown[];

@@ -18,7 +18,7 @@ export const drainReason = "The service is stopped for maintenance of its host, 
 /** Reason of a node whose agent is not connected. */
 export const silentReason = "The agent is silent.";
 
-/** Pure: combined health of the service's checks. `since` changes only with the status or the reason. */
+/** Combined health of the service's checks. `since` changes only with the status or the reason. */
 export function healthOf(service: ManagedServiceObject, observed: ObservedService, now: number): ServiceHealth {
   const before = service.status.health;
   const members = observed.nodes.filter(({ node }) => isStaying(node));
@@ -97,7 +97,7 @@ function msOf(time: Timestamp | undefined): number | undefined {
   return time === undefined ? undefined : timestampMs(time);
 }
 
-/** Pure: the status of each node. */
+/** The status of each node. */
 export function nodeStatusesOf(service: ManagedServiceObject, observed: ObservedService): NodeStatus[] {
   return observed.nodes.map((node) => ({
     id: node.node.id,
@@ -124,7 +124,7 @@ function nodeStatusOf(
 /** Time that a status must last to be recorded as an event. */
 const healthStableMs = 10_000;
 
-/** Pure: the health that is recorded, and the event of a status that has lasted long enough. */
+/** The health that is recorded, and the event of a status that has lasted long enough. */
 export function rememberHealth(
   service: ManagedServiceObject,
   now: number,

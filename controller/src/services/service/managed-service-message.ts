@@ -187,7 +187,7 @@ export function nodeRoleOf(service: ManagedServiceObject, node: NodeSpec): NodeR
   return nodeRoles[roleOf(service, node)];
 }
 
-/** Pure: progress of the operation in progress; 100 and no task without one. */
+/** Progress of the operation in progress; 100 and no task without one. */
 export function taskSummaryOf(service: ManagedServiceObject, operation: OperationObject | undefined): TaskSummary {
   const status = serviceStatuses[service.status.state];
   if (operation === undefined) return create(TaskSummarySchema, { status, progressPct: 100 });

@@ -21,7 +21,7 @@ import { restoreFailure } from "./restore-failure.ts";
 /** Time after which a failed engine makes the service fail. */
 export const engineFailedForMs = 30_000;
 
-/** Pure: the next steps toward the desired state. Empty if it is reached, or if only waiting helps. */
+/** The next steps toward the desired state. Empty if it is reached, or if only waiting helps. */
 export function planManagedService(service: ManagedServiceObject, observed: ObservedService): ServiceStep[] {
   const waits = awaitsWriteFence(service, observed);
   const planned = () => strategyOf(service).plan(service, observed, (node) => planNode(service, node, waits));

@@ -15,7 +15,7 @@ export interface Progress extends StepProgress {
   readonly mark: string;
 }
 
-/** Pure: the step that the operation waits for. */
+/** The step that the operation waits for. */
 export function progressOf(
   service: ManagedServiceObject,
   observed: ObservedService,

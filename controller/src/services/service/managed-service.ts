@@ -355,7 +355,7 @@ function specAfterRestore(spec: ManagedServiceSpec): ManagedServiceSpec {
   };
 }
 
-/** Pure: the node without the right to become the primary after a failover. */
+/** The node without the right to become the primary after a failover. */
 export function withoutFailoverCandidacy(node: NodeSpec): NodeSpec {
   const { failoverCandidate: _, ...rest } = node;
   return rest;

@@ -43,7 +43,7 @@ export interface NewServiceContext {
 }
 
 /**
- * Pure: the service and its first operation, from a request without faults. Throws NOT_SUPPORTED if its engine has no
+ * The service and its first operation, from a request without faults. Throws NOT_SUPPORTED if its engine has no
  * replicas or replication mode as requested.
  */
 export function newService(
@@ -80,7 +80,7 @@ export function newService(
   return { service, operation };
 }
 
-/** Pure: faults of all fields that the protos accept and the catalog, or the API's own paths, do not. */
+/** Faults of all fields that the protos accept and the catalog, or the API's own paths, do not. */
 export function newServiceFaults(
   request: CreateManagedServiceRequest,
   { catalog, engines }: Pick<NewServiceContext, "catalog" | "engines">,

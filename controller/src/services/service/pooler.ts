@@ -21,24 +21,24 @@ export interface PoolerChoice {
   readonly mode?: string | undefined;
 }
 
-/** Pure: pooler of the service, disabled by default; undefined for an engine without one. */
+/** Pooler of the service, disabled by default; undefined for an engine without one. */
 export function poolerOf({ databaseType, pooler }: PooledSpec): Pooler | undefined {
   const [mode] = engineOf(databaseType)?.pooler?.modes ?? [];
   return mode === undefined ? undefined : (pooler ?? { enabled: false, mode });
 }
 
-/** Pure: port of the service's pooler; undefined while it is disabled. */
+/** Port of the service's pooler; undefined while it is disabled. */
 export function poolerPortOf(spec: PooledSpec): number | undefined {
   return poolerOf(spec)?.enabled === true ? engineOf(spec.databaseType)?.pooler?.port : undefined;
 }
 
-/** Pure: ports for clients, by the name of the listener. */
+/** Ports for clients, by the name of the listener. */
 export function clientPorts(spec: PooledSpec & { readonly port: number }): Readonly<Record<string, number>> {
   const pooler = poolerPortOf(spec);
   return { engine: spec.port, ...(pooler !== undefined && { pooler }) };
 }
 
-/** Pure: pooler of the service after the request; undefined if there is none to store. */
+/** Pooler of the service after the request; undefined if there is none to store. */
 export function chosenPooler(spec: PooledSpec, choice: PoolerChoice | undefined): Pooler | undefined {
   const before = poolerOf(spec);
   if (choice === undefined || before === undefined) return spec.pooler;
@@ -46,7 +46,7 @@ export function chosenPooler(spec: PooledSpec, choice: PoolerChoice | undefined)
   return { enabled, mode: mode === "session" ? "session" : "transaction" };
 }
 
-/** Pure: fault of a requested pooler that the engine does not support. */
+/** Fault of a requested pooler that the engine does not support. */
 export function poolerFault(databaseType: string, choice: PoolerChoice | undefined): FieldFault | undefined {
   if (choice?.enabled !== true || engineOf(databaseType)?.pooler !== undefined) return undefined;
   return { field: "pooler", pointer: "/pooler", code: "not_supported", detail: `${databaseType} has no pooler` };

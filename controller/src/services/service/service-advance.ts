@@ -24,7 +24,7 @@ import { stuckFault } from "./stuck-fault.ts";
 import { strategyOf } from "./member/strategies.ts";
 
 /**
- * Pure: the current status of the service, its operation, and the events to emit. `clockJumped`: the wall clock jumped
+ * The current status of the service, its operation, and the events to emit. `clockJumped`: the wall clock jumped
  * recently, so durations are unknown and nothing counts as stuck.
  */
 export function advance(

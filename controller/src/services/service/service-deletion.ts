@@ -24,7 +24,7 @@ export function isReachable(service: ManagedServiceObject, fleet: Pick<Fleet, "o
   return session !== undefined && observation?.bootId === session.bootId && observation.instance.state === "running";
 }
 
-/** Pure: the service with its deletion requested, and the operation that performs it. */
+/** The service with its deletion requested, and the operation that performs it. */
 export function requestDeletion(
   service: ManagedServiceObject,
   { operationId, now, skipFinalBackup = false, isReachable: reachable = false }: DeletionRequest,

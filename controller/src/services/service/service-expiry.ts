@@ -12,7 +12,7 @@ export type Expiry =
   | { readonly action: "delete" };
 
 /**
- * Pure: the action that is due now. `deferred`: deletions by expiry wait, because the clocks disagree or the store was
+ * The action that is due now. `deferred`: deletions by expiry wait, because the clocks disagree or the store was
  * restored.
  */
 export function expiryOf(service: ManagedServiceObject, now: number, deferred: boolean): Expiry {

@@ -5,7 +5,7 @@ import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import { serverNamesOf } from "./service-names.ts";
 import { machineSizeOf } from "../scaling/service-size.ts";
 
-/** Pure: desired state of a node's machine. */
+/** Desired state of a node's machine. */
 export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, catalog: CatalogData): MachineSpecObject {
   const plan = planOf(catalog, service.spec.planName);
   const { guestKernel, machineStarts } = service.spec;
@@ -26,7 +26,7 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
   };
 }
 
-/** Pure: a machine to create for a node, if the warm pool had none. */
+/** A machine to create for a node, if the warm pool had none. */
 export function newMachine(
   service: ManagedServiceObject,
   node: NodeSpec,

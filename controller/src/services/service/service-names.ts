@@ -44,7 +44,7 @@ export function serverNamesOf(service: ManagedServiceObject, node: NodeSpec): st
 }
 
 /**
- * Pure: the DNS records that the service should have now. The service name moves with the primary, so its TTL is 1 s.
+ * The DNS records that the service should have now. The service name moves with the primary, so its TTL is 1 s.
  */
 export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): ServiceName[] {
   const named = (name: string, nodeIds: readonly string[], ttlS: number): ServiceName[] => {

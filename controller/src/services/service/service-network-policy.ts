@@ -71,7 +71,7 @@ function machineInputsOf(machine: MachineObject | undefined): unknown {
 }
 
 /**
- * Pure: rules for the machines of a service on one host, whatever host its peers are on. Clients use either address,
+ * Rules for the machines of a service on one host, whatever host its peers are on. Clients use either address,
  * peers the private one. Everything without a rule is denied.
  */
 export function servicePolicyRules(

@@ -34,7 +34,7 @@ const refusals: Record<Exclude<Verb, "delete">, Partial<Record<ManagedServiceSta
                           Error: "The service is in Error; start it to try again." },
 };
 
-/** Pure: applies a verb. Throws the 409 that explains why it is not possible. */
+/** Applies a verb. Throws the 409 that explains why it is not possible. */
 export function requestVerb(
   service: ManagedServiceObject,
   verb: Verb,
@@ -86,7 +86,7 @@ export function refuseWhileBusy(service: ManagedServiceObject, inProgress: Opera
 }
 
 /**
- * Pure: the service with a changed spec that its machines must apply, and the operation that completes when they did.
+ * The service with a changed spec that its machines must apply, and the operation that completes when they did.
  */
 export function beginOperation<T extends ServiceOperationType>(
   service: ManagedServiceObject,

@@ -17,7 +17,7 @@ export interface ServiceUpdate {
   readonly rename: { readonly from: string; readonly to: string } | undefined;
 }
 
-/** Pure: applies the fields named by the mask. Throws INVALID_REQUEST, or WRONG_STATE while the service is deleted. */
+/** Applies the fields named by the mask. Throws INVALID_REQUEST, or WRONG_STATE while the service is deleted. */
 export function updateService(
   service: ManagedServiceObject,
   request: UpdateManagedServiceRequest,
@@ -56,7 +56,7 @@ export function updateService(
   };
 }
 
-/** Pure: faults of all fields that the protos accept but that are not valid. */
+/** Faults of all fields that the protos accept but that are not valid. */
 export function updateServiceFaults({ name, allowedCidrs }: UpdateManagedServiceRequest): readonly FieldFault[] {
   const reserved = name === undefined ? undefined : reservedNameFault(name);
   return [...(reserved === undefined ? [] : [reserved]), ...canonicalCidrs(allowedCidrs?.values ?? []).faults];

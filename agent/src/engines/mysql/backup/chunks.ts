@@ -9,11 +9,11 @@ export interface KeyRange {
 const chunkBytes = 64 << 20;
 const maxChunks = 1_000;
 
-/** Pure: true for a table that is divided if its key allows it. */
+/** True for a table that is divided if its key allows it. */
 export const isLarge = (bytes: number): boolean => bytes > chunkBytes;
 
 /**
- * Pure: conditions that divide a table into chunks of similar ranges; undefined is the complete table. The first and
+ * Conditions that divide a table into chunks of similar ranges; undefined is the complete table. The first and
  * the last one are open, so that every row is in exactly one.
  */
 export function chunkConditions(bytes: number, key: KeyRange | undefined): readonly (string | undefined)[] {

@@ -44,7 +44,7 @@ const byType: ReadonlyMap<string, ColumnText> = new Map([
   ["json", json],
 ]);
 
-/** Pure. Every other type, such as BLOB, BIT, VECTOR and those of spatial data, has bytes. */
+/** Every other type, such as BLOB, BIT, VECTOR and those of spatial data, has bytes. */
 export function rowText(columns: readonly Column[]): RowText {
   const texts = columns.map(({ type }) => byType.get(type) ?? binary);
   const literals = texts.map(({ literal }) => literal);

@@ -106,7 +106,7 @@ async function surplusOf(session: Session, source: Session, isSameSource: boolea
   return sets.filter((set) => set !== "" && !set.startsWith(`${facts?.uuid}:`)).join(", ");
 }
 
-/** Pure: the statement that names the source. Its identity was checked by name; the channel checks its authority. */
+/** The statement that names the source. Its identity was checked by name; the channel checks its authority. */
 function changeSql(instance: Instance, address: string): string {
   const options: Readonly<Record<string, string | number>> = {
     SOURCE_HOST: literal(address),

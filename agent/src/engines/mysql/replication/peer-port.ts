@@ -25,29 +25,29 @@ export function peerPort({ spec }: Pick<Instance, "spec">): number {
   return spec.port + 10_000;
 }
 
-/** Pure: true for a member of a service that has or had replicas. */
+/** True for a member of a service that has or had replicas. */
 export function hasPeers({ spec }: Pick<Instance, "spec">): boolean {
   return spec.replication !== undefined;
 }
 
-/** Pure: password of the members' accounts. Replication takes at most 32 characters. */
+/** Password of the members' accounts. Replication takes at most 32 characters. */
 export function peerPassword({ spec }: Pick<Instance, "spec">): string {
   const secret = spec.replication?.secret ?? "";
   return createHash("sha256").update(secret).digest("base64url").slice(0, 32);
 }
 
-/** Pure: true if the primary's commits wait for this replica, or for one of several. */
+/** True if the primary's commits wait for this replica, or for one of several. */
 export function isSyncReplica(instance: Instance): boolean {
   const own = ownMember(instance);
   return own !== undefined && instance.spec.replication?.syncNumbers.includes(own.number) === true;
 }
 
-/** Pure: true if commits of this primary wait for a replica. */
+/** True if commits of this primary wait for a replica. */
 export function waitsForReplica({ spec }: Pick<Instance, "spec">): boolean {
   return roleOf(spec) === "primary" && (spec.replication?.syncNumbers.length ?? 0) > 0;
 }
 
-/** Pure: settings of a member at its start, in any role. Only `becomePrimary` lets it accept writes. */
+/** Settings of a member at its start, in any role. Only `becomePrimary` lets it accept writes. */
 export function replicationSettings(instance: Instance): [string, string][] {
   const { spec } = instance;
   const common: [string, string][] = [

@@ -148,7 +148,7 @@ async function dropSyncUsersOfOthers(instance: Instance, session: Session): Prom
     await dropAccounts(session, name);
 }
 
-/** Pure: accounts under the names of synchronous replicas that no member has. */
+/** Accounts under the names of synchronous replicas that no member has. */
 function otherSyncUsers(instance: Instance, stored: readonly StoredAccount[]): StoredAccount[] {
   const names = new Set([replicaUser, ...membersOf(instance.spec).map(({ number }) => syncUser(number))]);
   return stored.filter(({ name }) => !names.has(name));
@@ -290,7 +290,7 @@ async function endWrites(session: Session): Promise<LastPosition | undefined> {
   return { last, beforeLast: (rest?.position ?? "").replaceAll(/\s/g, "") };
 }
 
-/** Pure: the newest transaction of this server in a set, such as `uuid:7` in `uuid:1-3:5-7`. */
+/** The newest transaction of this server in a set, such as `uuid:7` in `uuid:1-3:5-7`. */
 function lastOf(set: string, uuid: string): string | undefined {
   const own = set.split(",").find((each) => each.startsWith(`${uuid}:`));
   const number = /(\d+)$/.exec(own ?? "")?.[1];

@@ -144,7 +144,7 @@ export async function observeReplication(session: Session): Promise<{
   return { reported: { role: "replica", state, received: source.received }, checks: [replicationCheck(source)] };
 }
 
-/** Pure: a replica's state by its own report. */
+/** A replica's state by its own report. */
 function followingState({ isConnected, position, applied }: Source): FollowingState {
   if (!isConnected) return "disconnected";
   return position === applied ? "streaming" : "catchup";

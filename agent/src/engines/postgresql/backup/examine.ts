@@ -58,7 +58,7 @@ async function amcheck(
   }
 }
 
-/** Pure: the detail of a check without a finding. `closed`: databases that refuse sessions, which are not read. */
+/** The detail of a check without a finding. `closed`: databases that refuse sessions, which are not read. */
 export function structureDetail(closed: readonly string[]): string {
   if (closed.length === 0) return "pg_amcheck found nothing wrong.";
   const names = summarizeNames(closed);

@@ -15,7 +15,7 @@ export interface FormerTimeline {
   readonly at: bigint;
 }
 
-/** Pure: parses a timeline history file, such as `1\t0/3000000\tfailover`, oldest line first. */
+/** Parses a timeline history file, such as `1\t0/3000000\tfailover`, oldest line first. */
 export function parseHistory(text: string): FormerTimeline[] {
   return text.split("\n").flatMap((line) => {
     const found = /^(\d+)\s+([0-9A-Fa-f]+\/[0-9A-Fa-f]+)/.exec(line);
@@ -23,13 +23,13 @@ export function parseHistory(text: string): FormerTimeline[] {
   });
 }
 
-/** Pure: history file of a timeline with these ancestors. */
+/** History file of a timeline with these ancestors. */
 export function historyText(ancestors: readonly FormerTimeline[]): string {
   return ancestors.map(({ timeline, at }) => `${timeline}\t${formatLsn(at)}\tfailover\n`).join("");
 }
 
 /**
- * Pure: the log from a position on as spans of one timeline each. Throws LogRemoved if the engine's log does not
+ * The log from a position on as spans of one timeline each. Throws LogRemoved if the engine's log does not
  * contain the position.
  */
 export function spansFrom(

@@ -10,7 +10,7 @@ const maxClients = 10_000;
 /** Sessions in which PgBouncer queries the verifiers of users who sign in. */
 const lookupSessions = 2;
 
-/** Pure: PgBouncer's settings and access rules; empty without a pooler. */
+/** PgBouncer's settings and access rules; empty without a pooler. */
 export function poolerFiles(instance: Instance): ConfigFile[] {
   if (instance.spec.pooler === undefined) return [];
   return [

@@ -46,7 +46,7 @@ export async function saveDiscarded(
 }
 
 /**
- * Pure: the range from the position that pg_rewind would rewind to, to the end of the log; undefined if no rewind is
+ * The range from the position that pg_rewind would rewind to, to the end of the log; undefined if no rewind is
  * needed.
  */
 export function rangeOf(output: string, end: string | undefined): { from: bigint; to: bigint } | undefined {

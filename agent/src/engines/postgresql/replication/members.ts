@@ -16,7 +16,7 @@ export function memberName(number: number): string {
   return `${prefix}${number}`;
 }
 
-/** Pure: number of the member with this name; undefined for other names. */
+/** Number of the member with this name; undefined for other names. */
 export function memberNumber(name: string): number | undefined {
   const digits = name.startsWith(prefix) ? name.slice(prefix.length) : "";
   return /^\d+$/.test(digits) ? Number(digits) : undefined;
@@ -24,14 +24,14 @@ export function memberNumber(name: string): number | undefined {
 
 export const slotPrefix = prefix;
 
-/** Pure: true if members copy logical slots that users created with FAILOVER. */
+/** True if members copy logical slots that users created with FAILOVER. */
 export function synchronizesSlots(instance: Instance): boolean {
   const { version, replication } = instance.spec;
   const isLogical = effectiveParameters(instance).get("wal_level") === "logical";
   return replication !== undefined && Number(version) >= 17 && isLogical;
 }
 
-/** Pure: connection string of this replica to its primary; undefined without a primary. */
+/** Connection string of this replica to its primary; undefined without a primary. */
 export function primaryConninfo(instance: Instance): string | undefined {
   const leader = leaderOf(instance);
   const own = ownMember(instance);

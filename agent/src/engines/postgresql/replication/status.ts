@@ -65,7 +65,7 @@ async function readPeers(session: Session): Promise<ReplicationPeer[]> {
   });
 }
 
-/** Pure: a replica's state by its own report. Replaying received log counts as lagging, not as disconnected. */
+/** A replica's state by its own report. Replaying received log counts as lagging, not as disconnected. */
 export function followingState({ streaming, position, replayedPosition }: ReplicationStatus): FollowingState {
   if (!streaming) return "disconnected";
   return position === replayedPosition ? "streaming" : "catchup";

@@ -33,7 +33,7 @@ export async function contentsOf(run: RunProgram, data: OfflineData, signal: Abo
   return contents;
 }
 
-/** Pure: a sentence on the first difference of the upgraded data; undefined if they are complete. */
+/** A sentence on the first difference of the upgraded data; undefined if they are complete. */
 export function missingIn(upgraded: Contents, before: Contents): string | undefined {
   for (const [database, summary] of before) {
     const has = upgraded.get(database);

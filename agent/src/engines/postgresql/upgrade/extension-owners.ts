@@ -50,7 +50,7 @@ export async function restoreExtensionOwners(
       await runSingleUser(run, data, { database, sql: singleUserInput(extensions.flatMap(ownerSql)) }, signal);
 }
 
-/** Pure: statements that change the owner of one extension from the superuser. */
+/** Statements that change the owner of one extension from the superuser. */
 function ownerSql({ name, owner }: OwnedExtension): readonly string[] {
   const extension = `extname = convert_from(decode('${name}', 'hex'), 'UTF8') AND extowner = ${bootstrapOid}`;
   return [

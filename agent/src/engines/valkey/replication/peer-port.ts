@@ -16,14 +16,14 @@ export function peerPort({ spec }: Pick<Instance, "spec">): number {
 export const authorityFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.tls, "ca.crt");
 
 /**
- * Pure: number of the member that announces this name, such as 2 for `holdfast-member-2`; undefined for other names.
+ * Number of the member that announces this name, such as 2 for `holdfast-member-2`; undefined for other names.
  */
 export function memberNumber(name: string): number | undefined {
   const digits = name.startsWith(prefix) ? name.slice(prefix.length) : "";
   return /^\d+$/.test(digits) ? Number(digits) : undefined;
 }
 
-/** Pure: settings of a member in any role; a replica follows from its start. */
+/** Settings of a member in any role; a replica follows from its start. */
 export function replicationSettings(instance: Instance): [string, string][] {
   const { replication } = instance.spec;
   if (replication === undefined) return [];
@@ -41,7 +41,7 @@ export function replicationSettings(instance: Instance): [string, string][] {
   ];
 }
 
-/** Pure: the engine reads these files again whenever the settings are set. */
+/** The engine reads these files again whenever the settings are set. */
 export function certificateSettings(instance: Instance): [string, string][] {
   return [
     ["tls-cert-file", certificateFile(instance)],

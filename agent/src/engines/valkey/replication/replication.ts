@@ -104,7 +104,7 @@ async function confirm(instance: Instance, numbers: readonly number[], signal: A
   });
 }
 
-/** Pure: true if each of these members has received more than up to this position. */
+/** True if each of these members has received more than up to this position. */
 export function haveReceivedMore(
   info: ReadonlyMap<string, string>,
   numbers: readonly number[],

@@ -37,7 +37,7 @@ async function statusOf(instance: Instance, info: ReadonlyMap<string, string>): 
   };
 }
 
-/** Pure: seconds since the primary sent anything. */
+/** Seconds since the primary sent anything. */
 export function silentSecondsOf(info: ReadonlyMap<string, string>): number {
   const name =
     info.get("master_link_status") === "up" ? "master_last_io_seconds_ago" : "master_link_down_since_seconds";
@@ -45,14 +45,14 @@ export function silentSecondsOf(info: ReadonlyMap<string, string>): number {
 }
 
 /**
- * Pure: an offset of 1 or less means that no primary has reported its offset, since the start or during a full copy.
+ * An offset of 1 or less means that no primary has reported its offset, since the start or during a full copy.
  */
 function hasOffsetIn(info: ReadonlyMap<string, string>): boolean {
   return Number(info.get("slave_read_repl_offset") ?? 0) > 1;
 }
 
 /**
- * Pure: a text that changes with everything received. Offsets restart with each replication id, so it includes that id.
+ * A text that changes with everything received. Offsets restart with each replication id, so it includes that id.
  */
 function receivedOf(info: ReadonlyMap<string, string>): string {
   return `${info.get("master_replid")}:${info.get("slave_read_repl_offset")}`;
@@ -66,7 +66,7 @@ export async function readInfo(instance: Instance, session: Session): Promise<Re
   return info;
 }
 
-/** Pure: true if the append-only file holds everything, which the engine rewrites after a full copy. */
+/** True if the append-only file holds everything, which the engine rewrites after a full copy. */
 export function isInFile(info: ReadonlyMap<string, string>): boolean {
   const isIdle = info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0";
   return info.get("aof_enabled") === "1" && info.get("aof_last_bgrewrite_status") === "ok" && isIdle;
@@ -101,7 +101,7 @@ function followingState(instance: Instance, info: ReadonlyMap<string, string>): 
   return isCopying ? "starting" : "disconnected";
 }
 
-/** Pure: replicas in a reply to INFO, from lines such as `slave0:ip=...,port=6379,state=online,offset=56,lag=0`. */
+/** Replicas in a reply to INFO, from lines such as `slave0:ip=...,port=6379,state=online,offset=56,lag=0`. */
 export function peersOf(info: ReadonlyMap<string, string>): ReplicationPeer[] {
   const lines = [...info].flatMap(([name, value]) => (/^slave\d+$/.test(name) ? [value] : []));
   return lines.flatMap((line) => {

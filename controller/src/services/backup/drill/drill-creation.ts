@@ -106,7 +106,7 @@ function restoresOf(
 }
 
 /**
- * Pure: a moment of the span, chosen by a number from 0 to 1. The engine must have run at that moment, because the
+ * A moment of the span, chosen by a number from 0 to 1. The engine must have run at that moment, because the
  * drill looks for heartbeats before it: the moment is after the engine's start, or the span's end.
  */
 export function pointWithin(

@@ -11,7 +11,7 @@ import { generationOf } from "./drill-plan.ts";
 const gib = 1024 ** 3;
 
 /**
- * Pure: the machine of a drill, as large as the service's at first. It has no DNS name and no policy rule admits
+ * The machine of a drill, as large as the service's at first. It has no DNS name and no policy rule admits
  * anyone. The engine's certificate has a name under `.invalid` (RFC 6761).
  */
 export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, now: number): MachineObject {
@@ -41,7 +41,7 @@ export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, 
   };
 }
 
-/** Pure: the spec for its agent: restore the current backup, examine the data, admit no clients. */
+/** The spec for its agent: restore the current backup, examine the data, admit no clients. */
 export function instanceOf(
   drill: DrillObject,
   machine: MachineObject,

@@ -46,7 +46,7 @@ const stalledAfterMs = 30 * minuteMs;
 /** An engine that fails to start on restored data has this long to recover. */
 const engineFailureGraceMs = minuteMs;
 
-/** Pure: the next step of a drill. */
+/** The next step of a drill. */
 export function planDrill(drill: DrillObject, observed: ObservedDrill, now: number): DrillStep {
   const { machine } = observed;
   if (isFinished(drill)) {

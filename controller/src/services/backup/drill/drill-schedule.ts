@@ -22,7 +22,7 @@ const intervalMs = 7 * dayMs;
 const recheckMs = 3_600_000;
 
 /**
- * Pure: time at which the next automatic drill begins, in milliseconds since 1970: a week after the last one; the first
+ * Time at which the next automatic drill begins, in milliseconds since 1970: a week after the last one; the first
  * one two to eight days after the first backup. Undefined before the first backup.
  */
 export function nextDrillAt(

@@ -13,7 +13,7 @@ export interface AdvancedDrill {
   readonly events: readonly NewEvent[];
 }
 
-/** Pure: drill, operation and events after a step; the same objects if it changes nothing. */
+/** Drill, operation and events after a step; the same objects if it changes nothing. */
 export function advanceDrill(
   drill: DrillObject,
   operation: OperationObject | undefined,

@@ -127,7 +127,7 @@ function newUserObject(
   return { metadata: { id, name, organizationId, generation, createdAt, updatedAt: now }, spec: user, status: {} };
 }
 
-/** Pure: true if the service's replicas do not get users by replication. */
+/** True if the service's replicas do not get users by replication. */
 export function hasUsersOnEachMember({ spec }: ManagedServiceObject): boolean {
   return isReplicated(spec) && engineProfileOf(spec.databaseType).replicas?.haveOwnUsers === true;
 }

@@ -42,7 +42,7 @@ const retryPauseMaxMs = 30_000;
 const settleTimeoutMs = 60_000;
 
 /**
- * Pure: the next step of a change. Until its deadline it is attempted; then the engine is only asked for its state. So
+ * The next step of a change. Until its deadline it is attempted; then the engine is only asked for its state. So
  * every operation ends, and a failed change is never applied after its operation's end.
  */
 export function planEngineChange(change: EngineChangeObject, observed: ObservedChange, now: number): EngineChangeStep {
@@ -73,7 +73,7 @@ export function planEngineChange(change: EngineChangeObject, observed: ObservedC
   return { kind: "tryAgain", afterMs, isUncertain: isUnknown };
 }
 
-/** Pure: the step that follows from the engine's state after the deadline. */
+/** The step that follows from the engine's state after the deadline. */
 export function planSettled(outcome: SettledOutcome): EngineChangeStep {
   switch (outcome.kind) {
     case "taken":

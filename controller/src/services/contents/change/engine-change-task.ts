@@ -47,7 +47,7 @@ export function taskIdOf({ spec, status }: EngineChangeObject): string {
   return `${spec.operationId}-${status.attempt}`;
 }
 
-/** Pure: the task that applies the change. It is idempotent. */
+/** The task that applies the change. It is idempotent. */
 export function taskInputOf({ spec: { change, operationId } }: EngineChangeObject): TaskInput {
   switch (change.type) {
     case "create_user": {
@@ -81,7 +81,7 @@ export function taskInputOf({ spec: { change, operationId } }: EngineChangeObjec
   }
 }
 
-/** Pure: the task that withdraws earlier attempts and reads the engine's state. */
+/** The task that withdraws earlier attempts and reads the engine's state. */
 export function settleInputOf(change: EngineChangeObject): TaskInput {
   const { spec, status } = change;
   const withdrawnTasks = Array.from({ length: status.attempt }, (_, n) => `${spec.operationId}-${n + 1}`);
@@ -89,7 +89,7 @@ export function settleInputOf(change: EngineChangeObject): TaskInput {
   return { case: "settleEngineChange", value: create(SettleEngineChangeSchema, { withdrawnTasks, change: input }) };
 }
 
-/** Pure: the outcome that its result reports. */
+/** The outcome that its result reports. */
 export function settledOutcomeOf({ failure, output }: TaskResult): SettledOutcome {
   if (output.case === "settleEngineChange") {
     const { taken, role } = output.value;
@@ -109,7 +109,7 @@ function requestsReplication(change: EngineChange): boolean {
   return (change.type === "create_user" || change.type === "update_user") && change.replication === true;
 }
 
-/** Pure: the outcome that an attempt's result reports. */
+/** The outcome that an attempt's result reports. */
 export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, result: TaskResult): EngineOutcome {
   if (result.failure !== undefined) {
     const { code, message } = result.failure;

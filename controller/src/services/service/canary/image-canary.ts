@@ -23,7 +23,7 @@ const dataCanaryTimeoutMs = 6 * 60 * minuteMs;
 /** Limit of the whole image change, for example of an engine that starts and ends repeatedly. */
 const canaryTimeoutMs = 15 * minuteMs;
 
-/** Pure: the reason why the image or kernel fails its canary; undefined while it may succeed, and during a rollback. */
+/** The reason why the image or kernel fails its canary; undefined while it may succeed, and during a rollback. */
 export function canaryFault(
   observed: ObservedService,
   operation: OperationObject | undefined,
@@ -63,7 +63,7 @@ function orderFault(observed: ObservedService): Fault | undefined {
 }
 
 /**
- * Pure: rolls the service back to its old image and kernel: over the snapshot of its data if no client can have written
+ * Rolls the service back to its old image and kernel: over the snapshot of its data if no client can have written
  * since, otherwise over the current data. The plan is that of any image change.
  */
 export function rollBack(
@@ -116,7 +116,7 @@ export function canAdmitClients(
 }
 
 /**
- * Pure: admits clients; from then on the data contain writes that no snapshot has. Replicas with data of the version
+ * Admits clients; from then on the data contain writes that no snapshot has. Replicas with data of the version
  * before are no failover candidates and no synchronous standbys until they have copied the data again.
  */
 export function admitClients(service: ManagedServiceObject, now: number): ManagedServiceObject {
@@ -135,7 +135,7 @@ export function admitClients(service: ManagedServiceObject, now: number): Manage
   };
 }
 
-/** Pure: the operation with the outcome of the snapshots, once it is known for every node that has one. */
+/** The operation with the outcome of the snapshots, once it is known for every node that has one. */
 export function withSnapshotOutcome(operation: OperationObject, observed: ObservedService): OperationObject {
   if (replacementOf(operation) === undefined) return operation;
   const nodes = observed.nodes.filter(({ isReplica, machine }) => !isReplica || machine?.spec.snapshot != null);
@@ -156,7 +156,7 @@ export function withSnapshotOutcome(operation: OperationObject, observed: Observ
 /** One generation for the stop of the engine, one for its start with the other image. */
 export const generationsPerImageChange = 2;
 
-/** Pure: the image and kernel that a failed operation leaves as refused. */
+/** The image and kernel that a failed operation leaves as refused. */
 export function maintenanceMemoryAfter(
   operation: OperationObject,
   before: MaintenanceMemory,
@@ -173,7 +173,7 @@ export function maintenanceMemoryAfter(
   };
 }
 
-/** Pure: the error of an operation whose image or kernel was rolled back. */
+/** The error of an operation whose image or kernel was rolled back. */
 export function rollbackError(operation: OperationObject): Fault | undefined {
   const { rollback } = operation.status;
   const snapshot = replacementOutcomeOf(operation)?.snapshot;

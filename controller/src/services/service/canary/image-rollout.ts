@@ -14,7 +14,7 @@ import { awaitsRollout, isRolledOut, isSettled, unsettledInRollout, withoutPin }
 import { isLeader } from "../member/member-roles.ts";
 
 /**
- * Pure: true if another image can be applied by a rolling update: one node after another, replicas first, with clients
+ * True if another image can be applied by a rolling update: one node after another, replicas first, with clients
  * admitted.
  */
 export function canRollImages(service: ManagedServiceObject): boolean {
@@ -23,7 +23,7 @@ export function canRollImages(service: ManagedServiceObject): boolean {
   return state === "Running" && standbysOf(service).some(({ id }) => runs(id));
 }
 
-/** Pure: the nodes, each pinned to its current image until the rolling update reaches it. */
+/** The nodes, each pinned to its current image until the rolling update reaches it. */
 export function withPinnedImages(
   { spec }: ManagedServiceObject,
   image: ImageChange | null,
@@ -41,7 +41,7 @@ export function withPinnedImages(
 }
 
 /**
- * Pure: the nodes of a service whose primary's data are upgraded: replicas are pinned to their image and data until the
+ * The nodes of a service whose primary's data are upgraded: replicas are pinned to their image and data until the
  * primary is upgraded.
  */
 export function withPinnedReplicas(service: ManagedServiceObject, image: ImageChange | null): NodeSpec[] {
@@ -49,7 +49,7 @@ export function withPinnedReplicas(service: ManagedServiceObject, image: ImageCh
   return pinned.map((node) => (isLeader(service, node) ? withoutPin(node) : node));
 }
 
-/** Pure: the reason why the image fails on an updated node; undefined while it may succeed, and during a rollback. */
+/** The reason why the image fails on an updated node; undefined while it may succeed, and during a rollback. */
 export function imageRolloutFault(
   observed: ObservedService,
   operation: OperationObject,
@@ -75,7 +75,7 @@ export function imageRolloutFault(
 }
 
 /**
- * Pure: the rollback of a rolling update. While the primary has the old image, every updated node gets the old one
+ * The rollback of a rolling update. While the primary has the old image, every updated node gets the old one
  * again, one after another. A node that did not come up is replaced by a new copy. Once the primary has the new image,
  * only that replacement happens and the update continues.
  */
@@ -137,7 +137,7 @@ function imagesBefore({ image, guestKernel, version }: Replacement) {
 }
 
 /**
- * Pure: true if all updated nodes are back and no node is being replaced. Includes nodes whose machine is down for its
+ * True if all updated nodes are back and no node is being replaced. Includes nodes whose machine is down for its
  * image.
  */
 export function isImageRolledOut(

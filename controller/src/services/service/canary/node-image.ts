@@ -15,31 +15,31 @@ export function lacksServiceImage({ spec }: ManagedServiceObject, machine: Machi
   return differs(spec, machine.spec);
 }
 
-/** Pure: version of the node's engine: that of its pinned image, otherwise the service's. */
+/** Version of the node's engine: that of its pinned image, otherwise the service's. */
 export function nodeVersionOf({ version, nodes }: ManagedServiceSpec, { id }: Pick<NodeSpec, "id">): string {
   return nodes.find((node) => node.id === id)?.pinned?.version ?? version;
 }
 
 /**
- * Pure: true if the node's data are of another version than the service's. They are copied again from the primary's
+ * True if the node's data are of another version than the service's. They are copied again from the primary's
  * after its upgrade; after a rollback of the upgrade they are current again.
  */
 export function hasOutdatedData(spec: ManagedServiceSpec, node: Pick<NodeSpec, "id">): boolean {
   return upgradesData(spec.databaseType) && nodeVersionOf(spec, node) !== spec.version;
 }
 
-/** Pure: true if the node is pinned to another image or kernel, or has a start pending. */
+/** True if the node is pinned to another image or kernel, or has a start pending. */
 export function isPinned(spec: ImageChoice, { pinned }: NodeSpec): boolean {
   return pinned !== undefined && differs(spec, pinned);
 }
 
-/** Pure: true if the node is pinned to another image or kernel. */
+/** True if the node is pinned to another image or kernel. */
 export function isImagePinned(spec: ImageChoice, { pinned }: NodeSpec): boolean {
   return pinned !== undefined && imageDiffers(spec, pinned);
 }
 
 /**
- * Pure: image and kernel of the service's machines where one was chosen, the version of the engine, and the number of
+ * Image and kernel of the service's machines where one was chosen, the version of the engine, and the number of
  * starts.
  */
 export function desiredImages({ spec }: ManagedServiceObject): Partial<ImageChoice> & { readonly version: string } {

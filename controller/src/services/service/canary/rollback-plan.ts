@@ -37,7 +37,7 @@ export function excludesClients(canary: ImageCanary, nodes: readonly FencedNode[
 }
 
 /**
- * Pure: the value of `writesFenced` to write now; undefined for none. A change of users or databases in progress may
+ * The value of `writesFenced` to write now; undefined for none. A change of users or databases in progress may
  * reach the engine at any time and must not be undone after it was acknowledged. No change begins during a canary.
  */
 export function writeFenceOf(
@@ -49,7 +49,7 @@ export function writeFenceOf(
   return !isChanging;
 }
 
-/** Pure: the reason why a rollback retains the current data; undefined if it restores the snapshot. */
+/** The reason why a rollback retains the current data; undefined if it restores the snapshot. */
 export function reasonToRetainData(canary: ImageCanary | undefined): string | undefined {
   if (canary === undefined) return "Clients had been admitted, and their writes are retained.";
   return canary.writesFenced === true
@@ -58,7 +58,7 @@ export function reasonToRetainData(canary: ImageCanary | undefined): string | un
 }
 
 /**
- * Pure: advice for users when the old engine does not come up again either. A restore to the point that was recorded
+ * Advice for users when the old engine does not come up again either. A restore to the point that was recorded
  * before the update is the alternative: another service, without later writes.
  */
 export function recoveryAdvice(snapshot: DataSnapshot | undefined, restorePoint?: number): string {

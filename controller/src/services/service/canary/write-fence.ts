@@ -16,7 +16,7 @@ interface FenceObservation {
   readonly isChanging: boolean;
 }
 
-/** Pure: the service with its write fence, once that is decided. */
+/** The service with its write fence, once that is decided. */
 export function withWriteFence(service: ManagedServiceObject, observed: FenceObservation): ManagedServiceObject {
   const { canary } = service.spec;
   const writesFenced = writeFenceOf(canary, fencedNodes(service, observed), observed.isChanging);
@@ -43,7 +43,7 @@ function fencedNodes(service: ManagedServiceObject, { nodes }: FenceObservation)
 }
 
 /**
- * Pure: the snapshot that a machine should have of its data before the canary. A rollback retains or restores the
+ * The snapshot that a machine should have of its data before the canary. A rollback retains or restores the
  * snapshot that the update took.
  */
 export function snapshotFor(

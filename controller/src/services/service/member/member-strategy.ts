@@ -18,7 +18,7 @@ export interface MemberSteps {
 
 /** Changes of a service's members, by the topology of its engine; their roles are in `member-roles.ts`. */
 export interface MemberStrategy {
-  /** Pure: facts about members that follow from their reports together. */
+  /** Facts about members that follow from their reports together. */
   combine(
     service: ManagedServiceObject,
     nodes: readonly ObservedNode[],
@@ -32,7 +32,7 @@ export interface MemberStrategy {
     signal: AbortSignal,
   ): Promise<ObservedService>;
   /**
-   * Pure: the steps of all members, in an order that is safe. `planNode`: the steps of a node regardless of the others,
+   * The steps of all members, in an order that is safe. `planNode`: the steps of a node regardless of the others,
    * which are also the steps of a single node.
    */
   plan(
@@ -40,13 +40,13 @@ export interface MemberStrategy {
     observed: ObservedService,
     planNode: (node: ObservedNode) => ServiceStep[],
   ): ServiceStep[];
-  /** Pure: the service with the observed progress of its members, and their events. */
+  /** The service with the observed progress of its members, and their events. */
   note(
     service: ManagedServiceObject,
     observed: ObservedService,
     now: number,
   ): { readonly service: ManagedServiceObject; readonly events: readonly NewEvent[] };
-  /** Pure: the service with the next change of its members that the observation allows. */
+  /** The service with the next change of its members that the observation allows. */
   advance(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject;
   /** Begins a repair of the service in a transaction of its own. Undefined if there is no reason to. */
   repair(
@@ -55,17 +55,17 @@ export interface MemberStrategy {
     deps: AutomaticFailoverDeps,
     signal: AbortSignal,
   ): Promise<Outcome | undefined>;
-  /** Pure: true if a member that the service needs is being replaced, or is about to be. */
+  /** True if a member that the service needs is being replaced, or is about to be. */
   isRepairing(service: ManagedServiceObject, observed: ObservedService): boolean;
   /** True if a repair may be due, which no event announces. */
   isSuspect(service: ManagedServiceObject, detector: Pick<FailureDetector, "leaseReport">): boolean;
   readonly steps: MemberSteps;
-  /** Pure: reason why no member changes now, as a step; undefined if there is none. */
+  /** Reason why no member changes now, as a step; undefined if there is none. */
   obstacle(service: ManagedServiceObject, observed: ObservedService): string | undefined;
-  /** Pure: the share of the service's data that a joining member has, from 0 to 1. */
+  /** The share of the service's data that a joining member has, from 0 to 1. */
   copied(observed: ObservedService, member: ObservedNode): number;
-  /** Pure: progress of the removal of a member. */
+  /** Progress of the removal of a member. */
   removal(observed: ObservedService, node: NodeSpec | undefined): StepProgress;
-  /** Pure: milliseconds until members must be checked again; null if there is no reason to. */
+  /** Milliseconds until members must be checked again; null if there is no reason to. */
   recheckInMs(service: ManagedServiceObject, observed: ObservedService): number | null;
 }

@@ -17,7 +17,7 @@ interface Warning {
 }
 
 /**
- * Pure: the current problems of members with their begin, and an event for each that has lasted long enough, emitted
+ * The current problems of members with their begin, and an event for each that has lasted long enough, emitted
  * once.
  */
 export function rememberWarnings(

@@ -22,12 +22,12 @@ export function numberOf(node: NodeSpec): number {
   return node.number ?? 1;
 }
 
-/** Pure: the number of the next member. Numbers are never reused. */
+/** The number of the next member. Numbers are never reused. */
 export function nextNumberOf({ nodes, nextNodeNumber }: Pick<ManagedServiceSpec, "nodes" | "nextNodeNumber">): number {
   return nextNodeNumber ?? Math.max(...nodes.map(numberOf)) + 1;
 }
 
-/** Pure: true if the node has its data and is not being removed. */
+/** True if the node has its data and is not being removed. */
 export function isStaying({ joining, leaving }: Pick<NodeSpec, "joining" | "leaving">): boolean {
   return joining !== true && leaving !== true;
 }

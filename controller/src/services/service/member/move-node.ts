@@ -10,7 +10,7 @@ import { awaitsRollout } from "./rollout-state.ts";
 import { isInSync, isLeader, mayLeave } from "./member-roles.ts";
 
 /**
- * Pure: the next node to replace because its host is drained or lost, replicas first. Undefined if there is none, or
+ * The next node to replace because its host is drained or lost, replicas first. Undefined if there is none, or
  * while the service changes otherwise.
  */
 export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
@@ -24,7 +24,7 @@ export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedSer
   return leaving.find((node) => !isLeader(service, node)) ?? leaving[0];
 }
 
-/** Pure: the service with a new member that replaces the node once it follows. */
+/** The service with a new member that replaces the node once it follows. */
 export function beginMove(
   service: ManagedServiceObject,
   node: NodeSpec,
@@ -39,7 +39,7 @@ export function beginMove(
   return beginOperation(service, "move_node", change, { operationId, now, work: { nodeId: next.id, from: node.id } });
 }
 
-/** Pure: the replacement of the primary that is ready for a switchover; undefined if there is none. */
+/** The replacement of the primary that is ready for a switchover; undefined if there is none. */
 export function replacementPrimary(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
   if (service.spec.primaryChange !== undefined || service.status.state !== "Running") return undefined;
   return service.spec.nodes.find(
@@ -52,7 +52,7 @@ export function replacementPrimary(service: ManagedServiceObject, { nodes }: Obs
   );
 }
 
-/** Pure: the service with replaced members marked for removal, once nothing depends on them. */
+/** The service with replaced members marked for removal, once nothing depends on them. */
 export function withCompletedMoves(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
   const { spec } = service;
   if (spec.primaryChange !== undefined || spec.nodes.every(({ replaces }) => replaces === undefined)) return service;
@@ -77,7 +77,7 @@ function isInSyncNow(service: ManagedServiceObject, nodes: readonly ObservedNode
   return nodes.some((seen) => seen.node.id === id && isInSync(service, seen));
 }
 
-/** Pure: the reason why the node should stay on its host; undefined while its replacement may complete. */
+/** The reason why the node should stay on its host; undefined while its replacement may complete. */
 export function moveFault(
   service: ManagedServiceObject,
   { nodes }: ObservedService,
@@ -102,7 +102,7 @@ export function moveFault(
   return { code: "stuck", message: `Nothing moved for ${stuckAfterMs / 60_000} minutes; it was at ${step}.` };
 }
 
-/** Pure: removes the new member, unless it has become the primary. */
+/** Removes the new member, unless it has become the primary. */
 export function rollBackMove(
   service: ManagedServiceObject,
   operation: OperationObject,

@@ -36,7 +36,7 @@ export function replicationSecretOf({ metadata, spec }: ManagedServiceObject, se
   return sealer.open(spec.replicationSecret, keyOf(managedServiceKind, metadata.id));
 }
 
-/** Pure: a new member that has no data yet. `hostname` is the service's. */
+/** A new member that has no data yet. `hostname` is the service's. */
 export function replicaNode(args: {
   readonly id: string;
   readonly hostname: string;

@@ -16,7 +16,7 @@ export interface OperationArgs {
   readonly now: number;
 }
 
-/** Pure: the begin of an operation about one node. Throws WRONG_STATE during a primary change. */
+/** The begin of an operation about one node. Throws WRONG_STATE during a primary change. */
 export function beginNodeChange(
   service: ManagedServiceObject,
   type: "add_node" | "remove_node" | "failover",

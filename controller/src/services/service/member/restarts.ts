@@ -2,7 +2,7 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, Restarts } fro
 
 type Counted = Pick<ManagedServiceSpec, "nodes" | "restartCount">;
 
-/** Pure: restarts of one node; without a record of its own, the service's. */
+/** Restarts of one node; without a record of its own, the service's. */
 export function restartsOf({ nodes, restartCount }: Counted, { id }: Pick<NodeSpec, "id">): Restarts {
   const own = nodes.find((node) => node.id === id)?.restarts;
   return own ?? { delivered: restartCount, desired: restartCount };
@@ -15,7 +15,7 @@ export function awaitsRestart(spec: Counted, node: Pick<NodeSpec, "id">): boolea
 }
 
 /**
- * Pure: one more requested restart. In a running service with several nodes, each waits for its part of a rolling
+ * One more requested restart. In a running service with several nodes, each waits for its part of a rolling
  * update.
  */
 export function withRestart({ spec, status }: Pick<ManagedServiceObject, "spec" | "status">): Counted {
@@ -29,13 +29,13 @@ export function withRestart({ spec, status }: Pick<ManagedServiceObject, "spec" 
   return { restartCount, nodes };
 }
 
-/** Pure: the node whose engine starts with all requested restarts. */
+/** The node whose engine starts with all requested restarts. */
 export function withoutRestarts(node: NodeSpec): NodeSpec {
   const { restarts: _, ...rest } = node;
   return rest;
 }
 
-/** Pure: the nodes, with all requested restarts in the settings of these. */
+/** The nodes, with all requested restarts in the settings of these. */
 export function withDeliveredRestarts(spec: Counted, ids: readonly string[]): NodeSpec[] {
   return spec.nodes.map((node) => {
     if (!ids.includes(node.id)) return node;

@@ -13,7 +13,7 @@ export type RolloutStep =
   | { readonly kind: "switchOver"; readonly to: NodeSpec };
 
 /**
- * Pure: the next step of a rolling update; undefined if no node awaits one, and until updated nodes are back. `next`:
+ * The next step of a rolling update; undefined if no node awaits one, and until updated nodes are back. `next`:
  * the next step among these members of a running service, by the rules of its topology.
  */
 export function rollingStep(
@@ -35,7 +35,7 @@ export function rollingStep(
   return next(service, observed, members);
 }
 
-/** Pure: the service with the nodes of the step updated, unless it is a switchover. */
+/** The service with the nodes of the step updated, unless it is a switchover. */
 export function withRolloutStep(service: ManagedServiceObject, step: RolloutStep | undefined): ManagedServiceObject {
   if (step?.kind !== "restart") return service;
   const { spec } = service;

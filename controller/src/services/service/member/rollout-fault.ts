@@ -16,7 +16,7 @@ const engineMayFailForMs = 10_000;
 const stepTimeoutMs = 5 * minuteMs;
 
 /**
- * Pure: the reason to abort a rolling update: an updated replica did not come back, or rejected settings that the
+ * The reason to abort a rolling update: an updated replica did not come back, or rejected settings that the
  * primary has yet to get. Undefined while it may continue.
  */
 export function rolloutFault(
@@ -61,7 +61,7 @@ function hasRestarted(service: ManagedServiceObject, { node, connected, isCurren
   return Number(instance?.restartCount ?? 0n) >= restartsOf(service.spec, node).delivered;
 }
 
-/** Pure: the waiting nodes stay as they are, and the operation records the reason. */
+/** The waiting nodes stay as they are, and the operation records the reason. */
 export function abortRollout(
   service: ManagedServiceObject,
   operation: OperationObject,
@@ -83,7 +83,7 @@ export function abortRollout(
   };
 }
 
-/** Pure: the error of an operation whose rolling update was aborted. */
+/** The error of an operation whose rolling update was aborted. */
 export function abortedRolloutError(operation: OperationObject): Fault | undefined {
   return rolledBackError(operation, "The other nodes run as before.");
 }

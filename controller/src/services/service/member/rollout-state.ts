@@ -6,31 +6,31 @@ import { disconnectedAfterMs, isStaying } from "./members.ts";
 import { awaitsRestart, restartsOf } from "./restarts.ts";
 import { hasDifferentImage, isPinned } from "../canary/node-image.ts";
 
-/** Pure: true if the node awaits its restart or its image. */
+/** True if the node awaits its restart or its image. */
 export function awaitsRollout(spec: ManagedServiceObject["spec"], { id }: Pick<NodeSpec, "id">): boolean {
   const node = spec.nodes.find((each) => each.id === id);
   return node !== undefined && (awaitsRestart(spec, node) || isPinned(spec, node));
 }
 
-/** Pure: the node with the service's image. */
+/** The node with the service's image. */
 export function withoutPin(node: NodeSpec): NodeSpec {
   const { pinned: _, ...rest } = node;
   return rest;
 }
 
-/** Pure: the updated nodes that are not back yet, while others still wait. */
+/** The updated nodes that are not back yet, while others still wait. */
 export function unsettledInRollout(service: ManagedServiceObject, { nodes }: ObservedService): ObservedNode[] {
   const { spec } = service;
   if (!spec.nodes.some((node) => awaitsRollout(spec, node))) return [];
   return nodes.filter((seen) => isStaying(seen.node) && isRolledOut(service, seen.node) && !isSettled(service, seen));
 }
 
-/** Pure: true if the node is updated, or had nothing to wait for. */
+/** True if the node is updated, or had nothing to wait for. */
 export function isRolledOut({ spec }: ManagedServiceObject, node: NodeSpec): boolean {
   return spec.nodes.some(({ id }) => id === node.id) && !awaitsRollout(spec, node);
 }
 
-/** Pure: true if the node runs with the newest settings and all restarts of its settings. */
+/** True if the node runs with the newest settings and all restarts of its settings. */
 export function hasNewestSettings(service: ManagedServiceObject, seen: ObservedNode): boolean {
   const { spec } = service;
   const { node, machine, connected, isCurrent, instance } = seen;
@@ -41,7 +41,7 @@ export function hasNewestSettings(service: ManagedServiceObject, seen: ObservedN
   return !hasDifferentImage(service, machine);
 }
 
-/** Pure: true if it also does its part with the other members. */
+/** True if it also does its part with the other members. */
 export function isSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
   return hasNewestSettings(service, seen) && isInSync(service, seen);
 }

@@ -11,7 +11,7 @@ export interface Addressees {
   readonly replicas: readonly string[];
 }
 
-/** Parts of members in a service. Pure. Each topology has its own. */
+/** Parts of members in a service. Each topology has its own. */
 export interface MemberRoles {
   /** The member that runs tasks of the engine. */
   taskTarget(service: ManagedServiceObject): NodeSpec;

@@ -11,11 +11,11 @@ export interface VerbDeps {
 
 /** Calls about members that depend on the topology of the engine. Each throws the reason why it is not possible. */
 export interface MemberVerbs {
-  /** Pure: throws if the service can have no further member. */
+  /** Throws if the service can have no further member. */
   requireAddable(service: ManagedServiceObject): void;
-  /** Pure: throws if the member must stay. */
+  /** Throws if the member must stay. */
   requireRemovable(service: ManagedServiceObject, node: NodeSpec): void;
-  /** Pure: the begin of a switchover to this member. */
+  /** The begin of a switchover to this member. */
   failOver(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange;
   requireReadyForSwitchover(
     service: ManagedServiceObject,

@@ -19,7 +19,7 @@ export const restarting: Procedure = {
   rolledBackFault: abortedRolloutError,
 };
 
-/** Pure: progress of a rolling update; undefined if no node awaits one. */
+/** Progress of a rolling update; undefined if no node awaits one. */
 export function rolloutProgress(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -42,7 +42,7 @@ export function rolloutProgress(
 }
 
 /**
- * Pure: progress of a primary change. While the new primary is silent it is unknown whether it took a write, so the
+ * Progress of a primary change. While the new primary is silent it is unknown whether it took a write, so the
  * change waits without a deadline.
  */
 export function primaryChangeProgress(

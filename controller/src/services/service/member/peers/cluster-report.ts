@@ -14,13 +14,13 @@ export interface ClusterReport {
   readonly safeToRestart: readonly number[];
 }
 
-/** Pure: the member's own report, if it is one of its current engine. */
+/** The member's own report, if it is one of its current engine. */
 export function peerReportOf({ connected, isCurrent, instance }: ObservedNode): PeersObservation | undefined {
   return connected && isCurrent && instance?.state === "running" ? instance.peers : undefined;
 }
 
 /**
- * Pure: the cluster as its majority reports it. Undefined without a majority, and while reports contradict each other,
+ * The cluster as its majority reports it. Undefined without a majority, and while reports contradict each other,
  * such as during an election.
  */
 export function clusterReportOf(nodes: readonly ObservedNode[]): ClusterReport | undefined {

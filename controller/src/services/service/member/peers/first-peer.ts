@@ -11,7 +11,7 @@ export function isCluster(databaseType: string): boolean {
   return topologyOf(databaseType) === "peers";
 }
 
-/** Pure: the only node of a service that begins with one. */
+/** The only node of a service that begins with one. */
 export function firstNodes(
   node: NodeSpec,
   databaseType: string,
@@ -19,7 +19,7 @@ export function firstNodes(
   return isCluster(databaseType) ? { nodes: [firstPeer(node)], nextNodeNumber: 2 } : { nodes: [node] };
 }
 
-/** Pure: a member of a new cluster, which forms it together with the other first members. */
+/** A member of a new cluster, which forms it together with the other first members. */
 export function firstPeer(node: NodeSpec): NodeSpec {
   return { ...node, joining: true, forms: true };
 }

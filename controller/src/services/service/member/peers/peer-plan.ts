@@ -7,7 +7,7 @@ import { type ClusterReport, clusterReportOf } from "./cluster-report.ts";
 import { isForming, isPeerInSync } from "./peer-roles.ts";
 
 /**
- * Pure: the steps of all members. The cluster is formed once all first members have addresses. Later one member changes
+ * The steps of all members. The cluster is formed once all first members have addresses. Later one member changes
  * at a time: the first that joins, or one that leaves after its data have moved, or the next of a rolling update.
  */
 export function planPeers(
@@ -33,12 +33,12 @@ export function planPeers(
   });
 }
 
-/** Pure: the member that joins now: the next one waits until this one is a member. */
+/** The member that joins now: the next one waits until this one is a member. */
 function joiningNext({ spec }: ManagedServiceObject): NodeSpec | undefined {
   return spec.nodes.find(({ joining, leaving }) => joining === true && leaving !== true);
 }
 
-/** Pure: the members that leave, one after the other: none while one joins, which may be the replacement. */
+/** The members that leave, one after the other: none while one joins, which may be the replacement. */
 export function leavingOf(service: ManagedServiceObject): NodeSpec[] {
   return joiningNext(service) === undefined ? service.spec.nodes.filter(({ leaving }) => leaving === true) : [];
 }
@@ -72,7 +72,7 @@ function maySpare(service: ManagedServiceObject, seen: ObservedNode, report: Clu
   return report?.safeToRestart.includes(numberOf(seen.node)) === true;
 }
 
-/** Pure: the next step of a rolling update: one member at a time that the cluster can spare, and the leader last. */
+/** The next step of a rolling update: one member at a time that the cluster can spare, and the leader last. */
 export function nextPeerInRollout(service: ManagedServiceObject, observed: ObservedService): RolloutStep | undefined {
   return rollingStep(service, observed, nextMember);
 }
@@ -97,7 +97,7 @@ function nextMember(
   return next && { kind: "restart", nodes: [next.node] };
 }
 
-/** Pure: true if the member runs with the newest settings and takes part in the majority with all its data. */
+/** True if the member runs with the newest settings and takes part in the majority with all its data. */
 function isPeerSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
   return hasNewestSettings(service, seen) && isPeerInSync(seen);
 }

@@ -7,7 +7,7 @@ import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
 import { isForming, isPeerInSync } from "./peer-roles.ts";
 
 /**
- * Pure: the reason why no member changes, as a step, once a member has been away for longer than an election or a
+ * The reason why no member changes, as a step, once a member has been away for longer than an election or a
  * restart takes.
  */
 export function obstacleOf(service: ManagedServiceObject, { nodes }: ObservedService): string | undefined {
@@ -21,13 +21,13 @@ export function obstacleOf(service: ManagedServiceObject, { nodes }: ObservedSer
   return waiting.length > 0 && isBlocked ? "WaitForMember" : undefined;
 }
 
-/** Pure: the disk space that a joining member uses, as a share of what the largest other member uses. */
+/** The disk space that a joining member uses, as a share of what the largest other member uses. */
 export function copiedBy({ nodes }: ObservedService, { node, instance }: ObservedNode): number {
   const others = nodes.filter((each) => each.node.id !== node.id).map((each) => Number(each.instance?.dataBytes ?? 0n));
   return Math.min(1, Number(instance?.dataBytes ?? 0n) / Math.max(1, ...others));
 }
 
-/** Pure: progress of a removal: the member's data move to the others, then its machine is deleted. */
+/** Progress of a removal: the member's data move to the others, then its machine is deleted. */
 export function removalOf({ nodes }: ObservedService, node: NodeSpec | undefined): StepProgress {
   const seen = nodes.find((each) => each.node.id === node?.id);
   const drains = nodes.flatMap((each) => peerReportOf(each)?.leaving ?? []);

@@ -45,7 +45,7 @@ export const peerRoles: MemberRoles = {
   checks: (service, nodes, now) => (isForming(service) ? [] : [quorumCheck(service, nodes, now)]),
 };
 
-/** Pure: true until all first members have formed the cluster; a later failure of one member is none of the service. */
+/** True until all first members have formed the cluster; a later failure of one member is none of the service. */
 export function isForming({ status }: Members): boolean {
   return status.cluster?.formed !== true;
 }
@@ -60,7 +60,7 @@ function firstOf({ metadata, spec }: ManagedServiceObject): NodeSpec {
   return first;
 }
 
-/** Pure: true if the member takes part in the majority with all data that it should have. */
+/** True if the member takes part in the majority with all data that it should have. */
 export function isPeerInSync(seen: ObservedNode): boolean {
   const report = peerReportOf(seen);
   return report !== undefined && report.isMember && report.hasMajority && report.inSync;

@@ -5,7 +5,7 @@ import type { SpecArgs } from "../../spec-args.ts";
 import { numberOf } from "../members.ts";
 import { leavingOf } from "./peer-plan.ts";
 
-/** Pure: the settings of a member's agent about its cluster. */
+/** The settings of a member's agent about its cluster. */
 export function peersOf({ service, node, addressOf }: SpecArgs): Peers {
   const { metadata, spec } = service;
   return create(PeersSchema, {

@@ -33,7 +33,7 @@ export const peers: MemberStrategy = {
 };
 
 /**
- * Pure: the service with the members that joined. A first member forms no cluster from its first report on. The cluster
+ * The service with the members that joined. A first member forms no cluster from its first report on. The cluster
  * counts as formed once all first members have reported, which is stored forever.
  */
 function notePeers(

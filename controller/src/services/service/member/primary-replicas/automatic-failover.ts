@@ -92,7 +92,7 @@ export async function writeFailover(
 }
 
 /**
- * Pure: the service with a failover in its first step: no node is the primary until it is certain that the old one
+ * The service with a failover in its first step: no node is the primary until it is certain that the old one
  * takes no writes. `forced`: the successor that an operator chose, even if it lacks data.
  */
 export function beginFailover(
@@ -112,7 +112,7 @@ export function beginFailover(
 }
 
 /**
- * Pure: true if an operator suspended automatic failovers. Pauses of everything concern wall-clock time, which a
+ * True if an operator suspended automatic failovers. Pauses of everything concern wall-clock time, which a
  * failover does not use. The pauses are unknown until the store was read.
  */
 export function failoverSuspended(pauses: readonly Pick<AutomationPause, "kind">[]): boolean {

@@ -117,7 +117,7 @@ async function nameSuccessor(
   failureDetector.forget(fact);
 }
 
-/** Pure: the replicas of which one has each acknowledged commit; undefined if commits wait for no replica. */
+/** The replicas of which one has each acknowledged commit; undefined if commits wait for no replica. */
 function requiredReplicas(service: ManagedServiceObject, observed: ObservedService): readonly string[] | undefined {
   if (replicationModeOf(service.spec) === "async") return undefined;
   // The primary may have run without waiting until its end.

@@ -5,7 +5,7 @@ import type { ObservedService } from "../../observed-service.ts";
 import { nodeEvent } from "../node-event.ts";
 
 /**
- * Pure: `node.rewound` for each member that follows again without the log that only it had, emitted once for each.
+ * `node.rewound` for each member that follows again without the log that only it had, emitted once for each.
  * `memory` is what was announced so far; undefined if that is unchanged.
  */
 export function rememberDiscarded(

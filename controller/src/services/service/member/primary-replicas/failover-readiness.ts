@@ -73,7 +73,7 @@ function lagIn(service: ManagedServiceObject, primary: ReadReplicationResult, re
   return lagOf(positionsOf(service), primary, replica);
 }
 
-/** Pure: true if the replica follows this primary with little lag. */
+/** True if the replica follows this primary with little lag. */
 export function isCaughtUp(
   primary: Pick<ReadReplicationResult, "timeline" | "history">,
   replica: Pick<ReadReplicationResult, "timeline" | "history" | "streaming" | "replayAgeSeconds">,

@@ -57,7 +57,7 @@ export interface ReplicaResponse
   readonly nodeId: string;
 }
 
-/** Pure: the replica as a candidate. `failoverCandidates`, `counted`: ids of nodes, as `Candidate` explains them. */
+/** The replica as a candidate. `failoverCandidates`, `counted`: ids of nodes, as `Candidate` explains them. */
 export function candidateOf(
   { nodeId, timeline, history, position, streaming, unchangedMs }: ReplicaResponse,
   failoverCandidates: readonly string[],
@@ -83,7 +83,7 @@ export type FenceVerdict =
   | { readonly kind: "revert" };
 
 /**
- * Pure: true if granted leases have expired. A controller that has not acknowledged the revocation may learn of it up
+ * True if granted leases have expired. A controller that has not acknowledged the revocation may learn of it up
  * to `knownWithinMs` later, and may grant the lease until then.
  */
 export function isLeaseExpired({ revokedForMs, ungrantedForMs = 0, neverExpires = false }: LeaseState): boolean {
@@ -95,7 +95,7 @@ export function isLeaseExpired({ revokedForMs, ungrantedForMs = 0, neverExpires 
 const selfFenceGraceMs = 2_000;
 
 /**
- * Pure: true if the host should end the old primary's machine. Every controller must refuse the lease first, because
+ * True if the host should end the old primary's machine. Every controller must refuse the lease first, because
  * the machine may start again. `requestedAgoMs`: time since its agent requested the lease.
  */
 export function shouldFence({ revokedForMs, ungrantedForMs }: LeaseState, requestedAgoMs: number): boolean {
@@ -105,7 +105,7 @@ export function shouldFence({ revokedForMs, ungrantedForMs }: LeaseState, reques
 }
 
 /**
- * Pure: the successor of a silent primary. Its engine has ended for certain if its agent reports that under the new
+ * The successor of a silent primary. Its engine has ended for certain if its agent reports that under the new
  * settings, if the host has ended its machine, or if its lease has expired and no failover candidate can have confirmed
  * it since, because a replica that receives nothing confirms nothing. `candidates`: the replicas that responded, with
  * positions that `positions` compares. `needed`: every acknowledged commit is on one of these, so all must have

@@ -30,7 +30,7 @@ export interface ForcedChange {
 }
 
 /**
- * Pure: the service whose primary is fenced and then replaced by this replica, even if that one lacks data. It uses the
+ * The service whose primary is fenced and then replaced by this replica, even if that one lacks data. It uses the
  * fence of any failover: throws NOT_POSSIBLE if it could never be certain that the primary takes no writes,
  * NOT_SUPPORTED for engines whose primary needs no lease, and WRONG_STATE otherwise.
  */
@@ -71,7 +71,7 @@ export function forceFailover(
 type ReplicationReport = Pick<ReadReplicationResult, "timeline" | "history" | "position">;
 
 /**
- * Pure: the position of each node, and whether and by how many bytes it is ahead of the chosen one. `reports`: by node
+ * The position of each node, and whether and by how many bytes it is ahead of the chosen one. `reports`: by node
  * id, of the nodes that responded.
  */
 export function nodePositions(

@@ -18,7 +18,7 @@ export interface Replayed {
 /** Position of a member without data of its primary's history. */
 const noData = "";
 
-/** Pure: the comparison of the service's positions. Throws for an engine that does not replicate from a primary. */
+/** The comparison of the service's positions. Throws for an engine that does not replicate from a primary. */
 export function positionsOf({ spec }: Pick<ManagedServiceObject, "spec">): LogPositions {
   const { replicas } = engineProfileOf(spec.databaseType);
   assert(replicas, `${spec.databaseType} does not replicate from a primary`);
@@ -33,19 +33,19 @@ export interface Lag {
   readonly bytes: bigint | undefined;
 }
 
-/** Pure: the replica's lag. */
+/** The replica's lag. */
 export function lagOf(positions: LogPositions, primary: LogEnd, replica: Replayed): Lag {
   const has = replica.history === primary.history ? replica.replayedPosition : noData;
   return { order: positions.compare(has, primary.position), bytes: positions.bytesBetween?.(has, primary.position) };
 }
 
-/** Pure: true if the replica has replayed all of its primary's log. */
+/** True if the replica has replayed all of its primary's log. */
 export function isWithoutLag({ order }: Lag): boolean {
   return order === "same" || order === "after";
 }
 
 /**
- * Pure: true if the replica has replayed beyond this end of a log. An end without a history compares by position alone.
+ * True if the replica has replayed beyond this end of a log. An end without a history compares by position alone.
  */
 export function hasReplayedBeyond(positions: LogPositions, replica: Replayed, end: LogEnd): boolean {
   const isSame = end.history === "" || replica.history === end.history;

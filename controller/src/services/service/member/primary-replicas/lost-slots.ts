@@ -5,7 +5,7 @@ import { serviceEvent } from "../../service-events.ts";
 import { namedPrimary } from "./primary.ts";
 
 /**
- * Pure: `service.slot_lost` for each logical slot of the old primary that the new one lacks. `memory` is the slots of
+ * `service.slot_lost` for each logical slot of the old primary that the new one lacks. `memory` is the slots of
  * the current primary; undefined if unchanged. A slot that disappears from an unchanged primary was dropped, which is
  * no event.
  */

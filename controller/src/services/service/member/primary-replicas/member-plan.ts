@@ -7,7 +7,7 @@ import { isPrimary } from "./primary.ts";
 import { nextInRollout } from "./rollout.ts";
 
 /**
- * Pure: the steps of all members, in an order that is safe for replication. `planNode`: the steps of a node regardless
+ * The steps of all members, in an order that is safe for replication. `planNode`: the steps of a node regardless
  * of the others, which are also the steps of a single node.
  */
 export function planMembers(

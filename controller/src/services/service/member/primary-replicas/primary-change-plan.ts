@@ -39,7 +39,7 @@ export type PrimaryChangeVerdict =
   | "settle";
 
 /**
- * Pure: the next step of a primary change. The old primary is named again only if the new one was never named, or once
+ * The next step of a primary change. The old primary is named again only if the new one was never named, or once
  * the agent of the new one has stored settings of a higher term under which it is no primary, and its stopped data show
  * that it never was one.
  */

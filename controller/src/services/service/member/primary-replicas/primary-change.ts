@@ -3,7 +3,7 @@ import type { ObservedNode, ObservedService } from "../../observed-service.ts";
 import type { LogEnd } from "./log-position.ts";
 import { type MemberState, planPrimaryChange, type PrimaryChangeVerdict } from "./primary-change-plan.ts";
 
-/** Pure: the next step of the service's primary change; undefined without one. */
+/** The next step of the service's primary change; undefined without one. */
 export function primaryChangeVerdict(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -19,7 +19,7 @@ export function primaryChangeVerdict(
   return planPrimaryChange(primaryChange, stateOf(primaryChange.from), stateOf(primaryChange.to), now);
 }
 
-/** Pure: state of the old primary. */
+/** State of the old primary. */
 export function oldPrimaryState(service: ManagedServiceObject, observed: ObservedService): MemberState {
   const { primaryChange, instanceGeneration } = service.spec;
   const old = observed.nodes.find(({ node }) => node.id === primaryChange?.from);
@@ -45,7 +45,7 @@ function engineOf({ state, replication }: NonNullable<ObservedNode["instance"]>)
   return replication.dataRole === "replica" ? "follower" : "cutOff";
 }
 
-/** Pure: end of the old primary's log after an orderly shutdown; undefined while that is unknown. */
+/** End of the old primary's log after an orderly shutdown; undefined while that is unknown. */
 export function oldPrimaryLogEnd({ spec }: ManagedServiceObject, observed: ObservedService): LogEnd | undefined {
   const old = observed.nodes.find(({ node }) => node.id === spec.primaryChange?.from);
   const state = memberState(old, spec.instanceGeneration);
@@ -54,7 +54,7 @@ export function oldPrimaryLogEnd({ spec }: ManagedServiceObject, observed: Obser
   return { position: replication.stoppedAt, history: replication.stoppedHistory };
 }
 
-/** Pure: true if the new primary has taken a write in its term. */
+/** True if the new primary has taken a write in its term. */
 export function hasTakenOver({ spec, status }: ManagedServiceObject, observed: ObservedService): boolean {
   if (spec.primaryChange?.step !== "promote") return false;
   const newPrimary = observed.nodes.find(({ node }) => node.id === status.primaryNodeId);
@@ -62,7 +62,7 @@ export function hasTakenOver({ spec, status }: ManagedServiceObject, observed: O
   return answers && hasNewestSettings && engine === "writes";
 }
 
-/** Pure: the service with this node as the primary of a new term. */
+/** The service with this node as the primary of a new term. */
 export function withNamedPrimary(
   service: ManagedServiceObject,
   to: string,
@@ -86,7 +86,7 @@ export function withNamedPrimary(
   };
 }
 
-/** Pure: the service without a primary, until the named one reports its state. */
+/** The service without a primary, until the named one reports its state. */
 export function withoutNamedPrimary(service: ManagedServiceObject, now: number): ManagedServiceObject {
   const { spec, status } = service;
   const primaryChange: PrimaryChange | undefined = spec.primaryChange && {
@@ -101,7 +101,7 @@ export function withoutNamedPrimary(service: ManagedServiceObject, now: number):
   };
 }
 
-/** Pure: the service after the change is complete. */
+/** The service after the change is complete. */
 export function withoutPrimaryChange(service: ManagedServiceObject): ManagedServiceObject {
   const { primaryChange: _, ...spec } = service.spec;
   return { ...service, spec };

@@ -23,12 +23,12 @@ export function primaryOf(service: ManagedServiceObject): NodeSpec {
   return primary;
 }
 
-/** Pure: true for the current or, while no node is the primary, the last primary. */
+/** True for the current or, while no node is the primary, the last primary. */
 export function isPrimary({ status }: Pick<ManagedServiceObject, "status">, node: Pick<NodeSpec, "id">): boolean {
   return status.primaryNodeId === node.id;
 }
 
-/** Pure: the replicas that have their data and are not being removed. */
+/** The replicas that have their data and are not being removed. */
 export function standbysOf(service: Members): NodeSpec[] {
   return service.spec.nodes.filter((node) => !isPrimary(service, node) && isStaying(node));
 }
@@ -46,14 +46,14 @@ export function needsPrimaryLease(
 }
 
 /**
- * Pure: the replicas that may become the primary after a failover. The primary's agent counts them as voters: they
+ * The replicas that may become the primary after a failover. The primary's agent counts them as voters: they
  * confirm its lease while no controller is reachable.
  */
 export function failoverCandidatesOf(service: Members): NodeSpec[] {
   return standbysOf(service).filter(({ failoverCandidate }) => failoverCandidate !== undefined);
 }
 
-/** Pure: id of the node that agents accept as the primary; empty while there is none. */
+/** Id of the node that agents accept as the primary; empty while there is none. */
 export function namedPrimary({ spec, status }: Members): string {
   const { step } = spec.primaryChange ?? {};
   return step === "fence" || step === "yield" || step === "recall" ? "" : status.primaryNodeId;

@@ -48,7 +48,7 @@ export async function withProvenReplicas(
   return { ...observed, nodes };
 }
 
-/** Pure: the replicas that become failover candidates once they are proven to follow. */
+/** The replicas that become failover candidates once they are proven to follow. */
 export function nextVoters(service: ManagedServiceObject, observed: ObservedService): ObservedNode[] {
   if (!canChangeVoters(service, observed)) return [];
   const ids = standbysOf(service).flatMap(({ id, failoverCandidate }) => (failoverCandidate === undefined ? [id] : []));
@@ -56,7 +56,7 @@ export function nextVoters(service: ManagedServiceObject, observed: ObservedServ
 }
 
 /**
- * Pure: true if replicas may gain and lose failover candidacy: the primary is connected and ends with its lease, and
+ * True if replicas may gain and lose failover candidacy: the primary is connected and ends with its lease, and
  * neither a primary change nor a canary is in progress.
  */
 export function canChangeVoters(service: ManagedServiceObject, observed: ObservedService): boolean {
@@ -66,7 +66,7 @@ export function canChangeVoters(service: ManagedServiceObject, observed: Observe
 }
 
 /**
- * Pure: true if the replica receives what its primary writes and has nothing else, by the current reports of both.
+ * True if the replica receives what its primary writes and has nothing else, by the current reports of both.
  */
 export function isProven(
   positions: LogPositions,

@@ -6,7 +6,7 @@ import { numberOf } from "../members.ts";
 import { failoverCandidatesOf, namedPrimary, needsPrimaryLease } from "./primary.ts";
 import { syncStandbysOf } from "./sync-standbys.ts";
 
-/** Pure: the settings of a member's agent about the other members. */
+/** The settings of a member's agent about the other members. */
 export function replicationOf({
   service,
   node,

@@ -7,14 +7,14 @@ import { awaitsRollout, isSettled, mayReturn } from "../rollout-state.ts";
 import { isPrimary } from "./primary.ts";
 
 /**
- * Pure: the next step of a rolling update: replicas are updated first, one at a time, and the primary last. An
+ * The next step of a rolling update: replicas are updated first, one at a time, and the primary last. An
  * unreachable replica is skipped until it is back.
  */
 export function nextInRollout(service: ManagedServiceObject, observed: ObservedService): RolloutStep | undefined {
   return rollingStep(service, observed, nextMember);
 }
 
-/** Pure: the service with the next nodes updated, unless the next step is a switchover. */
+/** The service with the next nodes updated, unless the next step is a switchover. */
 export function withNextInRollout(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
   return withRolloutStep(service, nextInRollout(service, observed));
 }
@@ -54,7 +54,7 @@ function nextMember(
   return isPrimaryBehind ? primaryStep : undefined;
 }
 
-/** Pure: true if the primary has the service's version, and the node another one. */
+/** True if the primary has the service's version, and the node another one. */
 function lacksVersion(spec: ManagedServiceObject["spec"], node: NodeSpec, primary: NodeSpec): boolean {
   return nodeVersionOf(spec, primary) === spec.version && nodeVersionOf(spec, node) !== spec.version;
 }

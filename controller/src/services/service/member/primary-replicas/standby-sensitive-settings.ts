@@ -10,7 +10,7 @@ import { awaitsRestart } from "../restarts.ts";
 import { isPrimary } from "./primary.ts";
 
 /**
- * Pure: the change of standby-sensitive parameters by the next restart of the primary; empty if no restart is pending.
+ * The change of standby-sensitive parameters by the next restart of the primary; empty if no restart is pending.
  */
 export function standbySensitiveChangeOf(
   service: ManagedServiceObject,

@@ -16,18 +16,18 @@ export interface PeerReport {
   readonly silentMs: number;
 }
 
-/** Pure: the failover candidates that the primary's agent certainly counts. */
+/** The failover candidates that the primary's agent certainly counts. */
 export function countedCandidatesOf(service: ManagedServiceObject, observed: ObservedService): NodeSpec[] {
   const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
   return candidatesCountedAt(service, fencedGenerationOf(primary?.instance));
 }
 
-/** Pure: generation of the settings from which on the engine of the primary ends with its lease; 0: never. */
+/** Generation of the settings from which on the engine of the primary ends with its lease; 0: never. */
 export function fencedGenerationOf(primary: InstanceObservation | undefined): number {
   return Number(primary?.replication?.fencedGeneration ?? 0n);
 }
 
-/** Pure: the failover candidates that the primary's agent counts under settings of this generation; 0: none. */
+/** The failover candidates that the primary's agent counts under settings of this generation; 0: none. */
 export function candidatesCountedAt(service: ManagedServiceObject, fenced: number): NodeSpec[] {
   if (fenced === 0) return [];
   // A candidate that was written with its current settings was stored before the agent applied them.
@@ -36,7 +36,7 @@ export function candidatesCountedAt(service: ManagedServiceObject, fenced: numbe
   );
 }
 
-/** Pure: true if a failover candidate would replace a primary that falls silent now. */
+/** True if a failover candidate would replace a primary that falls silent now. */
 export function canFailOver(service: ManagedServiceObject, observed: ObservedService): boolean {
   const { metadata, spec, status } = service;
   if (status.state !== "Running" || spec.power !== "on" || metadata.deletionRequestedAt !== undefined) return false;
@@ -45,7 +45,7 @@ export function canFailOver(service: ManagedServiceObject, observed: ObservedSer
 }
 
 /**
- * Pure: true if the primary is suspect, so that replicas should be queried. `leaseReport`: the last lease request of
+ * True if the primary is suspect, so that replicas should be queried. `leaseReport`: the last lease request of
  * its agent, undefined if there was none yet.
  */
 export function isSuspect(
@@ -55,7 +55,7 @@ export function isSuspect(
 }
 
 /**
- * Pure: true if the failure of a suspect primary is confirmed. The agent's own report of a silent engine suffices; if
+ * True if the failure of a suspect primary is confirmed. The agent's own report of a silent engine suffices; if
  * the agent is silent, a replica must have responded, and none may receive data from the primary.
  */
 export function isFailureConfirmed(

@@ -15,7 +15,7 @@ export function replicationModeOf({
 }
 
 /**
- * Pure: the standbys of which one must have a commit before it is acknowledged. In `sync_strict` these are all of them,
+ * The standbys of which one must have a commit before it is acknowledged. In `sync_strict` these are all of them,
  * connected or not.
  */
 export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "status">): NodeSpec[] {
@@ -28,7 +28,7 @@ export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "sta
 }
 
 /**
- * Pure: the service with its current synchronous standbys. In `sync` a standby is removed once its own agent has
+ * The service with its current synchronous standbys. In `sync` a standby is removed once its own agent has
  * reported for a moment that it does not follow, or once its absence was announced. Silence alone is not enough: a
  * controller that has just started has no reports yet.
  */
@@ -52,7 +52,7 @@ export function withSyncStandbys(service: ManagedServiceObject, observed: Observ
   return { ...service, spec: { ...spec, syncStandbys: desired, unconfirmedSyncGeneration, instanceGeneration } };
 }
 
-/** Pure: the service once its running primary has reported the settings by which its commits wait again. */
+/** The service once its running primary has reported the settings by which its commits wait again. */
 function withConfirmedSync(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
   const { unconfirmedSyncGeneration: unconfirmed } = service.spec;
   const primary = nodes.find(({ node }) => isPrimary(service, node));
@@ -63,7 +63,7 @@ function withConfirmedSync(service: ManagedServiceObject, { nodes }: ObservedSer
 }
 
 /**
- * Pure: false if the primary's agent reports that its engine does not run: no commit waits there, and without its
+ * False if the primary's agent reports that its engine does not run: no commit waits there, and without its
  * standbys no replica could be named.
  */
 function primaryMayRun(service: ManagedServiceObject, { nodes }: ObservedService): boolean {
@@ -78,7 +78,7 @@ export function requireReplicationMode(databaseType: string, mode: ReplicationMo
 }
 
 /**
- * Pure: the change of the service's replication mode. Throws NOT_SUPPORTED, and NOT_POSSIBLE without a replica to wait
+ * The change of the service's replication mode. Throws NOT_SUPPORTED, and NOT_POSSIBLE without a replica to wait
  * for.
  */
 export function replicationModeChange(
@@ -92,7 +92,7 @@ export function replicationModeChange(
   return { replicationMode: mode, syncStandbys: [] };
 }
 
-/** Pure: faults of the replication mode in a request for a new service. */
+/** Faults of the replication mode in a request for a new service. */
 export function replicationModeFaults(mode: string | undefined, nodeCount: number | undefined): readonly FieldFault[] {
   if (mode === undefined || mode === "async" || (nodeCount ?? 1) > 1) return [];
   const field = "replication_mode";

@@ -10,7 +10,7 @@ import { follows } from "./follows.ts";
 import { nodeEvent } from "../node-event.ts";
 import { awaitsRollout } from "../rollout-state.ts";
 
-/** Pure: the service with the observed progress of its members and its primary change, and their events. */
+/** The service with the observed progress of its members and its primary change, and their events. */
 export function updateMembers(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -69,7 +69,7 @@ function withFailoverCandidates(service: ManagedServiceObject, observed: Observe
 export const syncStandbyTimeoutMs = 3_000;
 
 /**
- * Pure: milliseconds until a replica that does not follow, or is not proven, must be checked again; null if there is
+ * Milliseconds until a replica that does not follow, or is not proven, must be checked again; null if there is
  * none.
  */
 export function memberRecheckInMs(service: ManagedServiceObject, observed: ObservedService): number | null {
@@ -91,7 +91,7 @@ export function memberRecheckInMs(service: ManagedServiceObject, observed: Obser
 }
 
 /**
- * Pure: admits the first replicas of a service once its primary runs. From then on a machine without data must never
+ * Admits the first replicas of a service once its primary runs. From then on a machine without data must never
  * start as the primary.
  */
 export function withFirstReplicas(service: ManagedServiceObject): ManagedServiceObject {

@@ -1,8 +1,8 @@
-import type { Setting } from "../common/src/config.ts";
-import { settings as controllerSettings } from "../controller/src/config.ts";
-import { systems } from "../controller/src/systems.ts";
-import { settings as hostSettings } from "../host/src/config.ts";
-import { inferenceSettings } from "../inference/src/config.ts";
+import type { Setting } from "../../common/src/config.ts";
+import { settings as controllerSettings } from "../../controller/src/config.ts";
+import { systems } from "../../controller/src/systems.ts";
+import { settings as hostSettings } from "../../host/src/config.ts";
+import { inferenceSettings } from "../../inference/src/config.ts";
 import { link, type Pages, table } from "./pages.ts";
 
 type Settings = readonly Setting<unknown>[];

@@ -1,7 +1,7 @@
-import type { CliCommand } from "../cli/src/command.ts";
-import { everyCommand, leavesOf } from "../cli/src/every-command.ts";
-import { exitCodes } from "../cli/src/exit-code.ts";
-import { nounGroups, nouns } from "../cli/src/nouns.ts";
+import type { CliCommand } from "../../cli/src/command.ts";
+import { everyCommand, leavesOf } from "../../cli/src/every-command.ts";
+import { exitCodes } from "../../cli/src/exit-code.ts";
+import { nounGroups, nouns } from "../../cli/src/nouns.ts";
 import { link, type Pages, table } from "./pages.ts";
 
 const introduction = `

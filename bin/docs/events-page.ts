@@ -1,5 +1,5 @@
-import type { DataField, EventDefinition } from "../controller/src/kernel/outbox/event-definition.ts";
-import { eventTypes } from "../controller/src/systems.ts";
+import type { DataField, EventDefinition } from "../../controller/src/kernel/outbox/event-definition.ts";
+import { eventTypes } from "../../controller/src/systems.ts";
 import { link, type Pages, table } from "./pages.ts";
 
 const exampleId = "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31";

@@ -1,5 +1,5 @@
-import { metricCatalog } from "../common/src/metric-catalog.ts";
-import type { Metric } from "../common/src/metrics/metric.ts";
+import { metricCatalog } from "../../common/src/metric-catalog.ts";
+import type { Metric } from "../../common/src/metrics/metric.ts";
 import { link, type Pages, table } from "./pages.ts";
 
 /** A page for the metrics of every engine, and one for those of each engine. */

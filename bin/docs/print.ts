@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { errorsByStatus } from "../common/src/errors.ts";
-import { sdkMethods } from "../gateway/src/openapi/sdk-methods.ts";
-import { sdkRequests } from "../gateway/src/openapi/sdk-requests.ts";
-import { sdkResponses } from "../gateway/src/openapi/sdk-responses.ts";
+import { errorsByStatus } from "../../common/src/errors.ts";
+import { sdkMethods } from "../../gateway/src/openapi/sdk-methods.ts";
+import { sdkRequests } from "../../gateway/src/openapi/sdk-requests.ts";
+import { sdkResponses } from "../../gateway/src/openapi/sdk-responses.ts";
 import { decisionsPage } from "./decisions-page.ts";
 import { eventsPages } from "./events-page.ts";
 import { metricsPages } from "./metrics-page.ts";
@@ -16,6 +16,9 @@ import { statesPages } from "./states-page.ts";
  * folders with a page a group have no other pages. `--check` writes nothing, and fails if a page differs from its
  * table.
  */
+
+/** The folder of the pages. */
+const pages = join(import.meta.dirname, "../../docs");
 
 const folders = ["cli", "events", "metrics", "settings", "states"].map((name) => `reference/${name}`);
 
@@ -44,7 +47,7 @@ const printed = new Set<string>();
 /** Writes the page if it is not current. */
 async function print(name: string, page: string): Promise<void> {
   printed.add(name);
-  const file = join(import.meta.dirname, name);
+  const file = join(pages, name);
   const present = await readFile(file, "utf8").catch(() => "");
   if (present === page) return;
   outdated.push(name);
@@ -55,11 +58,11 @@ async function print(name: string, page: string): Promise<void> {
 
 /** Removes a page whose group is gone. */
 async function removeOthers(folder: string): Promise<void> {
-  for (const file of await readdir(join(import.meta.dirname, folder)).catch(() => [])) {
+  for (const file of await readdir(join(pages, folder)).catch(() => [])) {
     const name = `${folder}/${file}`;
     if (printed.has(name)) continue;
     outdated.push(name);
-    if (!checking) await rm(join(import.meta.dirname, name));
+    if (!checking) await rm(join(pages, name));
   }
 }
 

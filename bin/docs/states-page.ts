@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { sourceFiles } from "../bin/source-files.js";
+import { sourceFiles } from "../source-files.js";
 import { link, type Pages, table } from "./pages.ts";
 
 interface StateTable {
@@ -11,7 +11,7 @@ interface StateTable {
 export async function statesPages(): Promise<Pages> {
   const files = sourceFiles("controller/src").filter((path) => path.endsWith("-lifecycle.ts"));
   const modules = await Promise.all(
-    files.map(async (path): Promise<object> => import(join(import.meta.dirname, "..", path))),
+    files.map(async (path): Promise<object> => import(join(import.meta.dirname, "../..", path))),
   );
   const tables = modules.flatMap((module) => Object.values(module).filter(isStateTable));
   const index = [

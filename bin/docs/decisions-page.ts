@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { link, table } from "./pages.ts";
 
-const folder = join(import.meta.dirname, "development/adr");
+const folder = join(import.meta.dirname, "../../docs/development/adr");
 
 /** The index of decisions, from the first line of each page. The oldest have numbers, all others their dates. */
 export async function decisionsPage(): Promise<string> {
