@@ -4,7 +4,7 @@
 #
 #   enter-image.sh root|user IMAGE UID [--bind PATH]... -- PROGRAM ARGUMENT...
 #
-# The program's root has the image's /usr and /etc, read-only, a /tmp of its own, and each PATH at its host path. It
+# The program's root has the image's /usr and /etc, read-only, a separate /tmp, and each PATH at its host path. It
 # becomes PID 1 of its namespace, so that all its processes end with it.
 set -eu
 umask 022
@@ -39,7 +39,7 @@ while [ "$1" = --bind ]; do
 done
 shift
 
-# Unmounts the host's file systems in this namespace: a disk that the host unmounts meanwhile must become free.
+# Unmounts the host's file systems in this namespace: a disk that the host unmounts while the program runs must become free.
 pivot_root . .
 umount --lazy .
 cd /

@@ -11,7 +11,7 @@
 set -eu
 
 # One descriptor has two purposes: its lock prevents a second start, and its end notifies every watcher. The kernel does
-# both, whatever process is killed.
+# both, regardless of which process is killed.
 [ -p "$MACHINE_DIR/alive" ] || mkfifo "$MACHINE_DIR/alive"
 exec 9<>"$MACHINE_DIR/alive"
 flock --nonblock 9 || exit 75
