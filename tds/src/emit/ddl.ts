@@ -59,7 +59,7 @@ export function emitDdl(ddl: Ddl, context: EmitContext): EmittedDdl {
 }
 
 function nameOf(path: Path, { session }: EmitContext): ObjectName {
-  if (path.at(-1)?.startsWith("##") === true) throw refuse("statement", 0, "global temporary tables");
+  if (path.at(-1)?.startsWith("##") === true) throw refuse("global temporary table", 0, path.join("."));
   return objectName(path, session.database, 0);
 }
 

@@ -17,7 +17,10 @@ const refused: Readonly<Record<string, true>> = { CONTAINS: true, FREETEXT: true
 
 export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed {
   const name = (call.path.at(-1) ?? "").toUpperCase();
-  if (call.path.length > 1) throw refuse("function", call.line, call.path.join("."));
+  if (call.path.length > 1) {
+    const message = `Cannot find the user-defined function "${call.path.join(".")}", or the name is ambiguous.`;
+    throw new SqlError(4121, message, { line: call.line });
+  }
   if (lookUp(refused, name) === true) throw refuse("full-text search", call.line);
   const aggregate = lookUp(aggregates, name);
   if (aggregate !== undefined) return emitAggregate(call, name, scope, context);

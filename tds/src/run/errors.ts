@@ -55,7 +55,7 @@ export function sqlErrorOf(error: unknown, line: number): SqlError {
     return new SqlError(8115, `The value does not fit the data type ${error.type.name}.`, { line });
   if (error instanceof ProtocolError) return new SqlError(8009, error.message, { line });
   if (!(error instanceof DatabaseError))
-    return new SqlError(50_000, "The session of the database ended.", { severity: 20, line });
+    return new SqlError(596, "The session with the database ended; connect again.", { severity: 21, line });
   const known = lookUp(numbers, error.code ?? "");
   // The detail of other errors has all values of the row.
   const detail = error.detail !== undefined && ["23505", "23503"].includes(error.code ?? "") ? ` ${error.detail}` : "";
@@ -71,7 +71,7 @@ function sentence(text: string): string {
 
 /** Errors that end a batch outside of TRY; after others the next statement runs. */
 const batchEnding = new Set([
-  102, 105, 137, 156, 191, 195, 207, 208, 241, 242, 245, 1087, 1205, 3930, 3960, 4104, 8114,
+  102, 105, 137, 156, 191, 195, 207, 208, 241, 242, 245, 1087, 1205, 3930, 3960, 4104, 4121, 8114,
 ]);
 
 export function endsBatch({ number, severity }: SqlError): boolean {

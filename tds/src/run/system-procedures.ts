@@ -84,7 +84,7 @@ async function converted({ type, value }: EvaluatedArgument, declared: TsqlType,
 
 function prepare(declaration: string, statement: string, { session }: Run): number {
   if (session.prepared.size >= preparedMax)
-    throw new SqlError(8177, `A session has at most ${preparedMax} prepared statements.`);
+    throw new SqlError(8180, `A session has at most ${preparedMax} prepared statements.`);
   const handle = session.nextHandle();
   session.prepared.set(handle, { text: statement, declaration });
   return handle;

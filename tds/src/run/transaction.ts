@@ -16,6 +16,8 @@ const levels: Readonly<Record<IsolationLevel, string>> = {
 /** A savepoint before each statement, so that a failed one does not end the transaction. */
 const statementSavepoint = quoteName(":statement");
 const nestingMax = 32_767;
+/** Error of a BEGIN past `nestingMax`. SQL Server has no such limit, so the number is from those of users. */
+const nestedTooDeeply = 50_001;
 
 /** The transaction of a session. It nests by counting, and the outermost COMMIT counts. */
 export class Transaction {
@@ -39,7 +41,10 @@ export class Transaction {
   }
 
   async begin(results: Results | undefined, name?: string, isolation = this.isolation): Promise<void> {
-    if (this.#count >= nestingMax) throw new SqlError(1205, "The transaction is nested too deeply.");
+    if (this.#count >= nestingMax) {
+      const message = `BEGIN TRANSACTION exceeds the nesting limit of ${nestingMax}; commit or roll back first.`;
+      throw new SqlError(nestedTooDeeply, message);
+    }
     this.#count += 1;
     if (this.#count > 1) return;
     this.#name = name;

@@ -104,8 +104,8 @@ async function secured(socket: Socket, contexts: SecureContexts): Promise<Secure
 
 async function refusePlain(socket: Socket): Promise<void> {
   const error = new SqlError(
-    17_810,
-    "The service has encrypted connections only: set Encrypt=true, or encrypt in the driver.",
+    17_835,
+    "The service accepts only encrypted connections: set Encrypt=true in the connection string.",
     { severity: 20 },
   );
   await refuseSignIn(new Response(socket), wireFormat(tdsVersions["7.4"]), error, socket);
@@ -168,7 +168,9 @@ async function signedIn(
   const login = decodeLogin7(request.payload);
   const version = negotiateVersion(login.tdsVersion, isStrict);
   if (version === undefined) {
-    const error = new SqlError(17_835, "The service has TDS 7.1 and later.", { severity: 20 });
+    const error = new SqlError(17_832, "The service supports TDS 7.1 and later versions; update the driver.", {
+      severity: 20,
+    });
     await refuseSignIn(response, wireFormat(tdsVersions["7.1"]), error, stream);
     return undefined;
   }

@@ -92,7 +92,7 @@ describe("sign-in", () => {
 
   test("a client that signs in without encryption gets an error that it can show", async () => {
     const response = await firstResponse(new PacketWriter().write(packetTypes.login7, Buffer.alloc(94), true));
-    expect(response.toString("utf16le", 1)).toContain("encrypted connections only");
+    expect(response.toString("utf16le", 1)).toContain("only encrypted connections");
   });
 
   test("random bytes and cut packets end their connection alone", async () => {
