@@ -4,9 +4,9 @@ import { integer, text } from "@holdfast/common/config.ts";
 export const tdsSettings = {
   host: text("TDS_HOST", "Address of the listener of T-SQL clients", "127.0.0.1"),
   port: integer("TDS_PORT", "Port of the listener of T-SQL clients", 1433),
-  socketDirectory: text("TDS_SOCKET_DIRECTORY", "Directory of the engine's Unix socket"),
-  enginePort: integer("TDS_ENGINE_PORT", "Port in the name of the engine's Unix socket", 5432),
-  database: text("TDS_DATABASE", "Database behind the layout single-db", "defaultdb"),
+  socketDirectory: text("TDS_SOCKET_DIRECTORY", "Directory of PostgreSQL's Unix socket"),
+  enginePort: integer("TDS_ENGINE_PORT", "Port in the name of PostgreSQL's Unix socket", 5432),
+  database: text("TDS_DATABASE", "The single database that T-SQL clients see", "defaultdb"),
   certificateFile: text("TDS_CERTIFICATE_FILE", "PEM file of the service's certificate"),
   keyFile: text("TDS_KEY_FILE", "PEM file of the key of the certificate"),
 };

@@ -13,15 +13,15 @@ export interface TdsServerOptions {
   readonly certificate: string;
   readonly key: string;
   readonly log: Log;
-  /** Time from the first byte to the end of the sign-in, 10 s by default. */
+  /** Max time from the accepted connection to the end of the sign-in, 10 s by default. */
   readonly signInMs?: number;
-  /** Connections beyond it are closed at once, 10,000 by default. */
+  /** Max connections, 10,000 by default; further ones are closed immediately. */
   readonly connectionsMax?: number;
 }
 
 export interface TdsServer {
   readonly port: number;
-  /** Certificates of connections from now on. */
+  /** Sets the certificate of later connections. */
   setCertificate(certificate: string, key: string): void;
   /** Ends all sessions; their transactions roll back. */
   close(): Promise<void>;

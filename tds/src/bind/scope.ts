@@ -2,9 +2,9 @@ import { SqlError } from "../run/sql-error.ts";
 import type { TsqlType } from "../types/tsql-type.ts";
 
 export interface ColumnSource {
-  /** As PostgreSQL has it. */
+  /** Name in PostgreSQL, in lower case unless it was quoted there. */
   readonly name: string;
-  /** As T-SQL shows it. */
+  /** Name that T-SQL clients see. */
   readonly spelling: string;
   readonly type: TsqlType;
   readonly isNullable: boolean;
@@ -13,9 +13,9 @@ export interface ColumnSource {
 }
 
 export interface Source {
-  /** As it is written in FROM, in lower case. */
+  /** Name in FROM, in lower case; empty for a source without one. */
   readonly alias: string;
-  /** The object behind it, in lower case, for columns with the name of their table. */
+  /** Lower-case name of the source's table, by which columns may be qualified; undefined for other sources. */
   readonly object: string | undefined;
   /** Undefined for sources of unknown columns. */
   readonly columns: readonly ColumnSource[] | undefined;
@@ -27,7 +27,7 @@ export interface BoundColumn {
   readonly name: string;
 }
 
-/** The sources of one query, inside of those of the queries around it. */
+/** Sources that the columns of one query may refer to; the enclosing queries' sources are searched next. */
 export class Scope {
   readonly sources: Source[] = [];
   readonly #outer: Scope | undefined;
@@ -38,13 +38,13 @@ export class Scope {
 
   add(source: Source): void {
     if (source.alias !== "" && this.sources.some(({ alias }) => alias === source.alias)) {
-      const message = `Two sources of FROM have the name "${source.alias}"; give one an alias.`;
+      const message = `The objects in the FROM clause have the same name "${source.alias}". Use aliases to distinguish them.`;
       throw new SqlError(1013, message);
     }
     this.sources.push(source);
   }
 
-  /** Errors 207, 209 and 4104, as for names that do not resolve. */
+  /** Throws 207 for an unknown column, 209 for an ambiguous one, 4104 for an unknown qualifier. */
   resolve(path: readonly string[], line: number): BoundColumn {
     const name = path.at(-1) ?? "";
     const qualifier = path.at(-2)?.toLowerCase();
@@ -52,7 +52,7 @@ export class Scope {
     if (found !== undefined) return found;
     if (qualifier === undefined) throw new SqlError(207, `Invalid column name '${name}'.`, { line });
     if (this.#hasQualifier(qualifier)) throw new SqlError(207, `Invalid column name '${name}'.`, { line });
-    throw new SqlError(4104, `No source of the query has the name "${path.join(".")}".`, { line });
+    throw new SqlError(4104, `The multi-part identifier "${path.join(".")}" could not be bound.`, { line });
   }
 
   #hasQualifier(qualifier: string): boolean {
@@ -70,8 +70,7 @@ export class Scope {
       const column = columns.find((each) => each.name === name) ?? columns[0];
       if (column !== undefined) found.push({ source, column, name: column.name });
     }
-    if (found.length > 1)
-      throw new SqlError(209, `The column name '${name}' is ambiguous: several sources have it.`, { line });
+    if (found.length > 1) throw new SqlError(209, `Ambiguous column name '${name}'.`, { line });
     if (found[0] !== undefined) return found[0];
     const open = candidates.find((source) => source.columns === undefined);
     if (open !== undefined) return { source: open, column: undefined, name };

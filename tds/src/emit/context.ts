@@ -6,11 +6,11 @@ import { SqlError } from "../run/sql-error.ts";
 import { castType } from "../types/backend-type.ts";
 import type { TsqlType, Value } from "../types/tsql-type.ts";
 
-/** An expression of PostgreSQL with its type in T-SQL. */
+/** An SQL expression for PostgreSQL, with its type in T-SQL. */
 export interface Typed {
   readonly sql: string;
   readonly type: TsqlType;
-  /** True if it has the collation of a column, so that comparisons need none. */
+  /** True if the expression has a column's collation, so that comparisons need no COLLATE clause. */
   readonly isCollated: boolean;
   readonly isNull?: boolean;
   /** Name and nullability of a plain column. */
@@ -22,20 +22,22 @@ export interface Variable {
   value: Value;
 }
 
-/** Values of the session that functions and @@ names return. */
+/** Values of the session for functions such as SCOPE_IDENTITY() and for global variables such as @@ROWCOUNT. */
 export interface SessionValues {
   readonly database: string;
   readonly user: string;
   readonly hostName: string;
   readonly appName: string;
   readonly identityInsert: string | undefined;
-  /** A name with two @, or a function without arguments such as SCOPE_IDENTITY; undefined if it has no value here. */
+  /**
+   * Value of a global variable (`@@rowcount`) or function without arguments (`scope_identity`); undefined if unknown.
+   */
   value(name: string): Variable | undefined;
 }
 
 /** A column of a result. */
 export interface OutputColumn {
-  /** As the client sees it; empty without a name. */
+  /** Name that the client sees; empty if the column has none. */
   readonly name: string;
   readonly type: TsqlType;
   readonly isNullable: boolean;
@@ -47,8 +49,8 @@ export interface EmittedQuery {
   readonly columns: readonly OutputColumn[];
 }
 
-/** Emissions that expressions need, and that need expressions. */
-export interface Grammar {
+/** Emitters of queries and calls. Expressions contain both, so they are passed in to avoid an import cycle. */
+export interface Emitters {
   query(query: Query, context: EmitContext, outer?: Scope): EmittedQuery;
   call(call: Call, scope: Scope, context: EmitContext): Typed;
 }
@@ -67,24 +69,24 @@ export class EmitContext {
   readonly #tableVariables: ReadonlyMap<string, TableVariable>;
   /** Common table expressions by their name in lower case. */
   readonly common = new Map<string, TableDefinition>();
-  readonly grammar: Grammar;
+  readonly emitters: Emitters;
   #aliases = 0;
 
   constructor(options: {
-    readonly grammar: Grammar;
+    readonly emitters: Emitters;
     readonly catalog: TableCatalog;
     readonly session: SessionValues;
     readonly variables: ReadonlyMap<string, Variable>;
     readonly tableVariables: ReadonlyMap<string, TableVariable>;
   }) {
-    this.grammar = options.grammar;
+    this.emitters = options.emitters;
     this.catalog = options.catalog;
     this.session = options.session;
     this.#variables = options.variables;
     this.#tableVariables = options.tableVariables;
   }
 
-  /** A variable is one parameter, however often the statement has it. */
+  /** Adds a variable as a parameter of the statement; each variable is one parameter, however often it occurs. */
   variable(name: string): Typed {
     const folded = name.toLowerCase();
     const isGlobal = folded.startsWith("@@");
@@ -111,7 +113,7 @@ export class EmitContext {
     return objectName(path, this.session.database, line);
   }
 
-  /** Error 208 if there is no such table. */
+  /** Definition of a table or common table expression; throws 208 if there is none. */
   table(path: Path, line: number): TableDefinition {
     const common = path.length === 1 ? this.common.get((path[0] ?? "").toLowerCase()) : undefined;
     if (common !== undefined) return common;
@@ -130,7 +132,7 @@ export class EmitContext {
     return table;
   }
 
-  /** A name that no client can write. */
+  /** An alias that is unique in the statement and that clients cannot write, such as `":1"`. */
   freshAlias(): string {
     this.#aliases += 1;
     return quoteName(`:${this.#aliases}`);

@@ -13,47 +13,47 @@ import type { Typed } from "./context.ts";
 
 export const collate = 'COLLATE holdfast_tsql."ci_as"';
 
-/** CAST and CONVERT: lengths cut, numbers with a fraction lose it without rounding. */
+/** CAST and CONVERT: longer values are truncated, and fractions are removed from integers without rounding. */
 export function castTo(operand: Typed, type: TsqlType, style?: string): Typed {
   const target = castType(type);
   return { sql: castText(operand, type, target, style), type, isCollated: false };
 }
 
-/** TRY_CAST: NULL for a text that is no value of the type. */
+/** TRY_CAST: NULL for a string that does not represent a value of the type. */
 export function tryCastTo(operand: Typed, type: TsqlType, style?: string): Typed {
   if (!isCharacter(operand.type)) return castTo(operand, type, style);
   const target = castType(type);
   const cast = castText({ ...operand, sql: "q.v" }, type, target, style);
-  // The source is a row of its own: PostgreSQL computes casts of constants before it looks at a condition.
+  // The string comes from a subquery: PostgreSQL evaluates casts of constants before the condition of a CASE.
   const source = `(SELECT (${operand.sql})::text AS v OFFSET 0) AS q`;
   const sql = `(SELECT CASE WHEN pg_input_is_valid(q.v, '${target}') THEN ${cast} END FROM ${source})`;
   return { sql, type, isCollated: false };
 }
 
-/** The implicit conversion of a value to a column; the column itself checks lengths. */
+/** Implicit conversion of a value for a column; the column's domain checks its length. */
 export function assignTo(operand: Typed, type: TsqlType): string {
   if (operand.isNull === true) return "NULL";
   if (type.name === "binary" && isBinary(operand.type) && typeof type.length === "number")
     return `(${operand.sql} || decode(repeat('00', greatest(0, ${type.length} - octet_length(${operand.sql}))), 'hex'))`;
   if (sameFamily(operand.type, type)) return operand.sql;
-  if (!isImplicit(operand.type, type)) throw noImplicit(operand.type, type);
+  if (!isImplicit(operand.type, type)) throw implicitConversionError(operand.type, type);
   return castText(operand, type, assignmentType(type), undefined);
 }
 
-/** The implicit conversion of an operand to the type of the other. */
+/** Implicit conversion of an operand to the common type of both operands. */
 export function implicitly(operand: Typed, type: TsqlType): Typed {
   if (operand.isNull === true || sameFamily(operand.type, type)) return operand;
-  if (!isImplicit(operand.type, type)) throw noImplicit(operand.type, type);
+  if (!isImplicit(operand.type, type)) throw implicitConversionError(operand.type, type);
   const target = type.name === "datetime" || type.name === "smalldatetime" ? "timestamp" : assignmentType(type);
   return { sql: castText(operand, type, target, undefined), type, isCollated: operand.isCollated };
 }
 
-function noImplicit(from: TsqlType, to: TsqlType): SqlError {
-  const message = `A ${typeText(from)} becomes no ${typeText(to)} by itself: use CONVERT.`;
+function implicitConversionError(from: TsqlType, to: TsqlType): SqlError {
+  const message = `Implicit conversion from data type ${typeText(from)} to ${typeText(to)} is not allowed. Use CONVERT.`;
   return new SqlError(257, message);
 }
 
-/** Types whose values are exchanged without a cast of ours. */
+/** True for types between which PostgreSQL converts without an explicit cast. */
 function sameFamily(from: TsqlType, to: TsqlType): boolean {
   if (from.name === to.name) return true;
   if (isCharacter(from) && isCharacter(to)) return from.name !== "xml" && to.name !== "xml";
@@ -105,7 +105,7 @@ function castText(operand: Typed, type: TsqlType, target: string, style: string 
   return `(${sql})::${target}`;
 }
 
-/** Values longer than their type are cut, and shorter ones of a fixed length get zeros. */
+/** Truncates longer values; pads shorter ones of a type with a fixed length with zeros. */
 function fitBinary(sql: string, { name, length }: TsqlType): string {
   if (typeof length !== "number") return sql;
   if (name === "binary") return `substring(${sql} || decode(repeat('00', ${length}), 'hex') FROM 1 FOR ${length})`;

@@ -29,7 +29,7 @@ export function emitDdl(ddl: Ddl, context: EmitContext): EmittedDdl {
       if (context.values.length > 0)
         throw new SqlError(156, "Incorrect syntax near the keyword 'VIEW'.", { severity: 15 });
       const names = columns.map((column, index) => ddl.columns[index] ?? column.name);
-      if (names.includes("")) throw new SqlError(4511, "A column of the view has no name.");
+      if (names.includes("")) throw new SqlError(4511, "Each column of the view must have a name. Add an alias.");
       const view = `CREATE VIEW ${qualified(name)} (${names.map((each) => quoteName(each.toLowerCase())).join(", ")}) AS ${sql}`;
       return { statements: [view, ...spellings(name, ddl.path, names)] };
     }
@@ -161,12 +161,12 @@ function columnText(column: ColumnDefinition, columns: readonly ColumnDefinition
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** Sequences of PostgreSQL begin at 1 unless they are told to begin lower. */
+/** PostgreSQL's sequences have a minimum of 1 by default, so a lower seed needs MINVALUE. */
 function identityBound(seed: string): string {
   return BigInt(seed) < 1n ? ` MINVALUE ${seed}` : "";
 }
 
-/** Texts compare without regard to case unless the column has a collation of its own. */
+/** Collation of a column: case-insensitive, unless the statement names a case-sensitive or binary one. */
 function collationText(type: TsqlType, collation: string | undefined): string {
   if (!isCharacter(type) || type.name === "xml") return "";
   return collation !== undefined && /_CS_|_BIN/i.test(collation) ? 'COLLATE "C"' : collate;
@@ -178,7 +178,8 @@ function defaultValue(
   context: EmitContext,
 ): string {
   const typed = emitExpression(expression, new Scope(), context);
-  if (context.values.length > 0) throw new SqlError(128, "A default has no variables.", { severity: 15 });
+  if (context.values.length > 0)
+    throw new SqlError(128, "Variables are not permitted in a DEFAULT expression.", { severity: 15 });
   return `(${assignTo(typed, type)})`;
 }
 
@@ -293,7 +294,7 @@ function emitCreateIndex(ddl: Extract<Ddl, { kind: "createIndex" }>, context: Em
   const definition = context.table(ddl.table, 0);
   const columns = ddl.columns.map(({ name, isDescending }) => {
     const known = definition.columns.find((column) => column.name === name.toLowerCase());
-    if (known === undefined) throw new SqlError(1911, `The table has no column '${name}'.`);
+    if (known === undefined) throw new SqlError(1911, `Column name '${name}' does not exist in the target table.`);
     const nulls = known.isNullable ? (isDescending ? " NULLS LAST" : " NULLS FIRST") : "";
     return `${quoteName(known.name)}${isDescending ? " DESC" : ""}${nulls}`;
   });

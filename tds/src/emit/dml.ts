@@ -23,9 +23,9 @@ import { emitExpression, emitPredicate } from "./expressions.ts";
 import { emitCommonTables, emitItem, emitQuery, emitSource, emitTop } from "./queries.ts";
 
 export interface EmittedDml extends EmittedQuery {
-  /** The last column is the value of the IDENTITY column, which the client does not see. */
+  /** True if the last column is the IDENTITY value for SCOPE_IDENTITY(), which is not sent to the client. */
   readonly hasIdentity: boolean;
-  /** Moves the sequence of the IDENTITY column behind values that were inserted with IDENTITY_INSERT. */
+  /** Statement that advances the IDENTITY column's sequence past values inserted with IDENTITY_INSERT. */
   readonly reseed?: string;
 }
 
@@ -53,12 +53,12 @@ export function emitInsert(insert: Insert, context: EmitContext): EmittedDml {
       : table.columns.filter((each) => each.isComputed !== true && (each.isIdentity !== true || isIdentityInsert));
   const identity = table.columns.find((each) => each.isIdentity === true);
   if (named.some((each) => each.isIdentity === true) && !isIdentityInsert) {
-    const message = `The identity column of '${table.name}' takes no value while IDENTITY_INSERT is OFF.`;
+    const message = `Cannot insert a value for the identity column of '${table.name}' when IDENTITY_INSERT is OFF.`;
     throw new SqlError(544, message);
   }
   const computed = named.find((each) => each.isComputed === true);
   if (computed !== undefined)
-    throw new SqlError(271, `The column "${computed.spelling}" is computed and takes no value.`);
+    throw new SqlError(271, `The column "${computed.spelling}" cannot be modified because it is computed.`);
   const names = columns.map(({ name }) => quoteName(name)).join(", ");
   const values =
     insert.source.kind === "default" ? "DEFAULT VALUES" : `(${names}) ${emitInsertSource(insert, columns, context)}`;
@@ -149,24 +149,23 @@ function emitAssignments(
   return assignments
     .map(({ column: name, expression }) => {
       const target = column(table, name);
-      if (target.isIdentity === true)
-        throw new SqlError(8102, `The identity column '${target.spelling}' cannot change.`);
+      if (target.isIdentity === true) throw new SqlError(8102, `Cannot update identity column '${target.spelling}'.`);
       if (target.isComputed === true)
-        throw new SqlError(271, `The column "${target.spelling}" is computed and takes no value.`);
+        throw new SqlError(271, `The column "${target.spelling}" cannot be modified because it is computed.`);
       return `${quoteName(target.name)} = ${emitAssigned(expression, target, scope, context)}`;
     })
     .join(", ");
 }
 
 /** The target of UPDATE and DELETE, apart from the other sources and the conditions that join them. */
-interface Separated {
+interface SeparatedTarget {
   readonly table: TableDefinition;
   readonly alias: string;
   readonly sources: readonly TableSource[];
   readonly conditions: readonly Predicate[];
 }
 
-function separate(target: Target, from: readonly TableSource[], context: EmitContext): Separated {
+function separateTarget(target: Target, from: readonly TableSource[], context: EmitContext): SeparatedTarget {
   const written = target.kind === "table" ? target.path : [target.name];
   const name = (written.at(-1) ?? "").toLowerCase();
   const isTarget = (source: TableSource): boolean => {
@@ -199,10 +198,10 @@ function separate(target: Target, from: readonly TableSource[], context: EmitCon
   return { table: targetTable(target, context), alias: name, sources, conditions };
 }
 
-/** TOP without an order: any rows of the condition, by their row identifiers. */
+/** Condition for TOP (n): n of the rows that satisfy WHERE, in no defined order, locked and selected by `ctid`. */
 function topCondition(
   statement: Update | Delete,
-  { table, alias, sources }: Separated,
+  { table, alias, sources }: SeparatedTarget,
   context: EmitContext,
 ): string | undefined {
   if (statement.top === undefined) return undefined;
@@ -216,36 +215,36 @@ function topCondition(
 
 function whereText(
   statement: Update | Delete,
-  separated: Separated,
+  target: SeparatedTarget,
   scope: Scope,
   context: EmitContext,
   more: readonly string[] = [],
 ): string {
   const conditions = [
     ...more,
-    ...separated.conditions.map((condition) => emitPredicate(condition, scope, context)),
+    ...target.conditions.map((condition) => emitPredicate(condition, scope, context)),
     ...(statement.where === undefined ? [] : [emitPredicate(statement.where, scope, context)]),
   ];
-  const top = topCondition(statement, separated, context);
+  const top = topCondition(statement, target, context);
   if (top !== undefined) conditions.push(top);
   return conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
 }
 
 export function emitUpdate(update: Update, context: EmitContext): EmittedDml {
   const common = emitCommonTables(update.with, context);
-  const separated = separate(update.target, update.from, context);
-  const { table, alias, sources } = separated;
+  const target = separateTarget(update.target, update.from, context);
+  const { table, alias, sources } = target;
   const scope = new Scope();
   scope.add({ alias, object: alias, columns: table.columns });
   const from = sources.map((source) => emitSource(source, scope, context));
   const assignments = emitAssignments(update.assignments, table, scope, context);
   const more: string[] = [];
-  const previous = previousValues(update.output, separated, update.where, context);
+  const previous = previousValues(update.output, target, update.where, context);
   if (previous !== undefined) {
     from.push(previous.source);
     more.push(previous.condition);
   }
-  const where = whereText(update, separated, scope, context, more);
+  const where = whereText(update, target, scope, context, more);
   const output = outputScope(scope, table, alias, previous !== undefined);
   const { sql, columns } = emitOutput(update.output, output, context, undefined);
   const text = [
@@ -280,7 +279,7 @@ function replaceInserted(returning: string, alias: string): string {
 /** The rows before an update: locked and read again in the same statement, and joined by the primary key. */
 function previousValues(
   output: Output | undefined,
-  { table, alias, sources }: Separated,
+  { table, alias, sources }: SeparatedTarget,
   where: Predicate | undefined,
   context: EmitContext,
 ) {
@@ -312,12 +311,12 @@ function refersTo(node: unknown, qualifier: string): boolean {
 
 export function emitDelete(statement: Delete, context: EmitContext): EmittedDml {
   const common = emitCommonTables(statement.with, context);
-  const separated = separate(statement.target, statement.from, context);
-  const { table, alias, sources } = separated;
+  const target = separateTarget(statement.target, statement.from, context);
+  const { table, alias, sources } = target;
   const scope = new Scope();
   scope.add({ alias, object: alias, columns: table.columns });
   const using = sources.map((source) => emitSource(source, scope, context));
-  const where = whereText(statement, separated, scope, context);
+  const where = whereText(statement, target, scope, context);
   const output = new Scope();
   output.sources.push({ alias: deletedName, object: undefined, columns: table.columns });
   const { sql, columns } = emitOutput(statement.output, output, context, undefined);

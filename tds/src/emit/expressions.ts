@@ -8,7 +8,7 @@ import type { Scope } from "../bind/scope.ts";
 import type { EmitContext, Typed } from "./context.ts";
 import { castTo, collate, implicitly, tryCastTo } from "./conversions.ts";
 
-/** An expression as PostgreSQL computes it. */
+/** Translates an expression to PostgreSQL. */
 export function emitExpression(expression: Expression, scope: Scope, context: EmitContext): Typed {
   switch (expression.kind) {
     case "literal":
@@ -24,7 +24,7 @@ export function emitExpression(expression: Expression, scope: Scope, context: Em
       return emitBinary(expression.operator, left, emitExpression(expression.right, scope, context));
     }
     case "call":
-      return context.grammar.call(expression.call, scope, context);
+      return context.emitters.call(expression.call, scope, context);
     case "case":
       return emitCase(expression, scope, context);
     case "cast": {
@@ -66,10 +66,10 @@ function emitColumn(path: readonly string[], line: number, scope: Scope): Typed 
 }
 
 function emitSubquery(query: Query, scope: Scope, context: EmitContext): Typed {
-  const { sql, columns } = context.grammar.query(query, context, scope);
+  const { sql, columns } = context.emitters.query(query, context, scope);
   const [column, ...others] = columns;
   if (column === undefined || others.length > 0) {
-    const message = "A subquery that is a value has one column.";
+    const message = "Only one expression can be specified in the select list of a subquery that is used as a value.";
     throw new SqlError(116, message);
   }
   return { sql: `(${sql})`, type: column.type, isCollated: true };
@@ -104,7 +104,7 @@ function emitBinary(operator: string, left: Typed, right: Typed): Typed {
 }
 
 function incompatible(left: Typed, right: Typed, operator: string): SqlError {
-  const message = `The operator ${operator} takes no ${left.type.name} with a ${right.type.name}.`;
+  const message = `The data types ${left.type.name} and ${right.type.name} are incompatible in the operator ${operator}.`;
   return new SqlError(402, message);
 }
 
@@ -142,7 +142,7 @@ interface Shape {
 }
 
 function resultShape(operator: string, left: Shape, right: Shape): Shape {
-  const whole = Math.max(left.precision - left.scale, right.precision - right.scale);
+  const integerDigits = Math.max(left.precision - left.scale, right.precision - right.scale);
   switch (operator) {
     case "*":
       return { precision: left.precision + right.precision + 1, scale: left.scale + right.scale };
@@ -156,7 +156,7 @@ function resultShape(operator: string, left: Shape, right: Shape): Shape {
     }
     default: {
       const scale = Math.max(left.scale, right.scale);
-      return { precision: whole + scale + 1, scale };
+      return { precision: integerDigits + scale + 1, scale };
     }
   }
 }
@@ -164,8 +164,8 @@ function resultShape(operator: string, left: Shape, right: Shape): Shape {
 /** With more than 38 digits the fraction shrinks, down to six digits. */
 function limited({ precision, scale }: Shape): Shape {
   if (precision <= 38) return { precision: Math.max(1, precision), scale };
-  const whole = precision - scale;
-  return { precision: 38, scale: Math.max(Math.min(scale, 6), 38 - whole) };
+  const integerDigits = precision - scale;
+  return { precision: 38, scale: Math.max(Math.min(scale, 6), 38 - integerDigits) };
 }
 
 function emitCase(expression: Extract<Expression, { kind: "case" }>, scope: Scope, context: EmitContext): Typed {
@@ -206,7 +206,7 @@ export function emitPredicate(predicate: Predicate, scope: Scope, context: EmitC
     case "compare":
       return emitComparison(predicate.operator, expression(predicate.left), expression(predicate.right));
     case "quantified": {
-      const { sql } = context.grammar.query(predicate.query, context, scope);
+      const { sql } = context.emitters.query(predicate.query, context, scope);
       return `(${expression(predicate.left).sql} ${predicate.operator} ${predicate.quantifier} (${sql}))`;
     }
     case "isNull":
@@ -226,7 +226,7 @@ export function emitPredicate(predicate: Predicate, scope: Scope, context: EmitC
       return `(${predicate.isNegated ? "NOT " : ""}holdfast_tsql.is_like(${operand}, ${pattern}, ${escape}))`;
     }
     case "exists":
-      return `EXISTS (${context.grammar.query(predicate.query, context, scope).sql})`;
+      return `EXISTS (${context.emitters.query(predicate.query, context, scope).sql})`;
   }
 }
 
@@ -234,19 +234,20 @@ function emitIn(predicate: Extract<Predicate, { kind: "in" }>, scope: Scope, con
   const operand = emitExpression(predicate.operand, scope, context);
   const negation = predicate.isNegated ? "NOT " : "";
   if ("kind" in predicate.list) {
-    const { sql, columns } = context.grammar.query(predicate.list, context, scope);
+    const { sql, columns } = context.emitters.query(predicate.list, context, scope);
     const type = commonType(operand.type, columns[0]?.type ?? operand.type);
     const left = implicitly(operand, type);
     const own = isCharacter(type) && !left.isCollated ? `(${left.sql} ${collate})` : left.sql;
     return `(${own} ${negation}IN (${sql}))`;
   }
   const values = predicate.list.map((value) => emitExpression(value, scope, context));
-  // One comparison each, since each pair of types has a conversion of its own.
+  // One comparison for each value, since the conversion depends on the types of both.
   return `(${negation}(${values.map((value) => emitComparison("=", operand, value)).join(" OR ")}))`;
 }
 
 /**
- * Both operands have the higher type. Texts are compared under the collation of the database, without trailing blanks.
+ * Compares two operands in their common type. Strings are compared under the database's collation, without trailing
+ * blanks.
  */
 export function emitComparison(operator: string, left: Typed, right: Typed): string {
   if (left.isNull === true || right.isNull === true) return `(${left.sql} ${operator} ${right.sql})`;
@@ -258,12 +259,12 @@ export function emitComparison(operator: string, left: Typed, right: Typed): str
   return `(${trimmed(a)} ${operator} ${trimmed(b)}${isCollated ? "" : ` ${collate}`})`;
 }
 
-/** Columns are compared as they are, so that their indexes serve. */
+/** Removes trailing blanks, except of columns: an index on the column can then be used. */
 function trimmed(operand: Typed): string {
   return operand.column === undefined ? `rtrim(${operand.sql})` : operand.sql;
 }
 
-/** NULLs are the lowest values. A column without them has no such clause, so that any index serves. */
+/** NULLs are the lowest values. A NOT NULL column gets no NULLS clause, so that every index can be used. */
 export function emitOrder({ expression, isDescending }: OrderItem, scope: Scope, context: EmitContext): string {
   const operand = emitExpression(expression, scope, context);
   const needsCollation = isCharacter(operand.type) && !operand.isCollated;

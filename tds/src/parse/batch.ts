@@ -108,12 +108,12 @@ function parseBody(stream: TokenStream): StatementBody {
   if (kind === "symbol" && keyword === "(") return parseQuery(stream);
   const parser = kind === "word" ? lookUp(parsers, keyword) : undefined;
   if (parser !== undefined) return parser(stream);
-  if (kind === "word" && statementsElsewhere.includes(keyword)) throw refuse("statement", line, keyword);
+  if (kind === "word" && unsupportedStatements.includes(keyword)) throw refuse("statement", line, keyword);
   throw stream.unexpected();
 }
 
-/** Statements of T-SQL that this version does not have. */
-const statementsElsewhere = [
+/** First keywords of T-SQL statements that are refused with error 40510. */
+const unsupportedStatements = [
   "BACKUP",
   "BULK",
   "CHECKPOINT",
@@ -316,7 +316,7 @@ export interface Parameter {
   readonly isOutput: boolean;
 }
 
-/** The declaration of parameters, as sp_executesql has it: `@a int, @b nvarchar(10) OUTPUT`. */
+/** Parses the parameter declaration of sp_executesql, such as `@a int, @b nvarchar(10) OUTPUT`. */
 export function parseParameters(declaration: string): Parameter[] {
   const stream = new TokenStream(tokenize(declaration), parseQuery);
   if (stream.isAtEnd) return [];

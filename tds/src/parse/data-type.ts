@@ -65,7 +65,7 @@ export function parseDataType(stream: TokenStream, defaultLength = 1): TsqlType 
   const keyword = written.toUpperCase();
   const name = lookUp(names, keyword);
   if (name === undefined || (path.length > 1 && path[0]?.toLowerCase() !== "sys"))
-    throw new SqlError(2715, `There is no data type ${path.join(".")}.`, { line });
+    throw new SqlError(2715, `Cannot find data type ${path.join(".")}.`, { line });
   if (keyword === "SYSNAME") return { name: "nvarchar", length: 128 };
   if ((keyword === "CHAR" || keyword === "CHARACTER") && stream.accept("VARYING"))
     return withLength(stream, "varchar", defaultLength);
@@ -74,7 +74,7 @@ export function parseDataType(stream: TokenStream, defaultLength = 1): TsqlType 
     case "decimal": {
       const [precision = 18, scale = 0] = stream.is("(") ? numbers(stream) : [];
       if (precision < 1 || precision > 38 || scale > precision) {
-        const message = `The scale ${scale} of '${written}' is not from 0 to ${precision}.`;
+        const message = `The scale ${scale} of '${written}' must be between 0 and the precision ${precision}.`;
         throw new SqlError(192, message, { severity: 15, line });
       }
       return { name, precision, scale };
@@ -87,7 +87,7 @@ export function parseDataType(stream: TokenStream, defaultLength = 1): TsqlType 
     case "datetime2":
     case "datetimeoffset": {
       const [scale = 7] = stream.is("(") ? numbers(stream) : [];
-      if (scale > 7) throw new SqlError(1002, `The scale ${scale} is not from 0 to 7.`, { line });
+      if (scale > 7) throw new SqlError(1002, `The scale ${scale} must be between 0 and 7.`, { line });
       return { name, scale };
     }
     case "xml":
@@ -106,7 +106,7 @@ function withLength(stream: TokenStream, name: TypeName, defaultLength: number):
     if (stream.accept("MAX")) return { name, length: "max" };
     const length = number(stream);
     if (length < 1 || length > max) {
-      const message = `The size ${length} of the type '${name}' is not from 1 to ${max}.`;
+      const message = `The size ${length} of the type '${name}' must be between 1 and ${max}.`;
       throw new SqlError(131, message, { severity: 15, line });
     }
     return { name, length };

@@ -6,7 +6,7 @@ import { parseQuery } from "./queries.ts";
 import type { TokenStream } from "./token-stream.ts";
 import { type Feature, refuse } from "./unsupported.ts";
 
-/** Objects that CREATE, ALTER and DROP refuse by a number of their own. */
+/** Types of objects that CREATE, ALTER and DROP refuse with the number of a feature. */
 const refusedObjects: Readonly<Record<string, Feature>> = {
   ASSEMBLY: "CLR",
   FULLTEXT: "full-text search",

@@ -109,10 +109,10 @@ function numberLiteral(text: string): Expression {
       value: text,
     };
   }
-  const [whole = "", fraction = ""] = text.split(".");
-  const digits = whole.replace(/^0+/, "").length;
+  const [integerPart = "", fraction = ""] = text.split(".");
+  const digits = integerPart.replace(/^0+/, "").length;
   const precision = Math.max(1, Math.min(38, digits + fraction.length));
-  const value = `${whole || "0"}${fraction === "" ? "" : `.${fraction}`}`;
+  const value = `${integerPart || "0"}${fraction === "" ? "" : `.${fraction}`}`;
   return { kind: "literal", type: { name: "decimal", precision, scale: Math.min(38, fraction.length) }, value };
 }
 

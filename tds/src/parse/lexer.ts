@@ -4,11 +4,11 @@ export type TokenKind = "word" | "quoted" | "variable" | "string" | "number" | "
 
 export interface Token {
   readonly kind: TokenKind;
-  /** As written; without its delimiters for quoted identifiers and strings. */
+  /** Text of the token in the client's spelling, without the delimiters of quoted identifiers and strings. */
   readonly text: string;
   /** Upper case for words; the text for others. */
   readonly keyword: string;
-  /** From 1. */
+  /** Line of the batch, from 1. */
   readonly line: number;
   readonly start: number;
   readonly end: number;
@@ -51,7 +51,7 @@ export function tokenize(text: string, quotedIdentifier = true): Token[] {
       const end = text.indexOf(delimiter, at);
       if (end === -1) {
         const quoted = text.slice(begin + 1, begin + 65);
-        throw fail(`A quotation mark is not closed after '${quoted}'.`, 105);
+        throw fail(`Unclosed quotation mark after the character string '${quoted}'.`, 105);
       }
       parts.push(text.slice(at, end));
       at = end + 1;
@@ -74,7 +74,7 @@ export function tokenize(text: string, quotedIdentifier = true): Token[] {
       const end = text.indexOf("\n", at);
       at = end === -1 ? text.length : end;
     } else if (text.startsWith("/*", at)) {
-      at = commentEnd(text, at, () => fail("A comment is not closed by */.", 113));
+      at = commentEnd(text, at, () => fail("Missing end comment mark '*/'.", 113));
       countLines(start);
     } else if (character === "'" || ((character === "N" || character === "n") && text[at + 1] === "'")) {
       const isNational = character !== "'";

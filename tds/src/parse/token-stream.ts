@@ -34,13 +34,13 @@ function groupsOf(tokens: readonly Token[]): Map<number, Group> {
   return groups;
 }
 
-/** The tokens of a batch with a position, and the parts of the grammar that every statement has. */
+/** Reads the tokens of a batch one after another, and parses what all statements share: names, lists, parentheses. */
 export class TokenStream {
   #at = 0;
   #depth = 0;
   #groups: Map<number, Group> | undefined;
   readonly #tokens: readonly Token[];
-  /** The parser of queries, which expressions have in them and which have expressions in them. */
+  /** Parser of queries, passed in because expressions contain queries and queries contain expressions. */
   readonly query: (stream: TokenStream) => Query;
 
   constructor(tokens: readonly Token[], query: (stream: TokenStream) => Query) {
@@ -106,10 +106,14 @@ export class TokenStream {
     this.#depth += 1;
     if (this.#depth > nestingMax) {
       const { line } = this.current;
-      throw new SqlError(191, `A part of the statement is nested deeper than ${nestingMax} levels.`, {
-        severity: 15,
-        line,
-      });
+      throw new SqlError(
+        191,
+        `Some part of the SQL statement is nested deeper than ${nestingMax} levels. Simplify the statement.`,
+        {
+          severity: 15,
+          line,
+        },
+      );
     }
     try {
       return parse();

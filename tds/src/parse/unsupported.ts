@@ -1,9 +1,9 @@
 import { SqlError } from "../run/sql-error.ts";
 
 /**
- * Features without an implementation, with the number that SQL Server (or Azure SQL Database: 40510 to 40527) uses where
- * the feature is missing, turned off or not installed. Two features have one number only if SQL Server has one for both.
- * Drivers retry none of these numbers. tds/README.md lists them.
+ * Features without an implementation, with the number that SQL Server (or Azure SQL Database: 40510 to 40527) uses
+ * where the feature is missing, turned off or not installed. Two features have one number only if SQL Server has one
+ * for both. Drivers retry none of these numbers. tds/README.md lists them.
  */
 // biome-ignore format: a table
 const features = {

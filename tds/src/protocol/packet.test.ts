@@ -65,10 +65,10 @@ describe("packets", () => {
 
   test("an attention in the middle of a message discards the message", () => {
     const reader = new MessageReader(limit);
-    const begun = Buffer.from([1, 0, 0, 10, 0, 0, 1, 0, 7, 7]);
+    const incomplete = Buffer.from([1, 0, 0, 10, 0, 0, 1, 0, 7, 7]);
     const attention = Buffer.from([6, 1, 0, 8, 0, 0, 1, 0]);
     const next = Buffer.from([1, 1, 0, 9, 0, 0, 1, 0, 9]);
-    const messages = [...reader.read(Buffer.concat([begun, attention, next]))];
+    const messages = [...reader.read(Buffer.concat([incomplete, attention, next]))];
     expect(messages.map(({ type, payload }) => [type, [...payload]])).toEqual([
       [6, []],
       [1, [9]],

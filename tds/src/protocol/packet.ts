@@ -36,7 +36,7 @@ export interface Message {
 /** Limit of the payload of a message by its type; a type without a limit is refused. */
 export type MessageLimit = (type: number) => number | undefined;
 
-/** Joins packets to messages. Its memory is bounded by the limit of the message that is under way. */
+/** Joins packets to messages. Buffers at most the limit of the message that is being received. */
 export class MessageReader {
   #pending: Buffer = Buffer.alloc(0);
   #parts: Buffer[] = [];
@@ -49,7 +49,7 @@ export class MessageReader {
     this.#limit = limit;
   }
 
-  /** The bytes that are not a complete packet yet, which the reader forgets: TLS begins with them. */
+  /** Removes and returns the bytes after the last complete packet; they are the first bytes of TLS. */
   takePending(): Buffer {
     const pending = this.#pending;
     this.#pending = Buffer.alloc(0);
@@ -64,7 +64,7 @@ export class MessageReader {
       const length = this.#pending.readUInt16BE(2);
       if (length < packetHeaderBytes) throw new ProtocolError(`a packet has a length of ${length} bytes`);
       const limit = this.#limit(type);
-      if (limit === undefined) throw new ProtocolError(`a packet has the type ${type}`);
+      if (limit === undefined) throw new ProtocolError(`packets of type ${type} are not accepted now`);
       if (this.#type !== undefined && type !== this.#type && type !== packetTypes.attention)
         throw new ProtocolError(`a packet of type ${type} interrupts a message of type ${this.#type}`);
       if (this.#pending.length < length) return;

@@ -1,4 +1,4 @@
-/** Bytes of a client that do not follow MS-TDS. The connection ends; the process and its other sessions go on. */
+/** A violation of the protocol (MS-TDS) by a client. Ends its connection; other connections are unaffected. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
 }

@@ -9,7 +9,7 @@ export interface BackendOptions {
   readonly socketDirectory: string;
   readonly port: number;
   readonly user: string;
-  /** Answers PostgreSQL's SCRAM; nothing else has it. */
+  /** Password for PostgreSQL's SCRAM exchange; it is not stored elsewhere. */
   readonly password: string;
   readonly database: string;
   readonly applicationName: string;
@@ -37,7 +37,7 @@ export interface Backend {
   query(sql: string, values?: readonly (string | null)[]): Promise<(string | null)[][]>;
   /** One statement, by the extended protocol: PostgreSQL refuses a second one in the text. */
   stream(sql: string, values: readonly (string | null)[], receiver: RowReceiver): Promise<StatementResult>;
-  /** Several statements without parameters, such as savepoints; the text has no text of users. */
+  /** Several statements without parameters, such as savepoints; the text contains nothing that users wrote. */
   script(sql: string): Promise<void>;
   /** Cancels the running statement; resolves when no later statement can be the one that it cancels. */
   cancel(): Promise<void>;
@@ -56,13 +56,13 @@ const sessionSettings = {
   extra_float_digits: "1",
   standard_conforming_strings: "on",
   client_connection_check_interval: "500ms",
-  // Compilation of a plan takes no cancel request, and an attention is due at once.
+  // JIT compilation of a plan cannot be canceled, and an attention must be served immediately.
   jit: "off",
 };
 
 const unparsed: pg.CustomTypesConfig = { getTypeParser: () => (value: unknown) => value };
 
-/** Rejects with PostgreSQL's error if the password or the database is refused. */
+/** Opens a session; rejects with PostgreSQL's error if the password or the database is refused. */
 export async function openBackend(
   options: BackendOptions,
   { onEnd, onNotification }: { onEnd: () => void; onNotification: () => void },
@@ -156,7 +156,7 @@ export async function openBackend(
     },
   };
 
-  /** CancelRequest of PostgreSQL's protocol, over a connection of its own. */
+  /** Sends PostgreSQL's CancelRequest, over a separate connection. */
   async function cancel(): Promise<void> {
     const request = Buffer.alloc(16);
     request.writeInt32BE(16, 0);

@@ -4,7 +4,7 @@ import { ProtocolError } from "../protocol/protocol-error.ts";
 import { ValueOutOfRange } from "../protocol/type-value.ts";
 import { SqlError } from "./sql-error.ts";
 
-/** Numbers of T-SQL by the SQLSTATE of PostgreSQL; all others are 50000 with PostgreSQL's text. */
+/** Error numbers of SQL Server by PostgreSQL's SQLSTATE; any other SQLSTATE is 50000 with PostgreSQL's message. */
 // biome-ignore format: a table
 const numbers: Readonly<Record<string, { readonly number: number; readonly severity: number }>> = {
   "23505": { number: 2627, severity: 14 },
@@ -40,12 +40,12 @@ const numbers: Readonly<Record<string, { readonly number: number; readonly sever
   "28000": { number: 18456, severity: 14 },
 };
 
-/** SQL Server has one number for each kind of index behind a duplicate key. */
+/** Number of a duplicate key in an index; in a constraint it is 2627. */
 const uniqueIndex = 2601;
-/** An index that CREATE INDEX made has the name of its table before a dot. */
+/** Name of an index by CREATE INDEX: table, dot, name. Constraints have no dot. */
 const indexPattern = /^[^.]+\..+$/;
 
-/** The error as clients see it. Its text has no more than PostgreSQL's message and detail. */
+/** Translates an error for clients. The text has at most PostgreSQL's message and detail. */
 export function sqlErrorOf(error: unknown, line: number): SqlError {
   if (error instanceof SqlError) {
     if (error.line === 0) error.line = line;
@@ -57,7 +57,7 @@ export function sqlErrorOf(error: unknown, line: number): SqlError {
   if (!(error instanceof DatabaseError))
     return new SqlError(596, "The session with the database ended; connect again.", { severity: 21, line });
   const known = lookUp(numbers, error.code ?? "");
-  // The detail of other errors has all values of the row.
+  // The details of other errors contain the values of all columns of the row.
   const detail = error.detail !== undefined && ["23505", "23503"].includes(error.code ?? "") ? ` ${error.detail}` : "";
   const message = `${sentence(error.message)}${detail}`;
   if (known === undefined) return new SqlError(50_000, message, { line });
@@ -69,7 +69,7 @@ function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 }
 
-/** Errors that end a batch outside of TRY; after others the next statement runs. */
+/** Errors that end the batch outside of TRY; after any other error the next statement runs. */
 const batchEnding = new Set([
   102, 105, 137, 156, 191, 195, 207, 208, 241, 242, 245, 1087, 1205, 3930, 3960, 4104, 4121, 8114,
 ]);
@@ -78,7 +78,7 @@ export function endsBatch({ number, severity }: SqlError): boolean {
   return severity >= 19 || batchEnding.has(number);
 }
 
-/** Errors that roll the transaction back, as conversions and deadlocks do. */
+/** Errors that roll back the transaction: failed conversions, deadlocks and conflicts. */
 export function endsTransaction({ number, severity }: SqlError): boolean {
   return severity >= 19 || [241, 242, 245, 1205, 3960].includes(number);
 }

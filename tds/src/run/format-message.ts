@@ -3,7 +3,7 @@ import type { Value } from "../types/tsql-type.ts";
 const placeholder = /%([-+ 0#]*)(\d*)(?:\.(\d+))?([diosuxX%])/g;
 const lengthMax = 2_047;
 
-/** The text of RAISERROR with its parameters in place of %s, %d and their like. */
+/** Formats the message of RAISERROR: parameters replace %s, %d and the like. */
 export function formatMessage(format: string, values: readonly Value[]): string {
   let index = 0;
   const text = format.replaceAll(

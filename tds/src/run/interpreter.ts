@@ -10,20 +10,20 @@ import { isCharacter, isInteger, type TsqlType, type Value } from "../types/tsql
 import { endsBatch, endsTransaction, sqlErrorOf } from "./errors.ts";
 import { formatMessage } from "./format-message.ts";
 import { newFrame } from "./frame.ts";
-import type { EvaluatedArgument, Run } from "./run.ts";
+import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import { setOption } from "./set-options.ts";
 import { SqlError } from "./sql-error.ts";
 import { createTable, runDdl, runDml } from "./statements.ts";
-import { doomed } from "./transaction.ts";
+import { doomedTransactionError } from "./transaction.ts";
 
-/** Calls of procedures and dynamic SQL nest this deep. */
+/** Max nesting of calls of procedures and dynamic SQL. */
 const nestingMax = 32;
 
-/** How a statement ended; a return has the value of its procedure. */
+/** Statement to continue with; `status` is the return value of the procedure. */
 type Outcome = "next" | "break" | "continue" | { readonly status: number };
 
-/** Parses and runs a batch; its errors are in the results. True if none ended it. */
-export async function runBatch(text: string, run: Run): Promise<boolean> {
+/** Parses and runs a batch. Errors are written to the results; returns false if one ended the batch. */
+export async function runBatch(text: string, run: RequestContext): Promise<boolean> {
   let statements: Statement[];
   try {
     statements = parseBatch(text, run.session.options.quotedIdentifier);
@@ -50,21 +50,21 @@ export async function runBatch(text: string, run: Run): Promise<boolean> {
   }
 }
 
-function reportError(error: SqlError, { session, results }: Run): void {
+function reportError(error: SqlError, { session, results }: RequestContext): void {
   session.lastError = error.number;
   session.rowCount = 0;
   results.error(error);
   results.done({ isError: true });
 }
 
-async function dropTableVariables({ frame, session, signal }: Run): Promise<void> {
+async function dropTableVariables({ frame, session, signal }: RequestContext): Promise<void> {
   if (frame.tableVariables.size === 0 || signal.aborted || session.transaction.isDoomed) return;
   for (const { name } of frame.tableVariables.values())
     await session.backend.script(`DROP TABLE IF EXISTS ${qualified({ schema: "pg_temp", name })}`);
   session.catalog.clear();
 }
 
-async function runStatements(statements: readonly Statement[], run: Run): Promise<Outcome> {
+async function runStatements(statements: readonly Statement[], run: RequestContext): Promise<Outcome> {
   for (const statement of statements) {
     const outcome = await runGuarded(statement, run);
     if (outcome !== "next") return outcome;
@@ -73,7 +73,7 @@ async function runStatements(statements: readonly Statement[], run: Run): Promis
 }
 
 /** A failed statement outside of TRY is reported, and the next one runs unless the error ends the batch. */
-async function runGuarded(statement: Statement, run: Run): Promise<Outcome> {
+async function runGuarded(statement: Statement, run: RequestContext): Promise<Outcome> {
   run.signal.throwIfAborted();
   const { session } = run;
   try {
@@ -98,7 +98,7 @@ function isRaised({ kind }: StatementBody): boolean {
   return kind === "raiserror";
 }
 
-async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
+async function runStatement(statement: Statement, run: RequestContext): Promise<Outcome> {
   const { body, line } = statement;
   const { session, results, frame } = run;
   switch (body.kind) {
@@ -108,8 +108,8 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
     case "delete":
     case "merge":
       await beginImplicitly(run);
-      if (session.transaction.isDoomed && body.kind !== "query") throw doomed();
-      await session.transaction.guard(() => runDml(body, line, run));
+      if (session.transaction.isDoomed && body.kind !== "query") throw doomedTransactionError();
+      await session.transaction.withStatementSavepoint(() => runDml(body, line, run));
       return "next";
     case "createTable":
     case "alterTable":
@@ -120,14 +120,14 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
     case "drop":
     case "dropIndex":
     case "truncate":
-      if (session.transaction.isDoomed) throw doomed();
-      await session.transaction.guard(() => runDdl(body, line, run));
+      if (session.transaction.isDoomed) throw doomedTransactionError();
+      await session.transaction.withStatementSavepoint(() => runDdl(body, line, run));
       results.done({});
       return "next";
     case "declare":
       for (const { name, type, value } of body.variables) {
         if (frame.variables.has(name.toLowerCase()))
-          throw new SqlError(134, `The variable '${name}' is declared twice.`, { severity: 15, line });
+          throw new SqlError(134, `The variable name '${name}' has already been declared.`, { severity: 15, line });
         frame.variables.set(name.toLowerCase(), { type, value: null });
         if (value !== undefined) await assign(name, value, run);
       }
@@ -144,7 +144,7 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
     case "setOption":
       for (const option of body.options) setOption(session.options, option, body.value);
       if (body.options.includes("LOCK_TIMEOUT"))
-        await session.transaction.guard(() =>
+        await session.transaction.withStatementSavepoint(() =>
           session.backend.script(`SET lock_timeout = ${Math.max(0, session.options.lockTimeoutMs)}`),
         );
       return "next";
@@ -159,7 +159,7 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
       return "next";
     }
     case "if":
-      if (await holds(body.condition, run)) return runGuarded(body.consequent, run);
+      if (await evaluatePredicate(body.condition, run)) return runGuarded(body.consequent, run);
       return body.otherwise === undefined ? "next" : runGuarded(body.otherwise, run);
     case "while":
       return runWhile(body.condition, body.body, run);
@@ -184,7 +184,7 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
       await raise(body.arguments, body.options, line, run);
       return "next";
     case "throw":
-      throw Object.assign(await thrown(body.arguments, line, run), { isThrown: true });
+      throw Object.assign(await thrownError(body.arguments, line, run), { isThrown: true });
     case "begin":
       await session.transaction.begin(results, await transactionName(body.name, run));
       results.done({});
@@ -205,7 +205,7 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
     case "use": {
       const name = body.database.toLowerCase();
       if (name !== session.database && !["master", "tempdb", "msdb", "model"].includes(name)) {
-        const message = `Database '${body.database}' does not exist: in the layout single-db the only one is ${session.database}.`;
+        const message = `Database '${body.database}' does not exist. The only database of this service is '${session.database}'.`;
         throw new SqlError(911, message, { line });
       }
       return "next";
@@ -219,7 +219,7 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
     case "executeText": {
       const text = (await evaluate(body.text, run, { name: "nvarchar", length: "max" })) ?? "";
       if (frame.depth + 1 > nestingMax)
-        throw new SqlError(217, `Calls are nested more than ${nestingMax} deep.`, { line });
+        throw new SqlError(217, `Maximum nesting level of calls exceeded (limit ${nestingMax}).`, { line });
       const statements = parseBatch(text, session.options.quotedIdentifier);
       await runStatements(statements, { ...run, frame: newFrame(frame.depth + 1) });
       return "next";
@@ -227,7 +227,7 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
   }
 }
 
-async function beginImplicitly({ session, results }: Run): Promise<void> {
+async function beginImplicitly({ session, results }: RequestContext): Promise<void> {
   if (session.options.implicitTransactions && session.transaction.count === 0) await session.transaction.begin(results);
 }
 
@@ -239,8 +239,8 @@ function isolationOf(level: string) {
   return found;
 }
 
-async function runWhile(condition: Predicate, body: Statement, run: Run): Promise<Outcome> {
-  while (await holds(condition, run)) {
+async function runWhile(condition: Predicate, body: Statement, run: RequestContext): Promise<Outcome> {
+  while (await evaluatePredicate(condition, run)) {
     run.signal.throwIfAborted();
     const outcome = await runGuarded(body, run);
     if (outcome === "break") return "next";
@@ -249,7 +249,11 @@ async function runWhile(condition: Predicate, body: Statement, run: Run): Promis
   return "next";
 }
 
-async function runTry(body: readonly Statement[], handler: readonly Statement[], run: Run): Promise<Outcome> {
+async function runTry(
+  body: readonly Statement[],
+  handler: readonly Statement[],
+  run: RequestContext,
+): Promise<Outcome> {
   const { session } = run;
   session.tryDepth += 1;
   let failure: SqlError;
@@ -273,20 +277,20 @@ async function runTry(body: readonly Statement[], handler: readonly Statement[],
   }
 }
 
-async function transactionName(name: string | undefined, run: Run): Promise<string | undefined> {
+async function transactionName(name: string | undefined, run: RequestContext): Promise<string | undefined> {
   if (name?.startsWith("@") !== true) return name;
   return (await evaluate({ kind: "variable", name }, run, { name: "nvarchar", length: 32 })) ?? undefined;
 }
 
 /** Assigns a value, converted to the type of the variable. */
-async function assign(name: string, expression: Expression, run: Run): Promise<void> {
+async function assign(name: string, expression: Expression, run: RequestContext): Promise<void> {
   const variable = run.frame.variables.get(name.toLowerCase());
   if (variable === undefined) throw new SqlError(137, `Must declare the scalar variable "${name}".`, { severity: 15 });
   variable.value = await evaluate(expression, run, variable.type);
 }
 
-/** A value of PostgreSQL, or of the literal itself if it needs no conversion. */
-async function evaluate(expression: Expression, run: Run, type: TsqlType): Promise<Value> {
+/** Evaluates an expression as a value of the type, in PostgreSQL unless it is a literal that needs no conversion. */
+async function evaluate(expression: Expression, run: RequestContext, type: TsqlType): Promise<Value> {
   if (expression.kind === "literal") {
     const { value, type: own } = expression;
     if (value === null) return null;
@@ -298,22 +302,31 @@ async function evaluate(expression: Expression, run: Run, type: TsqlType): Promi
   await session.loadTables(expression, frame);
   const context = session.context(frame);
   const typed = castTo(emitExpression(expression, new Scope(), context), type);
-  const rows = await session.transaction.guard(() => session.backend.query(`SELECT ${typed.sql}`, context.values));
+  const rows = await session.transaction.withStatementSavepoint(() =>
+    session.backend.query(`SELECT ${typed.sql}`, context.values),
+  );
   return rows[0]?.[0] ?? null;
 }
 
-async function holds(predicate: Predicate, { session, frame }: Run): Promise<boolean> {
+async function evaluatePredicate(predicate: Predicate, { session, frame }: RequestContext): Promise<boolean> {
   await session.loadTables(predicate, frame);
   const context = session.context(frame);
   const sql = emitPredicate(predicate, new Scope(), context);
-  const rows = await session.transaction.guard(() => session.backend.query(`SELECT ${sql}`, context.values));
+  const rows = await session.transaction.withStatementSavepoint(() =>
+    session.backend.query(`SELECT ${sql}`, context.values),
+  );
   return rows[0]?.[0] === "t";
 }
 
 const nvarcharMax: TsqlType = { name: "nvarchar", length: "max" };
 const int: TsqlType = { name: "int" };
 
-async function raise(list: readonly Expression[], options: readonly string[], line: number, run: Run): Promise<void> {
+async function raise(
+  list: readonly Expression[],
+  options: readonly string[],
+  line: number,
+  run: RequestContext,
+): Promise<void> {
   const [first, severity, state, ...parameters] = list;
   if (first === undefined || severity === undefined || state === undefined)
     throw new SqlError(102, "Incorrect syntax near 'RAISERROR'.", { severity: 15, line });
@@ -330,31 +343,38 @@ async function raise(list: readonly Expression[], options: readonly string[], li
   if (options.includes("SETERROR")) run.session.lastError = number;
 }
 
-async function thrown(list: readonly Expression[], line: number, run: Run): Promise<SqlError> {
+async function thrownError(list: readonly Expression[], line: number, run: RequestContext): Promise<SqlError> {
   const caught = run.session.caught.at(-1);
   if (list.length === 0) {
-    return caught ?? new SqlError(10_704, "THROW without arguments is only for a CATCH block.", { severity: 15, line });
+    return (
+      caught ??
+      new SqlError(10_704, "To rethrow an error, a THROW statement must be used inside a CATCH block.", {
+        severity: 15,
+        line,
+      })
+    );
   }
   const [number, message, state] = list;
   if (number === undefined || message === undefined || state === undefined)
     return new SqlError(102, "Incorrect syntax near 'THROW'.", { severity: 15, line });
   const own = Number((await evaluate(number, run, int)) ?? 0);
-  if (own < 50_000) return new SqlError(35_100, "The number of THROW is from 50000 on.", { line });
+  if (own < 50_000)
+    return new SqlError(35_100, `Error number ${own} in the THROW statement must be 50000 or higher.`, { line });
   const text = (await evaluate(message, run, nvarcharMax)) ?? "";
   return new SqlError(own, text, { state: Number((await evaluate(state, run, int)) ?? 1), line });
 }
 
-async function waitFor(expression: Expression, line: number, run: Run): Promise<void> {
+async function waitFor(expression: Expression, line: number, run: RequestContext): Promise<void> {
   const text = (await evaluate(expression, run, { name: "varchar", length: 30 })) ?? "";
   const match = /^(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?$/.exec(text.trim());
   if (match === null)
-    throw new SqlError(148, `WAITFOR has the time '${text}', which is not hh:mm:ss.`, { severity: 15, line });
+    throw new SqlError(148, `Incorrect time '${text}' in WAITFOR. Use the format hh:mm:ss.`, { severity: 15, line });
   const [, hours, minutes, seconds = "0", fraction = "0"] = match;
   const ms = (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)) * 1_000 + Number(fraction.padEnd(3, "0"));
   await delay(ms, undefined, { signal: run.signal });
 }
 
-async function execute(call: Execute, line: number, run: Run): Promise<void> {
+async function execute(call: Execute, line: number, run: RequestContext): Promise<void> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
   if (call.path.length === 4) throw refuse("linked servers", line);
   if (name.startsWith("sp_add_job") || name.startsWith("sp_update_job")) throw refuse("agent jobs", line);

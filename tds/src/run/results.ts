@@ -103,7 +103,7 @@ export class Results {
     this.#writePending(false);
   }
 
-  /** Ends the response of a canceled request; the confirmation of the attention is a message of its own. */
+  /** Ends the response of a canceled request; the confirmation of the attention is a separate message. */
   endCanceled(): void {
     this.#writePending(true);
     writeDone(this.#response.tokens, this.#format, tokens.done, { status: doneStatus.error | this.#transaction });

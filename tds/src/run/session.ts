@@ -9,10 +9,10 @@ import { defaultOptions, type SetOptions } from "./set-options.ts";
 import type { SqlError } from "./sql-error.ts";
 import { Transaction } from "./transaction.ts";
 
-const grammar = { query: emitQuery, call: emitCall };
+const emitters = { query: emitQuery, call: emitCall };
 const version = "Microsoft SQL Server 2022 compatible, Holdfast on PostgreSQL";
 
-/** The state of one client between its requests. */
+/** State of one client's session, which outlives its requests: backend, transaction, options, prepared statements. */
 export class Session {
   readonly backend: Backend;
   readonly catalog: TableCatalog;
@@ -58,7 +58,7 @@ export class Session {
     return this.#handles;
   }
 
-  /** RESETCONNECTION: the state that a new connection has. */
+  /** Restores the state of a new connection, for a request with the RESETCONNECTION flag. */
   async reset(keepsTransaction: boolean): Promise<void> {
     if (!keepsTransaction && this.transaction.count > 0) await this.transaction.rollback(undefined);
     if (this.transaction.count === 0) await this.backend.script("DISCARD TEMP; RESET lock_timeout");
@@ -74,7 +74,7 @@ export class Session {
 
   context(frame: Frame): EmitContext {
     return new EmitContext({
-      grammar,
+      emitters: emitters,
       catalog: this.catalog,
       session: this.#values(),
       variables: frame.variables,
@@ -87,7 +87,7 @@ export class Session {
     const context = this.context(frame);
     const names = tablesOf(node).map((path) => context.objectName(path, 0));
     for (const { name } of frame.tableVariables.values()) names.push({ schema: "pg_temp", name, written: name });
-    if (names.length > 0) await this.transaction.guard(() => this.catalog.load(names));
+    if (names.length > 0) await this.transaction.withStatementSavepoint(() => this.catalog.load(names));
   }
 
   #values(): SessionValues {

@@ -40,7 +40,7 @@ const switches: Readonly<
   FMTONLY: "fmtOnly",
 };
 
-/** Options that clients send, and whose other value nothing here has. */
+/** Options that drivers send. They are accepted and ignored: the session always behaves as with their default. */
 const accepted = [
   "ANSI_DEFAULTS",
   "ANSI_NULLS",
@@ -73,11 +73,11 @@ const accepted = [
 ];
 
 export function setOption(options: SetOptions, name: string, value: string): void {
-  const own = lookUp(switches, name);
-  if (own !== undefined) {
+  const option = lookUp(switches, name);
+  if (option !== undefined) {
     if (value !== "ON" && value !== "OFF")
       throw new SqlError(102, `Incorrect syntax near '${value}'.`, { severity: 15 });
-    options[own] = value === "ON";
+    options[option] = value === "ON";
     return;
   }
   if (name === "ROWCOUNT" || name === "LOCK_TIMEOUT") {

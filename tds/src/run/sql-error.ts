@@ -1,4 +1,4 @@
-/** An error that a client sees by its number, as ERROR_NUMBER() and the ERROR token have it. */
+/** An error of a statement, with the number, severity and state of the ERROR token and of ERROR_NUMBER(). */
 export class SqlError extends Error {
   override readonly name = "SqlError";
   readonly number: number;

@@ -9,11 +9,11 @@ import { type Column, commands } from "../protocol/token.ts";
 import { columnType, typeOfOid } from "../types/backend-type.ts";
 import type { Value } from "../types/tsql-type.ts";
 import { DatabaseError, type FieldDef, type RowReceiver } from "./backend.ts";
-import type { Run } from "./run.ts";
+import type { RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 
 /** Runs a statement on rows: its result goes to the client, into variables, or into a table. */
-export async function runDml(statement: Dml, line: number, run: Run): Promise<void> {
+export async function runDml(statement: Dml, line: number, run: RequestContext): Promise<void> {
   const { session, frame, results } = run;
   await session.loadTables(statement, frame);
   const context = session.context(frame);
@@ -65,7 +65,7 @@ function intoOf({ body }: Query): Path | undefined {
 }
 
 /** Sends the rows to the client; the hidden last column of an INSERT is the identity. */
-async function send(emitted: EmittedQuery, values: readonly Value[], hasIdentity: boolean, run: Run) {
+async function send(emitted: EmittedQuery, values: readonly Value[], hasIdentity: boolean, run: RequestContext) {
   const { session, results } = run;
   let columns: readonly Column[] = [];
   let identity: string | undefined;
@@ -99,7 +99,12 @@ function columnsOf(expected: readonly OutputColumn[], fields: readonly FieldDef[
 }
 
 /** `SELECT @a = x`: the last row counts, and without rows the variables stay. */
-async function assignRows(select: Select, emitted: EmittedQuery, values: readonly Value[], run: Run): Promise<void> {
+async function assignRows(
+  select: Select,
+  emitted: EmittedQuery,
+  values: readonly Value[],
+  run: RequestContext,
+): Promise<void> {
   const { session, frame } = run;
   let last: readonly Value[] | undefined;
   let rowCount = 0;
@@ -126,13 +131,14 @@ function cut(value: Value, length: number | "max" | undefined): Value {
   return value !== null && typeof length === "number" && !value.startsWith("\\x") ? value.slice(0, length) : value;
 }
 
-async function selectInto(query: Query, into: Path, line: number, run: Run): Promise<void> {
+async function selectInto(query: Query, into: Path, line: number, run: RequestContext): Promise<void> {
   const { session, frame, results } = run;
   const context = session.context(frame);
   const emitted = emitQuery(query, context);
   const name = objectName(into, session.database, line);
   const definitions = emitted.columns.map((column): ColumnDefinition => {
-    if (column.name === "") throw new SqlError(1038, "A column of SELECT INTO has no name.", { line });
+    if (column.name === "")
+      throw new SqlError(1038, "Each column of SELECT INTO must have a name. Add an alias.", { line });
     return {
       name: column.name,
       type: column.type,
@@ -155,7 +161,7 @@ async function selectInto(query: Query, into: Path, line: number, run: Run): Pro
   results.done({ command: commands.select, rowCount });
 }
 
-export async function runDdl(ddl: Ddl, line: number, run: Run): Promise<void> {
+export async function runDdl(ddl: Ddl, line: number, run: RequestContext): Promise<void> {
   const { session, frame } = run;
   await session.loadTables(ddl, frame);
   const context = session.context(frame);
@@ -189,7 +195,7 @@ export async function createTable(
   name: ObjectName,
   columns: readonly ColumnDefinition[],
   constraints: readonly TableConstraint[],
-  run: Run,
+  run: RequestContext,
 ): Promise<void> {
   const context = run.session.context(run.frame);
   await runAll(emitCreateTable(name, columns, constraints, context), run);
@@ -202,7 +208,7 @@ export async function createTable(
 }
 
 /** The statements of one of T-SQL are one transaction. */
-async function runAll(statements: readonly string[], { session }: Run): Promise<void> {
+async function runAll(statements: readonly string[], { session }: RequestContext): Promise<void> {
   const { backend } = session;
   if (backend.inTransaction || statements.length === 1) {
     for (const statement of statements) await backend.query(statement);

@@ -6,22 +6,26 @@ import { isCharacter, type TsqlType, type Value } from "../types/tsql-type.ts";
 import { sqlErrorOf } from "./errors.ts";
 import { newFrame } from "./frame.ts";
 import { runBatch } from "./interpreter.ts";
-import type { EvaluatedArgument, Run } from "./run.ts";
+import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 
-type Procedure = (list: readonly EvaluatedArgument[], run: Run) => Promise<number>;
+type Procedure = (list: readonly EvaluatedArgument[], run: RequestContext) => Promise<number>;
 
 const preparedMax = 10_000;
 
 /** Calls a procedure of the system; error 2812 for any other. */
-export async function callProcedure(call: Execute, list: readonly EvaluatedArgument[], run: Run): Promise<number> {
+export async function callProcedure(
+  call: Execute,
+  list: readonly EvaluatedArgument[],
+  run: RequestContext,
+): Promise<number> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
   const procedure = lookUp(procedures, name);
   if (procedure === undefined) throw new SqlError(2812, `Could not find stored procedure '${call.path.join(".")}'.`);
   return procedure(list, run);
 }
 
-/** By its name, or by its position: drivers have names of their own for the first arguments. */
+/** Argument by its name, else by its position: drivers use other names for the first arguments. */
 function argument(list: readonly EvaluatedArgument[], name: string, position: number): EvaluatedArgument | undefined {
   return list.find((each) => each.name?.toLowerCase() === name) ?? list[position];
 }
@@ -39,10 +43,10 @@ async function runText(
   statement: string,
   declaration: string,
   list: readonly EvaluatedArgument[],
-  run: Run,
+  run: RequestContext,
 ): Promise<number> {
   const depth = run.frame.depth + 1;
-  if (depth > 32) throw new SqlError(217, "Calls are nested more than 32 deep.");
+  if (depth > 32) throw new SqlError(217, "Maximum nesting level of calls exceeded (limit 32).");
   const parameters = parseParameters(declaration);
   const frame = newFrame(depth);
   const given = new Map<string, EvaluatedArgument>();
@@ -70,30 +74,33 @@ async function runText(
 }
 
 /** Values of another family than the declared type are converted by PostgreSQL. */
-async function converted({ type, value }: EvaluatedArgument, declared: TsqlType, run: Run): Promise<Value> {
+async function converted({ type, value }: EvaluatedArgument, declared: TsqlType, run: RequestContext): Promise<Value> {
   if (value === null || type.name === declared.name) return value;
   if (isCharacter(type) && isCharacter(declared))
     return typeof declared.length === "number" ? value.slice(0, declared.length) : value;
   const context = run.session.context(newFrame());
   const typed = castTo(context.parameter("value", { type, value }), declared);
-  const rows = await run.session.transaction.guard(() =>
+  const rows = await run.session.transaction.withStatementSavepoint(() =>
     run.session.backend.query(`SELECT ${typed.sql}`, context.values),
   );
   return rows[0]?.[0] ?? null;
 }
 
-function prepare(declaration: string, statement: string, { session }: Run): number {
+function prepare(declaration: string, statement: string, { session }: RequestContext): number {
   if (session.prepared.size >= preparedMax)
-    throw new SqlError(8180, `A session has at most ${preparedMax} prepared statements.`);
+    throw new SqlError(
+      8180,
+      `The session has reached its limit of ${preparedMax} prepared statements. Unprepare some first.`,
+    );
   const handle = session.nextHandle();
   session.prepared.set(handle, { text: statement, declaration });
   return handle;
 }
 
-function prepared(handle: Value | undefined, { session }: Run): { text: string; declaration: string } {
+function prepared(handle: Value | undefined, { session }: RequestContext): { text: string; declaration: string } {
   const found = session.prepared.get(Number(handle));
   if (found === undefined)
-    throw new SqlError(8179, `There is no prepared statement with the handle ${handle ?? "NULL"}.`);
+    throw new SqlError(8179, `Could not find prepared statement with handle ${handle ?? "NULL"}.`);
   return found;
 }
 
@@ -167,7 +174,7 @@ export async function callRpc(
   name: string,
   list: readonly EvaluatedArgument[],
   isLast: boolean,
-  run: Run,
+  run: RequestContext,
 ): Promise<void> {
   let status = 0;
   let isError = false;

@@ -19,7 +19,7 @@ const nestingMax = 32_767;
 /** Error of a BEGIN past `nestingMax`. SQL Server has no such limit, so the number is from those of users. */
 const nestedTooDeeply = 50_001;
 
-/** The transaction of a session. It nests by counting, and the outermost COMMIT counts. */
+/** The transaction of a session. Nested BEGINs only count; the outermost COMMIT commits. */
 export class Transaction {
   #count = 0;
   #descriptor = 0n;
@@ -57,8 +57,9 @@ export class Transaction {
 
   /** Errors 3902 without a transaction and 3930 in a doomed one. */
   async commit(results: Results | undefined): Promise<void> {
-    if (this.#count === 0) throw new SqlError(3902, "COMMIT TRANSACTION has no corresponding BEGIN TRANSACTION.");
-    if (this.isDoomed || this.#backend.hasFailed) throw doomed();
+    if (this.#count === 0)
+      throw new SqlError(3902, "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.");
+    if (this.isDoomed || this.#backend.hasFailed) throw doomedTransactionError();
     if (this.#count > 1) {
       this.#count -= 1;
       return;
@@ -74,14 +75,15 @@ export class Transaction {
     results?.transactionChange("commitTransaction", this.#descriptor);
   }
 
-  /** To a savepoint of that name, or all of it. */
+  /** Rolls back to the savepoint of that name, or the complete transaction. */
   async rollback(results: Results | undefined, name?: string): Promise<void> {
-    if (this.#count === 0) throw new SqlError(3903, "ROLLBACK TRANSACTION has no corresponding BEGIN TRANSACTION.");
+    if (this.#count === 0)
+      throw new SqlError(3903, "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.");
     const folded = name?.toLowerCase();
     if (folded !== undefined && folded !== this.#name?.toLowerCase()) {
       const at = this.#savepoints.lastIndexOf(folded);
       if (at === -1) throw new SqlError(6401, `There is no transaction or savepoint named ${name}.`);
-      if (this.isDoomed) throw doomed();
+      if (this.isDoomed) throw doomedTransactionError();
       this.#savepoints = this.#savepoints.slice(0, at + 1);
       this.#hasStatementSavepoint = false;
       await this.#backend.script(`ROLLBACK TO SAVEPOINT ${quoteName(folded)}`);
@@ -95,7 +97,8 @@ export class Transaction {
   }
 
   async save(name: string): Promise<void> {
-    if (this.#count === 0) throw new SqlError(628, "SAVE TRANSACTION needs an active transaction.");
+    if (this.#count === 0)
+      throw new SqlError(628, "Cannot issue SAVE TRANSACTION when there is no active transaction.");
     const folded = name.toLowerCase();
     this.#savepoints.push(folded);
     const release = this.#hasStatementSavepoint ? `RELEASE SAVEPOINT ${statementSavepoint}; ` : "";
@@ -103,8 +106,8 @@ export class Transaction {
     await this.#backend.script(`${release}SAVEPOINT ${quoteName(folded)}`);
   }
 
-  /** Runs one statement, which takes back its own changes alone when it fails. */
-  async guard<T>(run: () => Promise<T>): Promise<T> {
+  /** Runs one statement behind a savepoint: a failure rolls back the statement, and the transaction continues. */
+  async withStatementSavepoint<T>(run: () => Promise<T>): Promise<T> {
     if (this.#count === 0) return run();
     const release = this.#hasStatementSavepoint ? `RELEASE SAVEPOINT ${statementSavepoint}; ` : "";
     await this.#backend.script(`${release}SAVEPOINT ${statementSavepoint}`);
@@ -118,6 +121,6 @@ export class Transaction {
   }
 }
 
-export function doomed(): SqlError {
-  return new SqlError(3930, "The current transaction cannot be committed and supports no writes. Roll it back.");
+export function doomedTransactionError(): SqlError {
+  return new SqlError(3930, "The current transaction cannot be committed and cannot write. Roll back the transaction.");
 }

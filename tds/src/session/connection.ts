@@ -13,7 +13,7 @@ import { sqlErrorOf } from "../run/errors.ts";
 import type { Session } from "../run/session.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { createMessageSource, type MessageSource } from "./message-source.ts";
-import { answer } from "./requests.ts";
+import { serveRequest } from "./requests.ts";
 import { Response } from "./response.ts";
 import { acceptSignIn, type BackendAddress, program, refuseSignIn, signIn } from "./sign-in.ts";
 
@@ -24,7 +24,10 @@ export interface ConnectionOptions {
   readonly signInMs: number;
 }
 
-/** TLS 1.3 sends after its handshake, which clients of 7.x do not read: their context ends at 1.2. */
+/**
+ * TLS contexts: `wrapped` allows up to 1.2, since clients of TDS 7.x do not read TLS 1.3's messages after the
+ * handshake.
+ */
 export interface SecureContexts {
   readonly wrapped: SecureContext;
   readonly strict: SecureContext;
@@ -34,7 +37,7 @@ const tlsHandshakeByte = 0x16;
 const requestBytesMax = 64 << 20;
 const signInBytesMax = 128 << 10;
 
-/** Before the end of the sign-in a client sends little. */
+/** Limits of messages before the sign-in is complete. */
 const signInLimit: MessageLimit = (type) => {
   if (type === packetTypes.preLogin) return 4_096;
   return type === packetTypes.login7 || type === packetTypes.sspi ? signInBytesMax : undefined;
@@ -49,16 +52,16 @@ const requestTypes: readonly number[] = [
 ];
 const requestLimit: MessageLimit = (type) => (requestTypes.includes(type) ? requestBytesMax : undefined);
 
-/** Serves one client from its first byte to its end. It never rejects: an error ends this connection alone. */
+/** Serves one client from its first byte to its end. It never rejects: an error ends only this connection. */
 export async function serveConnection(socket: Socket, options: ConnectionOptions): Promise<void> {
   const deadline = setTimeout(() => socket.destroy(), options.signInMs);
   socket.on("error", () => {});
   socket.setNoDelay(true);
   let session: Session | undefined;
   try {
-    const secure = await secured(socket, options.secureContexts);
+    const secure = await negotiateTls(socket, options.secureContexts);
     if (secure === undefined) return;
-    session = await signedIn(secure.stream, secure.isStrict, options, () => clearTimeout(deadline));
+    session = await signInAndServe(secure.stream, secure.isStrict, options, () => clearTimeout(deadline));
   } catch (error) {
     const isClient = error instanceof ProtocolError || (error instanceof Error && "code" in error);
     if (isClient) options.log.debug("tds connection ended", { reason: String(error) });
@@ -75,8 +78,11 @@ interface SecureStream {
   readonly isStrict: boolean;
 }
 
-/** TLS inside of pre-login packets (7.x), or from the first byte (8.0). Plain clients get their refusal in words. */
-async function secured(socket: Socket, contexts: SecureContexts): Promise<SecureStream | undefined> {
+/**
+ * TLS inside of pre-login packets (7.x), or from the first byte (8.0). A client without TLS gets an error message, then
+ * undefined is returned.
+ */
+async function negotiateTls(socket: Socket, contexts: SecureContexts): Promise<SecureStream | undefined> {
   const [first] = await firstEvent<[Buffer]>(socket, "data");
   socket.pause();
   if (first[0] === tlsHandshakeByte) {
@@ -94,7 +100,7 @@ async function secured(socket: Socket, contexts: SecureContexts): Promise<Secure
   const response = encodePreLogin({ encryption: encryption.required, mars: false }, program.version);
   socket.write(new PacketWriter().write(packetTypes.tabularResult, response, true));
   if (offered === encryption.notSupported) {
-    // A client without TLS that signs in anyway gets an error that it can show.
+    // A client without TLS that signs in anyway gets an error with a message that its driver can display.
     if ((await source.next()) !== undefined) await refusePlain(socket);
     return undefined;
   }
@@ -133,7 +139,7 @@ async function firstEvent<T extends unknown[]>(socket: Socket, event: string): P
   }
 }
 
-async function signedIn(
+async function signInAndServe(
   stream: TLSSocket,
   isStrict: boolean,
   options: ConnectionOptions,
@@ -164,7 +170,7 @@ async function signedIn(
     request = await source.next();
   }
   if (request === undefined) return undefined;
-  if (request.type !== packetTypes.login7) throw new ProtocolError(`a sign-in has the type ${request.type}`);
+  if (request.type !== packetTypes.login7) throw new ProtocolError(`the sign-in message has type ${request.type}`);
   const login = decodeLogin7(request.payload);
   const version = negotiateVersion(login.tdsVersion, isStrict);
   if (version === undefined) {
@@ -180,7 +186,7 @@ async function signedIn(
     session = await signIn(login, options.backend, () => stream.destroy());
   } catch (error) {
     const failure = sqlErrorOf(error, 1);
-    // The cause is PostgreSQL's; the client does not learn whether the role or the password is wrong.
+    // The cause is only logged: the client must not learn whether the role or the password is wrong.
     options.log.info("tds sign-in refused", { number: failure.number, cause: failure.cause });
     await refuseSignIn(response, format, failure, stream);
     return undefined;
@@ -216,7 +222,7 @@ async function serveRequests(
     setAttention(controller);
     stream.once("close", end);
     try {
-      await answer(message, session, response, format, controller.signal);
+      await serveRequest(message, session, response, format, controller.signal);
     } finally {
       setAttention(undefined);
       stream.off("close", end);

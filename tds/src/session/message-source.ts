@@ -1,10 +1,13 @@
 import type { Duplex } from "node:stream";
 import { type Message, type MessageLimit, MessageReader, packetTypes } from "../protocol/packet.ts";
 
-/** Messages that wait for the session before it reads no further. */
+/** Max queued messages; reading pauses while as many wait for the session. */
 const queueMax = 2;
 
-/** The messages of one connection in order. An attention arrives at once, also while a request runs. */
+/**
+ * The messages of one connection in order. Attentions bypass the queue: `onAttention` is called immediately, also while
+ * a request runs.
+ */
 export interface MessageSource {
   /** Undefined at the end of the connection; rejects with the error that ended it. */
   next(): Promise<Message | undefined>;

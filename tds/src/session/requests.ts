@@ -13,13 +13,13 @@ import { sqlErrorOf } from "../run/errors.ts";
 import { newFrame } from "../run/frame.ts";
 import { runBatch } from "../run/interpreter.ts";
 import { Results } from "../run/results.ts";
-import type { Run } from "../run/run.ts";
+import type { RequestContext } from "../run/request-context.ts";
 import type { Session } from "../run/session.ts";
 import { callProcedure, callRpc } from "../run/system-procedures.ts";
 import type { Response } from "./response.ts";
 
-/** Answers one request. Errors of statements are part of the response; a ProtocolError ends the connection. */
-export async function answer(
+/** Serves one request. Errors of statements are part of the response; a ProtocolError ends the connection. */
+export async function serveRequest(
   message: Message,
   session: Session,
   response: Response,
@@ -29,7 +29,7 @@ export async function answer(
   const isProcedure = message.type === packetTypes.rpc;
   const inTransaction = () => session.transaction.count > 0;
   const results = new Results({ response, format, isProcedure, inTransaction });
-  const run: Run = { session, results, frame: newFrame(), signal, call: callProcedure };
+  const run: RequestContext = { session, results, frame: newFrame(), signal, call: callProcedure };
   const { backend } = session;
   let canceled: Promise<void> | undefined;
   const cancel = () => {
@@ -38,7 +38,7 @@ export async function answer(
   signal.addEventListener("abort", cancel, { once: true });
   try {
     if (message.isIgnored) {
-      // The client canceled the request before it was sent, and waits for the end of a response.
+      // The client canceled the request while it sent it, and waits for the end of a response.
       results.endCanceled();
       return;
     }
@@ -58,7 +58,7 @@ export async function answer(
   }
 }
 
-async function dispatch(message: Message, format: WireFormat, run: Run): Promise<void> {
+async function dispatch(message: Message, format: WireFormat, run: RequestContext): Promise<void> {
   switch (message.type) {
     case packetTypes.sqlBatch:
       await runBatch(decodeSqlBatch(message.payload, format), run);
@@ -85,11 +85,14 @@ async function dispatch(message: Message, format: WireFormat, run: Run): Promise
       return;
     }
     default:
-      throw new ProtocolError(`a signed-in client sent a message of type ${message.type}`);
+      throw new ProtocolError(`unexpected message of type ${message.type} after the sign-in`);
   }
 }
 
-async function runTransactionRequest(request: TransactionManagerRequest, { session, results }: Run): Promise<void> {
+async function runTransactionRequest(
+  request: TransactionManagerRequest,
+  { session, results }: RequestContext,
+): Promise<void> {
   const { transaction } = session;
   try {
     switch (request.kind) {

@@ -3,10 +3,10 @@ import type { Duplex } from "node:stream";
 import { ByteWriter } from "../protocol/byte-writer.ts";
 import { packetTypes, PacketWriter } from "../protocol/packet.ts";
 
-/** Tokens are sent in pieces of this size, so that a result of any length needs little memory. */
+/** Tokens are sent in pieces of this size, so that memory does not grow with the result. */
 const pieceBytes = 32 << 10;
 
-/** The tokens of responses, cut into packets and sent at the speed of the client. */
+/** Writes the tokens of responses as packets, at the speed at which the client reads them. */
 export class Response {
   readonly tokens = new ByteWriter(4_096);
   readonly #packets = new PacketWriter();
@@ -20,14 +20,16 @@ export class Response {
     this.#packets.packetSize = bytes;
   }
 
-  /** Sends a full piece; false if the client has not read what was sent before, and the caller has to wait. */
+  /**
+   * Sends the tokens if they fill a piece; false if the client reads too slowly and the caller must await `drained`.
+   */
   flushPiece(): boolean {
     if (this.tokens.length < pieceBytes) return true;
     this.#stream.write(this.#packets.write(packetTypes.tabularResult, this.tokens.take(), false));
     return !this.#stream.writableNeedDrain;
   }
 
-  /** Resolves when the client read enough, or with the end of the connection. */
+  /** Resolves once the client has read enough, or the connection ended. */
   async drained(): Promise<void> {
     if (!this.#stream.writableNeedDrain || this.#stream.destroyed) return;
     const ended = new AbortController();
@@ -42,7 +44,7 @@ export class Response {
     }
   }
 
-  /** Ends the message. */
+  /** Sends the remaining tokens and ends the message. */
   async end(type: number = packetTypes.tabularResult): Promise<void> {
     this.#stream.write(this.#packets.write(type, this.tokens.take(), true));
     await this.drained();

@@ -41,7 +41,7 @@ async function firstResponse(bytes: Uint8Array): Promise<Buffer> {
 describe("sign-in", () => {
   test.each([
     ["TLS inside of pre-login", { encrypt: true }],
-    ["TLS before all else, as TDS 8.0 has it", { encrypt: "strict" }],
+    ["TLS from the first byte, in TDS 8.0", { encrypt: "strict" }],
     ["TDS 7.1", { tdsVersion: "7_1" }],
     ["TDS 7.2", { tdsVersion: "7_2" }],
     ["TDS 7.3", { tdsVersion: "7_3_B" }],
@@ -73,16 +73,14 @@ describe("sign-in", () => {
   });
 
   test("another database is refused by its name", async () => {
-    await expect(connectTds(tds, { options: { database: "other" } })).rejects.toThrow(
-      'Cannot open the database "other"',
-    );
+    await expect(connectTds(tds, { options: { database: "other" } })).rejects.toThrow('Cannot open database "other"');
   });
 
   test("a certificate of another authority is refused by the client", async () => {
     await expect(connectTds(tds, { options: { cryptoCredentialsDetails: {} } })).rejects.toThrow("self-signed");
   });
 
-  test("encryption is required of each client, whatever it offers", async () => {
+  test("encryption is required of each client, regardless of its offer", async () => {
     for (const offered of [encryption.off, encryption.on, encryption.notSupported, encryption.required]) {
       const preLogin = encodePreLogin({ encryption: offered, mars: true }, [16, 0, 0]);
       const response = await firstResponse(new PacketWriter().write(packetTypes.preLogin, preLogin, true));

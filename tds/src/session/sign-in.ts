@@ -17,7 +17,7 @@ import { SqlError } from "../run/sql-error.ts";
 import { refuse } from "../parse/unsupported.ts";
 import type { Response } from "./response.ts";
 
-/** The server that clients see, by which drivers decide what they may send. */
+/** Server name and version in LOGINACK; drivers choose features by them. */
 export const program = { name: "Microsoft SQL Server", version: [16, 0, 1_000] } as const;
 
 export interface BackendAddress {
@@ -32,14 +32,18 @@ const systemDatabases = ["", "master", "tempdb"];
 export async function signIn(login: Login7, address: BackendAddress, onEnd: () => void): Promise<Session> {
   if (login.usesIntegratedSecurity) throw refuse("Windows sign-in", 0);
   if (login.changesPassword)
-    throw new SqlError(18_488, "Change the password by ALTER LOGIN or by the platform, not at sign-in.", {
+    throw new SqlError(18_488, "The password cannot be changed at sign-in. Use ALTER LOGIN or the platform's API.", {
       severity: 14,
     });
   const database = login.database.toLowerCase();
   if (database !== address.database && !systemDatabases.includes(database))
-    throw new SqlError(4_060, `Cannot open the database "${login.database}": the only one is ${address.database}.`, {
-      severity: 11,
-    });
+    throw new SqlError(
+      4_060,
+      `Cannot open database "${login.database}" requested by the login. The only database is "${address.database}".`,
+      {
+        severity: 11,
+      },
+    );
   if (login.userName === "" || /[\0]/.test(login.userName + login.password + login.appName))
     throw loginFailed(login.userName);
   try {
@@ -53,9 +57,11 @@ export async function signIn(login: Login7, address: BackendAddress, onEnd: () =
     return session;
   } catch (error) {
     if (error instanceof DatabaseError && error.code === "53300")
-      throw new SqlError(17_809, "The service has no free connection.", { severity: 20 });
+      throw new SqlError(17_809, "The service has reached its maximum number of connections. Try again later.", {
+        severity: 20,
+      });
     if (error instanceof DatabaseError && error.code === "57P03")
-      throw new SqlError(18_401, "The database is starting; try again.", { severity: 14 });
+      throw new SqlError(18_401, "The database is starting. Try again later.", { severity: 14 });
     throw loginFailed(login.userName, error);
   }
 }
@@ -66,7 +72,7 @@ function loginFailed(user: string, cause?: unknown): SqlError {
   return error;
 }
 
-/** LOGINACK with the changes of environment that drivers wait for. */
+/** Sends LOGINACK with the ENVCHANGE tokens that drivers expect. */
 export async function acceptSignIn(
   response: Response,
   format: WireFormat,
@@ -92,7 +98,7 @@ export async function acceptSignIn(
   response.packetSize = size;
 }
 
-/** The error, and the end of the connection. */
+/** Sends the error and closes the connection. */
 export async function refuseSignIn(
   response: Response,
   format: WireFormat,

@@ -1,9 +1,9 @@
-/** An exact number as an integer of units of 10^-scale; undefined if the text is no finite decimal number. */
+/** Parses a decimal number to a multiple of 10^-scale, rounded; undefined if the text is not a decimal number. */
 export function toUnits(text: string, scale: number): bigint | undefined {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(text.trim());
-  const [, sign, whole = "", fraction = ""] = match ?? [];
-  if (match === null || whole + fraction === "") return undefined;
-  const digits = BigInt(whole + fraction.slice(0, scale).padEnd(scale, "0") || "0");
+  const [, sign, integerPart = "", fraction = ""] = match ?? [];
+  if (match === null || integerPart + fraction === "") return undefined;
+  const digits = BigInt(integerPart + fraction.slice(0, scale).padEnd(scale, "0") || "0");
   const rounded = (fraction.charAt(scale) || "0") >= "5" ? digits + 1n : digits;
   return sign === "-" ? -rounded : rounded;
 }

@@ -44,22 +44,22 @@ function daysSince2000([year = 1, month = 1, day = 1]: readonly number[]): numbe
 }
 
 function ticksOf([, hours, minutes, seconds = "0", fraction = ""]: readonly (string | undefined)[]): bigint {
-  const whole = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
-  return BigInt(whole) * ticksPerSecond + BigInt(fraction.padEnd(7, "0"));
+  const totalSeconds = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
+  return BigInt(totalSeconds) * ticksPerSecond + BigInt(fraction.padEnd(7, "0"));
 }
 
-/** From the local time of an offset to UTC by its negative, and back. */
+/** Adds the offset to a date and time, with a carry to the day. */
 function shift({ days, ticks, offsetMinutes }: Moment): Moment {
   const total = BigInt(days) * ticksPerDay + ticks + BigInt(offsetMinutes) * 60n * ticksPerSecond;
   return { days: Number(total / ticksPerDay), ticks: total % ticksPerDay, offsetMinutes };
 }
 
-/** The UTC day and time of a local moment. */
+/** Converts a local date and time to UTC. */
 export function toUtc({ days, ticks, offsetMinutes }: Moment): Moment {
   return { ...shift({ days, ticks, offsetMinutes: -offsetMinutes }), offsetMinutes };
 }
 
-/** The local day and time of a moment in UTC. */
+/** Converts a date and time in UTC to local time, by its offset. */
 export function toLocal(moment: Moment): Moment {
   return shift(moment);
 }
@@ -88,7 +88,7 @@ function two(value: number): string {
   return String(value).padStart(2, "0");
 }
 
-/** Rounds a moment to 10^-scale seconds, into the next day if it must. */
+/** Rounds a date and time to 10^-scale seconds, with a carry to the next day. */
 export function roundMoment(moment: Moment, scale: number): Moment {
   const unit = 10n ** BigInt(7 - scale);
   const ticks = ((moment.ticks + unit / 2n) / unit) * unit;

@@ -106,11 +106,11 @@ export function commonType(left: TsqlType, right: TsqlType): TsqlType {
     const own = decimalShape(higher);
     if (other === undefined || own === undefined) return higher;
     const scale = Math.max(own.scale, other.scale);
-    const whole = Math.max(own.precision - own.scale, other.precision - other.scale);
+    const integerDigits = Math.max(own.precision - own.scale, other.precision - other.scale);
     return {
       name: "decimal",
-      precision: Math.min(38, whole + scale),
-      scale: Math.min(scale, 38 - Math.min(whole, 38)),
+      precision: Math.min(38, integerDigits + scale),
+      scale: Math.min(scale, 38 - Math.min(integerDigits, 38)),
     };
   }
   return higher;
@@ -137,7 +137,7 @@ export function decimalShape(type: TsqlType): { precision: number; scale: number
   return shapes[type.name];
 }
 
-/** The name with its arguments, as DDL has it. */
+/** Type in DDL: the name with its arguments, such as `decimal(18,2)`. */
 export function typeText(type: TsqlType): string {
   const { name } = type;
   if (name === "decimal") return `decimal(${type.precision ?? 18},${type.scale ?? 0})`;

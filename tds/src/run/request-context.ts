@@ -6,17 +6,17 @@ import type { Session } from "./session.ts";
 
 export interface EvaluatedArgument {
   readonly name: string | undefined;
-  /** Of an OUTPUT argument, type and value of its parameter after the call. */
+  /** Type and value of the argument; after a call, an OUTPUT argument has those of its parameter. */
   type: TsqlType;
   value: Value;
   readonly isOutput: boolean;
 }
 
 /** Runs a procedure by its name and returns its status. */
-export type CallProcedure = (call: Execute, list: readonly EvaluatedArgument[], run: Run) => Promise<number>;
+export type CallProcedure = (call: Execute, list: readonly EvaluatedArgument[], run: RequestContext) => Promise<number>;
 
-/** All that the statements of one request share. */
-export interface Run {
+/** Session, results, variables and cancellation of one request, which all of its statements share. */
+export interface RequestContext {
   readonly session: Session;
   readonly results: Results;
   readonly frame: Frame;
