@@ -39,22 +39,22 @@ try {
   const { uid, port, dataDirectory, socketDirectory } = fixture;
   await chown(directory, uid, uid);
   const peer = await createPgBackRest({ uid, port, dataDirectory, socketDirectory, directory });
-  const ours: MadeBackup[] = [];
-  const [theirs, floor]: [Cost[], Cost[]] = [[], []];
+  const holdfastBackups: MadeBackup[] = [];
+  const [peerBackups, floor]: [Cost[], Cost[]] = [[], []];
   for (let round = 0; round <= Number(values.rounds); round += 1) {
-    ours.push(await fixture.backup(`b-${round}`));
-    theirs.push(await peer.backup("full", processes));
+    holdfastBackups.push(await fixture.backup(`b-${round}`));
+    peerBackups.push(await peer.backup("full", processes));
     floor.push(await fixture.piped(`| zstd -1 -T1 -q -f -o '${directory}/floor.zst'`));
   }
   // The first runs are warm-ups.
-  for (const each of [ours, theirs, floor]) each.shift();
-  const costs = ours.map(({ cost }) => cost);
-  const bytes = Number(ours.at(-1)?.reported.sourceBytes ?? 0);
-  speed("full, ours", costs, bytes);
-  speed(`full, pgBackRest zst-1, ${processes} processes`, theirs, bytes);
+  for (const each of [holdfastBackups, peerBackups, floor]) each.shift();
+  const costs = holdfastBackups.map(({ cost }) => cost);
+  const bytes = Number(holdfastBackups.at(-1)?.reported.sourceBytes ?? 0);
+  speed("full, Holdfast", costs, bytes);
+  speed(`full, pgBackRest zst-1, ${processes} processes`, peerBackups, bytes);
   speed("full, pg_basebackup | zstd -1", floor, bytes);
-  compare("full, MB/s against pgBackRest", theirs, costs, "wallMs", ">= 1.7x");
-  compare("full, CPU against pgBackRest", costs, theirs, "cpuMs", "<= 0.6x");
+  compare("full, MB/s against pgBackRest", peerBackups, costs, "wallMs", ">= 1.7x");
+  compare("full, CPU against pgBackRest", costs, peerBackups, "cpuMs", "<= 0.6x");
   compare("full, MB/s against zstd alone", floor, costs, "wallMs", ">= 0.9x");
 
   printGaps("alone", await fixture.probeGaps(() => sleep(probeMs)));
@@ -72,7 +72,7 @@ try {
   mkdirSync(into, { mode: 0o700 });
   await chown(into, uid, uid);
   const peerRestore = await peer.restore(into, processes);
-  speed("restore with recovery and start, ours", [restore], bytes);
+  speed("restore with recovery and start, Holdfast", [restore], bytes);
   speed("restore of files alone, pgBackRest", [peerRestore], bytes);
 
   await touchFifth(fixture);
@@ -80,7 +80,7 @@ try {
   const peerIncrement = await peer.backup("incr", processes);
   const peerBytes = await peer.storedBytes();
   const stored = Number(increment.reported.storedBytes);
-  print("increment of a fifth of the pages: bytes, ours; pgBackRest", `${mb(stored)}; ${mb(peerBytes)}`);
+  print("increment of a fifth of the pages: bytes, Holdfast; pgBackRest", `${mb(stored)}; ${mb(peerBytes)}`);
   print("increment, bytes against pgBackRest", times(stored / peerBytes), "<= 0.35x");
   print("increment, bytes against a full one", times(stored / Number(full.reported.storedBytes)), "<= 0.35x");
   compare("increment, time against pgBackRest", [increment.cost], [peerIncrement], "wallMs");

@@ -75,7 +75,7 @@ async function reached(rows: number): Promise<void> {
   throw new Error(`only ${await rowsOf()} of ${rows} samples arrived`);
 }
 
-const perSecond = { ours: [] as number[], vmagent: [] as number[], floor: [] as number[] };
+const perSecond = { holdfast: [] as number[], vmagent: [] as number[], floor: [] as number[] };
 const bytes: number[] = [];
 /** Totals of vmagent over all rounds, as it counts sent items late. */
 let [firstBytes, lastBytes, sentItems] = [0, 0, 0];
@@ -89,13 +89,13 @@ try {
     const rows = await rowsOf();
     let began = process.cpuUsage();
     const { taken } = await delivery.samples(items);
-    const oursMs = cpuOf(began);
+    const holdfastMs = cpuOf(began);
     if (taken !== items.length) throw new Error("samples were refused");
     await reached(rows + items.length);
 
-    const theirs = nextItems();
+    const peerItems = nextItems();
     began = process.cpuUsage();
-    const requests = await encoder.encode(theirs, { url: agent.url }, context);
+    const requests = await encoder.encode(peerItems, { url: agent.url }, context);
     const floorMs = cpuOf(began);
     if (round === 0) firstBytes = await agent.sentBytes();
     const beforeMs = cpuMsOf(agent.pid);
@@ -103,15 +103,15 @@ try {
       const { status } = await fetch(to, { method: "POST", headers, body: Buffer.from(body ?? "") });
       if (status !== 204) throw new Error(`vmagent answered ${status}`);
     }
-    await reached(rows + items.length + theirs.length);
+    await reached(rows + items.length + peerItems.length);
     const vmagentMs = cpuMsOf(agent.pid) - beforeMs;
     // The first round is a warm-up for both sides.
     if (round < 0) continue;
-    perSecond.ours.push((1_000 * items.length) / oursMs);
-    perSecond.floor.push((1_000 * theirs.length) / floorMs);
-    perSecond.vmagent.push((1_000 * theirs.length) / vmagentMs);
-    bytes.push(requests.reduce((sum, { body = "" }) => sum + Buffer.byteLength(body), 0) / theirs.length);
-    sentItems += theirs.length;
+    perSecond.holdfast.push((1_000 * items.length) / holdfastMs);
+    perSecond.floor.push((1_000 * peerItems.length) / floorMs);
+    perSecond.vmagent.push((1_000 * peerItems.length) / vmagentMs);
+    bytes.push(requests.reduce((sum, { body = "" }) => sum + Buffer.byteLength(body), 0) / peerItems.length);
+    sentItems += peerItems.length;
   }
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   lastBytes = await agent.sentBytes();
@@ -141,16 +141,16 @@ async function longestBlockMs(destination: Destination): Promise<number> {
 
 const range = (list: readonly number[], digits = 0) =>
   `${Math.min(...list).toFixed(digits)} - ${Math.max(...list).toFixed(digits)}`;
-print("samples a CPU-second, ours", range(perSecond.ours));
+print("samples a CPU-second, Holdfast", range(perSecond.holdfast));
 print("samples a CPU-second, vmagent", range(perSecond.vmagent));
 print("samples a CPU-second, encoded and compressed alone", range(perSecond.floor));
-const beside = ratios(perSecond.ours, perSecond.vmagent);
-print("ours / vmagent", `${times(beside.median)} (${times(beside.min)} - ${times(beside.max)})`, ">= 1.0x");
-print("ours / floor", times(ratios(perSecond.ours, perSecond.floor).median));
-const theirBytes = (lastBytes - firstBytes) / sentItems;
-print("bytes a sample, ours", range(bytes, 2));
-print("bytes a sample, vmagent", theirBytes.toFixed(2));
-print("bytes, ours / vmagent", times(median(bytes) / theirBytes), "<= 1.0x");
+const beside = ratios(perSecond.holdfast, perSecond.vmagent);
+print("Holdfast / vmagent", `${times(beside.median)} (${times(beside.min)} - ${times(beside.max)})`, ">= 1.0x");
+print("Holdfast / floor", times(ratios(perSecond.holdfast, perSecond.floor).median));
+const peerBytes = (lastBytes - firstBytes) / sentItems;
+print("bytes a sample, Holdfast", range(bytes, 2));
+print("bytes a sample, vmagent", peerBytes.toFixed(2));
+print("bytes, Holdfast / vmagent", times(median(bytes) / peerBytes), "<= 1.0x");
 for (const destination of Object.values(destinations))
   if (destination.metrics !== undefined)
     print(

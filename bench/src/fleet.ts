@@ -77,7 +77,7 @@ async function measureFleet({ etcd, machineIds, ...parts }: BenchInstallation): 
   return current;
 }
 
-/** The same agents and certificates with servers that implement nothing but the stream. */
+/** Measures the same agents and certificates with servers that implement only the stream. */
 async function measurePeers(parts: BenchInstallation, controller: PeerProcess): Promise<void> {
   const identity = await controller.query<{ key: string; cert: string; ca: string }>({ query: "peerIdentity" });
   const rawMs: number[] = [];
@@ -91,18 +91,18 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
     await simulated.end();
     await survivor.end();
   }
-  print("storm: ours to raw http2, medians", times(median(stormsMs) / median(rawMs)), "<= 1.3x");
+  print("storm: Holdfast to raw http2, medians", times(median(stormsMs) / median(rawMs)), "<= 1.3x");
 
   await controller.end();
   const servers = {
     // The first agent to open its stream is silent until the last one has opened its own.
-    ours: (pass: number) => parts.startController(`controller-fresh-${pass}`, { silenceMs: 600_000 }),
+    holdfast: (pass: number) => parts.startController(`controller-fresh-${pass}`, { silenceMs: 600_000 }),
     "connect-node": () => startPeer("connect-node", identity),
     "raw-http2": () => startPeer("raw-http2", identity),
   };
-  const costs: Record<keyof typeof servers, MessageCost[]> = { ours: [], "connect-node": [], "raw-http2": [] };
+  const costs: Record<keyof typeof servers, MessageCost[]> = { holdfast: [], "connect-node": [], "raw-http2": [] };
   for (let pass = 0; pass < Number(values.passes); pass += 1) {
-    for (const name of ["ours", "connect-node", "raw-http2"] as const) {
+    for (const name of ["holdfast", "connect-node", "raw-http2"] as const) {
       const server = await servers[name](pass);
       costs[name].push(await measureMessageCost(server, parts, Number(values.rounds)));
       await server.end();
@@ -114,10 +114,14 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
   function printCosts(label: string, unit: string, bar: string, of: (cost: MessageCost) => number): void {
     const all = Object.values(costs).map((each) => median(each.map(of)).toFixed(1));
     print(`${label}: ${Object.keys(costs).join(" / ")}`, `${all.join(" / ")} ${unit}`);
-    const toOurs = (peer: readonly MessageCost[]) => {
-      const { median: middle, min, max } = ratios(costs.ours.map(of), peer.map(of));
+    const toHoldfast = (peer: readonly MessageCost[]) => {
+      const { median: middle, min, max } = ratios(costs.holdfast.map(of), peer.map(of));
       return `${times(middle)} (${times(min)} - ${times(max)})`;
     };
-    print("  to connect-node; to raw http2", `${toOurs(costs["connect-node"])}; ${toOurs(costs["raw-http2"])}`, bar);
+    print(
+      "  to connect-node; to raw http2",
+      `${toHoldfast(costs["connect-node"])}; ${toHoldfast(costs["raw-http2"])}`,
+      bar,
+    );
   }
 }

@@ -117,7 +117,7 @@ async function resync(): Promise<void> {
   });
   const idle = await cpuMsIn(5_000);
   runner.start();
-  await waitUntil("each was looked at once", () => reconciled === services.size);
+  await waitUntil("each was reconciled one time", () => reconciled === services.size);
   const busy = await cpuMsIn(5_000);
   await runner.stop();
   if (reconciled !== services.size) throw new Error("the resync reconciled what had not changed");

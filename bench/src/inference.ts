@@ -26,7 +26,7 @@ const connections = 32;
 const usage = { prompt_tokens: 12, completion_tokens: 20, total_tokens: 32 };
 const chunks = 100;
 
-const arms = ["ours", "ours, TLS", "portkey", "naive"] as const;
+const arms = ["holdfast", "holdfast, TLS", "portkey", "naive"] as const;
 type Arm = (typeof arms)[number];
 
 printHost();
@@ -71,16 +71,16 @@ try {
   for (const pid of [plain.pid, inference]) pin(pid, serverCore);
 
   const urls: Readonly<Record<Arm | "direct", string>> = {
-    ours: `${plain.url}/chat/completions`,
-    "ours, TLS": `${platform.admin.inference_url}/chat/completions`,
+    holdfast: `${plain.url}/chat/completions`,
+    "holdfast, TLS": `${platform.admin.inference_url}/chat/completions`,
     portkey: `${portkey.url}/v1/chat/completions`,
     naive: `http://127.0.0.1:${naive.ready["port"]}/v1/chat/completions`,
     direct: `${origin}/v1/chat/completions`,
   };
   const own = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
   const headers: Readonly<Record<Arm | "direct", Record<string, string>>> = {
-    ours: own,
-    "ours, TLS": own,
+    holdfast: own,
+    "holdfast, TLS": own,
     portkey: {
       authorization: "Bearer k",
       "content-type": "application/json",
@@ -91,15 +91,15 @@ try {
     direct: { "content-type": "application/json" },
   };
   const pids: Readonly<Record<Arm, number>> = {
-    ours: plain.pid,
-    "ours, TLS": inference,
+    holdfast: plain.pid,
+    "holdfast, TLS": inference,
     portkey: portkey.pid,
     naive: naive.pid,
   };
-  const modelOf = (arm: Arm | "direct") => (arm.startsWith("ours") ? "provider_c/m" : "m");
+  const modelOf = (arm: Arm | "direct") => (arm.startsWith("holdfast") ? "provider_c/m" : "m");
   const lists = () => Object.fromEntries(arms.map((arm) => [arm, [] as number[]])) as Record<Arm, number[]>;
   const [perSecond, cpuUs, p50, p99, streams, chunkUs] = [lists(), lists(), lists(), lists(), lists(), lists()];
-  let ours = 0;
+  let holdfastRequests = 0;
   let ofStreams = 0;
 
   const trusting = new Agent({ connect: { ca: [platform.ca, cert] } });
@@ -137,8 +137,8 @@ try {
       // Portkey does not stream successfully from this provider.
       const streamed = arm === "portkey" ? undefined : await at(arm, connections, true);
       const streamCpu = cpuMsOf(pids[arm]) - streamsBefore;
-      if (arm.startsWith("ours")) {
-        ours += full.requests + alone.requests + (streamed?.requests ?? 0);
+      if (arm.startsWith("holdfast")) {
+        holdfastRequests += full.requests + alone.requests + (streamed?.requests ?? 0);
         ofStreams += streamed?.requests ?? 0;
       }
       if (round === 0) continue;
@@ -167,7 +167,7 @@ try {
   }
   const printed = ({ median: middle, min, max }: ReturnType<typeof ratios>) =>
     `${times(middle)} (${times(min)} - ${times(max)})`;
-  for (const arm of ["ours", "ours, TLS"] as const) {
+  for (const arm of ["holdfast", "holdfast, TLS"] as const) {
     print(`${arm} to Portkey: requests a second`, printed(ratios(perSecond[arm], perSecond.portkey)), ">= 6x");
     print("  added p50", printed(ratios(p50[arm], p50.portkey)), "<= 0.35x");
     print("  added p99", printed(ratios(p99[arm], p99.portkey)), "<= 0.35x");
@@ -179,7 +179,7 @@ try {
     "usage has all calls",
     async () => {
       const found = await fixture.usage("model");
-      return found.total.requests >= ours && found;
+      return found.total.requests >= holdfastRequests && found;
     },
     { withinMs: 60_000 },
   );
@@ -189,7 +189,7 @@ try {
   const exact = item.requests - item.estimated_requests;
   if (item.prompt_tokens < exact * usage.prompt_tokens || item.completion_tokens < exact * usage.completion_tokens)
     throw new Error(`tokens are missing: ${JSON.stringify(item)}`);
-  const refused = await request(urls["ours, TLS"], { method: "POST", body: "{}", dispatcher: trusting });
+  const refused = await request(urls["holdfast, TLS"], { method: "POST", body: "{}", dispatcher: trusting });
   await trusting.destroy();
   if (refused.statusCode !== 401) throw new Error("a call without a key was answered");
   print("correctness", `${item.requests} calls in usage, ${ofStreams} of them streams; 401 without a key`);

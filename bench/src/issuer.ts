@@ -28,8 +28,8 @@ const fixture = createSignInUnderTest();
 try {
   await fixture.start();
   const { issuer_url: issuer } = await fixture.enable();
-  const ours: string[] = [];
-  for (let n = 0; n < users; n += 1) ours.push((await fixture.signIn(`user${n}@example.com`)).refresh_token ?? "");
+  const tokens: string[] = [];
+  for (let n = 0; n < users; n += 1) tokens.push((await fixture.signIn(`user${n}@example.com`)).refresh_token ?? "");
   const issuerPid = fixture.platform.processes().issuer ?? 0;
   pin(issuerPid, serverCore);
 
@@ -53,13 +53,13 @@ try {
     jwk: { ...privateKey.export({ format: "jwk" }), alg: "RS256", use: "sig", kid: "key" },
     clientId: fixture.appId,
   });
-  const theirs = await peer.query<string[]>({ query: "tokens", count: users });
+  const peerTokens = await peer.query<string[]>({ query: "tokens", count: users });
   const sides = {
-    ours: { url: `${issuer}/token`, pid: issuerPid, tokens: ours, dispatcher: platformAgent(fixture.platform) },
-    theirs: {
+    holdfast: { url: `${issuer}/token`, pid: issuerPid, tokens, dispatcher: platformAgent(fixture.platform) },
+    peer: {
       url: `https://127.0.0.1:${port}/token`,
       pid: peer.pid,
-      tokens: theirs,
+      tokens: peerTokens,
       dispatcher: new Agent({ connect: { ca: cert } }),
     },
   };
@@ -67,7 +67,7 @@ try {
   /**
    * Each user refreshes sequentially, all users concurrently; returns requests per second of CPU, and each duration.
    */
-  async function measure({ url, pid, tokens, dispatcher }: (typeof sides)["ours"]) {
+  async function measure({ url, pid, tokens, dispatcher }: (typeof sides)["holdfast"]) {
     const taken: number[] = [];
     const began = cpuMsOf(pid);
     await Promise.all(
@@ -99,23 +99,23 @@ try {
     return { perCpuS: (taken.length * 1_000) / (cpuMsOf(pid) - began), taken };
   }
 
-  await measure(sides.ours);
-  await measure(sides.theirs);
-  const found = { ours: [] as number[], theirs: [] as number[], shares: [] as number[], taken: [] as number[] };
+  await measure(sides.holdfast);
+  await measure(sides.peer);
+  const found = { holdfast: [] as number[], peer: [] as number[], shares: [] as number[], taken: [] as number[] };
   for (let pair = 0; pair < pairs; pair += 1) {
     const signsPerS = opensslSigns();
-    const { perCpuS, taken } = await measure(sides.ours);
-    found.ours.push(perCpuS);
+    const { perCpuS, taken } = await measure(sides.holdfast);
+    found.holdfast.push(perCpuS);
     found.taken.push(...taken);
-    found.theirs.push((await measure(sides.theirs)).perCpuS);
+    found.peer.push((await measure(sides.peer)).perCpuS);
     found.shares.push((perCpuS * signatures) / signsPerS);
   }
-  const ratio = ratios(found.ours, found.theirs);
-  print("refreshes a second of CPU, ours", median(found.ours).toFixed(0));
-  print("refreshes a second of CPU, oidc-provider", median(found.theirs).toFixed(0));
+  const ratio = ratios(found.holdfast, found.peer);
+  print("refreshes a second of CPU, Holdfast", median(found.holdfast).toFixed(0));
+  print("refreshes a second of CPU, oidc-provider", median(found.peer).toFixed(0));
   print("  ratio; min to max", `${times(ratio.median)}; ${times(ratio.min)} to ${times(ratio.max)}`, ">= 1.5x");
   print("  signatures of openssl speed rsa2048", median(found.shares).toFixed(2), ">= 0.80");
-  print("  p50; p99 with all users at once", `${ms(median(found.taken))}; ${ms(percentile(found.taken, 0.99))}`);
+  print("  p50; p99 with all users concurrently", `${ms(median(found.taken))}; ${ms(percentile(found.taken, 0.99))}`);
   await peer.end();
 } finally {
   await fixture.remove();

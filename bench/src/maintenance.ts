@@ -18,7 +18,7 @@ interface Round {
   /** From the last response before to the first one after. */
   readonly outageMs: number;
   /** From the request to the end of the operation. */
-  readonly wholeMs: number;
+  readonly durationMs: number;
 }
 
 printHost();
@@ -64,22 +64,22 @@ async function measured({ service, connection, password }: RunningService, path:
       await sleep(20);
     }
   })();
-  await waitUntil("the client is at it", () => answered.length > 3);
+  await waitUntil("the client sends queries", () => answered.length > 3);
   const startedAt = performance.now();
   expectStatus(await platform.rest.post<OperationJson>(path), 202);
   await services.settled(service.id, "Running", 120_000);
-  const wholeMs = performance.now() - startedAt;
+  const durationMs = performance.now() - startedAt;
   const [newest] = await services.operations(service.id);
   if (newest?.status !== "completed") throw new Error(`the operation ${newest?.status}: ${newest?.error?.message}`);
   const seen = answered.length;
-  await waitUntil("the client is in again", () => answered.length > seen + 3);
+  await waitUntil("the client sends queries again", () => answered.length > seen + 3);
   finished = true;
   await asking;
-  return { outageMs: Math.max(...answered.map((at, index) => at - (answered[index - 1] ?? at))), wholeMs };
+  return { outageMs: Math.max(...answered.map((at, index) => at - (answered[index - 1] ?? at))), durationMs };
 }
 
 function show(name: string, rounds: readonly Round[]): void {
   const outages = rounds.map(({ outageMs }) => outageMs);
   print(`${name}: outage p50 / max`, `${ms(median(outages))} / ${ms(percentile(outages, 1))}`);
-  print(`${name}: operation p50`, ms(median(rounds.map(({ wholeMs }) => wholeMs))));
+  print(`${name}: operation p50`, ms(median(rounds.map(({ durationMs }) => durationMs))));
 }

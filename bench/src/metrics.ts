@@ -113,20 +113,20 @@ async function rollUp(beganAt: number): Promise<void> {
 /** 7 days of five-minute roll-ups for five nodes among others. */
 async function chart(): Promise<void> {
   const chosen = machines.slice(0, 5);
-  const whole = Math.floor(now / 300_000) * 300_000;
+  const chartEndMs = Math.floor(now / 300_000) * 300_000;
   await samples.rollUp(now + 3_600_000);
   for (let day = 7; day >= 0; day -= 1) await history.prepare(now - day * 86_400_000);
   await database.query("truncate sample_five_minutes, sample_stale");
   for (let day = 7; day > 0; day -= 1) {
-    const start = new Date(whole - day * 86_400_000).toISOString();
+    const start = new Date(chartEndMs - day * 86_400_000).toISOString();
     await database.session((client) => client.query(aDay, [machines.slice(0, 20), start]));
   }
   await database.session((client) => client.query("vacuum analyze sample_five_minutes"));
   const requested = {
     machineIds: chosen,
     slots: [1],
-    fromS: whole / 1_000 - 604_800,
-    toS: whole / 1_000,
+    fromS: chartEndMs / 1_000 - 604_800,
+    toS: chartEndMs / 1_000,
     resolutionS: 300,
   };
   const times: number[] = [];
@@ -175,10 +175,10 @@ function treeCpuMs(): number {
       const stat = readFileSync(`/proc/${name}/stat`, "utf8");
       parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]));
     } catch {
-      // It ended meanwhile.
+      // The process ended since it was listed.
     }
   }
-  const isOurs = (pid: number | undefined): boolean =>
-    pid !== undefined && (pid === process.pid || isOurs(parents.get(pid)));
-  return [...parents.keys()].filter(isOurs).reduce((sum, pid) => sum + cpuMsOf(pid), 0);
+  const isHoldfast = (pid: number | undefined): boolean =>
+    pid !== undefined && (pid === process.pid || isHoldfast(parents.get(pid)));
+  return [...parents.keys()].filter(isHoldfast).reduce((sum, pid) => sum + cpuMsOf(pid), 0);
 }

@@ -6,8 +6,8 @@ import { print } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 import { loadCore, pin } from "./support/peer-process.ts";
 
-// Cost of primary leases for one controller, when the primaries of many services request theirs each second: CPU, and
-// writes to etcd, which must be none. Every requested lease must be granted.
+// Cost of primary leases for one controller, when the primaries of many services request their leases each second: CPU,
+// and writes to etcd, which must be none. Every requested lease must be granted.
 const { values } = parseArgs({
   options: { services: { type: "string", default: "1000" }, seconds: { type: "string", default: "30" } },
 });

@@ -30,7 +30,7 @@ printHost();
 const platform: Platform = await startPlatform();
 const services = createServices(platform);
 try {
-  await whole();
+  await measureProject();
   await chain();
   await nothing();
 } finally {
@@ -100,24 +100,24 @@ async function deployed(descriptor: { readonly name: string }): Promise<number> 
   return wallMs;
 }
 
-async function whole(): Promise<void> {
-  const ours: number[] = [];
+async function measureProject(): Promise<void> {
+  const projectMs: number[] = [];
   const singles: number[] = [];
   // The first of each warms caches.
   for (let pair = 0; pair <= pairs; pair += 1) {
     const isFirst = pair % 2 === 0;
-    const one = () => deployed(descriptorOf(`whole-${pair}`, databases));
+    const one = () => deployed(descriptorOf(`project-${pair}`, databases));
     const other = () => posted(`single-${pair}`, databases);
     const [a, b] = isFirst ? [await one(), await other()] : [await other(), await one()];
     if (pair === 0) continue;
-    ours.push(isFirst ? a : b);
+    projectMs.push(isFirst ? a : b);
     singles.push(isFirst ? b : a);
   }
-  const each = ratios(ours, singles);
-  print(`${databases} databases as a project, p50`, ms(median(ours)));
-  print(`${databases} databases POSTed at once, p50`, ms(median(singles)));
+  const each = ratios(projectMs, singles);
+  print(`${databases} databases as a project, p50`, ms(median(projectMs)));
+  print(`${databases} databases POSTed concurrently, p50`, ms(median(singles)));
   print(
-    "as a project to at once: median (min - max)",
+    "as a project to concurrently: median (min - max)",
     `${times(each.median)} (${times(each.min)} - ${times(each.max)})`,
     "<= 1.1x",
   );

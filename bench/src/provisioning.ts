@@ -15,7 +15,8 @@ import { makePatroni, preparePatroni } from "./peers/patroni.ts";
 import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
 import { memoryOf, printHost } from "./support/host.ts";
 
-// POST to the first SELECT 1 over TLS by name, against bare initdb and against Patroni, alternating and many at once.
+// POST to the first SELECT 1 over TLS by name, against bare initdb and against Patroni, alternating and many
+// concurrently.
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "20" },
@@ -63,7 +64,7 @@ try {
 }
 
 async function inTurn(): Promise<void> {
-  const ours: Provisioned[] = [];
+  const provisioned: Provisioned[] = [];
   const bare: number[] = [];
   const patronis: number[] = [];
   for (let round = 0; round <= rounds; round += 1) {
@@ -74,12 +75,12 @@ async function inTurn(): Promise<void> {
     const patroniMs = await timed(makePatroni(patroni, etcd));
     // The first of each warms caches.
     if (round === 0) continue;
-    ours.push(own);
+    provisioned.push(own);
     bare.push(bareMs);
     patronis.push(patroniMs);
   }
-  const walls = ours.map(({ wallMs }) => wallMs);
-  const shares = ours.map(({ wallMs, engineMs }) => wallMs - engineMs);
+  const walls = provisioned.map(({ wallMs }) => wallMs);
+  const shares = provisioned.map(({ wallMs, engineMs }) => wallMs - engineMs);
   const toBare = ratios(walls, bare);
   print(
     `POST to first SELECT over TLS, ${rounds} in turn, p50 / p95`,
@@ -103,16 +104,16 @@ async function inTurn(): Promise<void> {
 async function together(ready: number): Promise<void> {
   await untilWaiting(ready);
   const count = Array.from({ length: atOnce }, (_, index) => index);
-  const begunBare = performance.now();
+  const bareStartedAt = performance.now();
   const bare = await Promise.all(count.map(() => makeBarePostgresql()));
-  const bareMs = performance.now() - begunBare;
+  const bareMs = performance.now() - bareStartedAt;
   await Promise.all(bare.map((each) => each.remove()));
   const startedAt = performance.now();
   const all = await Promise.all(count.map((index) => provision(`together-${ready}-${index}`, 100)));
   const ownMs = performance.now() - startedAt;
-  print(`${atOnce} at once, ${ready} machines waiting: all answered after`, ms(ownMs));
-  print(`${atOnce} bare at once: all answered after`, ms(bareMs));
-  print("at once, to bare", times(ownMs / bareMs), "<= 1.0x");
+  print(`${atOnce} concurrently, ${ready} machines waiting: all answered after`, ms(ownMs));
+  print(`${atOnce} bare concurrently: all answered after`, ms(bareMs));
+  print("concurrently, to bare", times(ownMs / bareMs), "<= 1.0x");
   await Promise.all(all.map(({ id }) => services.delete(id)));
 }
 

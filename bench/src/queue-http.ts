@@ -79,7 +79,7 @@ try {
   print(`  beside ${atOnce} requests of 26 MB, of ${beside.length}`, printed(beside));
   print("  ratio", times(percentile(beside, 0.99) / percentile(alone, 0.99)), "<= 2x");
   print(
-    "  large ones: taken, begun, answers; refused control tasks",
+    "  large ones: taken, started, answers; refused control tasks",
     `${floods}, ${started}, ${JSON.stringify(statuses)}; ${JSON.stringify([...refused])}`,
   );
 

@@ -8,8 +8,9 @@ import type { QueuePeer } from "./queues/queue-peer.ts";
 import { median, print, ratios, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 
-// Messages claimed and acknowledged per second by queues on one PostgreSQL with one pool: ours and a peer's alternate,
-// each with the same number of waiting messages. Then the same while an old transaction retains every dead row.
+// Messages claimed and acknowledged per second by queues on one PostgreSQL with one pool: Holdfast's and a peer's
+// alternate, each with the same number of waiting messages. Then the same while an old transaction retains every dead
+// row.
 const { values } = parseArgs({
   options: {
     messages: { type: "string", default: "20000" },
@@ -48,14 +49,14 @@ try {
     return rate;
   }
 
-  async function compare(ours: QueuePeer, peer: QueuePeer, count: number, bar: string): Promise<void> {
-    const rates: { ours: number[]; peer: number[] } = { ours: [], peer: [] };
+  async function compare(holdfast: QueuePeer, peer: QueuePeer, count: number, bar: string): Promise<void> {
+    const rates: { holdfast: number[]; peer: number[] } = { holdfast: [], peer: [] };
     for (let n = 0; n < pairs; n += 1) {
-      for (const first of n % 2 === 0 ? ([ours, peer] as const) : ([peer, ours] as const))
-        rates[first === ours ? "ours" : "peer"].push(await rateOf(first, count));
+      for (const first of n % 2 === 0 ? ([holdfast, peer] as const) : ([peer, holdfast] as const))
+        rates[first === holdfast ? "holdfast" : "peer"].push(await rateOf(first, count));
     }
-    const { median: middle, min, max } = ratios(rates.ours, rates.peer);
-    print(`${ours.name}, a second`, median(rates.ours).toFixed(0));
+    const { median: middle, min, max } = ratios(rates.holdfast, rates.peer);
+    print(`${holdfast.name}, a second`, median(rates.holdfast).toFixed(0));
     print(`  ${peer.name}`, median(rates.peer).toFixed(0));
     print("  ratio", `${times(middle)} (${times(min)} - ${times(max)})`, bar);
   }
@@ -79,7 +80,7 @@ try {
   await compare(batched, naive, messages, "");
 
   // The old transaction's snapshot precedes all work: dead rows stay in table and indexes.
-  const clean = { ours: await rateOf(batched, messages), graphile: await rateOf(graphile, messages) };
+  const clean = { holdfast: await rateOf(batched, messages), graphile: await rateOf(graphile, messages) };
   const size = async () =>
     Number((await pool.query<{ n: string }>("SELECT pg_table_size('mdb_queue.messages') AS n")).rows[0]?.n ?? 0);
   // Before it, the table is that of a queue with the same number of waiting messages.
@@ -91,15 +92,15 @@ try {
   await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
   await old.query("SELECT count(*) FROM mdb_queue.queues");
   const until = performance.now() + oldMs;
-  const under: { ours: number[]; graphile: number[] } = { ours: [], graphile: [] };
+  const under: { holdfast: number[]; graphile: number[] } = { holdfast: [], graphile: [] };
   do {
-    under.ours.push(await rateOf(batched, messages));
+    under.holdfast.push(await rateOf(batched, messages));
     under.graphile.push(await rateOf(graphile, messages));
   } while (performance.now() < until);
   await old.end();
   const last = (rates: readonly number[]) => rates.at(-1) ?? Number.NaN;
-  print(`under a transaction of ${oldMs / 1_000} s, the last ${messages}`, last(under.ours).toFixed(0));
-  print("  of clean", times(last(under.ours) / clean.ours), ">= 0.8x");
+  print(`under a transaction of ${oldMs / 1_000} s, the last ${messages}`, last(under.holdfast).toFixed(0));
+  print("  of clean", times(last(under.holdfast) / clean.holdfast), ">= 0.8x");
   print("  graphile-worker, of clean", times(last(under.graphile) / clean.graphile));
   const sizeUnder = await size();
   const mib = (bytes: number) => `${(bytes / (1 << 20)).toFixed(1)} MiB`;

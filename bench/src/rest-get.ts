@@ -34,19 +34,19 @@ try {
 
   const headers = { authorization: platform.owner };
   const arms = {
-    ours: `${platform.admin.base_url}${path}`,
+    holdfast: `${platform.admin.base_url}${path}`,
     bare: `https://127.0.0.1:${bare.ready["port"]}${path}`,
     hop: `https://127.0.0.1:${hop.ready["port"]}${path}`,
   };
-  const measured = { ours: [] as number[], bare: [] as number[], hop: [] as number[] };
+  const measured = { holdfast: [] as number[], bare: [] as number[], hop: [] as number[] };
   // CPU of all involved processes, which is more reliable than a rate under other load.
-  const cpuUs = { ours: [] as number[], bare: [] as number[], hop: [] as number[] };
-  const pids = { ours: [controller], bare: [bare.pid], hop: [hop.pid, grpc.pid] };
+  const cpuUs = { holdfast: [] as number[], bare: [] as number[], hop: [] as number[] };
+  const pids = { holdfast: [controller], bare: [bare.pid], hop: [hop.pid, grpc.pid] };
   const cpuOf = (arm: keyof typeof pids) => pids[arm].reduce((sum, pid) => sum + cpuMsOf(pid), 0);
-  const last = { ours: "", bare: "", hop: "" };
+  const last = { holdfast: "", bare: "", hop: "" };
   // The first round is a warm-up.
   for (let pair = 0; pair <= Number(values.pairs); pair += 1) {
-    for (const arm of ["ours", "bare", "hop"] as const) {
+    for (const arm of ["holdfast", "bare", "hop"] as const) {
       const before = cpuOf(arm);
       const { requests, perSecond, p50Ms, p99Ms } = await load(arms[arm], headers, connections, seconds);
       if (pair > 0) measured[arm].push(perSecond);
@@ -54,12 +54,12 @@ try {
       last[arm] = `p50 ${ms(p50Ms)}, p99 ${ms(p99Ms)}`;
     }
   }
-  for (const arm of ["ours", "bare", "hop"] as const) {
+  for (const arm of ["holdfast", "bare", "hop"] as const) {
     const figures = `${median(measured[arm]).toFixed(0)}/s, ${median(cpuUs[arm]).toFixed(0)} us CPU each`;
     print(`${arm} (last: ${last[arm]})`, figures);
   }
-  const toHop = ratios(measured.ours, measured.hop);
-  const toBare = ratios(measured.ours, measured.bare);
+  const toHop = ratios(measured.holdfast, measured.hop);
+  const toBare = ratios(measured.holdfast, measured.bare);
   print(
     "to fastify -> gRPC, median (min - max)",
     `${times(toHop.median)} (${times(toHop.min)} - ${times(toHop.max)})`,
@@ -71,11 +71,11 @@ try {
     ">= 0.6x",
   );
 
-  print("CPU of fastify -> gRPC to ours, median", times(ratios(cpuUs.hop, cpuUs.ours).median));
-  print("CPU of bare node:https to ours, median", times(ratios(cpuUs.bare, cpuUs.ours).median));
+  print("CPU of fastify -> gRPC to Holdfast, median", times(ratios(cpuUs.hop, cpuUs.holdfast).median));
+  print("CPU of bare node:https to Holdfast, median", times(ratios(cpuUs.bare, cpuUs.holdfast).median));
 
   for (const [arm, url] of Object.entries(arms)) {
-    const trusted = arm === "ours" ? platform.ca : cert;
+    const trusted = arm === "holdfast" ? platform.ca : cert;
     const answered = await textOf(url, trusted, headers);
     if (answered !== body) throw new Error(`${arm} answered other bytes: ${answered}`);
   }

@@ -20,33 +20,39 @@ export async function measureChanges(
   const echo = await startPeer("etcd-watch", { etcdUrl });
   await changesAt(100, 2);
   for (const perSecond of [100, 500]) {
-    const ours: { p50: number; p99: number; lagMs: number; pauseMs: number; agentsPauseMs: number; cpuUs: number }[] =
-      [];
+    const measured: {
+      p50: number;
+      p99: number;
+      lagMs: number;
+      pauseMs: number;
+      agentsPauseMs: number;
+      cpuUs: number;
+    }[] = [];
     const etcd: { p50: number; p99: number }[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const delays = await echo.query<number[]>({ query: "echo", perSecond, seconds });
       etcd.push({ p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) });
-      ours.push(await changesAt(perSecond, seconds));
+      measured.push(await changesAt(perSecond, seconds));
     }
     const of = (values: readonly number[]) => ms(median(values));
     const bar = perSecond === 500 ? "<= 25 ms p99" : "";
     print(
       `change to agent at ${perSecond}/s, p50 / p99`,
-      `${of(ours.map(({ p50 }) => p50))} / ${of(ours.map(({ p99 }) => p99))}`,
+      `${of(measured.map(({ p50 }) => p50))} / ${of(measured.map(({ p99 }) => p99))}`,
       bar,
     );
-    print(`  p99 of each round`, ours.map(({ p99 }) => ms(p99)).join(", "));
-    print(`  event loop late, p99`, of(ours.map(({ lagMs }) => lagMs)));
-    const pauses = ours.map(({ pauseMs, agentsPauseMs }) => `${ms(pauseMs)} and ${ms(agentsPauseMs)}`);
+    print(`  p99 of each round`, measured.map(({ p99 }) => ms(p99)).join(", "));
+    print(`  event loop late, p99`, of(measured.map(({ lagMs }) => lagMs)));
+    const pauses = measured.map(({ pauseMs, agentsPauseMs }) => `${ms(pauseMs)} and ${ms(agentsPauseMs)}`);
     print(`  longest pauses, controller and agents`, pauses.join(", "));
-    print(`  CPU of the controller a change`, `${median(ours.map(({ cpuUs }) => cpuUs)).toFixed(0)} us`);
+    print(`  CPU of the controller a change`, `${median(measured.map(({ cpuUs }) => cpuUs)).toFixed(0)} us`);
     print(
       `  etcd's own put to event, p50 / p99`,
       `${of(etcd.map(({ p50 }) => p50))} / ${of(etcd.map(({ p99 }) => p99))}`,
     );
     print(
       `  p99 to etcd's own, median`,
-      times(median(ours.map(({ p99 }, index) => p99 / (etcd[index]?.p99 ?? Number.NaN)))),
+      times(median(measured.map(({ p99 }, index) => p99 / (etcd[index]?.p99 ?? Number.NaN)))),
       perSecond === 500 ? "<= 3x" : "",
     );
   }

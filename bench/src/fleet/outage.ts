@@ -30,7 +30,7 @@ export async function measureOutage(
   };
   const puts = async () => (await effortOf(etcd.url)).puts - before.puts;
   await waitUntil(
-    "every stream is written down anew",
+    "every stream has its presence key again",
     async () => (await puts()) >= count && (await streams()) === count,
     {
       withinMs: 120_000,
@@ -38,7 +38,7 @@ export async function measureOutage(
       describe: async () => `${await streams()} held, ${await puts()} puts`,
     },
   );
-  const anew = await agents.opened(sinceMs);
-  print(`${label}: agents that dialled anew`, `${anew.count} of ${count}`, "0");
+  const reconnected = await agents.opened(sinceMs);
+  print(`${label}: agents that connected again`, `${reconnected.count} of ${count}`, "0");
   print(`${label}: all streams in use again`, `${((performance.now() - backMs) / 1_000).toFixed(2)} s after it`);
 }

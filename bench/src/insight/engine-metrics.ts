@@ -31,17 +31,17 @@ export function measureEngineMetrics(rounds: number): Promise<void> {
 
 /** CPU of the postmaster, which includes ended sessions. */
 function engineCpuMs(): number {
-  const postmasters = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && isPostmasterOfOurs(pid));
+  const postmasters = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && isPostmasterOfHoldfast(pid));
   if (postmasters.length === 0) throw new Error("the engine does not run");
   return postmasters.reduce((sum, pid) => sum + cpuMsOf(Number(pid)), 0);
 }
 
-function isPostmasterOfOurs(pid: string): boolean {
+function isPostmasterOfHoldfast(pid: string): boolean {
   try {
     const program = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0] ?? "";
     return program.endsWith("/postgres") && isBelow(Number(pid), process.pid);
   } catch {
-    // It ended meanwhile.
+    // The process ended since it was listed.
     return false;
   }
 }

@@ -13,7 +13,7 @@ export interface Made {
 
 /**
  * `initdb`, start and a first query without any platform: the programs of the node image, with checksums and fsync like
- * ours, one namespace for both commands, without TLS, users and names.
+ * Holdfast's, one namespace for both commands, without TLS, users and names.
  */
 export async function makeBarePostgresql(): Promise<Made> {
   const postgresql = testProgram("postgresql", "17");

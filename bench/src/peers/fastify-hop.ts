@@ -2,7 +2,7 @@ import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { fastify } from "fastify";
 import { hopMethod } from "../support/hop-method.ts";
 
-// A REST front in a process of its own, as in most platforms: fastify with a gRPC call for each request.
+// A REST front in a separate process, as in most platforms: fastify with a gRPC call for each request.
 interface Settings {
   readonly key: string;
   readonly cert: string;

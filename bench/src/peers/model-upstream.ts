@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-// A model provider that responds at once, complete or as a stream of many chunks, with constant usage.
+// A model provider that responds immediately, complete or as a stream of many chunks, with constant usage.
 interface Settings {
   readonly key: string;
   readonly cert: string;
@@ -10,13 +10,13 @@ interface Settings {
 }
 
 const { key, cert, answer, stream } = JSON.parse(process.argv[2] ?? "") as Settings;
-const whole = { "content-type": "application/json", "content-length": Buffer.byteLength(answer) };
+const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(answer) };
 const server = createServer({ key, cert }, (request, response) => {
   let body = "";
   request.setEncoding("utf8").on("data", (part: string) => (body += part));
   request.once("end", () => {
     if (body.includes('"stream":true')) response.writeHead(200, { "content-type": "text/event-stream" }).end(stream);
-    else response.writeHead(200, whole).end(answer);
+    else response.writeHead(200, headers).end(answer);
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -4,7 +4,7 @@ import pg from "pg";
 import { answerQueries } from "../support/peer-queries.ts";
 
 // A typical alternative: oidc-provider with a plain adapter, a row for each document, on the database with the issuer's
-// users; access tokens are JWTs like ours, so that a refresh is two signatures and one rotation.
+// users; access tokens are JWTs like the issuer's, so that a refresh is two signatures and one rotation.
 interface Settings {
   readonly database: pg.PoolConfig;
   readonly key: string;

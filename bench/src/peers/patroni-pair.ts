@@ -76,7 +76,7 @@ export async function createPatroniPair(
 
   await settled();
   const writer = startShortTimeoutWriter(() => openRows({ ...patroniLogin, port: proxy.port }));
-  await waitUntil("the proxy leads to the primary", () => writer.acknowledgedAt.length > 50);
+  await waitUntil("the proxy connects to the primary", () => writer.acknowledgedAt.length > 50);
   return {
     writer,
     primary,

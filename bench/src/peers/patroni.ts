@@ -62,7 +62,9 @@ export async function newPatroniMember(name: string): Promise<PatroniMember> {
   return { name, port, rest, directory: programDirectory("bench-patroni") };
 }
 
-/** Starts a member of the cluster `scope`; resolves at its first output. Checksums and fsync are on, as in ours. */
+/**
+ * Starts a member of the cluster `scope`; resolves at its first output. Checksums and fsync are on, as with Holdfast.
+ */
 export async function startPatroni(
   patroni: string,
   etcd: TestEtcd,

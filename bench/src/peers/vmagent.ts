@@ -15,7 +15,7 @@ export interface VmAgent {
   remove(): Promise<void>;
 }
 
-/** Sends to the URL with snappy, like ours. */
+/** Sends to the URL with snappy, like Holdfast's export. */
 export async function startVmAgent(to: string): Promise<VmAgent> {
   const image = await testImage("metrics");
   if (typeof image === "string") throw new Error(image);

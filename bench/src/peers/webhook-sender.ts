@@ -5,7 +5,7 @@ import {
 } from "@holdfast/testing/servers/webhook-platform.ts";
 import { answerQueries } from "../support/peer-queries.ts";
 
-// Our sender: a controller's webhook delivery, in a process of its own.
+// Holdfast's sender: a controller's webhook delivery, in a separate process.
 const servers = JSON.parse(process.argv[2] ?? "") as WebhookServers;
 const platform = await openWebhookPlatform(servers);
 let delivering: Delivering | undefined;

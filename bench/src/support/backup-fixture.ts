@@ -43,7 +43,7 @@ const password = "a-password-of-the-bench";
 const longMs = 3_600_000;
 const readFiles = ["--pgdata=-", "--format=tar", "--wal-method=fetch", "--checkpoint=fast"];
 
-/** As root only. */
+/** Starts the machine, store and keys of a backup. Needs root. */
 export async function startBackupFixture(version = "17") {
   const reason = whyNoAgentMachine("postgresql", version);
   if (reason !== undefined) throw new Error(reason);

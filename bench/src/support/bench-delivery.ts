@@ -1,4 +1,4 @@
-/** A delivery of the peers, with the same members as ours. */
+/** A delivery of the peers, with the same members as Holdfast's. */
 export interface BenchDelivery {
   readonly id: string;
   readonly secret: string;

@@ -31,20 +31,20 @@ export async function measurePgbench(on: Platform, pairs: number, seconds: numbe
   const main = await services.createRunning("pgbench", { node_count: 2, storage_size_gb: 5 });
   await services.settled(main.service.id, "Running");
   const bare = await bareBeside(on, main);
-  const targets = { ours: await targetOf(on, main), bare: targetOfBare(bare, bare.primaryPort) };
+  const targets = { holdfast: await targetOf(on, main), bare: targetOfBare(bare, bare.primaryPort) };
   try {
     for (const target of Object.values(targets)) await pgbench(target, "--initialize", `--scale=${scale}`, "--quiet");
-    const found = { ours: [] as number[], bare: [] as number[] };
+    const found = { holdfast: [] as number[], bare: [] as number[] };
     // The first of each warms caches; then the order alternates.
     for (let pair = 0; pair <= pairs; pair += 1) {
-      for (const name of pair % 2 === 0 ? (["ours", "bare"] as const) : (["bare", "ours"] as const)) {
+      for (const name of pair % 2 === 0 ? (["holdfast", "bare"] as const) : (["bare", "holdfast"] as const)) {
         const rate = await transactions(targets[name], seconds);
         if (pair > 0) found[name].push(rate);
         console.error(`pgbench, ${name}: ${rate.toFixed(0)} transactions a second`);
       }
     }
     await check(on, main, bare);
-    const { median, min, max } = ratios(found.ours, found.bare);
+    const { median, min, max } = ratios(found.holdfast, found.bare);
     print("pgbench with an asynchronous replica to bare", times(median), ">= 0.97x");
     print("  smallest and largest", `${times(min)} - ${times(max)}`);
   } finally {
@@ -82,7 +82,7 @@ async function transactions(target: Target, seconds: number): Promise<number> {
   return Number(/^tps = ([\d.]+)/m.exec(output)?.[1]);
 }
 
-/** Both replicas are replicas, and have all rows. */
+/** Throws unless the replica of either pair follows its primary and has all rows. */
 async function check(on: Platform, { service }: RunningService, bare: BarePair): Promise<void> {
   const target = targetOfBare(bare, bare.replicaPort);
   const rows = await count(targetOfBare(bare, bare.primaryPort));

@@ -14,13 +14,13 @@ const sentinelShareMs = 350;
 
 type Gaps = Readonly<Record<string, readonly number[]>>;
 
-/** Time without writes of ours and of Patroni's, alternating. */
+/** Measures the time without writes of Holdfast and of Patroni, alternating. */
 export async function measureWrites(on: Platform, switchovers: number, failures: number): Promise<void> {
   const patroni = await preparePatroni();
   const etcd = await startTestEtcd();
   const pairs: Record<string, FailingPair> = {};
   try {
-    pairs["ours"] = await createOwnPair(on, "postgresql");
+    pairs["holdfast"] = await createOwnPair(on, "postgresql");
     const byDefault = { timeouts: defaultTimeouts, checks: documentedChecks };
     pairs["Patroni, default"] = await createPatroniPair(patroni, etcd, byDefault);
     const atLeast = { timeouts: smallestTimeouts, checks: quickChecks };
@@ -45,19 +45,19 @@ export async function measureWrites(on: Platform, switchovers: number, failures:
 }
 
 /**
- * Time without writes of ours and of Sentinel's when the primary is paused, alternating; both wait for the same
- * silence.
+ * Measures the time without writes of Holdfast and of Sentinel when the primary is paused, alternating; both wait for
+ * the same silence.
  */
 export async function measureValkey(on: Platform, failures: number): Promise<void> {
   const pairs: Record<string, FailingPair> = {};
   try {
-    pairs["ours"] = await createOwnPair(on, "valkey");
+    pairs["holdfast"] = await createOwnPair(on, "valkey");
     pairs["Sentinel"] = await createSentinelPair(silenceMs);
     const gaps = await inTurn(pairs, "machine stands still", failures);
     printGaps("machine stands still, valkey", gaps);
-    const ours = median(gaps["ours"] ?? []);
-    print("  ours to down-after + 0.35 s", times(ours / (silenceMs + sentinelShareMs)), "<= 1.1x");
-    print("  ours to Sentinel", times(ours / median(gaps["Sentinel"] ?? [])));
+    const holdfast = median(gaps["holdfast"] ?? []);
+    print("  Holdfast to down-after + 0.35 s", times(holdfast / (silenceMs + sentinelShareMs)), "<= 1.1x");
+    print("  Holdfast to Sentinel", times(holdfast / median(gaps["Sentinel"] ?? [])));
     await printMissing(pairs);
   } finally {
     for (const pair of Object.values(pairs).toReversed()) await pair.close();
@@ -79,16 +79,16 @@ async function inTurn(
 
 function printSwitchovers(gaps: Gaps): void {
   printGaps("switchover", gaps);
-  print("  ours, p50", ms(median(gaps["ours"] ?? [])), "<= 500 ms");
+  print("  Holdfast, p50", ms(median(gaps["holdfast"] ?? [])), "<= 500 ms");
 }
 
 function printFailures(fault: Fault, gaps: Gaps): void {
   printGaps(fault, gaps);
-  const ours = gaps["ours"] ?? [];
-  const to = (peer: string) => times(median(ours) / median(gaps[peer] ?? []));
-  print("  ours, p50 / p95", `${ms(median(ours))} / ${ms(percentile(ours, 0.95))}`, "<= 3 s / 4 s");
-  print("  ours to Patroni, default", to("Patroni, default"), "<= 0.125x");
-  print("  ours to Patroni, smallest", to("Patroni, smallest"), "<= 0.167x");
+  const holdfast = gaps["holdfast"] ?? [];
+  const to = (peer: string) => times(median(holdfast) / median(gaps[peer] ?? []));
+  print("  Holdfast, p50 / p95", `${ms(median(holdfast))} / ${ms(percentile(holdfast, 0.95))}`, "<= 3 s / 4 s");
+  print("  Holdfast to Patroni, default", to("Patroni, default"), "<= 0.125x");
+  print("  Holdfast to Patroni, smallest", to("Patroni, smallest"), "<= 0.167x");
 }
 
 function printGaps(fault: string, gaps: Gaps): void {

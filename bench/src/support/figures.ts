@@ -9,8 +9,11 @@ export function median(values: readonly number[]): number {
 }
 
 /** Median and range of the ratios of paired measurements. */
-export function ratios(ours: readonly number[], peer: readonly number[]): { median: number; min: number; max: number } {
-  const each = ours.map((value, index) => value / (peer[index] ?? Number.NaN));
+export function ratios(
+  holdfast: readonly number[],
+  peer: readonly number[],
+): { median: number; min: number; max: number } {
+  const each = holdfast.map((value, index) => value / (peer[index] ?? Number.NaN));
   return { median: median(each), min: Math.min(...each), max: Math.max(...each) };
 }
 

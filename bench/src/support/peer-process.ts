@@ -9,7 +9,7 @@ import type { Answer } from "./peer-queries.ts";
  */
 export interface PeerProcess {
   readonly pid: number;
-  /** Its first message. */
+  /** First message of the process. */
   readonly ready: Readonly<Record<string, unknown>>;
   query<T>(question: object): Promise<T>;
   end(): Promise<void>;

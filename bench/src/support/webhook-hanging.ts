@@ -29,7 +29,7 @@ export async function measureHanging(bench: WebhookBench, seconds: number, pairs
     print(`healthy endpoints, p99, all well (${each.name})`, ms(median(p99.well)));
     print("p99 beside those that hang", ms(median(p99.beside)));
     print("ratio, median (min - max)", `${times(ratio.median)} (${times(ratio.min)} - ${times(ratio.max)})`, "<= 1.2x");
-    print("attempts that hang, most at once", String(inFlight));
+    print("hanging attempts, max concurrent", String(inFlight));
   }
 }
 

@@ -21,8 +21,8 @@ export async function measureLatency(bench: WebhookBench, seconds: number, perSe
 }
 
 /**
- * Emits the numbers at the rate, whatever becomes of them; resolves with the duration of each, and throws for a missing
- * one.
+ * Emits the numbered events at the rate without waiting for deliveries; resolves with the duration of each, throws for
+ * a missing one.
  */
 export async function run(
   bench: WebhookBench,

@@ -20,22 +20,22 @@ interface Arm {
 
 /** Deliveries per second from a backlog, each recorded when it counts, side by side with the peers. */
 export async function measureThroughput(bench: WebhookBench, count: number, pairs: number): Promise<void> {
-  const arms = { ours: arm(), bare: arm(), boss: arm() };
+  const arms = { holdfast: arm(), bare: arm(), boss: arm() };
   const peerDeliveries = Array.from({ length: count }, (_, n) => ({ id: uuidv7(), secret, data: benchData(n) }));
   for (let pair = 0; pair <= pairs; pair += 1) {
     const results = {
       bare: await bare(bench, peerDeliveries),
-      ours: await ours(bench, count),
+      holdfast: await deliverByHoldfast(bench, count),
       boss: await boss(bench, peerDeliveries.slice(0, Math.ceil(count / 4))),
     };
     // The first round is a warm-up.
     if (pair === 0) continue;
-    for (const name of ["ours", "bare", "boss"] as const) {
+    for (const name of ["holdfast", "bare", "boss"] as const) {
       arms[name].perSecond.push(results[name].perSecond);
       arms[name].cpuUs.push(results[name].cpuUs);
     }
   }
-  for (const name of ["ours", "bare", "boss"] as const) {
+  for (const name of ["holdfast", "bare", "boss"] as const) {
     const { perSecond, cpuUs } = arms[name];
     print(`durable deliveries: ${name}`, `${median(perSecond).toFixed(0)}/s, ${median(cpuUs).toFixed(0)} us CPU each`);
   }
@@ -43,9 +43,9 @@ export async function measureThroughput(bench: WebhookBench, count: number, pair
     ["bare", ">= 0.35x"],
     ["boss", ">= 8x"],
   ] as const) {
-    const rate = ratios(arms.ours.perSecond, arms[peer].perSecond);
+    const rate = ratios(arms.holdfast.perSecond, arms[peer].perSecond);
     print(`to ${peer}, median (min - max)`, `${times(rate.median)} (${times(rate.min)} - ${times(rate.max)})`, bar);
-    const cpu = ratios(arms[peer].cpuUs, arms.ours.cpuUs);
+    const cpu = ratios(arms[peer].cpuUs, arms.holdfast.cpuUs);
     print(`to ${peer} by CPU of the sender`, `${times(cpu.median)} (${times(cpu.min)} - ${times(cpu.max)})`);
   }
 }
@@ -70,7 +70,7 @@ async function measure(sender: PeerProcess, count: number, run: () => Promise<un
 }
 
 /** Fills the history while no sender runs, then starts one. */
-async function ours(bench: WebhookBench, count: number): Promise<Measured> {
+async function deliverByHoldfast(bench: WebhookBench, count: number): Promise<Measured> {
   const { platform } = bench;
   const ids: string[] = [];
   for (let n = 0; n < organizations; n += 1)

@@ -37,7 +37,7 @@ export async function gapOf(pair: FailingPair, fault: Fault): Promise<number> {
     await waitUntil("another is the primary", isOther, { withinMs: 180_000 });
   }
   const isAfter = (at: number | undefined) => (at ?? 0) > struckAt + underWayMs;
-  await waitUntil("writes go on", () => isAfter(acknowledgedAt.at(-50)), { withinMs: 180_000 });
+  await waitUntil("writes continue", () => isAfter(acknowledgedAt.at(-50)), { withinMs: 180_000 });
   await mend();
   await pair.settled();
   const rows = acknowledgedAt.slice(mark);

@@ -24,7 +24,7 @@ export function load(
   return run(url, headers, connections, seconds, script);
 }
 
-/** The same with a POST of the file's contents. */
+/** Load of POSTs with the contents of a file, with the same result. */
 export function loadPosts(
   url: string,
   headers: Readonly<Record<string, string>>,
