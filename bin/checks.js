@@ -73,7 +73,7 @@ async function checkTypes(tools) {
   return lines(output).filter((file) => file.startsWith(checkout) && !file.includes("node_modules")).length;
 }
 
-/** In a process of its own: the compiler is there only after set-up. */
+/** Runs in a separate process, since the compiler is installed by the set-up only. */
 async function checkOwnKeys(tools) {
   return Number.parseInt(await tools.run("node", ["bin/own-keys.js"]), 10);
 }
@@ -137,9 +137,14 @@ async function checkSpelling() {
   return checked.length;
 }
 
-/** Vague phrases in what oxlint does not read. The change log quotes older releases. */
+/** The change log quotes older releases. A changed comment of a build script would rename the images of all hosts. */
+const withoutPhraseCheck = ["CHANGELOG.md", "image/make-image.sh", "image/add-artifacts.sh"];
+
+/** Vague phrases in files that oxlint does not read. */
 async function checkPhrases() {
-  const files = sourceFiles().filter((file) => /\.(md|proto|sql|sh|py)$/.test(file) && file !== "CHANGELOG.md");
+  const files = sourceFiles().filter(
+    (file) => /\.(md|proto|sql|sh|py)$/.test(file) && !withoutPhraseCheck.includes(file),
+  );
   const wrong = files.flatMap((file) =>
     readFileSync(join(checkout, file), "utf8")
       .split("\n")

@@ -29,8 +29,8 @@ export async function withImage(tools, act) {
 
 /** Our protos of an image, as files of the contract by path in the checkout. */
 export function contractFiles(image) {
-  const ours = image.file.filter(({ name }) => name.startsWith("holdfast/"));
-  return new Map(ours.map((file) => [pathOf(file.name), `${print(file)}\n`]));
+  const holdfastFiles = image.file.filter(({ name }) => name.startsWith("holdfast/"));
+  return new Map(holdfastFiles.map((file) => [pathOf(file.name), `${print(file)}\n`]));
 }
 
 /** The image of the agreed protos; those of others, which the contract is not about, are taken from the current one. */

@@ -19,9 +19,9 @@ test("each of our protos has a file, and nothing of it is lost", () => {
   writeContract(image, root);
   const folder = join(root, contractFolder);
   const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".json"));
-  const ours = image.file.filter(({ name }) => name.startsWith("holdfast/"));
-  expect(names.length).toBe(ours.length);
-  for (const file of ours)
+  const holdfastFiles = image.file.filter(({ name }) => name.startsWith("holdfast/"));
+  expect(names.length).toBe(holdfastFiles.length);
+  for (const file of holdfastFiles)
     expect(JSON.parse(readFileSync(join(folder, file.name.replace(/proto$/, "json")), "utf8"))).toEqual(file);
 });
 

@@ -10,7 +10,7 @@
 //   npm run faults -- --upgrades               upgrades of Valkey and PostgreSQL, with kills; makes the image
 //   npm run faults -- --queues                 queues of restored and renamed databases, floods, 60 kills of workers
 //   npm run faults -- --projects               a controller kill after every write of a project, not every fifth
-//   npm run faults -- --alerts                 10,000 alerts at once, half of them for a hanging channel
+//   npm run faults -- --alerts                 10,000 concurrent alerts, half of them for a hanging channel
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries (default 100), see test/faults/failovers
 //   npm run faults -- --soak                   ten minutes of pauses of at most two seconds: no failover
 //   npm run faults -- --restore-walk [--type valkey] [--seed N] [--minutes N]

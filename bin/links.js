@@ -1,4 +1,4 @@
-// The links of the pages: each leads to a file of the checkout, and to a heading of the page if it names one.
+// The links of the pages: each target is a file of the checkout, and its fragment a heading of that page.
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { checkout } from "./set-up.js";

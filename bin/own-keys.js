@@ -1,4 +1,4 @@
-// Reads of a record by a key of any text. Rules of the lint see no types, so this check is a program of its own, which
+// Reads of a record by a key of any text. Rules of the lint see no types, so this check is a separate program, which
 // prints the number of files that it read. The compiler's API is marked unstable; pnpm-workspace.yaml pins its version.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -27,7 +27,7 @@ const unchecked = /\.test\.ts$|^(?:testing|test|bench|docs|proto)\/|^gateway\/sr
 function checkOwnKeys() {
   const files = sourceFiles().filter((path) => /\.tsx?$/.test(path) && !unchecked.test(path));
   const [ofConsole, others] = [true, false].map((is) => files.filter((path) => path.startsWith("console/") === is));
-  // The console is a project of its own.
+  // The console is a separate project.
   const inConsole = openReads(
     join(checkout, "console"),
     ofConsole.map((path) => path.slice("console/".length)),

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { checkout } from "./set-up.js";
 
-/** Packages link to each other in node_modules; a plain recursive listing would follow the links forever. */
+/** Packages link to each other in node_modules; a plain recursive listing would follow the links without end. */
 const skipped = new Set(["node_modules", ".git", ".holdfast", "dist", "coverage"]);
 
 /** Paths in the checkout of all files below one of its folders; "" is the root. */

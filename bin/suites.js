@@ -9,7 +9,7 @@ import { faultsOf, readable, verdictOf } from "./verdict.js";
 import { runVitest } from "./vitest-run.js";
 
 /**
- * Number of parallel files. Each has an installation of its own; files that break things have the machine to
+ * Number of parallel files. Each has its own installation; files that break things have the machine to
  * themselves.
  */
 const workers = { quick: 3, long: 2, alone: 1 };
@@ -131,11 +131,11 @@ export function oneLine(text) {
 const slowestMax = 10;
 
 /** Lines of the time spent: each suite, the total, and the slowest files. */
-export function timeTable({ times, files }, wholeS) {
+export function timeTable({ times, files }, totalS) {
   const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowestMax);
   const rows = [
     ...times,
-    { name: "in all", seconds: wholeS },
+    { name: "in all", seconds: totalS },
     ...slowest.map(({ path, seconds }) => ({ name: path, seconds })),
   ];
   return rows.map(({ name, seconds }) => `time  ${String(Math.round(seconds)).padStart(5)} s  ${name}`);

@@ -1,4 +1,5 @@
-// The verdict over a file's runs: green at once, flaky, red, or red by quarantined tests only (test/quarantine.json).
+// The verdict over a file's runs: green in its first run, flaky, red, or red by quarantined tests only
+// (test/quarantine.json).
 
 /**
  * The faults of one run of a file.

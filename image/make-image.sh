@@ -4,7 +4,7 @@
 #   make-image.sh DIRECTORY SUITE SOURCE PACKAGE,PACKAGE... installed|unpacked
 #
 # SOURCE is a mirror's address or a line for sources.list. To install packages takes root, for the scripts that come with
-# them. DIRECTORY appears complete or not at all. A concurrent second run waits and finds it complete. Options for apt come in
+# them. DIRECTORY appears whole or not at all. Two at once: the second waits and finds it made. Options for apt come in
 # MAKE_IMAGE_APT_OPTIONS, one a line.
 set -eu
 destination=$1 suite=$2 source=$3 packages=$4 mode=$5

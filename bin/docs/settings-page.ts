@@ -1,8 +1,11 @@
 import type { Setting } from "../../common/src/config.ts";
 import { settings as controllerSettings } from "../../controller/src/config.ts";
 import { systems } from "../../controller/src/systems.ts";
+import { dnsSettings } from "../../dns/src/config.ts";
 import { settings as hostSettings } from "../../host/src/config.ts";
 import { inferenceSettings } from "../../inference/src/config.ts";
+import { issuerSettings } from "../../issuer/src/config.ts";
+import { storeSettings } from "../../store/src/config.ts";
 import { link, type Pages, table } from "./pages.ts";
 
 type Settings = readonly Setting<unknown>[];
@@ -14,7 +17,7 @@ interface Group {
   readonly settings: Settings;
 }
 
-/** A page for each system of the controller with settings, and for each other process. */
+/** Pages of settings: one for each system of the controller that has settings, and one for each other process. */
 export function settingsPages(): Pages {
   const groups = settingsGroups();
   const index = [
@@ -63,6 +66,14 @@ function settingsGroups(): Group[] {
       about: "Settings of the inference proxy.",
       settings: Object.values(inferenceSettings),
     },
+    { name: "issuer", process: "issuer", about: "Settings of an issuer.", settings: Object.values(issuerSettings) },
+    {
+      name: "store",
+      process: "store",
+      about: "Settings of the process that serves the objects of a directory to machines.",
+      settings: Object.values(storeSettings),
+    },
+    { name: "dns", process: "dns", about: "Settings of a DNS server.", settings: Object.values(dnsSettings) },
   ];
 }
 

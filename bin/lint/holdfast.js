@@ -1,4 +1,4 @@
-// Rules of the lint that are ours.
+// Lint rules of this repository, as a plugin of oxlint.
 import { audited } from "./audited.js";
 import { noDoubleCast } from "./no-double-cast.js";
 import { noVoidCall } from "./no-void-call.js";
