@@ -50,7 +50,7 @@ export function checkImportOrder() {
   if (faultsOf("controller/src/kernel/a.ts", "controller/src/fleet/b.ts").length !== 1)
     throw new Error("an import against the order was not found");
   if (faultsOf("controller/src/app/app/app-api.ts", "controller/src/app/app/app.conformance.ts").length !== 1)
-    throw new Error("an import of a contract was not found");
+    throw new Error("an import of a conformance file was not found");
   if (faultsOf("sdk/src/client.ts", "testing/src/partial.ts").length !== 1)
     throw new Error("an import of test support was not found");
   const files = orders[0].steps.flat().flatMap((name) => filesBelow(name));
@@ -62,16 +62,16 @@ export function checkImportOrder() {
 function faultsOf(file, target) {
   if (isForTests(target)) return [`${file} -> ${target}, which is for tests`];
   return orders.flatMap(({ root, steps }) => {
-    const [from, to] = [roomOf(root, file), roomOf(root, target)];
+    const [from, to] = [folderOf(root, file), folderOf(root, target)];
     if (from === undefined || to === undefined || from === to) return [];
-    const place = (room) => steps.findIndex((rooms) => rooms.includes(room));
-    if (place(from) < 0 || place(to) < 0) return [];
-    return place(to) < place(from) ? [] : [`${file} -> ${target}`];
+    const stepOf = (folder) => steps.findIndex((folders) => folders.includes(folder));
+    if (stepOf(from) < 0 || stepOf(to) < 0) return [];
+    return stepOf(to) < stepOf(from) ? [] : [`${file} -> ${target}`];
   });
 }
 
 /** The folder below the root that a file is in; undefined for a file beside these folders, or outside of the root. */
-function roomOf(root, file) {
+function folderOf(root, file) {
   const rest = file.startsWith(root) ? file.slice(root.length) : "";
   return rest.includes("/") ? rest.slice(0, rest.indexOf("/")) : undefined;
 }

@@ -11,7 +11,7 @@ umask 022
 invoker=$1 image=$2 uid=$3
 shift 3
 
-# Only a mount point, in this namespace.
+# The image's /tmp serves as the mount point, in this namespace only.
 root=$image/tmp
 mount -t tmpfs -o mode=755 tmpfs "$root"
 cd "$root"

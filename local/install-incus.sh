@@ -15,8 +15,8 @@ has_all() {
 }
 
 ! has_all || exit 0
-[ "$(id -u)" = 0 ] || { echo "Incus is installed by root only" >&2; exit 1; }
-command -v apt-get >/dev/null || { echo "this host has no apt-get; install Incus by its own means" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "Incus can only be installed by root. Run this as root." >&2; exit 1; }
+command -v apt-get >/dev/null || { echo "This host has no apt-get. Install Incus with the host's package manager." >&2; exit 1; }
 
 mkdir -p "$cache/apt/lists/partial" "$cache/apt/archives/partial"
 exec 9>"$cache/apt/lock"
@@ -36,17 +36,17 @@ has_candidate() {
 own=
 has_candidate || [ "$codename" = bookworm ] || apt-get -qq $quick update
 if ! has_candidate; then
-  [ "$codename" = bookworm ] || { echo "this release (${codename:-unknown}) has no Incus that we know of" >&2; exit 1; }
+  [ "$codename" = bookworm ] || { echo "No package of Incus is known for this release (${codename:-unknown}). Install Incus yourself." >&2; exit 1; }
   mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -E '/debian/?$' | head -n 1)
-  [ -n "$mirror" ] || { echo "apt is set up with no Debian mirror (a URI that ends in /debian)" >&2; exit 1; }
+  [ -n "$mirror" ] || { echo "apt has no Debian mirror (a URI that ends in /debian). Add one to its sources." >&2; exit 1; }
   signed='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
   for suite in bookworm bookworm-backports; do
     echo "deb $signed $mirror $suite main"
   done >"$cache/apt/sources.list"
   own="-o Dir::Etc::SourceList=$cache/apt/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=$cache/apt/lists"
   apt-get -qq $quick $own update
-  # Only Incus itself is from there.
+  # Only Incus and its two libraries come from backports.
   packages="incus-base/bookworm-backports libcowsql0/bookworm-backports libraft0/bookworm-backports ${packages#incus-base }"
 fi
 apt-get -qq -y $quick $own --no-install-recommends install $packages </dev/null 9>&-
-has_all || { echo "apt-get ended well, but something of Incus is missing" >&2; exit 1; }
+has_all || { echo "apt-get succeeded, but a program of Incus is missing." >&2; exit 1; }

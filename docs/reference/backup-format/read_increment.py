@@ -3,7 +3,7 @@
 read_increment.py DIRECTORY SERVICE (BACKUP ATTEMPT KEY_ID KEY_FILE)... OUT
 
 The four arguments are repeated for each backup of the chain, the full one first and the increment last. The files are
-written to OUT. The arguments are those of read_backup.py, which must be in the same directory.
+written to OUT. The arguments are explained in read_backup.py, which must be in the same directory.
 """
 import os, struct, sys, tarfile
 from read_backup import open_backup, require
@@ -25,7 +25,7 @@ def patch(root, delta):
         entry, at = tarfile.TarInfo.frombuf(header, "utf-8", "strict"), 0
         path = os.path.normpath(os.path.join(root, entry.name))
         is_below = os.path.commonpath([root, path]) == root
-        require(is_below and (entry.isdir() or entry.isreg()), f"{entry.name} is no regular file below the root")
+        require(is_below and (entry.isdir() or entry.isreg()), f"{entry.name} is not a regular file or directory below the root")
         named.add(path)
         os.makedirs(path if entry.isdir() else os.path.dirname(path), exist_ok=True)
         if entry.isdir():

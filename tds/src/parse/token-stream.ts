@@ -1,7 +1,23 @@
 import { SqlError } from "../run/sql-error.ts";
 import type { Query } from "./ast.ts";
-import { isReserved } from "./keywords.ts";
 import type { Token } from "./lexer.ts";
+
+/** Reserved words of T-SQL: identifiers only in quotes, and error 156 at an unexpected position. */
+const reservedWords = new Set(
+  `ADD ALL ALTER AND ANY AS ASC AUTHORIZATION BACKUP BEGIN BETWEEN BREAK BROWSE BULK BY CASCADE CASE CHECK CHECKPOINT
+  CLOSE CLUSTERED COALESCE COLLATE COLUMN COMMIT COMPUTE CONSTRAINT CONTAINS CONTAINSTABLE CONTINUE CONVERT CREATE
+  CROSS CURRENT CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER CURSOR DATABASE DBCC DEALLOCATE DECLARE
+  DEFAULT DELETE DENY DESC DISK DISTINCT DISTRIBUTED DOUBLE DROP DUMP ELSE END ERRLVL ESCAPE EXCEPT EXEC EXECUTE
+  EXISTS EXIT EXTERNAL FETCH FILE FILLFACTOR FOR FOREIGN FREETEXT FREETEXTTABLE FROM FULL FUNCTION GOTO GRANT GROUP
+  HAVING HOLDLOCK IDENTITY IDENTITY_INSERT IDENTITYCOL IF IN INDEX INNER INSERT INTERSECT INTO IS JOIN KEY KILL LEFT
+  LIKE LINENO LOAD MERGE NATIONAL NOCHECK NONCLUSTERED NOT NULL NULLIF OF OFF OFFSETS ON OPEN OPENDATASOURCE
+  OPENQUERY OPENROWSET OPENXML OPTION OR ORDER OUTER OVER PERCENT PIVOT PLAN PRECISION PRIMARY PRINT PROC PROCEDURE
+  PUBLIC RAISERROR READ READTEXT RECONFIGURE REFERENCES REPLICATION RESTORE RESTRICT RETURN REVERT REVOKE RIGHT
+  ROLLBACK ROWCOUNT ROWGUIDCOL RULE SAVE SCHEMA SECURITYAUDIT SELECT SEMANTICKEYPHRASETABLE SESSION_USER SET SETUSER
+  SHUTDOWN SOME STATISTICS SYSTEM_USER TABLE TABLESAMPLE TEXTSIZE THEN TO TOP TRAN TRANSACTION TRIGGER TRUNCATE
+  TRY_CONVERT TSEQUAL UNION UNIQUE UNPIVOT UPDATE UPDATETEXT USE USER VALUES VARYING VIEW WAITFOR WHEN WHERE WHILE
+  WITH WITHIN WRITETEXT`.split(/\s+/),
+);
 
 /** Depth of nested expressions, queries and blocks; deeper ones are error 191. */
 export const nestingMax = 250;
@@ -90,7 +106,7 @@ export class TokenStream {
   unexpected(): SqlError {
     const { kind, text, line, keyword } = this.current;
     const near = kind === "end" ? (this.#tokens[this.#at - 1]?.text ?? "") : text;
-    if (kind === "word" && isReserved(keyword))
+    if (kind === "word" && reservedWords.has(keyword))
       return new SqlError(156, `Incorrect syntax near the keyword '${near}'.`, { severity: 15, line });
     return new SqlError(102, `Incorrect syntax near '${near.slice(0, 128)}'.`, { severity: 15, line });
   }
@@ -124,7 +140,7 @@ export class TokenStream {
 
   get isIdentifier(): boolean {
     const { kind, keyword } = this.current;
-    return kind === "quoted" || (kind === "word" && !isReserved(keyword));
+    return kind === "quoted" || (kind === "word" && !reservedWords.has(keyword));
   }
 
   identifier(): string {

@@ -9,9 +9,9 @@ dsn, seconds = sys.argv[1], float(sys.argv[2])
 connection = None
 acknowledged = 0
 longest = 0.0
-last = time.monotonic()
-ends = last + seconds
-while time.monotonic() < ends or connection is None:
+last_success = time.monotonic()
+deadline = last_success + seconds
+while time.monotonic() < deadline or connection is None:
     try:
         if connection is None:
             connection = psycopg2.connect(dsn, connect_timeout=2, options="-c statement_timeout=2000")
@@ -21,8 +21,8 @@ while time.monotonic() < ends or connection is None:
                 "INSERT INTO judged VALUES (%s) ON CONFLICT DO NOTHING", (acknowledged + 1,)
             )
         acknowledged += 1
-        longest = max(longest, time.monotonic() - last)
-        last = time.monotonic()
+        longest = max(longest, time.monotonic() - last_success)
+        last_success = time.monotonic()
         time.sleep(0.02)
     except psycopg2.Error:
         if connection is not None:

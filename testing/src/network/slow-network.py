@@ -20,7 +20,7 @@ CFG_COMMAND, CFG_PARAMS, CFG_LENGTH = 1, 2, 3
 PACKET_HEADER, VERDICT_HEADER = 1, 2
 BIND, COPY_META = 1, 1
 DROP, ACCEPT = 0, 1
-LONGEST_QUEUE = 100_000
+MAX_QUEUED_PACKETS = 100_000
 
 
 def attribute(kind, value):
@@ -54,21 +54,21 @@ def serve(queue, delay_s, loss):
     for setting in (
         attribute(CFG_COMMAND, struct.pack("!BBH", BIND, 0, 0)),
         attribute(CFG_PARAMS, struct.pack("!IB", 0, COPY_META)),
-        attribute(CFG_LENGTH, struct.pack("!I", LONGEST_QUEUE)),
+        attribute(CFG_LENGTH, struct.pack("!I", MAX_QUEUED_PACKETS)),
     ):
         link.send(message(CONFIG, queue, setting))
     print("ready", flush=True)
 
-    held = []
+    delayed = []
     while True:
-        wait_s = max(0, held[0][0] - time.monotonic()) if held else None
+        wait_s = max(0, delayed[0][0] - time.monotonic()) if delayed else None
         readable, _, _ = select.select([link], [], [], wait_s)
         now = time.monotonic()
         if readable:
             for packet in packet_ids(link.recv(1 << 16)):
-                heapq.heappush(held, (now + delay_s, packet))
-        while held and held[0][0] <= now:
-            _, packet = heapq.heappop(held)
+                heapq.heappush(delayed, (now + delay_s, packet))
+        while delayed and delayed[0][0] <= now:
+            _, packet = heapq.heappop(delayed)
             verdict = DROP if random.random() < loss else ACCEPT
             link.send(message(VERDICT, queue, attribute(VERDICT_HEADER, struct.pack("!II", verdict, packet))))
 

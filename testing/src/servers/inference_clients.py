@@ -7,7 +7,7 @@ import httpx
 import litellm
 import openai
 
-BASE, KEY, POOR, MODEL = (os.environ[name] for name in ("BASE_URL", "KEY", "POOR_KEY", "MODEL"))
+BASE, KEY, LIMITED, MODEL = (os.environ[name] for name in ("BASE_URL", "KEY", "POOR_KEY", "MODEL"))
 MESSAGES = [{"role": "user", "content": "Say hello."}]
 sent = []
 
@@ -46,27 +46,27 @@ def by_litellm(**more):
     )
 
 
-def pointless():
+def refused_by_limit():
     before = len(sent)
-    error = error_of(lambda: chat(POOR))
+    error = error_of(lambda: chat(LIMITED))
     return {"error": error, "requests": len(sent) - before}
 
 
-whole = chat(KEY)
+completion = chat(KEY)
 embedded = client(KEY).embeddings.create(model=MODEL, input=["a", "b"], encoding_format="float")
-by_other = by_litellm()
+from_litellm = by_litellm()
 print(
     json.dumps(
         {
-            "chat": {"text": whole.choices[0].message.content, "usage": [whole.usage.prompt_tokens, whole.usage.completion_tokens]},
+            "chat": {"text": completion.choices[0].message.content, "usage": [completion.usage.prompt_tokens, completion.usage.completion_tokens]},
             "stream": streamed(chat(KEY, stream=True)),
             "embeddings": len(embedded.data),
-            "litellm": {"text": by_other.choices[0].message.content, "usage": [by_other.usage.prompt_tokens, by_other.usage.completion_tokens]},
+            "litellm": {"text": from_litellm.choices[0].message.content, "usage": [from_litellm.usage.prompt_tokens, from_litellm.usage.completion_tokens]},
             "litellm_stream": streamed(by_litellm(stream=True)),
             "unknown_key": error_of(lambda: chat(KEY[:-4] + "AAAA")),
             "no_prefix": error_of(lambda: chat(KEY, model="large")),
             "no_provider": error_of(lambda: chat(KEY, model="provider_a/m")),
-            "over_the_ceiling": pointless(),
+            "over_the_ceiling": refused_by_limit(),
             "requests": len(sent),
         }
     )

@@ -1,4 +1,4 @@
-"""Hooks of schemathesis: facts of the API that its document does not have."""
+"""Hooks of schemathesis: generators and rules that the OpenAPI document cannot express."""
 
 import itertools
 import os
@@ -18,8 +18,8 @@ schemathesis.openapi.format("email", st.sampled_from(["ada@example.com", "no-rep
 numbers = itertools.count(1)
 printable = re.compile(r"[ -~]{1,200}\Z")
 entity_tag = re.compile(r'"[!#-~]*"\Z')
-own = frozenset(os.environ["HOLDFAST_SCHEMATHESIS_OWN"].split(","))
-ends_own = frozenset(os.environ["HOLDFAST_SCHEMATHESIS_ENDS_OWN"].split(","))
+own_ids = frozenset(os.environ["HOLDFAST_SCHEMATHESIS_OWN"].split(","))
+revoking_operations = frozenset(os.environ["HOLDFAST_SCHEMATHESIS_ENDS_OWN"].split(","))
 
 
 @schemathesis.hook
@@ -35,7 +35,7 @@ def before_call(context, case, kwargs):
     if isinstance(tag, str) and entity_tag.match(tag):
         headers["If-Match"] = "*"
     # The run's own credential must stay valid until the end.
-    if case.operation.definition.raw.get("operationId") in ends_own:
+    if case.operation.definition.raw.get("operationId") in revoking_operations:
         for name, value in (case.path_parameters or {}).items():
-            if value in own:
+            if value in own_ids:
                 case.path_parameters[name] = "00000000-0000-7000-8000-000000000000"

@@ -1,4 +1,4 @@
-// Sends three messages to a queue, claims them, acks two and gives one back:
+// Sends three messages to a queue, claims them, acknowledges two and returns one:
 // java -cp postgresql.jar Worker.java <queue>
 import java.sql.Connection;
 import java.sql.DriverManager;

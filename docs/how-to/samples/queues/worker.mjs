@@ -1,9 +1,9 @@
-// Sends three messages to a queue, claims them, acks two and gives one back: node worker.mjs <queue>
+// Sends three messages to a queue, claims them, acknowledges two and returns one: node worker.mjs <queue>
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 
 const queue = process.argv[2];
-// The environment says where: PGHOST, PGUSER and so on.
+// The environment has the connection's parameters: PGHOST, PGUSER and so on.
 const client = new pg.Client();
 await client.connect();
 

@@ -1,4 +1,4 @@
-"""Sends three messages to a queue, claims them, acks two and gives one back: python3 worker.py <queue>"""
+"""Sends three messages to a queue, claims them, acknowledges two and returns one: python3 worker.py <queue>"""
 import json
 import sys
 import uuid
@@ -6,7 +6,7 @@ import uuid
 import psycopg2
 
 queue = sys.argv[1]
-# The environment says where: PGHOST, PGUSER and so on.
+# The environment has the connection's parameters: PGHOST, PGUSER and so on.
 connection = psycopg2.connect("")
 connection.autocommit = True
 cursor = connection.cursor()
@@ -23,9 +23,9 @@ for id, payload in messages:
     (failed if payload["number"] == 1 else done).append(id)
 
 cursor.execute("SELECT id, done FROM mdb_queue.ack(%s, %s, %s)", (queue, worker, done))
-for id, was_ours in cursor.fetchall():
-    print("acked" if was_ours else "lost", id)
+for id, is_done in cursor.fetchall():
+    print("acked" if is_done else "lost", id)
 cursor.execute("SELECT id, done FROM mdb_queue.nack(%s, %s, %s, 60, 'not yet')", (queue, worker, failed))
-for id, was_ours in cursor.fetchall():
-    print("given back" if was_ours else "lost", id)
+for id, is_done in cursor.fetchall():
+    print("given back" if is_done else "lost", id)
 connection.close()

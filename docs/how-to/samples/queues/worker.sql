@@ -1,4 +1,4 @@
--- Sends three messages to a queue, claims them, acks two and gives one back: psql -qAt -F' ' -v queue=<queue> -f worker.sql
+-- Sends three messages to a queue, claims them, acknowledges two and returns one: psql -qAt -F' ' -v queue=<queue> -f worker.sql
 SELECT mdb_queue.enqueue(:'queue', jsonb_build_object('number', number)) FROM generate_series(0, 2) AS number \g /dev/null
 
 -- One for each claim.
