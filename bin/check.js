@@ -10,9 +10,9 @@ export async function runChecks(env) {
   let failed = 0;
   for (const [name, check] of checks) {
     try {
-      const seen = await check(tools);
-      if (!(seen > 0)) throw new Error("it saw no files");
-      console.log(`check  ok      ${String(name)} (${seen})`);
+      const fileCount = await check(tools);
+      if (!(fileCount > 0)) throw new Error("it saw no files");
+      console.log(`check  ok      ${String(name)} (${fileCount})`);
     } catch (error) {
       failed += 1;
       console.log(`check  FAILED  ${String(name)}\n${error.message}`);

@@ -109,7 +109,8 @@ async function lintPlanted(tools) {
     const imports = ["history/ alone the history's", "platform-client.ts and the issuer's"];
     const expected = ["no-cycle", "switch-exhaustiveness-check", "no-floating-promises", "no-void-call", ...imports];
     const silent = expected.filter((rule) => !output.includes(rule));
-    if (silent.length > 0) throw new Error(`oxlint did not find what was planted for ${silent.join(", ")}:\n${output}`);
+    if (silent.length > 0)
+      throw new Error(`oxlint did not find the planted faults of ${silent.join(", ")}:\n${output}`);
     return expected.length;
   } finally {
     rmSync(directory, { recursive: true, force: true });
@@ -120,19 +121,19 @@ async function checkFormat(tools) {
   return count(await tools.run("biome", ["format", "."]), /Checked (\d+) files/);
 }
 
-/** One spelling for each word, as the API has it, and no forbidden word in the name of a file. */
+/** Requires the spelling of the API in all texts, and refuses forbidden words in file names. */
 async function checkSpelling() {
   const files = sourceFiles();
   const badNames = files.filter((file) => forbiddenIn(basename(file)) !== undefined);
   if (badNames.length > 0) throw new Error(`forbidden words in names of files: ${badNames.join(", ")}`);
   // Concatenated, so that this file does not match itself.
-  const other = new RegExp(["catalog" + "ue", "enrol" + "ment", spelling.source].join("|"), "i");
+  const misspelling = new RegExp(["catalog" + "ue", "enrol" + "ment", spelling.source].join("|"), "i");
   const texts = files.filter((file) => /\.(tsx?|js|css|html|md|proto|sql|sh|py|json)$/.test(file));
-  // The image's name is the digest of its guest files, and the contract has what was agreed. The list and its planted
-  // faults have all forbidden words.
+  // The digest of the guest files is an image's name, and the contract is not edited. The list and the test of the
+  // lint contain all forbidden words.
   const exempt = ["image/guest/", "proto/contract/", "bin/lint/forbidden-words.json", "bin/lint.test.js"];
   const checked = texts.filter((file) => !exempt.some((path) => file.startsWith(path)));
-  const wrong = checked.filter((file) => other.test(readFileSync(join(checkout, file), "utf8")));
+  const wrong = checked.filter((file) => misspelling.test(readFileSync(join(checkout, file), "utf8")));
   if (wrong.length > 0) throw new Error(`another spelling is in ${wrong.join(", ")}: bin/lint/forbidden-words.json`);
   return checked.length;
 }

@@ -33,12 +33,15 @@ export function contractFiles(image) {
   return new Map(holdfastFiles.map((file) => [pathOf(file.name), `${print(file)}\n`]));
 }
 
-/** The image of the agreed protos; those of others, which the contract is not about, are taken from the current one. */
+/**
+ * The image of the agreed protos. Protos of other packages are not part of the contract and come from the current
+ * image.
+ */
 export function agreedImage(now) {
   const files = sourceFiles(contractFolder).filter((path) => path.endsWith(".json"));
   const agreed = files.map((path) => JSON.parse(readFileSync(join(checkout, path), "utf8")));
-  const others = now.file.filter(({ name }) => !name.startsWith("holdfast/"));
-  return { file: inOrder([...others, ...agreed]) };
+  const foreignFiles = now.file.filter(({ name }) => !name.startsWith("holdfast/"));
+  return { file: inOrder([...foreignFiles, ...agreed]) };
 }
 
 /** Replaces the agreed contract by the image. */
@@ -54,16 +57,16 @@ function pathOf(proto) {
   return `${contractFolder}/${proto.replace(/\.proto$/, ".json")}`;
 }
 
-/** An image has each file after those that it imports. */
+/** Sorts files so that each follows the files that it imports, as an image requires. */
 function inOrder(files) {
   const byName = new Map(files.map((file) => [file.name, file]));
   const placed = new Set();
-  const place = (file) => {
+  const append = (file) => {
     if (file === undefined || placed.has(file)) return;
-    for (const name of file.dependency ?? []) place(byName.get(name));
+    for (const name of file.dependency ?? []) append(byName.get(name));
     placed.add(file);
   };
-  for (const file of files) place(file);
+  for (const file of files) append(file);
   return [...placed];
 }
 

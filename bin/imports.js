@@ -17,12 +17,12 @@ function specifiersOf(text) {
 function pathsOf(file, specifier) {
   if (specifier.startsWith(".")) return [posix.join(dirname(file), specifier)];
   if (specifier.startsWith("#")) return [`${file.split("/")[0]}/src/${specifier.slice(1)}`];
-  const own = /^@holdfast\/([a-z]+)\/(.+)$/.exec(specifier);
-  if (own === null) return [];
-  return [own[1] === "test" ? `test/${own[2]}` : `${own[1]}/src/${own[2]}`];
+  const match = /^@holdfast\/([a-z]+)\/(.+)$/.exec(specifier);
+  if (match === null) return [];
+  return [match[1] === "test" ? `test/${match[2]}` : `${match[1]}/src/${match[2]}`];
 }
 
-/** Foreign packages and generated code have no text here. */
+/** Text of a file of the checkout; empty for other packages and generated code. */
 function textOf(file) {
   const path = join(checkout, file);
   return existsSync(path) ? readFileSync(path, "utf8") : "";

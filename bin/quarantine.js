@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { checkout } from "./set-up.js";
 
 const file = join(checkout, "test", "quarantine.json");
-const most = 10;
+const maxEntries = 10;
 const fields = ["file", "reason", "since", "test"];
 
 /** @returns {{ file: string, test: string, since: string, reason: string }[]} */
@@ -19,7 +19,8 @@ export function createIsQuarantined(entries = readQuarantine()) {
 
 /** Throws unless the list is short, has reasons and dates, and names existing tests. */
 export async function checkQuarantine(tools, entries = readQuarantine()) {
-  if (entries.length > most) throw new Error(`${entries.length} tests are in quarantine, of ${most} at most`);
+  if (entries.length > maxEntries)
+    throw new Error(`${entries.length} tests are in quarantine, at most ${maxEntries} are allowed`);
   for (const entry of entries) {
     const isComplete = Object.keys(entry).sort().join() === fields.join() && fields.every((name) => entry[name] !== "");
     if (!isComplete || !/^\d{4}-\d\d-\d\d$/.test(entry.since)) {

@@ -23,5 +23,5 @@ test("is short", async () => {
       tools,
       Array.from({ length: 11 }, () => known),
     ),
-  ).rejects.toThrow("of 10 at most");
+  ).rejects.toThrow("at most 10 are allowed");
 });

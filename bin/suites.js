@@ -39,9 +39,9 @@ function suiteOf(path) {
 }
 
 /** Number of reruns of a red file. */
-const again = 2;
+const maxReruns = 2;
 /** With more red files than this, the cause is not chance, and reruns would only take time. */
-const mostAgain = 25;
+const maxRerunFiles = 25;
 
 /**
  * Runs the suites. A red file runs again at the end with nothing beside it; when it is green then, it counts as flaky.
@@ -59,19 +59,19 @@ export async function runSuites(suites, node, env, { root = checkout, isQuaranti
   const skipped = new Map();
   const times = [];
 
-  async function run(name, files, workersAtOnce) {
+  async function run(name, files, workerCount) {
     const paths = files.map((path) => join(root, path));
-    const outcome = await runVitest(name, [...paths, `--maxWorkers=${workersAtOnce}`], options);
+    const outcome = await runVitest(name, [...paths, `--maxWorkers=${workerCount}`], options);
     for (const file of outcome.files) runs.set(file.path, [...(runs.get(file.path) ?? []), file]);
     for (const each of outcome.skipped) skipped.set(`${each.tests}: ${each.reason}`, each);
     if (outcome.fault !== undefined) failures.push(`${name}\n${readable(outcome.fault)}`);
     return outcome.files;
   }
 
-  async function runAgain(path) {
-    for (let n = 1; n <= again && isRed(runs.get(path).at(-1)); n += 1) {
+  async function rerun(path) {
+    for (let n = 1; n <= maxReruns && isRed(runs.get(path).at(-1)); n += 1) {
       progress(`${path} was red, and runs alone for the ${n === 1 ? "second" : "third"} time`);
-      const ended = await run("again", [path], 1);
+      const ended = await run("rerun", [path], 1);
       // Vitest ended before it ran the file.
       if (ended.length === 0) return;
     }
@@ -87,8 +87,8 @@ export async function runSuites(suites, node, env, { root = checkout, isQuaranti
     times.push({ name: `suite ${suite.name}`, seconds: (Date.now() - startedAt) / 1_000 });
     progress(`suite ${suite.name}: ${files.length} files, ${red.length} red`);
   }
-  if (everRed.size > mostAgain) progress(`${everRed.size} files are red: none is run again`);
-  else for (const path of everRed) await runAgain(path);
+  if (everRed.size > maxRerunFiles) progress(`${everRed.size} files are red: none is run again`);
+  else for (const path of everRed) await rerun(path);
 
   keepOnly(logs, everRed);
   rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });

@@ -24,7 +24,7 @@ try {
     image.end();
     finish(checked.passed, checked.failed);
   } else {
-    await image.made;
+    await image.finished;
     const suites = suitesOf(isLong ? "long" : isFullRun ? "quick" : undefined, parts);
     if (suites.length === 0) throw new SetUpError(`no file of tests has ${parts.join(" or ")} in its path`);
     const tested = await runSuites(suites, node, env);
@@ -56,7 +56,7 @@ function finish(passed, failed) {
 function makeImage(node, env) {
   const args = [join(checkout, "image", "src", "main.ts"), "make", "trixie"];
   const child = spawn(node, args, { cwd: checkout, env, stdio: ["ignore", "ignore", "inherit"] });
-  const made = new Promise((resolve, reject) => {
+  const finished = new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => {
       if (code === 0) resolve();
@@ -64,6 +64,6 @@ function makeImage(node, env) {
     });
   });
   // A later await of the promise gets the rejection.
-  made.catch(() => undefined);
-  return { made, end: () => child.kill() };
+  finished.catch(() => undefined);
+  return { finished, end: () => child.kill() };
 }

@@ -42,17 +42,17 @@ function newest(): number | undefined {
 
 /** Ages of the newest durable moment, in milliseconds, sampled during the work. */
 async function ages(work: () => Promise<unknown>): Promise<number[]> {
-  const seen: number[] = [];
+  const agesMs: number[] = [];
   let isFinished = false;
   const done = work().finally(() => {
     isFinished = true;
   });
   while (!isFinished) {
-    seen.push(Date.now() - (newest() ?? 0));
+    agesMs.push(Date.now() - (newest() ?? 0));
     await sleep(everyMs);
   }
   await done;
-  return seen;
+  return agesMs;
 }
 
 function report(when: string, seen: readonly number[], bar: string): void {

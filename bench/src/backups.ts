@@ -124,7 +124,7 @@ function memory(label: string, { reported, cost }: MadeBackup, restore: JobCost)
 function printGaps(when: string, { probes, leaseRequests }: Intervals): void {
   const longest = (gaps: readonly number[]) => `${(Math.max(...gaps) / 1_000).toFixed(1)} s of ${gaps.length}`;
   print(`longest pause between probes, ${when}`, longest(probes), "< 5 s");
-  print(`longest pause between requests for the right, ${when}`, longest(leaseRequests), "< 6 s");
+  print(`longest pause between requests for the primary lease, ${when}`, longest(leaseRequests), "< 6 s");
 }
 
 function speed(name: string, costs: readonly Cost[], bytes: number): void {

@@ -91,7 +91,7 @@ async function fill(count: number): Promise<void> {
     }));
     const before = services.size;
     await store.commit({ conditions: [], puts, deletes: [] });
-    await waitUntil("the watch has told of them", () => services.size === before + some.length, { everyMs: 2 });
+    await waitUntil("the watch delivered them", () => services.size === before + some.length, { everyMs: 2 });
   }
 }
 

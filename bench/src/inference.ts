@@ -77,10 +77,10 @@ try {
     naive: `http://127.0.0.1:${naive.ready["port"]}/v1/chat/completions`,
     direct: `${origin}/v1/chat/completions`,
   };
-  const own = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+  const ownHeaders = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
   const headers: Readonly<Record<Arm | "direct", Record<string, string>>> = {
-    holdfast: own,
-    "holdfast, TLS": own,
+    holdfast: ownHeaders,
+    "holdfast, TLS": ownHeaders,
     portkey: {
       authorization: "Bearer k",
       "content-type": "application/json",

@@ -52,9 +52,9 @@ try {
 }
 
 async function webhookOf({ rest }: Platform): Promise<string> {
-  const made = await waitUntil("a webhook is made", async () => {
+  const webhook = await waitUntil("a webhook is made", async () => {
     const { status, json } = await rest.post<{ id: string }>("/webhooks", { url: "https://1.1.1.1/" });
     return status === 201 && json;
   });
-  return `/webhooks/${made.id}`;
+  return `/webhooks/${webhook.id}`;
 }

@@ -29,13 +29,16 @@ try {
   await sleep(3_000);
   await agents.grants();
   const startedAt = performance.now();
-  const beside = await measureSteady(`${services} of them primaries with rights`, [controller], etcd.url, seconds);
+  const withLeases = await measureSteady(`${services} of them primaries with a lease`, [controller], etcd.url, seconds);
   const granted = await agents.grants();
   const elapsedS = (performance.now() - startedAt) / 1_000;
-  const core = (beside.cores[0] ?? 0) - (without.cores[0] ?? 0);
-  print("rights: share of a core; each", `${(100 * core).toFixed(1)} %; ${((core / services) * 1e6).toFixed(0)} us`);
-  print("rights granted a second", (granted / elapsedS).toFixed(0), String(services));
-  if (granted < 0.97 * services * elapsedS) throw new Error("rights were asked for and not granted");
+  const core = (withLeases.cores[0] ?? 0) - (without.cores[0] ?? 0);
+  print(
+    "primary leases: share of a core; each",
+    `${(100 * core).toFixed(1)} %; ${((core / services) * 1e6).toFixed(0)} us`,
+  );
+  print("primary leases granted a second", (granted / elapsedS).toFixed(0), String(services));
+  if (granted < 0.97 * services * elapsedS) throw new Error("requested primary leases were not granted");
   await agents.end();
   await controller.end();
 } finally {

@@ -106,9 +106,11 @@ async function measureProject(): Promise<void> {
   // The first of each warms caches.
   for (let pair = 0; pair <= pairs; pair += 1) {
     const isFirst = pair % 2 === 0;
-    const one = () => deployed(descriptorOf(`project-${pair}`, databases));
-    const other = () => posted(`single-${pair}`, databases);
-    const [a, b] = isFirst ? [await one(), await other()] : [await other(), await one()];
+    const deployProject = () => deployed(descriptorOf(`project-${pair}`, databases));
+    const createSingles = () => posted(`single-${pair}`, databases);
+    const [a, b] = isFirst
+      ? [await deployProject(), await createSingles()]
+      : [await createSingles(), await deployProject()];
     if (pair === 0) continue;
     projectMs.push(isFirst ? a : b);
     singles.push(isFirst ? b : a);

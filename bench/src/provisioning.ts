@@ -69,13 +69,13 @@ async function inTurn(): Promise<void> {
   const patronis: number[] = [];
   for (let round = 0; round <= rounds; round += 1) {
     await untilWaiting(1);
-    const own = await provision(`turn-${round}`, 5);
-    await services.delete(own.id);
+    const measured = await provision(`turn-${round}`, 5);
+    await services.delete(measured.id);
     const bareMs = await timed(makeBarePostgresql());
     const patroniMs = await timed(makePatroni(patroni, etcd));
     // The first of each warms caches.
     if (round === 0) continue;
-    provisioned.push(own);
+    provisioned.push(measured);
     bare.push(bareMs);
     patronis.push(patroniMs);
   }

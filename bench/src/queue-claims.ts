@@ -109,8 +109,8 @@ async function underSnapshot(side: Side, queue: string): Promise<void> {
   const firstPages = await pagesOf(side, queue);
   const next: number[] = [];
   for (let n = 0; n < 200; n += 1) next.push(await pagesOf(side, queue));
-  print(`${side.rows} done, kept by a snapshot: pages, a session's first claim`, String(firstPages));
-  print("  its next claims, median; most", `${percentile(next, 0.5)}; ${Math.max(...next)}`);
+  print(`${side.rows} done, retained by a snapshot: pages, a session's first claim`, String(firstPages));
+  print("  its next claims, median; max", `${percentile(next, 0.5)}; ${Math.max(...next)}`);
   await old.end();
 }
 

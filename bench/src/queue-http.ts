@@ -42,7 +42,7 @@ try {
   for (let n = 0; n < requests; n += 1) taken.push(await enqueue());
   const puts = (await revision()) - before;
   print("enqueue of 100 over HTTP, p50; p99", `${ms(median(taken))}; ${ms(percentile(taken, 0.99))}`, "p50 <= 15 ms");
-  print("  etcd revisions an enqueue, with all else that went on", (puts / requests).toFixed(3), "0");
+  print("  etcd revisions an enqueue, with other activity", (puts / requests).toFixed(3), "0");
 
   const control = async () => {
     const started = performance.now();
@@ -50,15 +50,15 @@ try {
     return { status, ms: performance.now() - started };
   };
   // Half of them before and half after the load, as a shared machine's own load changes.
-  const alone: number[] = [];
+  const aloneMs: number[] = [];
   const measureAlone = async () => {
-    for (let n = 0; n < tasks / 2; n += 1) alone.push((await control()).ms);
+    for (let n = 0; n < tasks / 2; n += 1) aloneMs.push((await control()).ms);
   };
   await measureAlone();
   const { base_url: baseUrl } = platform.admin;
   const target = { baseUrl, ca: platform.ca, authorization: platform.owner };
   const flood = await startPeer("queue-flood", { target, path: queues.path("/flood/messages") }, loadCore);
-  const beside: number[] = [];
+  const besideFloodMs: number[] = [];
   const refused = new Map<number, number>();
   let isFinished = false;
   const flooding = flood
@@ -68,16 +68,16 @@ try {
     });
   while (!isFinished) {
     const { status, ms: took } = await control();
-    if (status === 200) beside.push(took);
+    if (status === 200) besideFloodMs.push(took);
     else refused.set(status, (refused.get(status) ?? 0) + 1);
   }
   const { statuses, started, taken: floods } = await flooding;
   await flood.end();
   await measureAlone();
   const printed = (values: readonly number[]) => `${ms(median(values))}; ${ms(percentile(values, 0.99))}`;
-  print(`control task, p50; p99, alone of ${alone.length}`, printed(alone));
-  print(`  beside ${atOnce} requests of 26 MB, of ${beside.length}`, printed(beside));
-  print("  ratio", times(percentile(beside, 0.99) / percentile(alone, 0.99)), "<= 2x");
+  print(`control task, p50; p99, alone of ${aloneMs.length}`, printed(aloneMs));
+  print(`  beside ${atOnce} requests of 26 MB, of ${besideFloodMs.length}`, printed(besideFloodMs));
+  print("  ratio", times(percentile(besideFloodMs, 0.99) / percentile(aloneMs, 0.99)), "<= 2x");
   print(
     "  large ones: taken, started, answers; refused control tasks",
     `${floods}, ${started}, ${JSON.stringify(statuses)}; ${JSON.stringify([...refused])}`,

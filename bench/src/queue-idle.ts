@@ -40,18 +40,18 @@ try {
   const without = await shares();
   for (let n = 0; n < count; n += 1) await queues.create(`idle-${n}`);
   await sleep(30_000);
-  const beside = await shares();
+  const withQueues = await shares();
   const active = (await queues.list()).filter(({ status }) => status === "Active").length;
   // A page of the list has 50.
   if (active !== Math.min(count, 50)) throw new Error(`${active} queues are Active on the first page`);
   const percent = (value: number) => `${value.toFixed(2)}%`;
-  const more = { agent: beside.agent - without.agent, engine: beside.engine - without.engine };
+  const more = { agent: withQueues.agent - without.agent, engine: withQueues.engine - without.engine };
   print(
     `agent, of a core: without; beside ${count} idle queues`,
-    `${percent(without.agent)}; ${percent(beside.agent)}`,
+    `${percent(without.agent)}; ${percent(withQueues.agent)}`,
   );
-  print("  engine", `${percent(without.engine)}; ${percent(beside.engine)}`);
-  print("  controllers", `${percent(without.controllers)}; ${percent(beside.controllers)}`);
+  print("  engine", `${percent(without.engine)}; ${percent(withQueues.engine)}`);
+  print("  controllers", `${percent(without.controllers)}; ${percent(withQueues.controllers)}`);
   print(`${count} idle queues, agent and engine`, percent(more.agent + more.engine), "<= 0.2%");
 } finally {
   await platform.remove();

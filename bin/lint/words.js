@@ -29,10 +29,10 @@ function faultOf(text, isFirst) {
     ? (beginning.exec(words) ?? (text.startsWith("*") ? docstringBeginning.exec(words) : null))
     : null;
   if (begins !== null) return `A comment begins with "${begins[0]}". Its subject is a noun of the code or the field.`;
-  const other = spelling.exec(text)?.[0];
-  return other === undefined
+  const misspelled = spelling.exec(text)?.[0];
+  return misspelled === undefined
     ? phraseFaultOf(text.replaceAll(/\s+\*?\s*/g, " "))
-    : `"${other}" is not the American spelling.`;
+    : `"${misspelled}" is not the American spelling.`;
 }
 
 /** The forbidden phrase of a sentence; undefined without one. */

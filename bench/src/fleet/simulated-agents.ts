@@ -40,8 +40,10 @@ export async function startSimulatedAgents(settings: object, machineIds: readonl
   return {
     async start(machines) {
       const missing = processes.map(async (process) => {
-        const own = machines.filter(({ id }) => processOf.get(id) === process);
-        return own.length === 0 ? [] : process.query<string[]>({ query: "start", machines: own });
+        const machinesOfProcess = machines.filter(({ id }) => processOf.get(id) === process);
+        return machinesOfProcess.length === 0
+          ? []
+          : process.query<string[]>({ query: "start", machines: machinesOfProcess });
       });
       return (await Promise.all(missing)).flat();
     },

@@ -16,7 +16,7 @@ export interface BarePair {
 const programs = "/usr/lib/postgresql/17/bin";
 const user = "holdfast";
 /** Settings that differ from the engine beside it; it has no archive. */
-const own =
+const differingSettings =
   /^(port|listen_addresses|unix_socket_directories|data_directory|hba_file|ident_file|archive_\w+|primary_\w+|synchronous_standby_names) /;
 
 /**
@@ -70,7 +70,7 @@ function besideEngine(engine: number, port: number) {
   function settings(): string {
     const file = /config_file=([^\0]+)/.exec(readFileSync(`/proc/${engine}/cmdline`, "utf8"))?.[1] ?? "";
     const lines = readFileSync(`${root}${file}`, "utf8").split("\n");
-    const shared = lines.filter((line) => !own.test(line));
+    const shared = lines.filter((line) => !differingSettings.test(line));
     return [...shared, `port = ${port}`, "listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", ""].join(
       "\n",
     );

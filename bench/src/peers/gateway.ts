@@ -92,9 +92,11 @@ function declaredPublic() {
   ))
     if (options !== undefined) setExtension(options, rules, { ...getExtension(options, rules), scope: "public" });
   const dependencies = new Map(allOf(ManagedServiceService.file).map((each) => [each.proto.name, each]));
-  const made = createFileRegistry(file, (name) => dependencies.get(name)).getService(ManagedServiceService.typeName);
-  if (made === undefined) throw new Error("the service is not in its file");
-  return made;
+  const publicService = createFileRegistry(file, (name) => dependencies.get(name)).getService(
+    ManagedServiceService.typeName,
+  );
+  if (publicService === undefined) throw new Error("the service is not in its file");
+  return publicService;
 }
 
 function allOf(file: DescFile): DescFile[] {

@@ -4,7 +4,7 @@ import { createPatroniPair, documentedChecks, quickChecks } from "../peers/patro
 import { defaultTimeouts, preparePatroni, smallestTimeouts } from "../peers/patroni.ts";
 import { createSentinelPair } from "../peers/sentinel-pair.ts";
 import { median, ms, percentile, print, times } from "./figures.ts";
-import { createOwnPair } from "./own-pair.ts";
+import { createHoldfastPair } from "./holdfast-pair.ts";
 import { type Fault, type FailingPair, gapOf } from "./write-gaps.ts";
 
 /** Silence after which our controllers suspect a primary. */
@@ -20,7 +20,7 @@ export async function measureWrites(on: Platform, switchovers: number, failures:
   const etcd = await startTestEtcd();
   const pairs: Record<string, FailingPair> = {};
   try {
-    pairs["holdfast"] = await createOwnPair(on, "postgresql");
+    pairs["holdfast"] = await createHoldfastPair(on, "postgresql");
     const byDefault = { timeouts: defaultTimeouts, checks: documentedChecks };
     pairs["Patroni, default"] = await createPatroniPair(patroni, etcd, byDefault);
     const atLeast = { timeouts: smallestTimeouts, checks: quickChecks };
@@ -51,7 +51,7 @@ export async function measureWrites(on: Platform, switchovers: number, failures:
 export async function measureValkey(on: Platform, failures: number): Promise<void> {
   const pairs: Record<string, FailingPair> = {};
   try {
-    pairs["holdfast"] = await createOwnPair(on, "valkey");
+    pairs["holdfast"] = await createHoldfastPair(on, "valkey");
     pairs["Sentinel"] = await createSentinelPair(silenceMs);
     const gaps = await inTurn(pairs, "machine stands still", failures);
     printGaps("machine stands still, valkey", gaps);

@@ -72,8 +72,8 @@ function tableOf(
 ): TableDefinition | undefined {
   const [first] = rows;
   if (first === undefined) return undefined;
-  const own = rows.filter((row) => row[0] === first[0] && row[1] === first[1]);
-  const columns = own.map(
+  const tableRows = rows.filter((row) => row[0] === first[0] && row[1] === first[1]);
+  const columns = tableRows.map(
     ([, , attribute, domain, oid, typmod, nullable, identity, generated, spelling]): ColumnSource => {
       const type = (domain == null ? undefined : typeOfDomain(domain)) ?? typeOfOid(Number(oid), Number(typmod));
       return {
@@ -86,7 +86,7 @@ function tableOf(
       };
     },
   );
-  const primaryKey = own
+  const primaryKey = tableRows
     .filter((row) => row[10] !== null)
     .sort((left, right) => Number(left[10]) - Number(right[10]))
     .map((row) => row[2] ?? "");

@@ -194,7 +194,7 @@ function constraintText(
     case "primaryKey":
       return `${name}PRIMARY KEY (${list(constraint.columns)})`;
     case "unique":
-      // SQL Server has one NULL at most in a unique column.
+      // SQL Server allows at most one NULL in a unique column.
       return `${name}UNIQUE NULLS NOT DISTINCT (${list(constraint.columns)})`;
     case "check": {
       const scope = new Scope();
@@ -277,13 +277,13 @@ function emitAlterTable(ddl: Extract<Ddl, { kind: "alterTable" }>, context: Emit
     }
     case "alterColumn": {
       const { column } = action;
-      const own = quoteName(column.name.toLowerCase());
+      const quotedColumn = quoteName(column.name.toLowerCase());
       const type = typeOf(column);
       const collation = collationText(type, column.collation);
-      const nullable = `ALTER COLUMN ${own} ${column.isNullable === false ? "SET" : "DROP"} NOT NULL`;
+      const nullable = `ALTER COLUMN ${quotedColumn} ${column.isNullable === false ? "SET" : "DROP"} NOT NULL`;
       return [
         ...domains([column]),
-        `${table} ALTER COLUMN ${own} TYPE ${columnType(type).sql} ${collation}, ${nullable}`,
+        `${table} ALTER COLUMN ${quotedColumn} TYPE ${columnType(type).sql} ${collation}, ${nullable}`,
       ];
     }
   }

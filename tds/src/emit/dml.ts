@@ -192,9 +192,14 @@ function separateTarget(target: Target, from: readonly TableSource[], context: E
   const containsTarget = (source: TableSource): boolean =>
     isTarget(source) || (source.kind === "join" && (containsTarget(source.left) || containsTarget(source.right)));
   const sources = from.flatMap(flatten);
-  const own: TableSource | undefined = found;
-  if (own?.kind === "table")
-    return { table: context.table(own.path, own.line), alias: (own.alias ?? name).toLowerCase(), sources, conditions };
+  const targetSource: TableSource | undefined = found;
+  if (targetSource?.kind === "table")
+    return {
+      table: context.table(targetSource.path, targetSource.line),
+      alias: (targetSource.alias ?? name).toLowerCase(),
+      sources,
+      conditions,
+    };
   return { table: targetTable(target, context), alias: name, sources, conditions };
 }
 
@@ -291,11 +296,11 @@ function previousValues(
   const scope = new Scope();
   scope.add({ alias, object: alias, columns: table.columns });
   const condition = where === undefined ? "" : ` WHERE ${emitPredicate(where, scope, context)}`;
-  const own = quoteName(alias);
+  const quotedAlias = quoteName(alias);
   return {
-    source: `(SELECT * FROM ${qualified(table)} AS ${own}${condition} FOR UPDATE) AS ${quoteName(deletedName)}`,
+    source: `(SELECT * FROM ${qualified(table)} AS ${quotedAlias}${condition} FOR UPDATE) AS ${quoteName(deletedName)}`,
     condition: table.primaryKey
-      .map((key) => `${own}.${quoteName(key)} = ${quoteName(deletedName)}.${quoteName(key)}`)
+      .map((key) => `${quotedAlias}.${quoteName(key)} = ${quoteName(deletedName)}.${quoteName(key)}`)
       .join(" AND "),
   };
 }

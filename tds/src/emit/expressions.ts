@@ -237,8 +237,8 @@ function emitIn(predicate: Extract<Predicate, { kind: "in" }>, scope: Scope, con
     const { sql, columns } = context.emitters.query(predicate.list, context, scope);
     const type = commonType(operand.type, columns[0]?.type ?? operand.type);
     const left = implicitly(operand, type);
-    const own = isCharacter(type) && !left.isCollated ? `(${left.sql} ${collate})` : left.sql;
-    return `(${own} ${negation}IN (${sql}))`;
+    const leftText = isCharacter(type) && !left.isCollated ? `(${left.sql} ${collate})` : left.sql;
+    return `(${leftText} ${negation}IN (${sql}))`;
   }
   const values = predicate.list.map((value) => emitExpression(value, scope, context));
   // One comparison for each value, since the conversion depends on the types of both.

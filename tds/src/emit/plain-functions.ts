@@ -19,12 +19,15 @@ const integer = (operand: Typed | undefined): string =>
 const double = (operand: Typed | undefined): string =>
   operand === undefined ? "NULL" : `(${implicitly(operand, float).sql})::float8`;
 
-/** The type of a text made from another. */
-function like(operand: Typed | undefined, length?: number | "max"): TsqlType {
+/** Type of a string function by its operand: national or not, with the length given or the operand's. */
+function stringTypeLike(operand: Typed | undefined, length?: number | "max"): TsqlType {
   const isNational = operand?.type.name.startsWith("n") === true;
-  const own = operand?.type.length;
+  const operandLength = operand?.type.length;
   const max = isNational ? 4_000 : 8_000;
-  return { name: isNational ? "nvarchar" : "varchar", length: own === "max" ? "max" : (length ?? own ?? max) };
+  return {
+    name: isNational ? "nvarchar" : "varchar",
+    length: operandLength === "max" ? "max" : (length ?? operandLength ?? max),
+  };
 }
 
 type Emit = FunctionEmission["emit"];
@@ -32,7 +35,7 @@ const fixed = (count: number, emit: Emit): FunctionEmission => ({ minimum: count
 const ranged = (minimum: number, maximum: number, emit: Emit): FunctionEmission => ({ minimum, maximum, emit });
 /** A text function of one argument. */
 const textual = (name: string): FunctionEmission =>
-  fixed(1, ([value]) => ({ sql: `${name}(${text(value)})`, type: like(value) }));
+  fixed(1, ([value]) => ({ sql: `${name}(${text(value)})`, type: stringTypeLike(value) }));
 const doubled = (name: string): FunctionEmission =>
   fixed(1, ([value]) => ({ sql: `${name}(${double(value)})`, type: float }));
 /** A number function whose result has the type of its argument. */
@@ -67,10 +70,16 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
   REVERSE: textual("reverse"),
   SUBSTRING: fixed(3, ([value, start, length]) => ({
     sql: `substring(${text(value)}, ${integer(start)}, ${integer(length)})`,
-    type: like(value),
+    type: stringTypeLike(value),
   })),
-  LEFT: fixed(2, ([value, length]) => ({ sql: `left(${text(value)}, ${integer(length)})`, type: like(value) })),
-  RIGHT: fixed(2, ([value, length]) => ({ sql: `right(${text(value)}, ${integer(length)})`, type: like(value) })),
+  LEFT: fixed(2, ([value, length]) => ({
+    sql: `left(${text(value)}, ${integer(length)})`,
+    type: stringTypeLike(value),
+  })),
+  RIGHT: fixed(2, ([value, length]) => ({
+    sql: `right(${text(value)}, ${integer(length)})`,
+    type: stringTypeLike(value),
+  })),
   CHARINDEX: ranged(2, 3, ([part, value, start]) => ({
     sql: `holdfast_tsql.char_index(${text(part)}, ${text(value)}, ${start === undefined ? "1" : integer(start)})`,
     type: int,
@@ -81,15 +90,15 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
   })),
   REPLACE: fixed(3, ([value, from, to]) => ({
     sql: `holdfast_tsql.replace_text(${text(value)}, ${text(from)}, ${text(to)})`,
-    type: like(value, longest(value)),
+    type: stringTypeLike(value, longest(value)),
   })),
   STUFF: fixed(4, ([value, start, length, insert]) => ({
     sql: `overlay(${text(value)} placing COALESCE(${text(insert)}, '') from ${integer(start)} for ${integer(length)})`,
-    type: like(value, longest(value)),
+    type: stringTypeLike(value, longest(value)),
   })),
   REPLICATE: fixed(2, ([value, count]) => ({
     sql: `repeat(${text(value)}, ${integer(count)})`,
-    type: like(value, longest(value)),
+    type: stringTypeLike(value, longest(value)),
   })),
   SPACE: fixed(1, ([count]) => ({ sql: `repeat(' ', ${integer(count)})`, type: { name: "varchar", length: 8_000 } })),
   CONCAT: ranged(2, 254, (list) => ({ sql: `concat(${list.map(text).join(", ")})`, type: nvarchar() })),

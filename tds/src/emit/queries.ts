@@ -106,16 +106,16 @@ function emitBody(body: QueryBody, context: EmitContext, outer?: Scope): Emitted
         throw new SqlError(205, message);
       }
       const columns = left.columns.map((column, index) => {
-        const other = right.columns[index] ?? column;
-        const isNullable = column.isNullable || other.isNullable;
-        return { ...column, type: commonType(column.type, other.type), isNullable, isIdentity: false };
+        const rightColumn = right.columns[index] ?? column;
+        const isNullable = column.isNullable || rightColumn.isNullable;
+        return { ...column, type: commonType(column.type, rightColumn.type), isNullable, isIdentity: false };
       });
       return { sql: `${left.sql} ${body.operator} ${right.sql}`, columns, scope: undefined };
     }
   }
 }
 
-/** TOP in a part of a UNION is that part's own. */
+/** Emits a part of a UNION, EXCEPT or INTERSECT, whose TOP applies to that part only. */
 function emitOperand(body: QueryBody, context: EmitContext, outer?: Scope): EmittedBody {
   const emitted = emitBody(body, context, outer);
   if (body.kind !== "select" || body.top === undefined) return emitted;
@@ -197,21 +197,21 @@ export function emitSource(source: TableSource, scope: Scope, context: EmitConte
     case "derived": {
       const { sql, columns } = emitQuery(source.query, context, scope);
       const alias = source.alias.toLowerCase();
-      const own = sourceColumns(columns, source.columns, source.alias);
-      scope.add({ alias, object: undefined, columns: own });
-      return `(${sql}) AS ${quoteName(alias)} (${own.map(({ name }) => quoteName(name)).join(", ")})`;
+      const derivedColumns = sourceColumns(columns, source.columns, source.alias);
+      scope.add({ alias, object: undefined, columns: derivedColumns });
+      return `(${sql}) AS ${quoteName(alias)} (${derivedColumns.map(({ name }) => quoteName(name)).join(", ")})`;
     }
     case "values": {
       const alias = source.alias.toLowerCase();
       const rows = source.rows.map((row) => row.map((value) => emitExpression(value, scope, context)));
       const [first = []] = rows;
-      const own = first.map(({ type }, index) => {
+      const derivedColumns = first.map(({ type }, index) => {
         const spelling = source.columns[index] ?? `column${index + 1}`;
         return { name: spelling.toLowerCase(), spelling, type, isNullable: true };
       });
-      scope.add({ alias, object: undefined, columns: own });
+      scope.add({ alias, object: undefined, columns: derivedColumns });
       const text = rows.map((row) => `(${row.map(({ sql }) => sql).join(", ")})`).join(", ");
-      return `(VALUES ${text}) AS ${quoteName(alias)} (${own.map(({ name }) => quoteName(name)).join(", ")})`;
+      return `(VALUES ${text}) AS ${quoteName(alias)} (${derivedColumns.map(({ name }) => quoteName(name)).join(", ")})`;
     }
     case "function":
       return emitRowset(source, scope, context);

@@ -114,20 +114,20 @@ function parseTableConstraint(stream: TokenStream): TableConstraint | undefined 
   return parseConstraintBody(stream, undefined, undefined);
 }
 
-/** `column` is the one that the constraint stands behind. */
+/** `column`: the column whose definition has the constraint; undefined for a constraint of the table. */
 function parseConstraintBody(
   stream: TokenStream,
   name: string | undefined,
   column: string | undefined,
 ): TableConstraint | undefined {
-  const own = column === undefined ? [] : [column];
+  const columnOfConstraint = column === undefined ? [] : [column];
   for (const [words, kind] of [
     [["PRIMARY", "KEY"], "primaryKey"],
     [["UNIQUE"], "unique"],
   ] as const) {
     if (!stream.accept(...words)) continue;
     if (!stream.accept("CLUSTERED")) stream.accept("NONCLUSTERED");
-    const columns = stream.is("(") ? parseKeyColumns(stream).map((key) => key.name) : own;
+    const columns = stream.is("(") ? parseKeyColumns(stream).map((key) => key.name) : columnOfConstraint;
     skipIndexOptions(stream);
     return { name, kind, columns };
   }
@@ -136,7 +136,7 @@ function parseConstraintBody(
     return { name, kind: "check", predicate: stream.parenthesized(() => parsePredicate(stream)) };
   }
   if (stream.is("FOREIGN") || (column !== undefined && stream.is("REFERENCES"))) {
-    const columns = stream.accept("FOREIGN", "KEY") && stream.is("(") ? stream.identifierList() : own;
+    const columns = stream.accept("FOREIGN", "KEY") && stream.is("(") ? stream.identifierList() : columnOfConstraint;
     stream.expect("REFERENCES");
     const references = stream.path();
     const referencedColumns = stream.is("(") ? stream.identifierList() : [];

@@ -39,10 +39,10 @@ export function parseExpression(stream: TokenStream, strength = 1): Expression {
     let left = parseUnary(stream);
     for (;;) {
       const operator = stream.current.kind === "symbol" ? stream.current.text : "";
-      const own = lookUp(strengths, operator);
-      if (own === undefined || own < strength) return left;
+      const operatorStrength = lookUp(strengths, operator);
+      if (operatorStrength === undefined || operatorStrength < strength) return left;
       stream.next();
-      left = { kind: "binary", operator, left, right: parseExpression(stream, own + 1) };
+      left = { kind: "binary", operator, left, right: parseExpression(stream, operatorStrength + 1) };
     }
   });
 }

@@ -12,8 +12,8 @@ export function formatMessage(format: string, values: readonly Value[]): string 
       if (kind === "%") return "%";
       const value = values[index] ?? null;
       index += 1;
-      const own = value === null ? "(null)" : kind.toLowerCase() === "x" ? Number(value).toString(16) : value;
-      const cut = precision !== undefined && kind === "s" ? own.slice(0, Number(precision)) : own;
+      const printed = value === null ? "(null)" : kind.toLowerCase() === "x" ? Number(value).toString(16) : value;
+      const cut = precision !== undefined && kind === "s" ? printed.slice(0, Number(precision)) : printed;
       const size = Math.min(Number(width || 0), lengthMax);
       if (flags.includes("-")) return cut.padEnd(size);
       return cut.padStart(size, flags.includes("0") && kind !== "s" ? "0" : " ");

@@ -292,11 +292,12 @@ async function assign(name: string, expression: Expression, run: RequestContext)
 /** Evaluates an expression as a value of the type, in PostgreSQL unless it is a literal that needs no conversion. */
 async function evaluate(expression: Expression, run: RequestContext, type: TsqlType): Promise<Value> {
   if (expression.kind === "literal") {
-    const { value, type: own } = expression;
+    const { value, type: literalType } = expression;
     if (value === null) return null;
-    if (isInteger(own) && type.name === "int") return value;
+    if (isInteger(literalType) && type.name === "int") return value;
     const max = typeof type.length === "number" ? type.length : Number.POSITIVE_INFINITY;
-    if (isCharacter(own) && (type.name === "nvarchar" || type.name === "varchar") && value.length <= max) return value;
+    if (isCharacter(literalType) && (type.name === "nvarchar" || type.name === "varchar") && value.length <= max)
+      return value;
   }
   const { session, frame } = run;
   await session.loadTables(expression, frame);
@@ -337,9 +338,9 @@ async function raise(
   const level = Math.min(25, Math.max(0, Number((await evaluate(severity, run, int)) ?? 0)));
   const number = isNumber ? Number(first.value) : 50_000;
   const message = isNumber ? `Error ${number}.` : formatMessage(format, values);
-  const own = Math.min(255, Math.max(0, Number((await evaluate(state, run, int)) ?? 0)));
-  if (level > 10) throw new SqlError(number, message, { severity: level, state: own, line });
-  run.results.message({ number, state: own, severity: level, message, line });
+  const stateNumber = Math.min(255, Math.max(0, Number((await evaluate(state, run, int)) ?? 0)));
+  if (level > 10) throw new SqlError(number, message, { severity: level, state: stateNumber, line });
+  run.results.message({ number, state: stateNumber, severity: level, message, line });
   if (options.includes("SETERROR")) run.session.lastError = number;
 }
 
@@ -357,11 +358,13 @@ async function thrownError(list: readonly Expression[], line: number, run: Reque
   const [number, message, state] = list;
   if (number === undefined || message === undefined || state === undefined)
     return new SqlError(102, "Incorrect syntax near 'THROW'.", { severity: 15, line });
-  const own = Number((await evaluate(number, run, int)) ?? 0);
-  if (own < 50_000)
-    return new SqlError(35_100, `Error number ${own} in the THROW statement must be 50000 or higher.`, { line });
+  const errorNumber = Number((await evaluate(number, run, int)) ?? 0);
+  if (errorNumber < 50_000)
+    return new SqlError(35_100, `Error number ${errorNumber} in the THROW statement must be 50000 or higher.`, {
+      line,
+    });
   const text = (await evaluate(message, run, nvarcharMax)) ?? "";
-  return new SqlError(own, text, { state: Number((await evaluate(state, run, int)) ?? 1), line });
+  return new SqlError(errorNumber, text, { state: Number((await evaluate(state, run, int)) ?? 1), line });
 }
 
 async function waitFor(expression: Expression, line: number, run: RequestContext): Promise<void> {

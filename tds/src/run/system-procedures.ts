@@ -49,22 +49,22 @@ async function runText(
   if (depth > 32) throw new SqlError(217, "Maximum nesting level of calls exceeded (limit 32).");
   const parameters = parseParameters(declaration);
   const frame = newFrame(depth);
-  const given = new Map<string, EvaluatedArgument>();
+  const passedArguments = new Map<string, EvaluatedArgument>();
   for (const [index, parameter] of parameters.entries()) {
     const name = parameter.name.toLowerCase();
     const found = list.find((each) => each.name?.toLowerCase() === name) ?? unnamed(list[index]);
     if (found === undefined && parameter.default === undefined) {
       throw new SqlError(
         8178,
-        `The statement has the parameter '${parameter.name}', and the call has no value for it.`,
+        `The parameterized query expects the parameter '${parameter.name}', which was not supplied.`,
       );
     }
     const value = found === undefined ? null : await converted(found, parameter.type, run);
     frame.variables.set(name, { type: parameter.type, value });
-    if (found !== undefined) given.set(name, found);
+    if (found !== undefined) passedArguments.set(name, found);
   }
   const succeeded = await runBatch(statement, { ...run, frame });
-  for (const [name, found] of given) {
+  for (const [name, found] of passedArguments) {
     const variable = frame.variables.get(name);
     if (!found.isOutput || variable === undefined) continue;
     found.type = variable.type;

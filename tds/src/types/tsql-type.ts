@@ -102,11 +102,11 @@ export function commonType(left: TsqlType, right: TsqlType): TsqlType {
     return { name: higher.length === lower.length ? name : variable(name), length };
   }
   if (higher.name === "decimal") {
-    const other = decimalShape(lower);
-    const own = decimalShape(higher);
-    if (other === undefined || own === undefined) return higher;
-    const scale = Math.max(own.scale, other.scale);
-    const integerDigits = Math.max(own.precision - own.scale, other.precision - other.scale);
+    const lowerShape = decimalShape(lower);
+    const higherShape = decimalShape(higher);
+    if (lowerShape === undefined || higherShape === undefined) return higher;
+    const scale = Math.max(higherShape.scale, lowerShape.scale);
+    const integerDigits = Math.max(higherShape.precision - higherShape.scale, lowerShape.precision - lowerShape.scale);
     return {
       name: "decimal",
       precision: Math.min(38, integerDigits + scale),

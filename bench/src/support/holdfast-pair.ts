@@ -10,7 +10,7 @@ import { signalAll } from "./signal-all.ts";
 import type { FailingPair } from "./write-gaps.ts";
 
 /** A service of two nodes, written to over TLS by its name. */
-export async function createOwnPair(on: Platform, engine: "postgresql" | "valkey"): Promise<FailingPair> {
+export async function createHoldfastPair(on: Platform, engine: "postgresql" | "valkey"): Promise<FailingPair> {
   const services = createServices(on);
   const main = await services.createRunning(`pair-${engine}`, { database_type: engine, node_count: 2 });
   const { id } = main.service;
@@ -40,7 +40,7 @@ export async function createOwnPair(on: Platform, engine: "postgresql" | "valkey
     primary: () => nodeOf("primary"),
     async settled() {
       await waitUntil(
-        "both nodes are well",
+        "both nodes are healthy",
         async () =>
           (await states()).every(({ status, json }) => status === 200 && json.connected && json.lag_bytes < 1 << 20),
         { describe: async () => `${JSON.stringify(await states())}\n${await services.describe(id)}` },
@@ -48,7 +48,7 @@ export async function createOwnPair(on: Platform, engine: "postgresql" | "valkey
       await services.settled(id, "Running");
       // Only a failover candidate can take over from its primary.
       const isCounted = async () => isFailoverCandidate(on.directory, id, (await nodeOf("primary")) ?? "");
-      await waitUntil("the primary counts on its replica", isCounted);
+      await waitUntil("the replica is a failover candidate", isCounted);
     },
     async strike(fault) {
       if (fault === "switchover") {
