@@ -7,7 +7,7 @@ import { median, ms, percentile, print, times } from "./figures.ts";
 import { createHoldfastPair } from "./holdfast-pair.ts";
 import { type Fault, type FailingPair, gapOf } from "./write-gaps.ts";
 
-/** Silence after which our controllers suspect a primary. */
+/** Silence after which controllers suspect a primary. */
 const silenceMs = 4_500;
 /** Time of a Sentinel failover beside the silence. */
 const sentinelShareMs = 350;

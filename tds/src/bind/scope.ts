@@ -17,7 +17,7 @@ export interface Source {
   readonly alias: string;
   /** Lower-case name of the source's table, by which columns may be qualified; undefined for other sources. */
   readonly object: string | undefined;
-  /** Undefined for sources of unknown columns. */
+  /** Columns of the source; undefined if they are unknown, so that any column name resolves to it. */
   readonly columns: readonly ColumnSource[] | undefined;
 }
 

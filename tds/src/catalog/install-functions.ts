@@ -1,4 +1,6 @@
-/** Functions of T-SQL whose meaning no expression of PostgreSQL has. Texts are compared without regard to case. */
+/**
+ * SQL functions for T-SQL functions that no expression of PostgreSQL can replace. Strings compare case-insensitively.
+ */
 export const functions = `
 CREATE OR REPLACE FUNCTION holdfast_tsql.text_to_bit(value text) RETURNS int2
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$

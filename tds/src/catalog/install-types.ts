@@ -1,4 +1,4 @@
-/** Schemas, the collation, and a domain for each type of T-SQL that PostgreSQL does not have by itself. */
+/** Schemas, the collation, and a domain for each T-SQL type that PostgreSQL lacks. */
 export const types = `
 CREATE SCHEMA IF NOT EXISTS dbo;
 CREATE SCHEMA IF NOT EXISTS holdfast_tsql;

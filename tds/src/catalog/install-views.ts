@@ -1,4 +1,4 @@
-/** Views of the catalog, as far as drivers and tools read them. */
+/** Catalog views (`sys`, `INFORMATION_SCHEMA`) with the columns that drivers and tools read. */
 export const views = `
 CREATE SCHEMA IF NOT EXISTS sys;
 CREATE SCHEMA IF NOT EXISTS tsql_information_schema;

@@ -11,7 +11,7 @@ export interface TableDefinition {
 }
 
 export interface TableCatalog {
-  /** Loads the definitions that are not cached. */
+  /** Loads the definitions of these tables that are not cached. */
   load(names: readonly ObjectName[]): Promise<void>;
   /** A table or view; undefined if it does not exist. */
   find(name: ObjectName): TableDefinition | undefined;
@@ -20,7 +20,7 @@ export interface TableCatalog {
   clear(): void;
 }
 
-/** Folded names are compared, and of two that differ by case the exact one wins. */
+/** Columns of a table by its lower-case name; if two tables differ only by case, the exact lower-case name is first. */
 const columnsQuery = `
 SELECT n.nspname, c.relname, a.attname,
        CASE WHEN tn.nspname = 'holdfast_tsql' AND t.typtype = 'd' THEN t.typname END,
@@ -44,7 +44,7 @@ SELECT n.nspname, c.relname, a.attname,
 
 type Query = (sql: string, values: readonly string[]) => Promise<(string | null)[][]>;
 
-/** Definitions of tables of one session; DDL of any session clears it. */
+/** Creates the cache of table definitions of one session; `clear` is called after DDL of any session. */
 export function createTableCatalog(query: Query): TableCatalog {
   const tables = new Map<string, TableDefinition | undefined>();
   const spellings = new Map<string, ReadonlyMap<string, string>>();
@@ -55,7 +55,7 @@ export function createTableCatalog(query: Query): TableCatalog {
         if (tables.has(key(name))) continue;
         const rows = await query(columnsQuery, [name.schema, name.name]);
         const table = tableOf(name, rows, spellings.get(key(name)));
-        // Absent objects are looked up again: deferred names appear later in the batch.
+        // Absent tables are not cached: a later statement of the batch may create them.
         if (table !== undefined) tables.set(key(name), table);
       }
     },

@@ -4,7 +4,7 @@ import type { Typed } from "./context.ts";
 interface AggregateEmission {
   readonly call: string;
   readonly type: TsqlType;
-  /** Applies to the call with its OVER clause. */
+  /** Cast of the complete call, including its OVER clause. */
   readonly wrap?: (sql: string) => string;
 }
 
@@ -21,7 +21,7 @@ const count: Aggregate = (list, distinct) => ({
   wrap: asInt,
 });
 
-/** Sums of integers have their type, with error 8115 beyond it. */
+/** The sum of integers has their type; a larger sum is error 8115. */
 const sum: Aggregate = ([value], distinct) => {
   const call = `sum(${distinct}${value?.sql ?? "NULL"})`;
   const type = value?.type ?? int;

@@ -27,7 +27,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   iso_week: ["iso_week", "isowk", "isoww"],
 };
 
-/** The literal that the parser made of the name. */
+/** Date part of a literal, to which the parser converts the first argument's name. */
 function partOf(operand: Typed | undefined): string {
   const written = /^'([a-z_]+)'/i.exec(operand?.sql ?? "")?.[1]?.toLowerCase() ?? "";
   const found = Object.entries(parts).find(([, names]) => names.includes(written));
@@ -35,7 +35,7 @@ function partOf(operand: Typed | undefined): string {
   return found[0];
 }
 
-/** A text or a number stands for a datetime. */
+/** Converts a string or number operand to datetime. */
 function moment(operand: Typed | undefined): Typed {
   if (operand === undefined) throw new SqlError(174, "The function requires a date.", { severity: 15 });
   if (isCharacter(operand.type)) return { ...implicitly(operand, datetime2), type: datetime };
@@ -57,7 +57,7 @@ const datePart: FunctionEmission = {
   },
 };
 
-/** A time has the date 1900-01-01. */
+/** Converts an operand to a timestamp; the date of a time is 1900-01-01. */
 function timestampOf(operand: Typed): string {
   return operand.type.name === "time" ? `(date '1900-01-01' + ${operand.sql})` : asTimestamp(operand);
 }

@@ -10,7 +10,7 @@ import { assignTo, collate } from "./conversions.ts";
 import { emitExpression, emitPredicate } from "./expressions.ts";
 import { emitQuery } from "./queries.ts";
 
-/** The statements of PostgreSQL for one of T-SQL; they run in one transaction. */
+/** Statements of PostgreSQL for one DDL statement of T-SQL; they run in one transaction. */
 export interface EmittedDdl {
   readonly statements: readonly string[];
 }
@@ -70,7 +70,7 @@ function emitDrop(ddl: Extract<Ddl, { kind: "drop" }>, context: EmitContext): st
   return `DROP ${ddl.object} ${ddl.ifExists ? "IF EXISTS " : ""}${names.join(", ")}`;
 }
 
-/** Indexes have names of their tables in T-SQL and of their schemas in PostgreSQL. */
+/** Name of an index: unique in its table in T-SQL, but in its schema in PostgreSQL, so the table's name precedes it. */
 function indexName(table: ObjectName, index: string): string {
   return `${table.name}.${index.toLowerCase()}`;
 }
@@ -112,7 +112,7 @@ function domains(columns: readonly ColumnDefinition[]): string[] {
   );
 }
 
-/** Names with capitals, as they were written. */
+/** Statement that stores the spelling of names with capital letters. */
 function spellings(name: ObjectName, path: Path, columns: readonly string[]): string[] {
   const rows = [["", path.at(-1) ?? ""], ...columns.map((column) => [column.toLowerCase(), column])].filter(
     ([folded, spelling]) => folded !== spelling,

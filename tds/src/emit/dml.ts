@@ -157,7 +157,7 @@ function emitAssignments(
     .join(", ");
 }
 
-/** The target of UPDATE and DELETE, apart from the other sources and the conditions that join them. */
+/** FROM of an UPDATE or DELETE, divided into the target, the other sources, and the conditions that join them. */
 interface SeparatedTarget {
   readonly table: TableDefinition;
   readonly alias: string;
@@ -274,14 +274,14 @@ function outputScope(scope: Scope, table: TableDefinition, alias: string, hasDel
   return output;
 }
 
-/** Only RETURNING has this text, and no literal has a quoted name followed by a dot outside of its quotes. */
+/** Replaces the alias `inserted` of a RETURNING clause by the target's alias; string literals are skipped. */
 function replaceInserted(returning: string, alias: string): string {
   return returning.replaceAll(/("(?:[^"]|"")*")|('(?:[^']|'')*')/g, (match, name: string | undefined) =>
     name === quoteName(insertedName) ? quoteName(alias) : match,
   );
 }
 
-/** The rows before an update: locked and read again in the same statement, and joined by the primary key. */
+/** Subquery with the rows before an UPDATE, for OUTPUT deleted: locked, and joined to the target by the primary key. */
 function previousValues(
   output: Output | undefined,
   { table, alias, sources }: SeparatedTarget,

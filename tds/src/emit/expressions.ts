@@ -115,7 +115,7 @@ function concatenated(left: TsqlType, right: TsqlType): TsqlType {
   return { name, length: Math.min(isNational ? 4_000 : 8_000, left.length + right.length) };
 }
 
-/** A literal integer has the precision of its digits. */
+/** Precision and scale of an operand; the precision of a literal integer is its number of digits. */
 function shapeOf({ type, sql }: Typed): Shape | undefined {
   return /^\d+$/.test(sql) ? { precision: sql.length, scale: 0 } : decimalShape(type);
 }
@@ -161,7 +161,7 @@ function resultShape(operator: string, left: Shape, right: Shape): Shape {
   }
 }
 
-/** With more than 38 digits the fraction shrinks, down to six digits. */
+/** Limits a result to 38 digits by shortening its fraction, down to six digits. */
 function limited({ precision, scale }: Shape): Shape {
   if (precision <= 38) return { precision: Math.max(1, precision), scale };
   const integerDigits = precision - scale;
@@ -187,7 +187,7 @@ function emitCase(expression: Extract<Expression, { kind: "case" }>, scope: Scop
   return { sql: `(CASE ${whens}${tail} END)`, type, isCollated: values.some(({ isCollated }) => isCollated) };
 }
 
-/** The type with the highest precedence, without those of NULL. */
+/** Common type of several operands, ignoring NULL literals. */
 export function typeOfAll(values: readonly Typed[]): TsqlType {
   const typed = values.filter(({ isNull }) => isNull !== true);
   return typed.map(({ type }) => type).reduce(commonType, typed[0]?.type ?? { name: "int" });

@@ -1,7 +1,7 @@
 import type { TsqlType } from "../types/tsql-type.ts";
 import type { EmitContext, Typed } from "./context.ts";
 
-/** A function of T-SQL: its arguments are in the dialect of PostgreSQL already. */
+/** Translation of a T-SQL function; its arguments are already translated to PostgreSQL. */
 export interface FunctionEmission {
   readonly minimum: number;
   readonly maximum: number;

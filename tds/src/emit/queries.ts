@@ -38,7 +38,7 @@ function outputOrder(sql: string, isDescending: boolean): string {
   return `${sql}${isDescending ? " DESC NULLS LAST" : " NULLS FIRST"}`;
 }
 
-/** A name in ORDER BY is a column of the output first, unless that column is the one of the table itself. */
+/** True if a source of the query has a column of this name. */
 function isColumnOf(name: string, scope: Scope | undefined): boolean {
   const folded = name.toLowerCase();
   return scope?.sources.some(({ columns }) => columns?.some((column) => column.name === folded) === true) === true;
@@ -57,7 +57,7 @@ export function emitCommonTables(common: readonly CommonTable[], context: EmitCo
     const folded = name.toLowerCase();
     const first = query.body.kind === "setOperation" ? query.body.left : undefined;
     if (first !== undefined) {
-      // The first part of a recursive table gives its columns before its second part refers to them.
+      // The first part of a recursive table determines its columns, to which the second part refers.
       const { columns: own } = emitQuery({ ...query, body: first, orderBy: [] }, context);
       context.common.set(folded, commonTable(folded, own, columns));
     }
@@ -102,7 +102,7 @@ function emitBody(body: QueryBody, context: EmitContext, outer?: Scope): Emitted
       const left = emitOperand(body.left, context, outer);
       const right = emitOperand(body.right, context, outer);
       if (left.columns.length !== right.columns.length) {
-        const message = "The parts of a UNION, EXCEPT or INTERSECT have different numbers of columns.";
+        const message = "All queries combined by UNION, INTERSECT or EXCEPT must have the same number of columns.";
         throw new SqlError(205, message);
       }
       const columns = left.columns.map((column, index) => {
@@ -146,7 +146,7 @@ interface EmittedItem {
   readonly column: OutputColumn;
 }
 
-/** An item of a select list or of OUTPUT; a star is as many items as it has columns. */
+/** An item of a select list or of OUTPUT; a star is expanded to an item for each column. */
 export function emitItem({ expression, alias }: SelectItem, scope: Scope, context: EmitContext): EmittedItem[] {
   if (expression.kind === "star") {
     const qualifier = expression.path.at(-1)?.toLowerCase();
@@ -183,7 +183,7 @@ function starItems(source: Source): EmittedItem[] {
   }));
 }
 
-/** A source of FROM; it is added to the scope before what stands to its right. */
+/** Emits a source of FROM and adds it to the scope, before the sources to its right. */
 export function emitSource(source: TableSource, scope: Scope, context: EmitContext): string {
   switch (source.kind) {
     case "table": {

@@ -1,6 +1,6 @@
 import type { TsqlType, Value } from "../types/tsql-type.ts";
 
-/** Parts of a name from left to right, such as database, schema and object, as written. */
+/** Parts of a name from left to right, such as database, schema and object, in the client's spelling. */
 export type Path = readonly string[];
 
 export type Expression =
@@ -34,7 +34,7 @@ export interface Call {
   readonly isDistinct: boolean;
   readonly over: Window | undefined;
   readonly withinGroup: readonly OrderItem[] | undefined;
-  /** The condition of IIF. */
+  /** Condition of IIF; undefined for other functions. */
   readonly condition?: Predicate;
   readonly line: number;
 }
@@ -46,7 +46,7 @@ export interface Window {
   readonly frame: string | undefined;
 }
 
-/** Conditions are no values in T-SQL. */
+/** Conditions; T-SQL has no boolean values, so they are not expressions. */
 export type Predicate =
   | { readonly kind: "compare"; readonly operator: string; readonly left: Expression; readonly right: Expression }
   | {

@@ -10,7 +10,7 @@ import { parseQuery, parseWith } from "./queries.ts";
 import { TokenStream } from "./token-stream.ts";
 import { refuse } from "./unsupported.ts";
 
-/** The statements of a batch; a SqlError (102, 156 and others) with a line if the text is not one. */
+/** Parses a batch to its statements; throws a SqlError (102, 156 and others) with the line of a syntax error. */
 export function parseBatch(text: string, quotedIdentifier = true): Statement[] {
   const stream = new TokenStream(tokenize(text, quotedIdentifier), parseQuery);
   const statements: Statement[] = [];
@@ -27,7 +27,7 @@ export function parseBatch(text: string, quotedIdentifier = true): Statement[] {
   return statements;
 }
 
-/** Statements that begin with a word that is not reserved. */
+/** First words of statements that are not reserved words. */
 function startsStatement(stream: TokenStream): boolean {
   return stream.current.kind === "word" && stream.current.keyword === "THROW";
 }
@@ -301,7 +301,7 @@ function startsArgument(stream: TokenStream): boolean {
   return kind === "symbol" ? stream.is("-") || stream.is("+") : kind !== "end" && kind !== "quoted";
 }
 
-/** A constant, a variable, or a word that stands for a string. */
+/** Argument of EXECUTE: a constant, a variable, or a word that counts as a string. */
 function parseArgument(stream: TokenStream): Expression {
   const { kind, text } = stream.current;
   if (kind === "quoted" || (stream.isIdentifier && stream.peek(1).text !== "("))

@@ -177,7 +177,7 @@ function parseKeyColumns(stream: TokenStream): { name: string; isDescending: boo
   );
 }
 
-/** Storage options have no meaning here. */
+/** Skips storage options, which PostgreSQL does not have. */
 function skipIndexOptions(stream: TokenStream): void {
   if (stream.is("WITH", "(")) {
     stream.next();

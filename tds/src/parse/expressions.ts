@@ -125,7 +125,7 @@ function parseSymbol(stream: TokenStream): Expression {
   });
 }
 
-/** True at SELECT or WITH, also behind further parentheses. */
+/** True if a subquery follows: SELECT or WITH, possibly after more opening parentheses. */
 export function startsQuery(stream: TokenStream): boolean {
   let distance = 0;
   while (distance <= nestingMax && stream.peek(distance).text === "(" && stream.peek(distance).kind === "symbol")
@@ -195,10 +195,10 @@ function parseName(stream: TokenStream): Expression {
   return { kind: "column", path, line };
 }
 
-/** Functions whose first argument is a part of a date, which is a name and no column. */
+/** Functions whose first argument is a date part such as `day`, not a column. */
 const datePartFunctions = ["DATEADD", "DATEDIFF", "DATEDIFF_BIG", "DATENAME", "DATEPART", "DATETRUNC"];
 
-/** The arguments of a call and what follows them; the path has been read. */
+/** Parses a call after its name: the arguments, and clauses such as OVER. */
 export function parseCall(stream: TokenStream, path: readonly string[], line: number): Call {
   const name = (path.at(-1) ?? "").toUpperCase();
   let isDistinct = false;
@@ -290,14 +290,14 @@ function parseNegation(stream: TokenStream): Predicate {
   return parseComparison(stream);
 }
 
-/** True if the parentheses have a condition in them and no value: it has an operator that only conditions have. */
+/** True if the parentheses contain a condition rather than a value, which shows by an operator of conditions. */
 function enclosesPredicate(stream: TokenStream): boolean {
   const group = stream.group();
   if (group === undefined) return false;
   return group.hasComparison || followsPredicate(stream, group.length);
 }
 
-/** `((a = 1))`: the outer parentheses have no operator of their own, and neither does anything follow them. */
+/** True if a group that begins with another group is not an operand, such as the outer parentheses of `((a = 1))`. */
 function followsPredicate(stream: TokenStream, distance: number): boolean {
   const { kind, keyword } = stream.peek(distance);
   if (stream.peek(1).keyword !== "(") return false;

@@ -6,13 +6,13 @@ export interface Token {
   readonly kind: TokenKind;
   /** Text of the token in the client's spelling, without the delimiters of quoted identifiers and strings. */
   readonly text: string;
-  /** Upper case for words; the text for others. */
+  /** Text in upper case for words; the unchanged text for other tokens. */
   readonly keyword: string;
   /** Line of the batch, from 1. */
   readonly line: number;
   readonly start: number;
   readonly end: number;
-  /** True for N'...'. */
+  /** True for a national string, N'...'. */
   readonly isNational: boolean;
 }
 
@@ -119,7 +119,7 @@ export function tokenize(text: string, quotedIdentifier = true): Token[] {
   return tokens;
 }
 
-/** Comments nest. */
+/** Position after a comment that begins at `start`; comments nest. */
 function commentEnd(text: string, start: number, unclosed: () => Error): number {
   const marks = /\/\*|\*\//g;
   marks.lastIndex = start;

@@ -39,7 +39,7 @@ export function parseQuery(stream: TokenStream, withTables?: readonly CommonTabl
   });
 }
 
-/** Query hints change plans and no results. */
+/** Skips query hints, which change plans but not results. */
 export function skipOption(stream: TokenStream): void {
   if (stream.accept("OPTION")) stream.skipParentheses();
 }
@@ -104,7 +104,9 @@ export function parseTop(stream: TokenStream): Top | undefined {
   return { count, isPercent, withTies: stream.accept("WITH", "TIES") };
 }
 
-/** Without parentheses a number or a variable only: `TOP 5 * FROM t` has a star. */
+/**
+ * Parses the count of TOP: without parentheses only a number or variable, so that `TOP 5 * FROM t` is not a product.
+ */
 function parseTopNumber(stream: TokenStream): Expression {
   const { kind } = stream.current;
   if (kind !== "number" && kind !== "variable") throw stream.unexpected();
@@ -236,7 +238,7 @@ function parseAliasWithColumns(stream: TokenStream): { alias: string | undefined
 export function parseAlias(stream: TokenStream): string | undefined {
   if (stream.accept("AS")) return stream.identifier();
   const { keyword, kind } = stream.current;
-  // Words that begin what may follow a table without being reserved.
+  // Words after a table that begin a clause although they are not reserved, so that they are not aliases.
   if (kind === "word" && ["OUTPUT", "OFFSET", "USING", "GO", "THROW"].includes(keyword)) return undefined;
   return stream.isIdentifier && !stream.is(keyword, "(") ? stream.identifier() : undefined;
 }

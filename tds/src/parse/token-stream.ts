@@ -19,20 +19,20 @@ const reservedWords = new Set(
   WITH WITHIN WRITETEXT`.split(/\s+/),
 );
 
-/** Depth of nested expressions, queries and blocks; deeper ones are error 191. */
+/** Max depth of nested expressions, queries and blocks; deeper ones are error 191. */
 export const nestingMax = 250;
 
 /** A pair of parentheses. */
 interface Group {
-  /** Number of its tokens. */
+  /** Number of tokens, including the parentheses. */
   readonly length: number;
-  /** True if an operator of conditions stands in it, outside of inner parentheses and of CASE. */
+  /** True if it contains an operator of conditions, outside of inner parentheses and of CASE. */
   readonly hasComparison: boolean;
 }
 
 const comparisonTokens = "= <> != < > <= >= !< !> AND OR NOT IS IN LIKE BETWEEN EXISTS".split(" ");
 
-/** All groups by the position of their first token, in one pass: nested ones would be read once a level otherwise. */
+/** Finds all groups by the position of their first token, in one pass, so that nesting does not multiply the cost. */
 function groupsOf(tokens: readonly Token[]): Map<number, Group> {
   const groups = new Map<number, Group>();
   const open: { start: number; hasComparison: boolean; cases: number }[] = [];
@@ -102,7 +102,7 @@ export class TokenStream {
     for (const keyword of keywords) if (!this.accept(keyword)) throw this.unexpected();
   }
 
-  /** Error 156 near a keyword, 102 near anything else. */
+  /** Syntax error at the current token: 156 near a reserved word, otherwise 102. */
   unexpected(): SqlError {
     const { kind, text, line, keyword } = this.current;
     const near = kind === "end" ? (this.#tokens[this.#at - 1]?.text ?? "") : text;
@@ -111,13 +111,13 @@ export class TokenStream {
     return new SqlError(102, `Incorrect syntax near '${near.slice(0, 128)}'.`, { severity: 15, line });
   }
 
-  /** The parentheses that begin at the current token; undefined if none close them. */
+  /** The group that begins at the current token; undefined without a closing parenthesis. */
   group(): Group | undefined {
     this.#groups ??= groupsOf(this.#tokens);
     return this.#groups.get(this.#at);
   }
 
-  /** Runs a part of the grammar one level deeper. */
+  /** Parses with the depth raised by one; error 191 beyond `nestingMax`. */
   nested<T>(parse: () => T): T {
     this.#depth += 1;
     if (this.#depth > nestingMax) {
@@ -161,7 +161,7 @@ export class TokenStream {
     return parts;
   }
 
-  /** A part after a dot may be a reserved word. */
+  /** Parses a part of a path; after a dot it may be a reserved word. */
   anyIdentifier(): string {
     const { kind } = this.current;
     if (kind !== "word" && kind !== "quoted") throw this.unexpected();
@@ -190,7 +190,7 @@ export class TokenStream {
     return this.current.kind === "string" ? this.next().text : this.identifier();
   }
 
-  /** With its sign. */
+  /** Parses an integer with its sign. */
   integer(): string {
     const sign = this.accept("-") ? "-" : "";
     if (this.current.kind !== "number" || !/^\d{1,19}$/.test(this.current.text)) throw this.unexpected();

@@ -17,7 +17,7 @@ export class ByteReader {
     return this.#bytes.length - this.#offset;
   }
 
-  /** A view, not a copy. The length is compared before anything of that size exists. */
+  /** Returns a view, not a copy. The length is checked before anything of that size is allocated. */
   bytes(length: number): Buffer {
     if (length < 0 || length > this.remaining)
       throw new ProtocolError(`a field of ${length} bytes at ${this.#offset} is longer than its message`);

@@ -11,7 +11,7 @@ export class ByteWriter {
     return this.#length;
   }
 
-  /** The bytes so far; the writer is empty afterwards. */
+  /** Removes and returns the bytes that were written. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#bytes = Buffer.allocUnsafe(256);

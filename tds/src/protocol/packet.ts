@@ -107,7 +107,7 @@ export class PacketWriter {
   #payload: Buffer = Buffer.alloc(0);
   packetSize = packetSizeDefault;
 
-  /** The complete packets of the payload so far, and with `isLast` all of it. */
+  /** Returns the complete packets of the payload, and with `isLast` also the remaining, shorter one. */
   write(type: number, payload: Buffer, isLast: boolean): Buffer {
     let remainder = this.#payload.length === 0 ? payload : Buffer.concat([this.#payload, payload]);
     const capacity = this.packetSize - packetHeaderBytes;

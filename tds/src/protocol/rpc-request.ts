@@ -7,7 +7,7 @@ import { readTypeInfo } from "./type-info.ts";
 import { readValue } from "./type-value.ts";
 
 export interface RpcParameter {
-  /** With its @, or empty if it has a position only. */
+  /** Name with its @; empty for a parameter by position. */
   readonly name: string;
   readonly type: TsqlType;
   readonly value: Value;
@@ -63,7 +63,7 @@ function readCall(reader: ByteReader): RpcCall {
   const parameters: RpcParameter[] = [];
   while (reader.remaining > 0) {
     const nameUnits = reader.uint8();
-    // A name has at most 128 characters, so these values end the call.
+    // Name lengths are at most 128, so these flag values mark the end of the call.
     if (separators.includes(nameUnits)) break;
     if (parameters.length >= parametersMax + 2)
       throw new ProtocolError(`a call has more than ${parametersMax} parameters`);

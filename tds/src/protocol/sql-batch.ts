@@ -2,7 +2,7 @@ import { skipAllHeaders } from "./all-headers.ts";
 import { ByteReader } from "./byte-reader.ts";
 import type { WireFormat } from "./tds-version.ts";
 
-/** The text of a batch. */
+/** Decodes the text of an SQL batch message. */
 export function decodeSqlBatch(payload: Buffer, format: WireFormat): string {
   const reader = new ByteReader(payload);
   if (format.has72) skipAllHeaders(reader);

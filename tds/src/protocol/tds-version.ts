@@ -1,4 +1,4 @@
-/** Protocol versions as LOGIN7 and LOGINACK have them (MS-TDS 2.2.6.4, 2.2.7.14). */
+/** Protocol versions and their numbers in LOGIN7 and LOGINACK (MS-TDS 2.2.6.4, 2.2.7.14). */
 export const tdsVersions = {
   "7.1": 0x71000001,
   "7.2": 0x72090002,
@@ -7,7 +7,7 @@ export const tdsVersions = {
   "8.0": 0x08000000,
 } as const;
 
-/** The format of tokens that a session has, by its version. */
+/** Format of a session's tokens, which depends on the version of the protocol. */
 export interface WireFormat {
   readonly version: number;
   /** 7.2: counts of 8 bytes, user types and lines of 4, `max` types as PLP, ALL_HEADERS. */
@@ -20,7 +20,7 @@ export function wireFormat(version: number): WireFormat {
   return { version, has72: rank(version) >= 2, has73: rank(version) >= 3 };
 }
 
-/** The highest version that both sides have; undefined for clients older than 7.1. */
+/** Highest version that both sides support; undefined for clients older than 7.1. */
 export function negotiateVersion(requested: number, isStrict: boolean): number | undefined {
   if (isStrict) return tdsVersions["8.0"];
   const major = requested >>> 24;

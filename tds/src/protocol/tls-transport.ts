@@ -8,7 +8,7 @@ const handshakeBytesMax = 128 << 10;
 
 /**
  * The stream below TLS. In 7.x the handshake is wrapped in pre-login packets, and what follows is not (MS-TDS 3.2.5.1).
- * The first byte of a client's record that is no packet ends the wrapping of both directions, since the server sends
+ * The first record of the client outside of a packet ends the wrapping of both directions, since the server sends
  * nothing between the end of the handshake and that record. In 8.0 nothing is wrapped.
  */
 export class TlsTransport extends Duplex {

@@ -53,7 +53,7 @@ export interface Column {
 
 const serverName = "holdfast";
 
-/** ERROR for a severity above 10, and INFO otherwise. */
+/** Writes a message: as ERROR for a severity above 10, otherwise as INFO. */
 export function writeMessage(writer: ByteWriter, { has72 }: WireFormat, message: ServerMessage): void {
   const { number, state, severity, message: text, procedure = "", line } = message;
   const cut = text.slice(0, 4_000);
@@ -109,7 +109,7 @@ function writeTypeHead(writer: ByteWriter, { has72 }: WireFormat, flags: number,
   writeTypeInfo(writer, type);
 }
 
-/** NBCROW if it is shorter: values that are NULL then take a bit each. */
+/** Writes a row, as NBCROW if that is shorter: it has one bit for each NULL. */
 export function writeRow(
   writer: ByteWriter,
   format: WireFormat,
@@ -146,7 +146,7 @@ export function writeReturnValue(writer: ByteWriter, format: WireFormat, value: 
   const type = wireType(value.type, format);
   writer.uint8(tokens.returnValue).uint16(value.ordinal).byteVarchar(value.name).uint8(outputParameter);
   writeTypeHead(writer, format, nullable, type);
-  // Text types have the layout of a column's value here as well.
+  // The legacy text types have the same layout here as in a column.
   writeValue(writer, type, value.value);
 }
 

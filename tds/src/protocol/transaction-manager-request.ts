@@ -15,7 +15,7 @@ const levels: Readonly<Record<number, IsolationLevel>> = {
 interface BeginRequest {
   readonly kind: "begin";
   readonly name: string;
-  /** Absent: the level of the session. */
+  /** Isolation level; absent for the session's level. */
   readonly isolation: IsolationLevel | undefined;
 }
 

@@ -5,11 +5,11 @@ import { ProtocolError } from "./protocol-error.ts";
 import type { WireFormat } from "./tds-version.ts";
 import { collation, typeTokens } from "./type-token.ts";
 
-/** Length of a type with PLP values, in 7.2 and later. */
+/** Length that marks a `max` type, whose values are partially length-prefixed (PLP), in 7.2 and later. */
 const plpLength = 0xffff;
 const longLength = 0x7fffffff;
 
-/** The type that carries values of `type` in this version: older ones have no `max` and no date. */
+/** Type on the wire for values of `type`: versions before 7.2 lack `max`, and before 7.3 the new date types. */
 export function wireType(type: TsqlType, format: WireFormat): TsqlType {
   const { name, length } = type;
   if (!format.has73 && ["date", "time", "datetime2", "datetimeoffset"].includes(name))
@@ -80,7 +80,7 @@ export function timeBytes(scale: number): number {
   return scale <= 4 ? 4 : 5;
 }
 
-/** TYPE_INFO of a type that `wireType` returned. */
+/** Writes the TYPE_INFO of a type that `wireType` returned. */
 export function writeTypeInfo(writer: ByteWriter, { name, length, precision, scale }: TsqlType): void {
   const fixed = byteLength[name];
   if (fixed !== undefined) {
@@ -126,7 +126,7 @@ export type Layout = "null" | "fixed" | "byteLength" | "shortLength" | "longLeng
 export interface SentType {
   readonly type: TsqlType;
   readonly layout: Layout;
-  /** Bytes of a fixed layout, and the maximum of others. */
+  /** Size of a fixed layout in bytes; the max size of other layouts. */
   readonly size: number;
 }
 
@@ -240,7 +240,7 @@ const readings: Readonly<Record<number, Reading>> = {
   [typeTokens.xml]: xmlType,
 };
 
-/** A type without a reading has no parameters here, such as a table-valued parameter. */
+/** Reads the TYPE_INFO of a parameter; a ProtocolError for types that parameters cannot have, such as tables. */
 export function readTypeInfo(reader: ByteReader): SentType {
   const token = reader.uint8();
   const reading = readings[token];

@@ -81,7 +81,7 @@ function writeShort(writer: ByteWriter, bytes: Buffer, type: TsqlType): void {
   writer.uint16(bytes.length).bytes(bytes);
 }
 
-/** PLP: the length, one chunk and a terminator. */
+/** Writes a partially length-prefixed value (PLP): the length, one chunk and a terminator. */
 function writePlp(writer: ByteWriter, bytes: Buffer | null): void {
   if (bytes === null) {
     writer.uint64(nullPlp);
@@ -92,7 +92,7 @@ function writePlp(writer: ByteWriter, bytes: Buffer | null): void {
   writer.uint32(0);
 }
 
-/** A text pointer and a timestamp, which clients skip, before the length. */
+/** Writes a value of a legacy text type: a text pointer and a timestamp, which clients skip, then the length. */
 function writeLong(writer: ByteWriter, bytes: Buffer | null): void {
   if (bytes === null) writer.uint8(0);
   else writer.uint8(16).bytes(Buffer.alloc(24)).uint32(bytes.length).bytes(bytes);
@@ -181,7 +181,7 @@ function writeTemporal(writer: ByteWriter, type: TsqlType, exact: Moment): void 
       writer.uint8(3).unsigned(BigInt(moment.days), 3);
       return;
     case "time":
-      // 24:00:00 has no time of day.
+      // PostgreSQL's 24:00:00 is not a time of day in T-SQL.
       writer.uint8(length).unsigned(units(moment.days > exact.days ? 0n : moment.ticks), length);
       return;
     case "datetime2":

@@ -44,9 +44,9 @@ export interface Backend {
   end(): void;
 }
 
-/** Settings that the meaning and output of translated statements depend on. */
+/** Session settings on which the meaning and the output of translated statements depend. */
 const sessionSettings = {
-  // Translated statements qualify all names but those of PostgreSQL, so no function of a user stands in for them.
+  // Translated statements qualify all names except PostgreSQL's own, so that users' functions cannot replace them.
   search_path: "pg_catalog,pg_temp",
   client_encoding: "UTF8",
   DateStyle: "ISO,MDY",
@@ -77,7 +77,7 @@ export async function openBackend(
     options: optionsOf(sessionSettings),
     types: unparsed,
   });
-  // Errors of running statements reject these; an error of an idle session is its end.
+  // Errors during a statement reject the statement; an error of an idle session ends the session.
   client.on("error", onEnd);
   client.on("end", onEnd);
   client.on("notification", onNotification);
@@ -88,7 +88,7 @@ export async function openBackend(
     throw error;
   }
   const { stream } = client.connection;
-  // pg has these for its own cancel requests, and its types do not.
+  // pg has these properties for its own cancel requests; its types lack them.
   const { processID = 0, secretKey = 0 } = client as pg.Client & { processID?: number; secretKey?: number };
   const extended = (text: string, values: readonly (string | null)[]) => ({
     text,

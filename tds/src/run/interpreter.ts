@@ -23,28 +23,28 @@ const nestingMax = 32;
 type Outcome = "next" | "break" | "continue" | { readonly status: number };
 
 /** Parses and runs a batch. Errors are written to the results; returns false if one ended the batch. */
-export async function runBatch(text: string, run: RequestContext): Promise<boolean> {
+export async function runBatch(text: string, request: RequestContext): Promise<boolean> {
   let statements: Statement[];
   try {
-    statements = parseBatch(text, run.session.options.quotedIdentifier);
+    statements = parseBatch(text, request.session.options.quotedIdentifier);
   } catch (error) {
-    reportError(sqlErrorOf(error, 1), run);
+    reportError(sqlErrorOf(error, 1), request);
     return false;
   }
   try {
-    await runStatements(statements, run);
+    await runStatements(statements, request);
     return true;
   } catch (error) {
-    if (run.signal.aborted) throw error;
-    reportError(sqlErrorOf(error, 0), run);
+    if (request.signal.aborted) throw error;
+    reportError(sqlErrorOf(error, 0), request);
     return false;
   } finally {
-    await dropTableVariables(run);
-    if (run.frame.depth === 0 && run.session.transaction.isDoomed && !run.signal.aborted) {
-      await run.session.transaction.rollback(run.results);
+    await dropTableVariables(request);
+    if (request.frame.depth === 0 && request.session.transaction.isDoomed && !request.signal.aborted) {
+      await request.session.transaction.rollback(request.results);
       reportError(
         new SqlError(3998, "The batch ended with a transaction that cannot be committed; it was rolled back."),
-        run,
+        request,
       );
     }
   }
@@ -64,31 +64,31 @@ async function dropTableVariables({ frame, session, signal }: RequestContext): P
   session.catalog.clear();
 }
 
-async function runStatements(statements: readonly Statement[], run: RequestContext): Promise<Outcome> {
+async function runStatements(statements: readonly Statement[], request: RequestContext): Promise<Outcome> {
   for (const statement of statements) {
-    const outcome = await runGuarded(statement, run);
+    const outcome = await runGuarded(statement, request);
     if (outcome !== "next") return outcome;
   }
   return "next";
 }
 
 /** A failed statement outside of TRY is reported, and the next one runs unless the error ends the batch. */
-async function runGuarded(statement: Statement, run: RequestContext): Promise<Outcome> {
-  run.signal.throwIfAborted();
-  const { session } = run;
+async function runGuarded(statement: Statement, request: RequestContext): Promise<Outcome> {
+  request.signal.throwIfAborted();
+  const { session } = request;
   try {
-    const outcome = await runStatement(statement, run);
+    const outcome = await runStatement(statement, request);
     return outcome;
   } catch (error) {
-    if (run.signal.aborted) throw error;
+    if (request.signal.aborted) throw error;
     const failure = sqlErrorOf(error, statement.line);
     const isInTry = session.tryDepth > 0;
     if (isInTry) throw failure;
     const { transaction } = session;
     const aborts = session.options.xactAbort && failure.severity > 10 && !isRaised(statement.body);
-    if (transaction.count > 0 && (aborts || endsTransaction(failure))) await transaction.rollback(run.results);
+    if (transaction.count > 0 && (aborts || endsTransaction(failure))) await transaction.rollback(request.results);
     if (aborts || endsBatch(failure) || failure.isThrown) throw failure;
-    reportError(failure, run);
+    reportError(failure, request);
     return "next";
   }
 }
@@ -98,18 +98,18 @@ function isRaised({ kind }: StatementBody): boolean {
   return kind === "raiserror";
 }
 
-async function runStatement(statement: Statement, run: RequestContext): Promise<Outcome> {
+async function runStatement(statement: Statement, request: RequestContext): Promise<Outcome> {
   const { body, line } = statement;
-  const { session, results, frame } = run;
+  const { session, results, frame } = request;
   switch (body.kind) {
     case "query":
     case "insert":
     case "update":
     case "delete":
     case "merge":
-      await beginImplicitly(run);
+      await beginImplicitly(request);
       if (session.transaction.isDoomed && body.kind !== "query") throw doomedTransactionError();
-      await session.transaction.withStatementSavepoint(() => runDml(body, line, run));
+      await session.transaction.withStatementSavepoint(() => runDml(body, line, request));
       return "next";
     case "createTable":
     case "alterTable":
@@ -121,7 +121,7 @@ async function runStatement(statement: Statement, run: RequestContext): Promise<
     case "dropIndex":
     case "truncate":
       if (session.transaction.isDoomed) throw doomedTransactionError();
-      await session.transaction.withStatementSavepoint(() => runDdl(body, line, run));
+      await session.transaction.withStatementSavepoint(() => runDdl(body, line, request));
       results.done({});
       return "next";
     case "declare":
@@ -129,17 +129,17 @@ async function runStatement(statement: Statement, run: RequestContext): Promise<
         if (frame.variables.has(name.toLowerCase()))
           throw new SqlError(134, `The variable name '${name}' has already been declared.`, { severity: 15, line });
         frame.variables.set(name.toLowerCase(), { type, value: null });
-        if (value !== undefined) await assign(name, value, run);
+        if (value !== undefined) await assign(name, value, request);
       }
       return "next";
     case "declareTable": {
       const name = `${body.name.toLowerCase()}:${session.nextTemporary()}`;
-      await createTable({ schema: "pg_temp", name, written: body.name }, body.columns, body.constraints, run);
+      await createTable({ schema: "pg_temp", name, written: body.name }, body.columns, body.constraints, request);
       frame.tableVariables.set(body.name.toLowerCase(), { name });
       return "next";
     }
     case "set":
-      await assign(body.name, body.expression, run);
+      await assign(body.name, body.expression, request);
       return "next";
     case "setOption":
       for (const option of body.options) setOption(session.options, option, body.value);
@@ -159,34 +159,34 @@ async function runStatement(statement: Statement, run: RequestContext): Promise<
       return "next";
     }
     case "if":
-      if (await evaluatePredicate(body.condition, run)) return runGuarded(body.consequent, run);
-      return body.otherwise === undefined ? "next" : runGuarded(body.otherwise, run);
+      if (await evaluatePredicate(body.condition, request)) return runGuarded(body.consequent, request);
+      return body.otherwise === undefined ? "next" : runGuarded(body.otherwise, request);
     case "while":
-      return runWhile(body.condition, body.body, run);
+      return runWhile(body.condition, body.body, request);
     case "block":
-      return runStatements(body.statements, run);
+      return runStatements(body.statements, request);
     case "try":
-      return runTry(body.body, body.handler, run);
+      return runTry(body.body, body.handler, request);
     case "break":
       return "break";
     case "continue":
       return "continue";
     case "return": {
-      const value = body.expression === undefined ? "0" : await evaluate(body.expression, run, { name: "int" });
+      const value = body.expression === undefined ? "0" : await evaluate(body.expression, request, { name: "int" });
       return { status: Number(value ?? 0) };
     }
     case "print": {
-      const message = (await evaluate(body.expression, run, { name: "nvarchar", length: 4_000 })) ?? "";
+      const message = (await evaluate(body.expression, request, { name: "nvarchar", length: 4_000 })) ?? "";
       results.message({ number: 0, state: 1, severity: 0, message, line });
       return "next";
     }
     case "raiserror":
-      await raise(body.arguments, body.options, line, run);
+      await raise(body.arguments, body.options, line, request);
       return "next";
     case "throw":
-      throw Object.assign(await thrownError(body.arguments, line, run), { isThrown: true });
+      throw Object.assign(await thrownError(body.arguments, line, request), { isThrown: true });
     case "begin":
-      await session.transaction.begin(results, await transactionName(body.name, run));
+      await session.transaction.begin(results, await transactionName(body.name, request));
       results.done({});
       return "next";
     case "commit":
@@ -194,11 +194,11 @@ async function runStatement(statement: Statement, run: RequestContext): Promise<
       results.done({});
       return "next";
     case "rollback":
-      await session.transaction.rollback(results, await transactionName(body.name, run));
+      await session.transaction.rollback(results, await transactionName(body.name, request));
       results.done({});
       return "next";
     case "save": {
-      const name = await transactionName(body.name, run);
+      const name = await transactionName(body.name, request);
       await session.transaction.save(name ?? "");
       return "next";
     }
@@ -211,13 +211,13 @@ async function runStatement(statement: Statement, run: RequestContext): Promise<
       return "next";
     }
     case "waitfor":
-      await waitFor(body.delay, line, run);
+      await waitFor(body.delay, line, request);
       return "next";
     case "execute":
-      await execute(body.call, line, run);
+      await execute(body.call, line, request);
       return "next";
     case "executeText": {
-      const text = (await evaluate(body.text, run, { name: "nvarchar", length: "max" })) ?? "";
+      const text = (await evaluate(body.text, request, { name: "nvarchar", length: "max" })) ?? "";
       if (frame.depth + 1 > nestingMax)
         throw new SqlError(217, `Maximum nesting level of calls exceeded (limit ${nestingMax}).`, { line });
       const statements = parseBatch(text, session.options.quotedIdentifier);
@@ -239,10 +239,10 @@ function isolationOf(level: string) {
   return found;
 }
 
-async function runWhile(condition: Predicate, body: Statement, run: RequestContext): Promise<Outcome> {
-  while (await evaluatePredicate(condition, run)) {
-    run.signal.throwIfAborted();
-    const outcome = await runGuarded(body, run);
+async function runWhile(condition: Predicate, body: Statement, request: RequestContext): Promise<Outcome> {
+  while (await evaluatePredicate(condition, request)) {
+    request.signal.throwIfAborted();
+    const outcome = await runGuarded(body, request);
     if (outcome === "break") return "next";
     if (outcome !== "next" && outcome !== "continue") return outcome;
   }
@@ -252,15 +252,15 @@ async function runWhile(condition: Predicate, body: Statement, run: RequestConte
 async function runTry(
   body: readonly Statement[],
   handler: readonly Statement[],
-  run: RequestContext,
+  request: RequestContext,
 ): Promise<Outcome> {
-  const { session } = run;
+  const { session } = request;
   session.tryDepth += 1;
   let failure: SqlError;
   try {
-    return await runStatements(body, run);
+    return await runStatements(body, request);
   } catch (error) {
-    if (run.signal.aborted) throw error;
+    if (request.signal.aborted) throw error;
     failure = sqlErrorOf(error, 0);
     if (failure.severity >= 20) throw failure;
   } finally {
@@ -271,26 +271,26 @@ async function runTry(
   session.lastError = failure.number;
   session.caught.push(failure);
   try {
-    return await runStatements(handler, run);
+    return await runStatements(handler, request);
   } finally {
     session.caught.pop();
   }
 }
 
-async function transactionName(name: string | undefined, run: RequestContext): Promise<string | undefined> {
+async function transactionName(name: string | undefined, request: RequestContext): Promise<string | undefined> {
   if (name?.startsWith("@") !== true) return name;
-  return (await evaluate({ kind: "variable", name }, run, { name: "nvarchar", length: 32 })) ?? undefined;
+  return (await evaluate({ kind: "variable", name }, request, { name: "nvarchar", length: 32 })) ?? undefined;
 }
 
 /** Assigns a value, converted to the type of the variable. */
-async function assign(name: string, expression: Expression, run: RequestContext): Promise<void> {
-  const variable = run.frame.variables.get(name.toLowerCase());
+async function assign(name: string, expression: Expression, request: RequestContext): Promise<void> {
+  const variable = request.frame.variables.get(name.toLowerCase());
   if (variable === undefined) throw new SqlError(137, `Must declare the scalar variable "${name}".`, { severity: 15 });
-  variable.value = await evaluate(expression, run, variable.type);
+  variable.value = await evaluate(expression, request, variable.type);
 }
 
 /** Evaluates an expression as a value of the type, in PostgreSQL unless it is a literal that needs no conversion. */
-async function evaluate(expression: Expression, run: RequestContext, type: TsqlType): Promise<Value> {
+async function evaluate(expression: Expression, request: RequestContext, type: TsqlType): Promise<Value> {
   if (expression.kind === "literal") {
     const { value, type: literalType } = expression;
     if (value === null) return null;
@@ -299,7 +299,7 @@ async function evaluate(expression: Expression, run: RequestContext, type: TsqlT
     if (isCharacter(literalType) && (type.name === "nvarchar" || type.name === "varchar") && value.length <= max)
       return value;
   }
-  const { session, frame } = run;
+  const { session, frame } = request;
   await session.loadTables(expression, frame);
   const context = session.context(frame);
   const typed = castTo(emitExpression(expression, new Scope(), context), type);
@@ -326,26 +326,26 @@ async function raise(
   list: readonly Expression[],
   options: readonly string[],
   line: number,
-  run: RequestContext,
+  request: RequestContext,
 ): Promise<void> {
   const [first, severity, state, ...parameters] = list;
   if (first === undefined || severity === undefined || state === undefined)
     throw new SqlError(102, "Incorrect syntax near 'RAISERROR'.", { severity: 15, line });
   const isNumber = first.kind === "literal" && isInteger(first.type);
-  const format = isNumber ? "" : ((await evaluate(first, run, nvarcharMax)) ?? "");
+  const format = isNumber ? "" : ((await evaluate(first, request, nvarcharMax)) ?? "");
   const values: Value[] = [];
-  for (const parameter of parameters) values.push(await evaluate(parameter, run, nvarcharMax));
-  const level = Math.min(25, Math.max(0, Number((await evaluate(severity, run, int)) ?? 0)));
+  for (const parameter of parameters) values.push(await evaluate(parameter, request, nvarcharMax));
+  const level = Math.min(25, Math.max(0, Number((await evaluate(severity, request, int)) ?? 0)));
   const number = isNumber ? Number(first.value) : 50_000;
   const message = isNumber ? `Error ${number}.` : formatMessage(format, values);
-  const stateNumber = Math.min(255, Math.max(0, Number((await evaluate(state, run, int)) ?? 0)));
+  const stateNumber = Math.min(255, Math.max(0, Number((await evaluate(state, request, int)) ?? 0)));
   if (level > 10) throw new SqlError(number, message, { severity: level, state: stateNumber, line });
-  run.results.message({ number, state: stateNumber, severity: level, message, line });
-  if (options.includes("SETERROR")) run.session.lastError = number;
+  request.results.message({ number, state: stateNumber, severity: level, message, line });
+  if (options.includes("SETERROR")) request.session.lastError = number;
 }
 
-async function thrownError(list: readonly Expression[], line: number, run: RequestContext): Promise<SqlError> {
-  const caught = run.session.caught.at(-1);
+async function thrownError(list: readonly Expression[], line: number, request: RequestContext): Promise<SqlError> {
+  const caught = request.session.caught.at(-1);
   if (list.length === 0) {
     return (
       caught ??
@@ -358,26 +358,26 @@ async function thrownError(list: readonly Expression[], line: number, run: Reque
   const [number, message, state] = list;
   if (number === undefined || message === undefined || state === undefined)
     return new SqlError(102, "Incorrect syntax near 'THROW'.", { severity: 15, line });
-  const errorNumber = Number((await evaluate(number, run, int)) ?? 0);
+  const errorNumber = Number((await evaluate(number, request, int)) ?? 0);
   if (errorNumber < 50_000)
     return new SqlError(35_100, `Error number ${errorNumber} in the THROW statement must be 50000 or higher.`, {
       line,
     });
-  const text = (await evaluate(message, run, nvarcharMax)) ?? "";
-  return new SqlError(errorNumber, text, { state: Number((await evaluate(state, run, int)) ?? 1), line });
+  const text = (await evaluate(message, request, nvarcharMax)) ?? "";
+  return new SqlError(errorNumber, text, { state: Number((await evaluate(state, request, int)) ?? 1), line });
 }
 
-async function waitFor(expression: Expression, line: number, run: RequestContext): Promise<void> {
-  const text = (await evaluate(expression, run, { name: "varchar", length: 30 })) ?? "";
+async function waitFor(expression: Expression, line: number, request: RequestContext): Promise<void> {
+  const text = (await evaluate(expression, request, { name: "varchar", length: 30 })) ?? "";
   const match = /^(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?$/.exec(text.trim());
   if (match === null)
     throw new SqlError(148, `Incorrect time '${text}' in WAITFOR. Use the format hh:mm:ss.`, { severity: 15, line });
   const [, hours, minutes, seconds = "0", fraction = "0"] = match;
   const ms = (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)) * 1_000 + Number(fraction.padEnd(3, "0"));
-  await delay(ms, undefined, { signal: run.signal });
+  await delay(ms, undefined, { signal: request.signal });
 }
 
-async function execute(call: Execute, line: number, run: RequestContext): Promise<void> {
+async function execute(call: Execute, line: number, request: RequestContext): Promise<void> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
   if (call.path.length === 4) throw refuse("linked servers", line);
   if (name.startsWith("sp_add_job") || name.startsWith("sp_update_job")) throw refuse("agent jobs", line);
@@ -388,22 +388,22 @@ async function execute(call: Execute, line: number, run: RequestContext): Promis
     const { value: expression } = argument;
     const type =
       expression.kind === "variable"
-        ? (run.frame.variables.get(expression.name.toLowerCase())?.type ?? nvarcharMax)
+        ? (request.frame.variables.get(expression.name.toLowerCase())?.type ?? nvarcharMax)
         : expression.kind === "literal"
           ? expression.type
           : nvarcharMax;
-    const value = expression.kind === "default" ? null : await evaluate(expression, run, type);
+    const value = expression.kind === "default" ? null : await evaluate(expression, request, type);
     list.push({ name: argument.name, type, value, isOutput: argument.isOutput });
   }
-  const status = await run.call(call, list, run);
+  const status = await request.call(call, list, request);
   for (const [index, argument] of call.arguments.entries()) {
     const evaluated = list[index];
     if (!argument.isOutput || argument.value.kind !== "variable" || evaluated === undefined) continue;
-    const variable = run.frame.variables.get(argument.value.name.toLowerCase());
+    const variable = request.frame.variables.get(argument.value.name.toLowerCase());
     if (variable !== undefined) variable.value = evaluated.value;
   }
   if (call.resultVariable !== undefined) {
-    const variable = run.frame.variables.get(call.resultVariable.toLowerCase());
+    const variable = request.frame.variables.get(call.resultVariable.toLowerCase());
     if (variable !== undefined) variable.value = String(status);
   }
 }

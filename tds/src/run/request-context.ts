@@ -13,7 +13,11 @@ export interface EvaluatedArgument {
 }
 
 /** Runs a procedure by its name and returns its status. */
-export type CallProcedure = (call: Execute, list: readonly EvaluatedArgument[], run: RequestContext) => Promise<number>;
+export type CallProcedure = (
+  call: Execute,
+  list: readonly EvaluatedArgument[],
+  request: RequestContext,
+) => Promise<number>;
 
 /** Session, results, variables and cancellation of one request, which all of its statements share. */
 export interface RequestContext {

@@ -60,7 +60,7 @@ export class Results {
     writeColMetadata(this.#response.tokens, this.#format, columns);
   }
 
-  /** False if the client has to read first. */
+  /** Sends a row; false if the caller must await the client's reading first. */
   row(columns: readonly Column[], row: readonly Value[]): boolean {
     writeRow(this.#response.tokens, this.#format, columns, row);
     return this.#response.flushPiece();

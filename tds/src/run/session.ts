@@ -169,7 +169,7 @@ export class Session {
   }
 }
 
-/** The paths of all tables below a node of the tree. */
+/** Paths of all tables in a part of the syntax tree. */
 function tablesOf(node: unknown, found: Path[] = []): Path[] {
   if (Array.isArray(node)) for (const each of node) tablesOf(each, found);
   else if (typeof node === "object" && node !== null) {

@@ -1,7 +1,7 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { SqlError } from "./sql-error.ts";
 
-/** Options of SET with a meaning here. */
+/** Options of SET that change the session's behavior. */
 export interface SetOptions {
   xactAbort: boolean;
   implicitTransactions: boolean;

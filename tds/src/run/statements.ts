@@ -12,31 +12,31 @@ import { DatabaseError, type FieldDef, type RowReceiver } from "./backend.ts";
 import type { RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 
-/** Runs a statement on rows: its result goes to the client, into variables, or into a table. */
-export async function runDml(statement: Dml, line: number, run: RequestContext): Promise<void> {
-  const { session, frame, results } = run;
+/** Runs a query, INSERT, UPDATE, DELETE or MERGE; the rows go to the client, into variables, or into a table. */
+export async function runDml(statement: Dml, line: number, request: RequestContext): Promise<void> {
+  const { session, frame, results } = request;
   await session.loadTables(statement, frame);
   const context = session.context(frame);
   if (statement.kind === "query") {
     const select = statement.body.kind === "select" ? statement.body : undefined;
     const into = select?.into ?? intoOf(statement);
     if (into !== undefined) {
-      await selectInto(statement, into, line, run);
+      await selectInto(statement, into, line, request);
       return;
     }
     const emitted = emitQuery(statement, context);
     if (select?.items.some(({ variable }) => variable !== undefined) === true) {
-      await assignRows(select, emitted, context.values, run);
+      await assignRows(select, emitted, context.values, request);
       return;
     }
-    const { rowCount } = await send(emitted, context.values, false, run);
+    const { rowCount } = await send(emitted, context.values, false, request);
     session.rowCount = rowCount;
     results.done({ command: commands.select, rowCount });
     return;
   }
   if (statement.output?.into !== undefined) throw refuse("query clause", line, "OUTPUT ... INTO");
   const emitted = emitDml(statement, context);
-  const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, run);
+  const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, request);
   if (statement.kind === "insert" && emitted.hasIdentity && identity !== undefined) session.scopeIdentity = identity;
   if (emitted.reseed !== undefined) await session.backend.query(emitted.reseed);
   session.rowCount = rowCount;
@@ -57,7 +57,7 @@ function emitDml(statement: Exclude<Dml, Query>, context: EmitContext): EmittedD
   }
 }
 
-/** INTO of the first SELECT of a UNION. */
+/** Target of SELECT INTO, which in a UNION is in the first SELECT. */
 function intoOf({ body }: Query): Path | undefined {
   let first = body;
   while (first.kind === "setOperation") first = first.left;
@@ -65,8 +65,8 @@ function intoOf({ body }: Query): Path | undefined {
 }
 
 /** Sends the rows to the client; the hidden last column of an INSERT is the identity. */
-async function send(emitted: EmittedQuery, values: readonly Value[], hasIdentity: boolean, run: RequestContext) {
-  const { session, results } = run;
+async function send(emitted: EmittedQuery, values: readonly Value[], hasIdentity: boolean, request: RequestContext) {
+  const { session, results } = request;
   let columns: readonly Column[] = [];
   let identity: string | undefined;
   const visible = emitted.columns.length;
@@ -88,7 +88,7 @@ async function send(emitted: EmittedQuery, values: readonly Value[], hasIdentity
   return { rowCount, identity };
 }
 
-/** Types of PostgreSQL stand in if a cached definition is older than the statement. */
+/** Columns by PostgreSQL's result types, for a cached definition that is older than the table. */
 function columnsOf(expected: readonly OutputColumn[], fields: readonly FieldDef[]): Column[] {
   if (expected.length === fields.length) return [...expected];
   return fields.map(({ name, dataTypeID, dataTypeModifier }) => ({
@@ -98,14 +98,14 @@ function columnsOf(expected: readonly OutputColumn[], fields: readonly FieldDef[
   }));
 }
 
-/** `SELECT @a = x`: the last row counts, and without rows the variables stay. */
+/** Runs `SELECT @a = x`: variables get the values of the last row, and are unchanged without rows. */
 async function assignRows(
   select: Select,
   emitted: EmittedQuery,
   values: readonly Value[],
-  run: RequestContext,
+  request: RequestContext,
 ): Promise<void> {
-  const { session, frame } = run;
+  const { session, frame } = request;
   let last: readonly Value[] | undefined;
   let rowCount = 0;
   await session.backend.stream(emitted.sql, values, {
@@ -131,8 +131,8 @@ function cut(value: Value, length: number | "max" | undefined): Value {
   return value !== null && typeof length === "number" && !value.startsWith("\\x") ? value.slice(0, length) : value;
 }
 
-async function selectInto(query: Query, into: Path, line: number, run: RequestContext): Promise<void> {
-  const { session, frame, results } = run;
+async function selectInto(query: Query, into: Path, line: number, request: RequestContext): Promise<void> {
+  const { session, frame, results } = request;
   const context = session.context(frame);
   const emitted = emitQuery(query, context);
   const name = objectName(into, session.database, line);
@@ -150,19 +150,19 @@ async function selectInto(query: Query, into: Path, line: number, run: RequestCo
       constraints: [],
     };
   });
-  await createTable(name, definitions, [], run);
+  await createTable(name, definitions, [], request);
   const target = name.schema === temporarySchema ? quoteName(name.name) : qualified(name);
   const alias = quoteName(":into");
   const columns = definitions.map((_, index) => `c${index}`);
   const list = emitted.columns.map(({ type }, index) => `c${index}::${columnType(type).sql}`);
   const sql = `INSERT INTO ${target} SELECT ${list.join(", ")} FROM (${emitted.sql}) AS ${alias} (${columns.join(", ")})`;
-  const { rowCount } = await send({ sql, columns: [] }, context.values, false, run);
+  const { rowCount } = await send({ sql, columns: [] }, context.values, false, request);
   session.rowCount = rowCount;
   results.done({ command: commands.select, rowCount });
 }
 
-export async function runDdl(ddl: Ddl, line: number, run: RequestContext): Promise<void> {
-  const { session, frame } = run;
+export async function runDdl(ddl: Ddl, line: number, request: RequestContext): Promise<void> {
+  const { session, frame } = request;
   await session.loadTables(ddl, frame);
   const context = session.context(frame);
   if (
@@ -170,12 +170,12 @@ export async function runDdl(ddl: Ddl, line: number, run: RequestContext): Promi
     ddl.path.at(-1)?.startsWith("#") === true &&
     ddl.path.at(-1)?.startsWith("##") === false
   ) {
-    await createTable(context.objectName(ddl.path, line), ddl.columns, ddl.constraints, run);
+    await createTable(context.objectName(ddl.path, line), ddl.columns, ddl.constraints, request);
     return;
   }
   const { statements } = emitDdl(ddl, context);
   try {
-    await runAll(statements, run);
+    await runAll(statements, request);
   } catch (error) {
     const isMissing = error instanceof DatabaseError && ["42P01", "42704", "3F000"].includes(error.code ?? "");
     if (isMissing && (ddl.kind === "drop" || ddl.kind === "dropIndex")) {
@@ -195,19 +195,19 @@ export async function createTable(
   name: ObjectName,
   columns: readonly ColumnDefinition[],
   constraints: readonly TableConstraint[],
-  run: RequestContext,
+  request: RequestContext,
 ): Promise<void> {
-  const context = run.session.context(run.frame);
-  await runAll(emitCreateTable(name, columns, constraints, context), run);
-  run.session.catalog.clear();
+  const context = request.session.context(request.frame);
+  await runAll(emitCreateTable(name, columns, constraints, context), request);
+  request.session.catalog.clear();
   if (name.schema === temporarySchema)
-    run.session.catalog.spell(
+    request.session.catalog.spell(
       name,
       columns.map((column) => column.name),
     );
 }
 
-/** The statements of one of T-SQL are one transaction. */
+/** Runs the statements for one DDL statement of T-SQL in one transaction. */
 async function runAll(statements: readonly string[], { session }: RequestContext): Promise<void> {
   const { backend } = session;
   if (backend.inTransaction || statements.length === 1) {

@@ -9,20 +9,20 @@ import { runBatch } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 
-type Procedure = (list: readonly EvaluatedArgument[], run: RequestContext) => Promise<number>;
+type Procedure = (list: readonly EvaluatedArgument[], request: RequestContext) => Promise<number>;
 
 const preparedMax = 10_000;
 
-/** Calls a procedure of the system; error 2812 for any other. */
+/** Calls a system procedure; error 2812 for an unknown name. */
 export async function callProcedure(
   call: Execute,
   list: readonly EvaluatedArgument[],
-  run: RequestContext,
+  request: RequestContext,
 ): Promise<number> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
   const procedure = lookUp(procedures, name);
   if (procedure === undefined) throw new SqlError(2812, `Could not find stored procedure '${call.path.join(".")}'.`);
-  return procedure(list, run);
+  return procedure(list, request);
 }
 
 /** Argument by its name, else by its position: drivers use other names for the first arguments. */
@@ -43,9 +43,9 @@ async function runText(
   statement: string,
   declaration: string,
   list: readonly EvaluatedArgument[],
-  run: RequestContext,
+  request: RequestContext,
 ): Promise<number> {
-  const depth = run.frame.depth + 1;
+  const depth = request.frame.depth + 1;
   if (depth > 32) throw new SqlError(217, "Maximum nesting level of calls exceeded (limit 32).");
   const parameters = parseParameters(declaration);
   const frame = newFrame(depth);
@@ -59,7 +59,7 @@ async function runText(
         `The parameterized query expects the parameter '${parameter.name}', which was not supplied.`,
       );
     }
-    const value = found === undefined ? null : await converted(found, parameter.type, run);
+    const value = found === undefined ? null : await converted(found, parameter.type, request);
     frame.variables.set(name, { type: parameter.type, value });
     if (found !== undefined) passedArguments.set(name, found);
   }
@@ -70,18 +70,22 @@ async function runText(
     found.type = variable.type;
     found.value = variable.value;
   }
-  return succeeded ? 0 : run.session.lastError;
+  return succeeded ? 0 : request.session.lastError;
 }
 
-/** Values of another family than the declared type are converted by PostgreSQL. */
-async function converted({ type, value }: EvaluatedArgument, declared: TsqlType, run: RequestContext): Promise<Value> {
+/** Value converted to the declared type, by PostgreSQL if the types' families differ. */
+async function converted(
+  { type, value }: EvaluatedArgument,
+  declared: TsqlType,
+  request: RequestContext,
+): Promise<Value> {
   if (value === null || type.name === declared.name) return value;
   if (isCharacter(type) && isCharacter(declared))
     return typeof declared.length === "number" ? value.slice(0, declared.length) : value;
-  const context = run.session.context(newFrame());
+  const context = request.session.context(newFrame());
   const typed = castTo(context.parameter("value", { type, value }), declared);
-  const rows = await run.session.transaction.withStatementSavepoint(() =>
-    run.session.backend.query(`SELECT ${typed.sql}`, context.values),
+  const rows = await request.session.transaction.withStatementSavepoint(() =>
+    request.session.backend.query(`SELECT ${typed.sql}`, context.values),
   );
   return rows[0]?.[0] ?? null;
 }
@@ -108,35 +112,35 @@ function setOutput(found: EvaluatedArgument | undefined, value: Value): void {
   if (found !== undefined) found.value = value;
 }
 
-/** A query of the catalog with parameters, whose rows go to the client. */
+/** Procedure that sends the rows of a catalog query with parameters to the client. */
 function catalogProcedure(parameters: readonly string[], query: string): Procedure {
   const declaration = parameters.map((name) => `${name} nvarchar(384) = NULL`).join(", ");
-  return (list, run) => runText(query, declaration, list, run);
+  return (list, request) => runText(query, declaration, list, request);
 }
 
 const procedures: Readonly<Record<string, Procedure>> = {
-  sp_executesql(list, run) {
+  sp_executesql(list, request) {
     const [, , ...values] = list;
-    return runText(text(list, "@stmt", 0), text(list, "@params", 1), values, run);
+    return runText(text(list, "@stmt", 0), text(list, "@params", 1), values, request);
   },
-  async sp_prepare(list, run) {
-    const handle = prepare(text(list, "@params", 1), text(list, "@stmt", 2), run);
+  async sp_prepare(list, request) {
+    const handle = prepare(text(list, "@params", 1), text(list, "@stmt", 2), request);
     setOutput(list[0], String(handle));
     return 0;
   },
-  sp_execute([handle, ...values], run) {
-    const { text: statement, declaration } = prepared(handle?.value, run);
-    return runText(statement, declaration, values, run);
+  sp_execute([handle, ...values], request) {
+    const { text: statement, declaration } = prepared(handle?.value, request);
+    return runText(statement, declaration, values, request);
   },
-  async sp_prepexec(list, run) {
+  async sp_prepexec(list, request) {
     const [handle, declaration, statement, ...values] = list;
-    const created = prepare(declaration?.value ?? "", statement?.value ?? "", run);
+    const created = prepare(declaration?.value ?? "", statement?.value ?? "", request);
     setOutput(handle, String(created));
-    return runText(statement?.value ?? "", declaration?.value ?? "", values, run);
+    return runText(statement?.value ?? "", declaration?.value ?? "", values, request);
   },
-  async sp_unprepare([handle], run) {
-    prepared(handle?.value, run);
-    run.session.prepared.delete(Number(handle?.value));
+  async sp_unprepare([handle], request) {
+    prepared(handle?.value, request);
+    request.session.prepared.delete(Number(handle?.value));
     return 0;
   },
   sp_tables: catalogProcedure(
@@ -169,28 +173,28 @@ const procedures: Readonly<Record<string, Procedure>> = {
   ),
 };
 
-/** A call of an RPC: its errors and values are in the results. */
+/** Runs a call of an RPC message; errors and output values are written to the results. */
 export async function callRpc(
   name: string,
   list: readonly EvaluatedArgument[],
   isLast: boolean,
-  run: RequestContext,
+  request: RequestContext,
 ): Promise<void> {
   let status = 0;
   let isError = false;
   try {
-    status = await callProcedure({ path: name.split("."), resultVariable: undefined, arguments: [] }, list, run);
+    status = await callProcedure({ path: name.split("."), resultVariable: undefined, arguments: [] }, list, request);
     isError = status !== 0;
   } catch (error) {
-    if (run.signal.aborted) throw error;
+    if (request.signal.aborted) throw error;
     const failure = sqlErrorOf(error, 1);
-    run.session.lastError = failure.number;
-    run.results.error(failure);
+    request.session.lastError = failure.number;
+    request.results.error(failure);
     isError = true;
   }
-  run.results.returnStatus(status);
+  request.results.returnStatus(status);
   for (const [ordinal, { name: parameter = "", type, value, isOutput }] of list.entries()) {
-    if (isOutput) run.results.returnValue({ ordinal, name: parameter, type, value });
+    if (isOutput) request.results.returnValue({ ordinal, name: parameter, type, value });
   }
-  run.results.endProcedure(isError, isLast);
+  request.results.endProcedure(isError, isLast);
 }

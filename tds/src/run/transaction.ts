@@ -4,7 +4,7 @@ import type { Backend } from "./backend.ts";
 import type { Results } from "./results.ts";
 import { SqlError } from "./sql-error.ts";
 
-/** Levels of PostgreSQL: read uncommitted reads what is committed, and snapshot is its repeatable read. */
+/** Isolation levels of PostgreSQL: read uncommitted is read committed there, and snapshot is repeatable read. */
 const levels: Readonly<Record<IsolationLevel, string>> = {
   "read uncommitted": "READ COMMITTED",
   "read committed": "READ COMMITTED",

@@ -29,7 +29,7 @@ export async function serveRequest(
   const isProcedure = message.type === packetTypes.rpc;
   const inTransaction = () => session.transaction.count > 0;
   const results = new Results({ response, format, isProcedure, inTransaction });
-  const run: RequestContext = { session, results, frame: newFrame(), signal, call: callProcedure };
+  const request: RequestContext = { session, results, frame: newFrame(), signal, call: callProcedure };
   const { backend } = session;
   let canceled: Promise<void> | undefined;
   const cancel = () => {
@@ -46,7 +46,7 @@ export async function serveRequest(
       await session.reset(message.keepsTransaction);
       writeResetConnection(response.tokens);
     }
-    await dispatch(message, format, run);
+    await dispatch(message, format, request);
   } catch (error) {
     if (!signal.aborted) throw error;
     await canceled;
@@ -58,30 +58,30 @@ export async function serveRequest(
   }
 }
 
-async function dispatch(message: Message, format: WireFormat, run: RequestContext): Promise<void> {
+async function dispatch(message: Message, format: WireFormat, request: RequestContext): Promise<void> {
   switch (message.type) {
     case packetTypes.sqlBatch:
-      await runBatch(decodeSqlBatch(message.payload, format), run);
-      run.signal.throwIfAborted();
-      run.results.endBatch();
+      await runBatch(decodeSqlBatch(message.payload, format), request);
+      request.signal.throwIfAborted();
+      request.results.endBatch();
       return;
     case packetTypes.rpc: {
       const calls = decodeRpcRequest(message.payload, format);
-      if (calls.length === 0) run.results.endProcedure(false, true);
+      if (calls.length === 0) request.results.endProcedure(false, true);
       for (const [index, { procedure, parameters }] of calls.entries()) {
         const list = parameters.map(({ name, type, value, isOutput }) => ({ name, type, value, isOutput }));
         await callRpc(procedure, list, index === calls.length - 1, { ...run, frame: newFrame() });
-        run.signal.throwIfAborted();
+        request.signal.throwIfAborted();
       }
       return;
     }
     case packetTypes.transactionManager:
-      await runTransactionRequest(decodeTransactionManagerRequest(message.payload, format), run);
+      await runTransactionRequest(decodeTransactionManagerRequest(message.payload, format), request);
       return;
     case packetTypes.bulkLoad: {
-      run.results.error(refuse("statement", 1, "bulk load"));
-      run.results.done({ isError: true });
-      run.results.endBatch();
+      request.results.error(refuse("statement", 1, "bulk load"));
+      request.results.done({ isError: true });
+      request.results.endBatch();
       return;
     }
     default:

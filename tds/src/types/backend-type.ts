@@ -1,6 +1,6 @@
 import type { TsqlType, TypeName } from "./tsql-type.ts";
 
-/** Types of PostgreSQL for values in expressions. Domains carry the names of T-SQL in columns only. */
+/** Types of PostgreSQL for values in expressions; only columns have domains with T-SQL names. */
 const castTypes: Readonly<Record<TypeName, string>> = {
   bit: "int2",
   tinyint: "int2",
@@ -33,7 +33,7 @@ const castTypes: Readonly<Record<TypeName, string>> = {
   rowversion: "bytea",
 };
 
-/** The type of a cast. PostgreSQL has six digits of seconds at most. */
+/** The type of a cast. PostgreSQL has at most six digits of fractional seconds. */
 export function castType(type: TsqlType): string {
   const base = castTypes[type.name];
   switch (type.name) {
@@ -53,7 +53,7 @@ export function castType(type: TsqlType): string {
   }
 }
 
-/** The type without its length, which assignments to columns check. */
+/** Type for assignments, without a length: the column checks it. */
 export function assignmentType(type: TsqlType): string {
   switch (type.name) {
     case "char":
@@ -85,7 +85,7 @@ const domainNames: readonly TypeName[] = [
 ];
 const sizedDomains: readonly TypeName[] = ["char", "varchar", "binary", "varbinary"];
 
-/** The type of a column, and the domain of a length that has to exist before, if it is one. */
+/** Type of a column, and the domain to create first if the type is a domain with a length. */
 export function columnType(type: TsqlType): { sql: string; domain?: { name: TypeName; length: number } } {
   const { name, length } = type;
   if (domainNames.includes(name)) return { sql: `holdfast_tsql."${name}"` };
@@ -128,12 +128,12 @@ function characters(name: "nchar" | "nvarchar", typmod: number): TsqlType {
   };
 }
 
-/** Six digits are all that PostgreSQL has, so they stand for seven. */
+/** Scale of a PostgreSQL time type: its max of six digits is presented as seven. */
 function digits(typmod: number): number {
   return typmod < 0 || typmod === 6 ? 7 : typmod;
 }
 
-/** A type that T-SQL does not have is nvarchar(max). */
+/** T-SQL type of a PostgreSQL type; nvarchar(max) for types that T-SQL lacks. */
 export function typeOfOid(oid: number, typmod: number): TsqlType {
   return byOid[oid]?.(typmod) ?? { name: "nvarchar", length: "max" };
 }

@@ -1,4 +1,4 @@
-/** Code page 1252, which varchar has under the collation of the service. */
+/** Encodes and decodes code page 1252, the encoding of varchar under the service's collation. */
 const decoder = new TextDecoder("windows-1252");
 const byCharacter = new Map<string, number>(
   Array.from({ length: 256 }, (_, byte) => [decoder.decode(Uint8Array.of(byte)), byte]),

@@ -16,7 +16,7 @@ export const daysTo1900 = 693_595;
 const datePattern = /^(\d{4,})-(\d{2})-(\d{2})/;
 const timePattern = /(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,7}))?)?/;
 const offsetPattern = /([+-])(\d{2})(?::?(\d{2}))?$/;
-/** Output of the composite type `datetimeoffset`: UTC and minutes. */
+/** Pattern of PostgreSQL's output for the composite type `datetimeoffset`: UTC timestamp and minutes. */
 const compositePattern = /^\("?([^",]+)"?,(-?\d+)\)$/;
 
 /** Reads PostgreSQL's output of date, time, timestamp and timestamptz, in ISO style. */
@@ -36,7 +36,7 @@ export function parseMoment(text: string): Moment | undefined {
   return { days, ticks: clock === null ? 0n : ticksOf(clock), offsetMinutes: offset?.[1] === "-" ? -minutes : minutes };
 }
 
-/** `Date.UTC` takes years below 100 for those of the 20th century, so the year is set apart. */
+/** Days since 2000-01-01. `Date.UTC` maps years below 100 to 1900 and later, so the year is set separately. */
 function daysSince2000([year = 1, month = 1, day = 1]: readonly number[]): number {
   const date = new Date(Date.UTC(2000, month - 1, day));
   date.setUTCFullYear(year, month - 1, day);

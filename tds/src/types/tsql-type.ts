@@ -91,7 +91,7 @@ const precedence: readonly TypeName[] = [
   "binary",
 ];
 
-/** The type of a value that is either of two, as CASE and UNION have it. */
+/** Common type of two operands, as in CASE and UNION. */
 export function commonType(left: TsqlType, right: TsqlType): TsqlType {
   const higher = precedence.indexOf(left.name) <= precedence.indexOf(right.name) ? left : right;
   const lower = higher === left ? right : left;
