@@ -221,7 +221,7 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       if (frame.depth + 1 > nestingMax)
         throw new SqlError(217, `Maximum nesting level of calls exceeded (limit ${nestingMax}).`, { line });
       const statements = parseBatch(text, session.options.quotedIdentifier);
-      await runStatements(statements, { ...run, frame: newFrame(frame.depth + 1) });
+      await runStatements(statements, { ...request, frame: newFrame(frame.depth + 1) });
       return "next";
     }
   }

@@ -63,7 +63,7 @@ async function runText(
     frame.variables.set(name, { type: parameter.type, value });
     if (found !== undefined) passedArguments.set(name, found);
   }
-  const succeeded = await runBatch(statement, { ...run, frame });
+  const succeeded = await runBatch(statement, { ...request, frame });
   for (const [name, found] of passedArguments) {
     const variable = frame.variables.get(name);
     if (!found.isOutput || variable === undefined) continue;

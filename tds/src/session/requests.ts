@@ -70,7 +70,7 @@ async function dispatch(message: Message, format: WireFormat, request: RequestCo
       if (calls.length === 0) request.results.endProcedure(false, true);
       for (const [index, { procedure, parameters }] of calls.entries()) {
         const list = parameters.map(({ name, type, value, isOutput }) => ({ name, type, value, isOutput }));
-        await callRpc(procedure, list, index === calls.length - 1, { ...run, frame: newFrame() });
+        await callRpc(procedure, list, index === calls.length - 1, { ...request, frame: newFrame() });
         request.signal.throwIfAborted();
       }
       return;
