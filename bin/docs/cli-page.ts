@@ -23,7 +23,7 @@ installation is never sent to another.
 | variable | flag | meaning |
 | --- | --- | --- |
 | \`HOLDFAST_BASE_URL\` | \`--base-url\` | the API |
-| \`HOLDFAST_API_KEY_ID\`, \`HOLDFAST_API_KEY_SECRET\` | | a key, or a person's user name and password |
+| \`HOLDFAST_API_KEY_ID\`, \`HOLDFAST_API_KEY_SECRET\` | | an API key, or the name and password of a user |
 | \`HOLDFAST_TOKEN\` | | a token, which takes precedence over a key |
 | \`HOLDFAST_CA_FILE\` | \`--ca-file\` | PEM file of the authorities to trust, instead of the default ones |
 | \`HOLDFAST_ORGANIZATION\` | \`--organization\` | id of the organization to act in |
@@ -35,12 +35,12 @@ are printed only by commands that create a credential, by \`users password\`, an
 
 ## Results
 
-On a terminal: tables as wide as it, with colors (\`NO_COLOR\` turns them off). Piped: the same without colors, uncut.
+On a terminal: tables as wide as the terminal, with colors (\`NO_COLOR\` turns them off). Piped: the same without colors and truncation.
 \`--output json\` and \`--output yaml\` have all fields with the names of the API; with \`--follow\`, one object per line, or one document each.
 \`--wait\` shows the current step. Commands that destroy something ask for confirmation; \`--yes\` confirms, and is required without a terminal.
 `;
 
-/** A page for each noun, with its commands, their arguments, flags and examples, from the commands themselves. */
+/** Pages of commands: one for each noun with arguments, flags and examples, and an index. */
 export async function cliPages(): Promise<Pages> {
   const root = await everyCommand();
   const index = nounGroups.flatMap(({ title, nouns }) => [

@@ -4,19 +4,19 @@ import { link, type Pages, table } from "./pages.ts";
 
 const exampleId = "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31";
 
-/** A page for the events of each subject: the word before the dot. */
+/** Pages of events: one for each subject, which is the part of the type before the dot, and an index. */
 export function eventsPages(): Pages {
   const subjects = Map.groupBy([...eventTypes], ([type]) => type.slice(0, type.indexOf(".")));
   const inOrder = [...subjects].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const index = [
     "# Events",
     "",
-    "Every event is recorded once and kept for 90 days: `GET /events`, `GET /managed-services/{id}/events`. The same JSON is the",
+    "Every event is recorded once and stored for 90 days: `GET /events`, `GET /managed-services/{id}/events`. The same JSON is the",
     "body of a webhook delivery. An event can arrive more than once; its `id` stays the same. Members can be added to `data`.",
     "`/openapi.json` has each type below `webhooks`, with its schema and an example.",
     "",
     ...table(
-      ["page", "event", "it happens when"],
+      ["page", "event", "emitted when"],
       inOrder.flatMap(([subject, events]) =>
         events.map(([type, { when }]) => [
           link(subject, `events/${subject}.md`),
@@ -42,13 +42,13 @@ export function eventsPages(): Pages {
 
 function section(type: string, { when, data, example, planned, optIn }: EventDefinition): string[] {
   const notes = [
-    optIn === true ? " Webhooks get it only when their `events` name it." : "",
-    planned === true ? " This version makes none yet; filters of webhooks may name it already." : "",
+    optIn === true ? " Webhooks receive it only if their `events` list it." : "",
+    planned === true ? " This version does not emit it yet; filters of webhooks may already list it." : "",
   ];
   return [
     `## ${type}`,
     "",
-    `It happens when ${when}.${notes.join("")}`,
+    `Emitted when ${when}.${notes.join("")}`,
     "",
     ...table(
       ["member of data", "type", "meaning"],

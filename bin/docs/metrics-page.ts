@@ -2,7 +2,7 @@ import { metricCatalog } from "../../common/src/metric-catalog.ts";
 import type { Metric } from "../../common/src/metrics/metric.ts";
 import { link, type Pages, table } from "./pages.ts";
 
-/** A page for the metrics of every engine, and one for those of each engine. */
+/** Pages of metrics: the common ones, those of each engine, and an index. */
 export function metricsPages(): Pages {
   const engines = [...new Set(metricCatalog.flatMap((metric) => metric.engines))].toSorted();
   const groups = [
@@ -68,12 +68,12 @@ const introduction = [
   "## Prometheus",
   "",
   "`GET /metrics` returns the newest sample of each node of the organization in the Prometheus text format, and",
-  "`GET /managed-services/{id}/metrics/export` those of one service; none is older than 60 s. Both also have figures of each service:",
+  "`GET /managed-services/{id}/metrics/export` the samples of one service; none is older than 60 s. Both also have figures of each service:",
   "`holdfast_backups` by state, `holdfast_backup_last_finish_time_seconds`, `_size_bytes` and `_duration_seconds` by kind,",
   "`holdfast_operations` and `holdfast_operation_last_duration_seconds` by type and result (a failover is one), and `holdfast_queues` by",
   "state. Platform operators find a controller's own metrics under `GET /metrics/platform` (`platform:read`): durations of calls,",
   "reconciles, etcd and outgoing requests, queues, sessions, the outbox, the lag of samples, and",
-  "`holdfast_primary_lease_requests_total`: primary lease requests by outcome (granted, late, refused). Each controller has its own.",
+  "`holdfast_primary_lease_requests_total`: primary lease requests by outcome (granted, late, refused). Each controller has separate counters.",
   "",
   "```yaml",
   "scrape_configs:",
@@ -107,6 +107,6 @@ const introduction = [
   "  restart, a crash, `pg_stat_reset()`, or a created or dropped database.",
   "- `pg_cache_hit_rate` covers the blocks that were requested since the previous sample; without any it has no value.",
   "- A primary has no lag: both lag metrics are in `absent` there.",
-  "- `health` comes from the agent, so it is reported also when the engine hangs. Its checks are those of `GET /managed-services/{id}`.",
+  "- `health` comes from the agent, so it is reported also when the engine hangs. `GET /managed-services/{id}/health` lists its checks.",
   "",
 ];

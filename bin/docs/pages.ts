@@ -1,4 +1,4 @@
-/** A printed page by its path below docs/reference/. */
+/** Texts of printed pages by their paths below docs/reference/. */
 export type Pages = ReadonlyMap<string, string>;
 
 function row(...cells: readonly string[]): string {

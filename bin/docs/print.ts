@@ -12,9 +12,9 @@ import { settingsPages } from "./settings-page.ts";
 import { statesPages } from "./states-page.ts";
 
 /**
- * Prints the pages that are generated from tables in the code: life cycles, errors, settings, metrics, commands. The
- * folders with a page a group have no other pages. `--check` writes nothing, and fails if a page differs from its
- * table.
+ * Prints the pages that are generated from tables in the code: life cycles, errors, settings, metrics, commands.
+ * Folders of pages that are printed one a group contain no other pages. `--check` writes nothing, and fails if a page
+ * differs from its table.
  */
 
 /** The folder of the pages. */
@@ -33,7 +33,7 @@ function errorsPage(): string {
   return [
     "# Errors",
     "",
-    "Each is also a page of the installation itself: `{base_url}/docs/errors/<code>`.",
+    "Each error is also a page of the installation itself: `{base_url}/docs/errors/<code>`.",
     "",
     ...table(["code", "HTTP", "gRPC", "title", "what to do"], rows),
     "",
@@ -56,7 +56,7 @@ async function print(name: string, page: string): Promise<void> {
   await writeFile(file, page);
 }
 
-/** Removes a page whose group is gone. */
+/** Removes pages of groups that no longer exist. */
 async function removeOthers(folder: string): Promise<void> {
   for (const file of await readdir(join(pages, folder)).catch(() => [])) {
     const name = `${folder}/${file}`;

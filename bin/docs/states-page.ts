@@ -7,7 +7,7 @@ interface StateTable {
   readonly rows: readonly (readonly [from: string, event: string, to: string, effect: string])[];
 }
 
-/** A page for each state table in a file `<r>-lifecycle.ts` of the controller, and their index. */
+/** Pages of states: one for each table in a file `<r>-lifecycle.ts` of the controller, and an index. */
 export async function statesPages(): Promise<Pages> {
   const files = sourceFiles("controller/src").filter((path) => path.endsWith("-lifecycle.ts"));
   const modules = await Promise.all(
@@ -17,7 +17,8 @@ export async function statesPages(): Promise<Pages> {
   const index = [
     "# States",
     "",
-    "The transitions of each object, from the tables in the code.",
+    "The transitions of each object, printed from its state table in the code. `event` is the observation or the request",
+    "that causes a transition; `effect` is the action that is performed with it.",
     "",
     ...table(
       ["object", "states"],

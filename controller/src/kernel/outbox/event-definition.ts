@@ -8,7 +8,7 @@ export interface DataField {
 }
 
 export interface EventDefinition {
-  /** Completes "It happens when ...". */
+  /** Completes "Emitted when ...", without a period. */
   readonly when: string;
   readonly data: Readonly<Record<string, DataField>>;
   readonly example: Readonly<Record<string, unknown>>;
