@@ -11,7 +11,7 @@ export async function runChecks(env) {
   for (const [name, check] of checks) {
     try {
       const fileCount = await check(tools);
-      if (!(fileCount > 0)) throw new Error("it saw no files");
+      if (!(fileCount > 0)) throw new Error("The check read no files.");
       console.log(`check  ok      ${String(name)} (${fileCount})`);
     } catch (error) {
       failed += 1;

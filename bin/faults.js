@@ -29,7 +29,7 @@ const files = sourceFiles().filter((path) => path.endsWith(".test.ts"));
 function tests(...names) {
   return names.map((name) => {
     const found = files.find((path) => [`${name}.test.ts`, `${name}.long.test.ts`].includes(path));
-    if (found === undefined) throw new SetUpError(`there is no file of tests ${name}`);
+    if (found === undefined) throw new SetUpError(`There is no test file ${name}.`);
     return found;
   });
 }

@@ -55,7 +55,7 @@ export function checkImportOrder() {
     throw new Error("an import of test support was not found");
   const files = orders[0].steps.flat().flatMap((name) => filesBelow(name));
   const against = files.flatMap((file) => importsOf(file).flatMap((target) => faultsOf(file, target)));
-  if (against.length > 0) throw new Error(`these imports go against the order of the groups:\n${against.join("\n")}`);
+  if (against.length > 0) throw new Error(`These imports violate the order of the groups:\n${against.join("\n")}`);
   return files.length;
 }
 

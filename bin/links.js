@@ -10,28 +10,28 @@ const linkForm = /\]\(([^()\s]+)\)/g;
 export function checkLinks() {
   const pages = sourceFiles().filter((path) => path.endsWith(".md"));
   const links = pages.flatMap((page) => linksOf(textOf(page)).map((target) => ({ page, target })));
-  const broken = links.filter(({ page, target }) => faultOf(page, target));
+  const broken = links.filter(({ page, target }) => isBroken(page, target));
   const lines = broken.map(({ page, target }) => `${page}: ${target}`);
-  if (lines.length > 0) throw new Error(`these links lead nowhere:\n${lines.join("\n")}`);
+  if (lines.length > 0) throw new Error(`These links have no target:\n${lines.join("\n")}`);
   return links.length;
 }
 
-/** Targets in the checkout; code in a page has no links. */
+/** Targets of the links in a page, except external ones and those in code. */
 export function linksOf(text) {
   const prose = text.replaceAll(/^```[^]*?^```$/gm, "").replaceAll(/`[^`\n]*`/g, "code");
   const targets = [...prose.matchAll(linkForm)].map(([, target]) => target);
   return targets.filter((target) => !/^[a-z]+:/.test(target));
 }
 
-/** True if the target is no file, or has no such heading. */
-export function faultOf(page, target) {
+/** True if the target does not exist, or has no such heading. */
+export function isBroken(page, target) {
   const [path, heading] = target.split("#");
   const file = path === "" ? page : posix.join(dirname(page), path);
   if (!existsSync(join(checkout, file))) return true;
   return heading !== undefined && statSync(join(checkout, file)).isFile() && !headingsOf(file).has(heading);
 }
 
-/** Anchors of the page's headings, as GitHub makes them. */
+/** Anchors of the page's headings, by the rules of GitHub. */
 function headingsOf(page) {
   const text = textOf(page).replaceAll(/^```[^]*?^```$/gm, "");
   const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { faultOf, linksOf } from "./links.js";
+import { isBroken, linksOf } from "./links.js";
 
 test("links of the prose count, and code has none", () => {
   const text = "[a](a.md) `[b](b.md)` [c](https://c.example)\n```\n[d](d.md)\n```\n[e](#e)\n";
@@ -13,6 +13,6 @@ test.each([
   ["docs/reference/events.md", "events/alert.md#alertmoved", true],
   ["docs/how-to/alerts.md", "#none", true],
   ["docs/reference/events.md", "states", false],
-])("of a link of %s to %s", (page, target, isBroken) => {
-  expect(faultOf(page, target)).toBe(isBroken);
+])("a link of %s to %s", (page, target, expected) => {
+  expect(isBroken(page, target)).toBe(expected);
 });

@@ -31,7 +31,10 @@ export async function checkQuarantine(tools, entries = readQuarantine()) {
   const listed = files.length === 0 ? [] : JSON.parse(await tools.run("vitest", ["list", ...files, "--json"]));
   const known = new Set(listed.map((test) => `${test.file}\n${test.name}`));
   const unknown = entries.filter((entry) => !known.has(`${join(checkout, entry.file)}\n${entry.test}`));
-  if (unknown.length > 0) throw new Error(`no such test: ${unknown.map((e) => `${e.file} > ${e.test}`).join(", ")}`);
+  if (unknown.length > 0)
+    throw new Error(
+      `The quarantine lists tests that do not exist: ${unknown.map((e) => `${e.file} > ${e.test}`).join(", ")}`,
+    );
   // With an empty list, the list itself is what was checked.
   return 1 + entries.length;
 }

@@ -26,7 +26,7 @@ try {
   } else {
     await image.finished;
     const suites = suitesOf(isLong ? "long" : isFullRun ? "quick" : undefined, parts);
-    if (suites.length === 0) throw new SetUpError(`no file of tests has ${parts.join(" or ")} in its path`);
+    if (suites.length === 0) throw new SetUpError(`No path of a test file contains ${parts.join(" or ")}.`);
     const tested = await runSuites(suites, node, env);
     recordDurations(tested.files);
     report(tested);
@@ -60,7 +60,7 @@ function makeImage(node, env) {
     child.once("error", reject);
     child.once("close", (code) => {
       if (code === 0) resolve();
-      else reject(new SetUpError("the suites need the node image"));
+      else reject(new SetUpError("The node image could not be built, which the suites need."));
     });
   });
   // A later await of the promise gets the rejection.

@@ -33,19 +33,19 @@ export function verdictOf(runs, isQuarantined) {
   };
 }
 
-const longestLines = 200;
-const longestLine = 500;
+const maxLines = 200;
+const maxLineLength = 500;
 
 /** The full text without the frames of packages. */
 export function readable(message) {
   return message
     .split("\n")
     .filter((line) => !line.includes("node_modules"))
-    .slice(0, longestLines)
-    .map((line) => `    ${line.slice(0, longestLine)}`)
+    .slice(0, maxLines)
+    .map((line) => `    ${line.slice(0, maxLineLength)}`)
     .join("\n");
 }
 
 function firstLine(message) {
-  return message.split("\n", 1)[0].slice(0, longestLine);
+  return message.split("\n", 1)[0].slice(0, maxLineLength);
 }
