@@ -47,7 +47,7 @@ describe("requests", () => {
     expect(decodeSqlBatch(Buffer.concat([noHeaders, Buffer.from("SELECT 1", "utf16le")]), format)).toBe("SELECT 1");
   });
 
-  test("a transaction is begun with its level", () => {
+  test("a transaction starts with its isolation level", () => {
     const begin = Buffer.concat([noHeaders, Buffer.from([5, 0, 4, 0])]);
     expect(decodeTransactionManagerRequest(begin, format)).toEqual({
       kind: "begin",

@@ -84,7 +84,7 @@ describe("values of data types", () => {
     );
   });
 
-  test("a value beyond its type is refused and not cut", () => {
+  test("a value beyond its type is refused rather than truncated", () => {
     const writer = new ByteWriter();
     expect(() => writeValue(writer, { name: "decimal", precision: 5, scale: 0 }, "12345678901")).toThrow(
       ValueOutOfRange,

@@ -54,7 +54,7 @@ const values: readonly [declared: string, type: (typeof TYPES)[keyof typeof TYPE
 
 describe("parameters", () => {
   test.each(values)(
-    "%s goes to and fro, in a column, as NULL and as OUTPUT",
+    "%s makes the round trip in a column, as NULL and as OUTPUT",
     async (declared, type, value, options = {}) => {
       const table = `#p${declared.replaceAll(/\W/g, "_")}`;
       await client.batch(`CREATE TABLE ${table} (id int, value ${declared} NULL)`);

@@ -54,7 +54,7 @@ describe("sign-in", () => {
     await client.close();
   });
 
-  test("names that every object inherits are no logins, databases or procedures", async () => {
+  test("names that every object inherits are not logins, databases or procedures", async () => {
     const client = await connectTds(tds);
     for (const word of inheritedNames) {
       const refused = connectTds(tds, { authentication: { userName: word } });
@@ -65,7 +65,7 @@ describe("sign-in", () => {
     await client.close();
   });
 
-  test("a wrong password and an unknown login are one error", async () => {
+  test("a wrong password and an unknown login get the same error", async () => {
     const wrong = { authentication: { password: "wrong" } };
     const unknown = { authentication: { userName: "nobody" } };
     await expect(connectTds(tds, wrong)).rejects.toThrow(`Login failed for user '${tds.user}'.`);
@@ -93,7 +93,7 @@ describe("sign-in", () => {
     expect(response.toString("utf16le", 1)).toContain("only encrypted connections");
   });
 
-  test("random bytes and cut packets end their connection alone", async () => {
+  test("random bytes and truncated packets end only their own connection", async () => {
     const preLogin = encodePreLogin({ encryption: encryption.on, mars: false }, [16, 0, 0]);
     const packet = new PacketWriter().write(packetTypes.preLogin, preLogin, true);
     const tlsHello = Buffer.from([0x16, 3, 1, 0, 5, 1, 2, 3, 4, 5]);
@@ -114,7 +114,7 @@ describe("sign-in", () => {
     await client.close();
   });
 
-  test("the end of a client ends its session of PostgreSQL and rolls its transaction back", async () => {
+  test("a disconnected client ends its PostgreSQL session and rolls back its transaction", async () => {
     const client = await connectTds(tds);
     await client.batch("CREATE TABLE ended (a int); BEGIN TRAN; INSERT INTO ended VALUES (1)");
     client.connection.close();
