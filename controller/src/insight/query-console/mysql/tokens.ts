@@ -1,6 +1,6 @@
 /** Part of a statement as MySQL's lexer divides it (manual, "Language Structure"), in its default mode. */
 export interface Token {
-  /** `word`: a name, keyword or number without quotes; `quoted`: a name in backticks; `symbol`: any other character. */
+  /** `word`: a name, keyword or number without quotes; `quoted`: a name in backticks; `symbol`: one other character. */
   readonly kind: "word" | "quoted" | "string" | "symbol";
   readonly text: string;
   /** Index in the statement. */
@@ -22,7 +22,7 @@ export class Refused extends Error {
 const parts = new RegExp(
   [
     String.raw`(?<space>[ \t\n\v\f\r]+)`,
-    // MySQL takes these comments for code, and those with a plus for hints.
+    // MySQL executes comments with an exclamation mark, and reads comments with a plus sign as hints.
     String.raw`(?<code>/\*[!+])`,
     String.raw`(?<comment>/\*[\s\S]*?\*/|#[^\n]*|--(?=[\x00-\x20]|$)[^\n]*)`,
     String.raw`(?<string>'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*")`,
@@ -33,7 +33,7 @@ const parts = new RegExp(
   "g",
 );
 
-/** Throws Refused for what no checked statement has: a semicolon, a variable, an executable comment, open quotes. */
+/** Splits a statement. Throws Refused for a semicolon, a variable, an executable comment or open quotes. */
 export function tokensOf(sql: string): readonly Token[] {
   const tokens: Token[] = [];
   let isSpaced = false;
