@@ -1,4 +1,5 @@
--- Rows come in by month, so that old months go as a whole. The default partitions take what no month is there for.
+-- Tables are partitioned by month, so that an old month is dropped as one partition. A default partition has the rows
+-- of months without a partition.
 create sequence history_sequence;
 
 create table event (

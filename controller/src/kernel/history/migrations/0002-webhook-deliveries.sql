@@ -1,4 +1,4 @@
--- Events that have not been given to the webhook endpoints yet. With a webhook_id it is an event that one endpoint gets again.
+-- Events whose deliveries are not created yet. With a webhook_id: an event that is delivered to this endpoint again.
 create table webhook_fan_out (
   place bigint generated always as identity primary key,
   event_id uuid not null,
@@ -6,7 +6,8 @@ create table webhook_fan_out (
   webhook_id text
 );
 
--- What an endpoint has to get, until it has it or the last attempt failed. `attempt` is the next one.
+-- Pending deliveries of events to endpoints: until an attempt succeeded or the last one failed. `attempt` is the number
+-- of the next attempt, from 1.
 create table webhook_delivery (
   id uuid primary key default gen_random_uuid(),
   webhook_id text not null,
@@ -17,7 +18,7 @@ create table webhook_delivery (
 );
 create index webhook_delivery_by_webhook on webhook_delivery (webhook_id, due_at);
 
--- One row an attempt that ended; its months come and go as those of the events.
+-- Attempts that ended, one row each. Partitions are created and dropped by month, like the partitions of events.
 create table webhook_attempt (
   id uuid not null,
   occurred_at timestamptz not null,
@@ -35,7 +36,7 @@ create table webhook_attempt (
 create table webhook_attempt_default partition of webhook_attempt default;
 create index webhook_attempt_by_webhook on webhook_attempt (webhook_id, occurred_at desc, id desc);
 
--- Since when every attempt of an endpoint failed; null while it takes them.
+-- Time since which all attempts of an endpoint have failed; null while attempts succeed.
 create table webhook_health (
   webhook_id text primary key,
   failing_since timestamptz

@@ -1,7 +1,8 @@
--- What machines were like. A value's place in an array is its metric's slot in the catalog of metrics; null is no value.
--- There are no default partitions: what no partition is there for waits with the machine that told it.
+-- Samples of machines' metrics. The index of a value in its array is the metric's slot in the metric catalog
+-- (common/src/metric-catalog.ts), from 1; null: no value. There are no default partitions: a sample of a time without a
+-- partition is refused and remains in the spool of its machine.
 
--- As it was told, once for each machine and time.
+-- Raw samples as agents report them, one row for each machine and time.
 create table sample (
   machine_id uuid not null,
   time timestamptz not null,
@@ -9,7 +10,7 @@ create table sample (
   primary key (machine_id, time)
 ) partition by range (time);
 
--- A minute of samples, and an hour of minutes, each with how many values it is made of.
+-- Roll-ups of samples to minutes, and to hours. `counts` has the number of values of each metric.
 create table sample_minute (
   machine_id uuid not null,
   time timestamptz not null,
@@ -30,8 +31,8 @@ create table sample_hour (
   primary key (machine_id, time)
 ) partition by range (time);
 
--- Hours of machines that have samples which are not rolled up. Whoever adds samples raises `marks`, so that it waits for
--- whoever takes the hour away, and the other way round.
+-- Hours of machines with samples that are not rolled up. An insert of samples raises `marks`, and a roll-up deletes the
+-- row of its hour. Both lock the row, so that no sample is missed.
 create table sample_stale (
   machine_id uuid not null,
   hour timestamptz not null,

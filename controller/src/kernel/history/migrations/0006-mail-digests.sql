@@ -1,4 +1,4 @@
--- Events that a channel of mail is told of in one mail, until a server took it.
+-- Events that wait for the next mail of a mail channel: until a mail server accepted a mail with them.
 create table mail_digest (
   place bigint generated always as identity primary key,
   channel_id text not null,

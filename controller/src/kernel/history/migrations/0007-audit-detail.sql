@@ -1,2 +1,2 @@
--- What an action was about beside its object, such as the statement that the console ran.
+-- Detail of an action besides its object, such as the statement that the query console ran.
 alter table audit add column detail text;

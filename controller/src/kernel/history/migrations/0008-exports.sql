@@ -1,16 +1,16 @@
--- How each integration does. Whoever works on it raises `epoch`, and only writes of the newest epoch count. Times are
--- milliseconds since 1970.
+-- State of each export integration. A controller that takes over an integration raises `epoch`, and only writes with
+-- the newest epoch are applied. Times are milliseconds since 1970.
 create table export_state (
   export_id uuid primary key,
   epoch bigint not null default 1,
   consecutive_failures integer not null default 0,
   failing_since_ms bigint,
-  -- The failures are announced, and their end has to be.
+  -- True: the failures were announced, so their end must be announced as well.
   told boolean not null default false,
   last_error text,
   last_attempt_ms bigint,
   last_export_ms bigint,
-  -- Up to then all was delivered; null while nothing waits.
+  -- Time up to which everything was delivered; null while nothing waits.
   behind_since_ms bigint,
   samples bigint not null default 0,
   log_entries bigint not null default 0,
@@ -20,8 +20,8 @@ create table export_state (
   gone_segments bigint not null default 0
 );
 
--- How far each stream of each machine is: milliseconds since 1970 of the newest sample that was taken, or the position in
--- the engine's log behind the newest entry that was.
+-- Position of each stream of each machine: the time of the newest exported sample in milliseconds since 1970, or the
+-- position in the engine's log after the newest exported entry.
 create table export_cursor (
   export_id uuid not null references export_state on delete cascade,
   machine_id uuid not null,

@@ -1,4 +1,4 @@
--- What applications used of models, by the hour; kept for 25 months.
+-- Usage of models by applications, per hour; retained for 25 months.
 create table inference_usage (
   hour timestamptz not null,
   organization_id text not null,
@@ -14,7 +14,8 @@ create table inference_usage (
 );
 create index inference_usage_of_organization on inference_usage (organization_id, hour);
 
--- The batches of settlements that are in it, of each process of the proxy: each counts once.
+-- Batches of settlements that are included in inference_usage, by process of the proxy, so that a repeated batch is not
+-- counted again.
 create table inference_batch (
   process_id text not null,
   batch bigint not null,

@@ -1,4 +1,5 @@
--- Deployments, launches and migrations that ended and that another one followed; kept for 400 days. The record is sealed.
+-- Ended deployments, launches and migrations of bundles, except the latest one of each bundle; retained for 400 days.
+-- The record is sealed.
 create table deployment (
   id uuid primary key,
   composition_id uuid not null,

@@ -1,4 +1,5 @@
--- Users of apps that were erased and sessions of theirs that were ended: what is done again over older data. Nothing but ids.
+-- Erased users of apps, and ended sessions of users: a restore to an earlier time erases and ends them again. The table
+-- only has ids.
 create table auth_erasure (
   organization_id text not null,
   -- 'user' or 'session'
