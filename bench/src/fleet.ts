@@ -84,7 +84,7 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
   for (let storm = 0; storm < storms; storm += 1) {
     const survivor = await startPeer("raw-http2", identity);
     const controllers = [String(survivor.ready["address"])];
-    const fleetReturnMs = agents * defaultLimits.reconnectMs;
+    const fleetReturnMs = agents * defaultLimits.welcomeMs;
     const victim = await startPeer("raw-http2", { ...identity, controllers, fleetReturnMs });
     const simulated = await parts.startAgents(controller.ready, String(victim.ready["address"]));
     rawMs.push(await measureStorm("a raw http2 server dies", { victim, survivor, agents: simulated }, agents));

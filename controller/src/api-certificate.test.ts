@@ -75,8 +75,8 @@ test("files without a certificate and its key are refused with the setting, and 
   expect(refused(good.certFile, "")).toContain("HOLDFAST_API_CERT_KEY_FILE: is missing");
   expect(refused("", good.keyFile)).toContain("HOLDFAST_API_CERT_FILE: is missing");
   expect(refused(join(directory, "absent"), good.keyFile)).toContain("absent cannot be read");
-  expect(refused(text, good.keyFile)).toContain("HOLDFAST_API_CERT_FILE: the file has no PEM that can be read");
-  expect(refused(good.certFile, text)).toContain("HOLDFAST_API_CERT_KEY_FILE: the file has no PEM that can be read");
+  expect(refused(text, good.keyFile)).toContain("HOLDFAST_API_CERT_FILE: the file has no valid PEM");
+  expect(refused(good.certFile, text)).toContain("HOLDFAST_API_CERT_KEY_FILE: the file has no valid PEM");
   expect(refused(good.certFile, other.keyFile)).toContain("is not the key of the certificate");
   expect(refused(nameless.certFile, nameless.keyFile)).toContain("the certificate has no DNS name");
 });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Log } from "@holdfast/common/log.ts";
 import { type Certificates, createCertificates, type KeyPair } from "@holdfast/https/certificates.ts";
 
-/** Files of an operator's own certificate for the API; empty paths for none. */
+/** Files of an operator's certificate for the API; empty paths: there is none. */
 export interface ApiCertificateFiles {
   /** PEM file of the certificate and its chain. */
   readonly certFile: string;
@@ -12,17 +12,17 @@ export interface ApiCertificateFiles {
 }
 
 /**
- * The operator's certificate, served to clients that request one of its names. Clients of addresses and of other names
- * get the installation's certificate, so that programs of the installation need no other authority.
+ * The operator's certificate, served to clients that request one of its names. Clients that connect to an address or to
+ * another name get the installation's certificate, so that programs of the installation need no further authority.
  */
 export interface ApiCertificate {
   readonly certificates: Certificates;
-  /** Reads the files again; an invalid pair is logged, and the current one stays. */
+  /** Reads the files again. An invalid pair is logged, and the current pair remains in use. */
   reload(): void;
   close(): void;
 }
 
-/** Renewals by ACME clients replace the files weeks before the end, so a minute is soon enough. */
+/** Interval of checks for new files. ACME clients replace them weeks before the certificate expires. */
 const reloadMs = 60_000;
 
 /** Throws an Error that names the setting, unless the files contain a certificate and its key. */
@@ -66,7 +66,8 @@ function readPair({ certFile, keyFile }: ApiCertificateFiles): KeyPair {
 }
 
 function readPem(setting: string, path: string): string {
-  if (path === "") throw new Error(`${setting}: is missing; the certificate and its key are two files`);
+  if (path === "")
+    throw new Error(`${setting}: is missing; set both the file of the certificate and the file of its key`);
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
@@ -79,7 +80,7 @@ function parsed<T>(setting: string, parse: () => T): T {
   try {
     return parse();
   } catch {
-    throw new Error(`${setting}: the file has no PEM that can be read`);
+    throw new Error(`${setting}: the file has no valid PEM`);
   }
 }
 

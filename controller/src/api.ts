@@ -26,10 +26,10 @@ export interface ApiDeps
   > {
   readonly controllerId: string;
   readonly pages: readonly Mount[];
-  /** Included in the API description. */
+  /** Event types that the API description lists. */
   readonly eventTypes: ReadonlyMap<string, EventDefinition>;
   readonly admitGrowth: () => void;
-  /** Clients know the API by the host of `baseUrl`. */
+  /** Settings of the listener. The host in `baseUrl` is a name in its certificate. */
   readonly config: ApiSettings;
   readonly authority: InstallationAuthority;
   readonly clock: Clock;
@@ -38,18 +38,18 @@ export interface ApiDeps
 
 /** The gateway on its port, with a certificate that is renewed while it serves. */
 export interface Api {
-  /** Stops after running requests have ended, at the latest after graceMs. */
+  /** Stops when running requests have ended, after graceMs at the latest. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Resolves when it listens. */
+/** Starts the API; resolves when it listens. */
 export async function startApi(deps: ApiDeps): Promise<Api> {
   const { controllerId, authority, clock, log } = deps;
   const { apiListen, baseUrl, rateReads, rateChanges, rateMessages, followers } = deps.config;
   const clients = createClientAddresses(deps.config);
   const { sources } = clients;
   const publicRateLimit = createPublicRateLimit({ perSecond: deps.config.rateSource, sources }, clock);
-  const paced = (page: Mount): Mount => ({
+  const rateLimited = (page: Mount): Mount => ({
     ...page,
     handle: async (exchange) => {
       publicRateLimit.take(exchange.source);
@@ -64,7 +64,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     rateLimit: { reads: rateReads, changes: rateChanges, messages: rateMessages },
     publicRateLimit,
     clients,
-    mounts: deps.pages.map(paced),
+    mounts: deps.pages.map(rateLimited),
     console: createConsoleBundle(deps.config.consoleCode),
     concurrencyLimits: { followers: { credential: followers, organization: 5 * followers, all: 50 * followers } },
     refused: deps.refused,
@@ -76,7 +76,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     baseUrl,
     log,
     clock,
-    // Request ids need no order, and a UUIDv7 costs ten times as much.
+    // Request ids need no order, and a UUIDv7 takes ten times as much CPU time.
     newId: randomUUID,
   });
   const { hostname } = new URL(baseUrl);
@@ -91,15 +91,18 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     log,
   });
   const { privateKey: key, certificate: cert } = identity.current;
-  const own = openApiCertificate({ certFile: deps.config.apiCertFile, keyFile: deps.config.apiCertKeyFile }, log);
-  const { certificates } = own;
+  const apiCertificate = openApiCertificate(
+    { certFile: deps.config.apiCertFile, keyFile: deps.config.apiCertKeyFile },
+    log,
+  );
+  const { certificates } = apiCertificate;
   const maxConnections = deps.config.apiConnections;
   const server = createApiServer({ handler, log, key, cert, certificates, clients, maxConnections });
   const renewals = identity.subscribe(({ privateKey, certificate }) => server.renew(privateKey, certificate));
   for (const { host, port } of endpointsOf(apiListen)) await server.listen(port, host);
   return {
     async close(graceMs) {
-      own.close();
+      apiCertificate.close();
       renewals.close();
       identity.close();
       await server.close(graceMs);

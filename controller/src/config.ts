@@ -11,24 +11,24 @@ import { systems } from "./systems.ts";
 
 const addresses = list(
   "HOLDFAST_OWN_ADDRESSES",
-  "Further addresses of the installation's listeners, such as behind NAT, or host:port of listeners that no other setting names; URLs of users never lead there",
+  "Additional addresses of the installation's listeners, such as behind NAT, or host:port of listeners that no other setting names; URLs of users must not refer to them",
 );
 
 /** Settings of the API listener. */
 const apiSettings = {
-  apiListen: list("HOLDFAST_API_LISTEN", "Each host:port that serves REST and gRPC", "127.0.0.1:8443"),
+  apiListen: list("HOLDFAST_API_LISTEN", "host:port of each listener for REST and gRPC", "127.0.0.1:8443"),
   baseUrl: text("HOLDFAST_BASE_URL", "URL at which clients reach the API", "https://127.0.0.1:8443"),
   apiCertFile: text(
     "HOLDFAST_API_CERT_FILE",
-    "PEM file of an own certificate and its chain, for clients of the API that request one of its names; it is read again when it changes",
+    "PEM file of the operator's certificate for the API and its chain, for clients that request one of its names; it is read again when it changes",
     "",
   ),
   consoleCode: text(
     "HOLDFAST_CONSOLE_CODE",
-    "Directory of the console that this controller serves, built by console/bundle.ts; empty: built from its own checkout",
+    "Directory of the console that this controller serves, built by console/bundle.ts; empty: built from the controller's checkout",
     "",
   ),
-  apiCertKeyFile: text("HOLDFAST_API_CERT_KEY_FILE", "PEM file of the private key of the own certificate", ""),
+  apiCertKeyFile: text("HOLDFAST_API_CERT_KEY_FILE", "PEM file of the private key of the operator's certificate", ""),
   ownAddresses: {
     ...addresses,
     parse(value: string) {
@@ -39,42 +39,44 @@ const apiSettings = {
   },
   rateReads: integer(
     "HOLDFAST_RATE_READS",
-    "Reads that one credential may make in a second on each controller, ten times as many at once; an organization has five times that; 0 for no limit",
+    "Reads per second of one credential on each controller, with a burst of ten times as many; all credentials of an organization together may make five times as many; 0 for no limit",
     100,
   ),
   rateChanges: integer(
     "HOLDFAST_RATE_CHANGES",
-    "Changes that one credential may request in a second on each controller, ten times as many at once; an organization has five times that; 0 for no limit",
+    "Changes per second of one credential on each controller, with a burst of ten times as many; all credentials of an organization together may make five times as many; 0 for no limit",
     20,
   ),
   rateMessages: integer(
     "HOLDFAST_RATE_MESSAGES",
-    "Calls about messages of queues (enqueue, list, claim, ack, nack, extend) that one credential may make in a second on each controller, ten times as many at once; an organization has five times that; 0 for no limit",
+    "Calls about messages of queues (enqueue, list, claim, ack, nack, extend) per second of one credential on each controller, with a burst of ten times as many; all credentials of an organization together may make five times as many; 0 for no limit",
     500,
   ),
   followers: integer(
     "HOLDFAST_FOLLOWERS",
-    "Streams of events and logs that one credential may have at a time on each controller; an organization has five times that, and all have fifty times that",
+    "Concurrent streams of events and logs of one credential on each controller; all credentials of an organization together may have five times as many, and all organizations fifty times as many",
     20,
   ),
   rateSource: integer(
     "HOLDFAST_RATE_SOURCE",
-    "Requests without a credential (pages, health, reflection, setup) that one address, or /64 of IPv6, may make in a second, ten times as many at once; 0 for no limit",
+    "Requests per second without a credential (pages, health, reflection, setup) of one address, or /64 of IPv6, with a burst of ten times as many; 0 for no limit",
     50,
   ),
   ...proxySettings,
   apiConnections: integer(
     "HOLDFAST_API_CONNECTIONS",
-    "Connections to the API on each controller; above it the longest idle one of the address with most connections is closed",
+    "Maximum number of connections to the API on each controller; above it, of the address with the most connections, the longest idle one is closed",
     8_000,
   ),
 } as const;
 
 export type ApiSettings = ValuesOf<typeof apiSettings>;
 
-const logSettings = { logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info") } as const;
+const logSettings = {
+  logLevel: text("HOLDFAST_LOG_LEVEL", "Minimum level of logged messages: debug, info, warn or error", "info"),
+} as const;
 
-/** Settings that the controller itself reads; each system reads its own. */
+/** Settings that the controller itself reads; each system reads its own settings. */
 export type ControllerConfig = KernelSettings &
   ApiSettings &
   Pick<FleetSettings, "agentListen"> &
@@ -83,17 +85,17 @@ export type ControllerConfig = KernelSettings &
 
 /** Every setting of a controller with these systems. */
 function settingsOf(declared: readonly SystemDeclaration[]) {
-  const own = { name: "controller", settings: { ...apiSettings, ...logSettings } };
+  const controllerSettings = { name: "controller", settings: { ...apiSettings, ...logSettings } };
   return mergeDeclared<Pick<SystemDeclaration, "name" | "settings">, Setting<unknown>>(
-    [...declared, own],
+    [...declared, controllerSettings],
     ({ settings: members }) => members,
   );
 }
 
-/** All settings; docs/reference/settings/ is generated from them. */
+/** All settings. The pages in docs/reference/settings/ are generated from them. */
 export const settings = settingsOf(systems);
 
-/** Throws with all problems together. The values include those that systems declare, for the systems to read. */
+/** Reads the settings; throws one error with all problems. The values include the settings of the systems. */
 export function readControllerConfig(
   environment: Readonly<Record<string, string | undefined>>,
   declared: readonly SystemDeclaration[] = systems,

@@ -27,7 +27,7 @@ export interface Controller {
   readonly log: Log;
   /** Metrics of this process. */
   readonly metrics: ProcessMetrics;
-  /** Stops serving and revokes the lease, so that others take over at once. Machines keep running. */
+  /** Stops serving and revokes the lease, so that other controllers take over immediately. Machines keep running. */
   stop(): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export async function startController(
   });
   metrics.add({
     name: "reconcile_failing_keys",
-    help: "Keys whose last reconcile failed",
+    help: "Keys whose last reconcile failed, or still runs after its abort",
     read: () => ({ label: "reconciler", values: runner.failing() }),
   });
   const kinds = mergeDeclared(declared, ({ audited }) => audited);
@@ -119,7 +119,7 @@ export async function startController(
   for (const system of systems) system.start?.();
   log.info("serving", { controller: controllerId, api: config.apiListen, agents: config.agentListen });
 
-  /** If the API cannot start, release the lease so that others take over at once. */
+  /** If the API cannot start, revokes the lease, so that other controllers take over immediately. */
   async function giveUp(error: unknown): Promise<never> {
     await Promise.race([controllerRegistry.leave(), delay(2_500)]).catch(() => undefined);
     throw error;
@@ -142,7 +142,7 @@ export async function startController(
   };
 }
 
-/** Listeners and addresses that the settings name as the installation's own. */
+/** Listeners and addresses of the installation, according to the settings. */
 function ownEndpoints(config: ControllerConfig): Pick<Installation, "listeners" | "ownAddresses"> {
   const { issuerAddresses = [], issuerPort = 0, inferenceAddresses = [] } = config;
   const isAddress = (text: string) => isIP(text) !== 0;

@@ -19,11 +19,11 @@ import { declareSystem } from "#kernel/system-declaration.ts";
 const egressSettings = {
   allowEgress: list(
     "HOLDFAST_ALLOW_EGRESS",
-    "Networks (CIDRs) that are not public but allowed for URLs of users, such as webhooks",
+    "Networks (CIDRs) that are not public, but to which URLs of users, such as webhooks, may refer",
   ),
   operatorEgress: list(
     "HOLDFAST_OPERATOR_EGRESS",
-    "Networks (CIDRs) that are not public but allowed for servers that operators configure, such as for mail",
+    "Networks (CIDRs) that are not public, but may have servers that operators configure, such as for mail",
   ),
 } as const;
 
@@ -37,7 +37,7 @@ export interface EgressSystem extends Pick<Egress, "users" | "operators"> {
 
 export const egressPart = definePart<EgressSystem>("egress");
 
-/** Connections to targets that users and operators choose, never to the platform's own servers and machines. */
+/** Connects to targets that users and operators choose, but never to the platform's servers and machines. */
 export const egressSystem = declareSystem({
   name: "egress",
   settings: egressSettings,
@@ -70,7 +70,7 @@ function openEgressSystem(
 
 type Objects<T> = () => Iterable<{ readonly object: T }>;
 
-/** The installation, as far as its own servers and machines are concerned. */
+/** Servers and machines of the installation, to which URLs of users must not refer. */
 interface EgressSources extends Pick<Installation, "listeners" | "ownAddresses"> {
   readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock">;
   readonly hosts: Objects<Pick<HostObject, "spec" | "status">>;
@@ -89,7 +89,7 @@ export function openEgress(
   const changingListeners = () =>
     [
       ...etcdMembers.listeners,
-      ...sources.controllers().flatMap(({ address, listeners: theirs = [] }) => [address, ...theirs]),
+      ...sources.controllers().flatMap(({ address, listeners: reported = [] }) => [address, ...reported]),
       ...[...sources.proxies()].flatMap(({ object: { status } }) => status.listeners ?? []),
       ...[...sources.hosts()].flatMap(({ object: { spec, status } }) => [
         spec.address,

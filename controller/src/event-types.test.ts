@@ -25,6 +25,6 @@ test.each([...eventTypes])("the example of %s has exactly the declared data", (_
 test("the id of an event's service is service_id", () => {
   const names = [...eventTypes.values()].flatMap(({ data }) => Object.keys(data));
   const serviceIds = new Set(names.filter((name) => /service.*_id$/.test(name)));
-  // The other service of a restore, which has an event of its own.
+  // `source_service_id` is the source of a restore, which is not the service of the event.
   expect([...serviceIds].toSorted()).toEqual(["service_id", "source_service_id"]);
 });

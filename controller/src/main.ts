@@ -11,7 +11,7 @@ for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => inBackgro
 
 async function stop(): Promise<void> {
   controller.log.info("stopping", { controller: controller.controllerId });
-  // Bound the time of a stop: another controller has taken over by then.
+  // The time of a stop is bounded: another controller has taken over by then.
   setTimeout(() => process.exit(0), 2_500).unref();
   await controller.stop();
   process.exit(0);

@@ -53,7 +53,7 @@ const list = [
  */
 export const systems: readonly SystemDeclaration[] = list;
 
-/** The intersection of the parameters of a union of functions. */
+/** Type: the intersection of the parameters of a union of functions. */
 type All<F> = [F] extends [(all: infer I) => void] ? I : never;
 type EventsOf<D> = D extends SystemDeclaration<infer E> ? (each: E) => void : never;
 

@@ -81,7 +81,7 @@ describe("a join file", () => {
     const file = await hosting.invite("late");
     expect(file.taken_blocks).toContain("127.105");
     const directory = await hosting.newDirectory();
-    await expect(hosting.join(file, directory, "127.105")).rejects.toThrow("127.105.* are those of host holder");
+    await expect(hosting.join(file, directory, "127.105")).rejects.toThrow("127.105.* belong to host holder");
     await hosting.join(file, directory, "127.106");
     // Addresses of a permanently removed host are free.
     await hosting.write("holder", (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));

@@ -39,7 +39,7 @@ const etcd = { url: etcdUrl } as TestEtcd;
 const close = async () => undefined;
 const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), directory, controllers: [], close };
 // No rebalancing: the benchmark decides which controller the agents use.
-const limits = { silenceMs, rebalance: { everyMs: 3_600_000, atOnce: 0 } };
+const limits = { silenceMs, rebalance: { intervalMs: 3_600_000, batchSize: 0 } };
 const services = createCollection(createEtcdStore({ hosts: [etcdUrl], log: silentLog }), managedServiceKind);
 const controller = await startController(installation, id, {
   limits,

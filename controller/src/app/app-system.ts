@@ -60,7 +60,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System 
   const tasks = createEngineTasks({ ...kernel, fleet, services });
   for (const source of authTaskSources(requests)) addTaskSource(source);
   const erasures = createErasures(kernel.history.sql);
-  kernel.history.addUpkeep((now) => erasures.prune([...organizations.ids()], now));
+  kernel.history.addTableMaintenance((now) => erasures.prune([...organizations.ids()], now));
   const all = {
     ...kernel,
     erasures,

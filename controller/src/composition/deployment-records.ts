@@ -1,5 +1,5 @@
 import type { Database } from "#kernel/history/database.ts";
-import { timeOf } from "#kernel/history/times.ts";
+import { timeOf } from "#kernel/history/sql-timestamps.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";

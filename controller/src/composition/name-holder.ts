@@ -1,6 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Collection } from "#kernel/store/collection.ts";
-import { ofOrganization } from "#kernel/store/of-organization.ts";
+import { type Collection, ofOrganization } from "#kernel/store/collection.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { type CompositionObject, type DesiredMember, resourceNameOf } from "./composition.ts";
 

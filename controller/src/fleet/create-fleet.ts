@@ -24,7 +24,7 @@ import { createObservations } from "./session/observations.ts";
 import { createPeerCalls, type PeerCalls } from "./session/peer-calls.ts";
 import { createPresence } from "./session/presence.ts";
 import { acknowledgeSamples } from "./session/sample-sink.ts";
-import { type Session, unreachable } from "./session/session.ts";
+import { type AgentSession, unreachable } from "./session/session.ts";
 import { createRevocation } from "./session/revocation.ts";
 import { createPrimaryLeases } from "./session/primary-leases.ts";
 import { listPeerReconcilers, reconcilerMessages } from "./session/peer-reconcilers.ts";
@@ -38,23 +38,23 @@ import { createStoredMessages } from "./task/stored-messages.ts";
 import { createTaskDispatch, quickPrefix } from "./task/task-dispatch.ts";
 import { sentNow, taskMessage } from "./task/task-message.ts";
 import { createTaskResults } from "./task/task-results.ts";
-import { createTaskUpkeep } from "./task/task-upkeep.ts";
+import { createTaskCleanup } from "./task/task-cleanup.ts";
 
 /**
  * The fleet of one controller: its listener for agents, and everything that uses their streams.
  *
  * Every agent dials one controller and keeps one bidirectional stream (`session/`). The controller that has a machine's
- * stream says so by a presence key under its own etcd lease (`session/presence.ts`), so every controller knows where
- * each agent is. Work for an agent is a task (`task/`): a durable task is an object in etcd, delivered at least once by
- * the controller that has the stream; a quick task lives in memory and is passed on to that controller by a peer call
+ * stream writes a presence key under its etcd lease (`session/presence.ts`), so every controller can find the stream of
+ * each agent. Work for an agent is a task (`task/`): a durable task is an object in etcd, delivered at least once by
+ * the controller that has the stream; a quick task is in memory only and is sent to that controller by a peer call
  * (`session/peer-calls.ts`). Agents report observations, samples and task results, and request primary leases
- * (`session/primary-leases.ts`). Bytes that are too many for a frame go through the object store (`payload/`).
+ * (`session/primary-leases.ts`). Data that is too large for a frame is sent through the object store (`payload/`).
  *
- * A controller without a lease answers no request and delivers no task, but keeps its streams: under its next lease it
- * writes their presence keys anew (`stream-reclaim.ts`). Once another controller can act and this one has been without
- * a lease for `leaseGraceMs`, it sends its agents there (`session/stream-lease.ts`).
+ * A controller without a lease responds to no request and delivers no task, but retains its streams: under its next
+ * lease it writes their presence keys again (`stream-reclaim.ts`). If another controller can act, and this one has had
+ * no lease for `leaseGraceMs`, it ends its streams, and the agents connect to the others (`session/stream-lease.ts`).
  *
- * Agents are served as soon as the promise resolves.
+ * Agents are served once the promise resolves.
  */
 export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const { controllerRegistry, installationId, store, machines, tasks, authority, sealer, payloads, clock, log } = deps;
@@ -62,7 +62,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   await Promise.all([machines.ready, tasks.ready]);
 
   const subscribers = new Set<(machineId: string) => void>();
-  const changed = (machineId: string) => {
+  const notifyChanged = (machineId: string) => {
     for (const subscriber of subscribers) subscriber(machineId);
   };
   const controllerId = controllerRegistry.id;
@@ -84,7 +84,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     identity,
     trustBundle,
     messageBytes,
-    callsAtOnce: (call) => limits.callsAtOnce[peerOf(call, installationId)?.identity.kind ?? "machine"],
+    callsAtOnce: (call) => limits.maxConcurrentCalls[peerOf(call, installationId)?.identity.kind ?? "machine"],
     connections: limits.connections,
     unauthenticatedMs: limits.unauthenticatedMs,
     log,
@@ -119,9 +119,9 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     log,
     storeMayBeBehind: deps.storeMayBeBehind ?? (() => false),
   });
-  const observations = createObservations({ store, clock, log, onChange: changed });
+  const observations = createObservations({ store, clock, log, onChange: notifyChanged });
   const messages = createStoredMessages(sealer, payloads, limits.inlineBytes);
-  const results = createTaskResults(messages, log, (task) => changed(task.spec.machineId));
+  const results = createTaskResults(messages, log, (task) => notifyChanged(task.spec.machineId));
   const presence = createPresence({
     store,
     controllerRegistry,
@@ -129,9 +129,9 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     onChange(machineId, taken) {
       const here = sessions.get(machineId);
       if (here !== undefined && taken !== undefined && here.presence !== 0n && taken > here.presence) {
-        sessions.release(here, "a newer stream is elsewhere");
+        sessions.release(here, "the machine has a newer stream at another controller");
       }
-      changed(machineId);
+      notifyChanged(machineId);
     },
   });
   const bootMs = createBootClock();
@@ -140,7 +140,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     revision: () => store.revision(),
     hasLease: canAct,
     bootMs,
-    onChange: changed,
+    onChange: notifyChanged,
     log,
   });
   const revocation = createRevocation({ controllerRegistry, peers, primaryLeases, bootMs });
@@ -161,7 +161,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
         primaryLeases.opened(session.machineId);
         dispatch.attach(session);
         // The presence key was written before the stream was open: reconciles that ran in between run again.
-        changed(session.machineId);
+        notifyChanged(session.machineId);
         certificates.used(session.peer).catch((error: unknown) => {
           log.warn("previous certificate not revoked", { machine: session.machineId, error: String(error) });
         });
@@ -171,7 +171,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
         const bounded = boundedProgress(progress);
         if (!dispatch.progress(session, bounded)) return;
         results.progressed(bounded);
-        changed(session.machineId);
+        notifyChanged(session.machineId);
       },
       result: (session, result) => inBackground(log, "task result", dispatch.result(session, result)),
       samples(session, batch) {
@@ -194,8 +194,8 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     retentionMs: limits.taskRetentionMs,
     onChange(taskId, task) {
       dispatch.changed(taskId, task);
-      if (task === undefined) results.forget(taskId);
-      else changed(task.spec.machineId);
+      if (task === undefined) results.remove(taskId);
+      else notifyChanged(task.spec.machineId);
     },
   });
   const sessionOf = (machineId: string) => (canAct() ? sessions.get(machineId) : undefined);
@@ -204,7 +204,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
 
   const streamReclaim = createStreamReclaim({ sessions, presence, dispatch, lease: () => streamLease.lease, log });
 
-  async function check(session: Session) {
+  async function check(session: AgentSession) {
     const lease = streamLease.lease;
     if (lease === undefined) throw new RpcFailure(Code.UNAVAILABLE, "this controller has no lease");
     const machine = await certificates.check(session.peer);
@@ -212,12 +212,13 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     return lease;
   }
 
-  async function admit(session: Session): Promise<void> {
+  async function admit(session: AgentSession): Promise<void> {
     const lease = await check(session);
     const newest = await presence.enter(session, lease);
-    if (!newest) throw new RpcFailure(Code.ABORTED, "a newer stream is elsewhere");
+    if (!newest) throw new RpcFailure(Code.ABORTED, "the machine has a newer stream at another controller");
     // The presence key was written under the previous lease and ends with it.
-    if (streamLease.lease !== lease) throw new RpcFailure(Code.UNAVAILABLE, "the lease ended meanwhile");
+    if (streamLease.lease !== lease)
+      throw new RpcFailure(Code.UNAVAILABLE, "the lease ended during the admission of the stream");
   }
 
   const machineChanges = machines.subscribe((machineId) => {
@@ -226,17 +227,17 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       sessions.cut(session, Code.PERMISSION_DENIED, "machine deleted or certificate superseded");
     }
     const machine = machines.get(machineId)?.object;
-    if (machine === undefined) observations.forget(machineId);
+    if (machine === undefined) observations.remove(machineId);
     if (machine === undefined || machine.metadata.deletionRequestedAt !== undefined)
-      inBackground(log, "tasks of a deleted machine", upkeep.failOf(machineId));
+      inBackground(log, "tasks of a deleted machine", taskCleanup.failTasksOf(machineId));
   });
 
-  const upkeep = createTaskUpkeep({
+  const taskCleanup = createTaskCleanup({
     durable,
     machines,
     clock,
     log,
-    tickMs: limits.tickMs,
+    checkIntervalMs: limits.checkIntervalMs,
     canAct,
     alsoSweep: () => presence.sweep((machineId) => sessions.get(machineId) !== undefined),
   });
@@ -273,7 +274,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   for (const { definition, implementation } of deps.services ?? []) listener.addService(definition, implementation);
   const port = await listener.listen();
   const advertise = deps.advertise ?? `${deps.host}:${port}`;
-  // Other controllers pass tasks on to this one once they have its address.
+  // Other controllers send tasks to this one once they have its address.
   inBackground(log, "controller announcement", controllerRegistry.announce(advertise));
 
   const fleet: RunningFleet = {
@@ -326,14 +327,14 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       probeTransfer({ fleet, payloads, payloadRateLimit }, machineId, sizeBytes, signal),
     async close() {
       rebalancer.close();
-      upkeep.close();
+      taskCleanup.close();
       streamLease.close();
       sessions.releaseAll("the controller stops");
       machineChanges.close();
       authorityChanges.close();
       dispatch.close();
       durable.close();
-      await closeGently(listener);
+      await closeAfterGoodbyes(listener);
       sessions.close();
       for (const part of [revocation, peerReports, peers, observations, presence, controllers, identity]) part.close();
     },
@@ -342,14 +343,14 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   return fleet;
 }
 
-/** True if a controller at one of these addresses has a lease, or does not answer and so may have one. */
+/** True if a controller at one of these addresses has a lease, or does not respond and so may have one. */
 async function mayAnyHaveLease(addresses: readonly string[], peers: PeerCalls, timeoutMs: number): Promise<boolean> {
-  const answers = addresses.map((address) => peers.hasLease(address, timeoutMs).catch(() => true));
-  return (await Promise.all(answers)).includes(true);
+  const responses = addresses.map((address) => peers.hasLease(address, timeoutMs).catch(() => true));
+  return (await Promise.all(responses)).includes(true);
 }
 
 /** Waits until Goodbye frames that were just written are sent, then closes the listener. */
-async function closeGently(listener: MtlsListener): Promise<void> {
+async function closeAfterGoodbyes(listener: MtlsListener): Promise<void> {
   await delay(50);
   await listener.close();
 }

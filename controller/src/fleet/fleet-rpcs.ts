@@ -29,7 +29,7 @@ export interface FleetRpcsDeps {
   readonly payloadRateLimit: PayloadRateLimit;
   readonly payloadRates: TokenBuckets;
   readonly certificateRates: TokenBuckets;
-  /** Failed enrollments, by source. */
+  /** Rate of failed enrollments, by source. */
   readonly enrollmentRates: TokenBuckets;
   readonly sessions: Pick<Sessions, "accept">;
   readonly quickTasks: QuickTasks;
@@ -42,7 +42,7 @@ export interface FleetRpcsDeps {
   readonly log: Log;
 }
 
-const mintWithinMs = 10_000;
+const mintTimeoutMs = 10_000;
 
 /** Adds the services for enrolling machines, agents and other controllers to the listener. */
 export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: FleetRpcsDeps): void {
@@ -97,8 +97,9 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
     mintObjectUrls: unary<MintObjectUrlsRequest, ObjectUrls>("MintObjectUrls", log, async (request, call) => {
       const peer = requirePeer(call, installationId, "machine");
       await certificates.check(peer);
-      if (deps.urlGrants === undefined) throw new RpcFailure(Code.UNAVAILABLE, "machines have no object store");
-      return deps.urlGrants.mint(peer.identity.id, request, AbortSignal.timeout(mintWithinMs));
+      if (deps.urlGrants === undefined)
+        throw new RpcFailure(Code.UNAVAILABLE, "the installation has no object store for machines");
+      return deps.urlGrants.mint(peer.identity.id, request, AbortSignal.timeout(mintTimeoutMs));
     }),
     writePayload: (...call: Parameters<typeof writePayload>) =>
       inBackground(log, "WritePayload", writePayload(...call)),

@@ -43,7 +43,7 @@ export const fleetSettings = {
   agentUpgrade: text("HOLDFAST_AGENT_UPGRADE", "on, or off: agents of running machines are not upgraded", "on"),
   agentUpgradeShares: list(
     "HOLDFAST_AGENT_UPGRADE_SHARES",
-    "Percent of the machines whose agents have the new release after each stage; the first stage is a single machine",
+    "Percent of the machines whose agents have the new release after each stage; a stage with a single machine precedes them",
     "5,25,100",
   ),
   agentUpgradeSoakS: integer(
@@ -56,10 +56,14 @@ export const fleetSettings = {
     "Percent of the upgraded machines that may fail before the rollout halts; the first machine must not fail",
     2,
   ),
-  agentUpgradeAtOnce: integer("HOLDFAST_AGENT_UPGRADE_AT_ONCE", "Number of agents upgraded concurrently", 20),
+  agentUpgradeAtOnce: integer(
+    "HOLDFAST_AGENT_UPGRADE_AT_ONCE",
+    "Maximum number of agents that are upgraded concurrently",
+    20,
+  ),
   agentCode: text(
     "HOLDFAST_AGENT_CODE",
-    "Directory of the agent bundle that this controller ships, built by agent/bundle.ts; empty: built from its own checkout",
+    "Directory of the agent bundle that this controller ships, built by agent/bundle.ts; empty: built from the controller's checkout",
     "",
   ),
 } as const;

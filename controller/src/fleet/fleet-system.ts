@@ -54,16 +54,16 @@ import { createZoneFeed } from "./zone/zone-feed.ts";
 import { createZoneRecords, type ZoneRecords } from "./zone/zone-records.ts";
 import { createZoneService } from "./zone/zone-service.ts";
 
-/** Hosts, machines, DNS names and agents, as other systems use them. */
+/** Access of other systems to hosts, machines, DNS names and agents. */
 export interface FleetSystem {
   /** Origin of the DNS zone of service names. */
   readonly domain: string;
-  /** host:port of the listeners for agents and of DNS servers. URLs of users must not lead there. */
+  /** host:port of the listeners for agents and of DNS servers. URLs of users must not refer to them. */
   readonly listeners: readonly string[];
   /** Network of the machines on the controllers' own host, such as `127.77`; empty without such machines. */
   readonly loopbackBlock: string;
   readonly fleet: RunningFleet;
-  /** Contents of quick tasks that are too large for a message. */
+  /** Packs contents of quick tasks that are too large for a message. */
   readonly contents: PackedContents;
   readonly provider: HostsProvider;
   readonly machines: Collection<MachineObject>;
@@ -80,7 +80,9 @@ export interface FleetSystem {
 export const fleetPart = definePart<FleetSystem>("fleet");
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
-/** Largest payload of a task. Larger data needs a protocol of its own, such as backups have. */
+/**
+ * Maximum size of a task's payload, in bytes. Larger data needs a separate protocol, such as the protocol of backups.
+ */
 const payloadBytesMax = 64 << 20;
 const hourMs = 3_600_000;
 
@@ -93,7 +95,7 @@ export const fleetSystem = declareSystem({
   open: openFleetSystem,
 });
 
-/** Agents are served as soon as the promise resolves. */
+/** Opens the system. Agents are served once the promise resolves. */
 async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings): Promise<System> {
   const { environment } = use(installationPart);
   const { collections, controllerRegistry, automationPauses, installationId, log, signal, clock } = kernel;
@@ -208,7 +210,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
       { name: "agent_sessions", help: "Agent streams of this controller", read: () => fleet.streamCount },
       {
         name: "primary_lease_requests_total",
-        help: "Primary lease requests since the start; late: granted after half of the previous lease was over",
+        help: "Primary lease requests since the start by outcome; late: granted after half of the previous lease was over",
         read: () => ({ label: "answer", values: fleet.primaryLeaseRequests() }),
       },
     ],
@@ -226,9 +228,9 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
   };
 }
 
-/** Throws for grants to machines whose kind of owner no system contributes: no machine would get them. */
+/** Throws for grants to machines of a kind of owner that no system contributes: no machine would get them. */
 function requireOwners(grants: readonly ObjectGrantSource[], owners: readonly OwnerKind[]): void {
   for (const { ownerKind } of grants)
     if (owners.every(({ kind }) => kind !== ownerKind))
-      throw new Error(`object grants name "${ownerKind}", which is no kind of owner of machines`);
+      throw new Error(`object grants name "${ownerKind}", which is not a kind of owner of machines`);
 }

@@ -1,12 +1,12 @@
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ObservedInstance } from "./session/observations.ts";
-import type { LeaseReport, PeerReport } from "./session/primary-leases.ts";
+import type { LeaseReport, PeerLeaseReport } from "./session/primary-leases.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskRequest, TaskState } from "./task/task.ts";
 
 /**
- * The machines' agents, as the rest of the controller uses them. A machine is named by its id, wherever its stream is.
- * The fleet knows machines and tasks, but no services.
+ * Access of the other groups to the machines' agents. A machine is identified by its id; its stream may be at any
+ * controller. The fleet depends on machines and tasks, but on no services.
  */
 export interface Fleet {
   /**
@@ -17,9 +17,9 @@ export interface Fleet {
    */
   run(machineId: string, request: TaskRequest, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
   /**
-   * Stores a durable task if its `onlyWhile` is met; an id that exists already changes nothing. Callers derive ids from
-   * (owner, generation, step), so that another controller repeats nothing. The controller that has the machine's stream
-   * delivers the task at least once.
+   * Stores a durable task if its `onlyWhile` is met. A task with an existing id changes nothing: callers derive ids
+   * from (owner, generation, step), so that another controller does not repeat a step. The controller that has the
+   * machine's stream delivers the task at least once.
    */
   submit(machineId: string, taskId: string, request: TaskRequest, signal?: AbortSignal): Promise<void>;
   /** State of a durable task; undefined if it was never submitted, or ended more than 24 hours ago. */
@@ -27,16 +27,16 @@ export interface Fleet {
   cancel(taskId: string, signal?: AbortSignal): Promise<void>;
   /** Facts of the agent's stream; undefined unless a controller with a live lease has it. */
   session(machineId: string): SessionFacts | undefined;
-  /** The machine's primary lease requests to this controller; undefined without one in the last minute. */
+  /** The machine's primary lease requests to this controller; undefined without a request in the last minute. */
   leaseReport(machineId: string): LeaseReport | undefined;
   /** Report of the controller that has the machine's stream; undefined while that controller has nothing to report. */
-  peerReport(machineId: string): PeerReport | undefined;
+  peerReport(machineId: string): PeerLeaseReport | undefined;
   /**
    * Makes every controller refuse the machine primary leases under this term. Resolves with the milliseconds since the
    * last grant, or undefined while a controller has not confirmed.
    */
   revokePrimaryLease(machineId: string, term: number, signal: AbortSignal): Promise<number | undefined>;
-  /** Last material observation of the machine's instance. It stays while the agent is disconnected. */
+  /** Last material observation of the machine's instance. It remains while the agent is disconnected. */
   observation(machineId: string): ObservedInstance | undefined;
   /** Calls back with a machine's id when its session, its observation or one of its tasks changed. */
   subscribe(onChange: (machineId: string) => void): { close(): void };

@@ -3,7 +3,7 @@ import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { MachineObject } from "./machine/machine.ts";
 
-/** A prefix of objects that a machine may use, and the HTTP methods that it may use. */
+/** A prefix of object keys that a machine may use, with the permitted HTTP methods. */
 export interface ObjectGrant {
   readonly prefix: string;
   readonly methods: ReadonlySet<string>;

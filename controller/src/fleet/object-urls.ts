@@ -27,19 +27,22 @@ export interface ObjectUrlsDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Lifetime of a URL. Machines hold URLs for an hour at least, and request new ones at half. */
+/** Lifetime of a URL. Machines request new URLs at half of it, so they can use each URL for at least an hour. */
 const urlLifetimeS = 2 * 3_600;
 const usesMax = 1_000;
 
-/** Signs URLs for objects that a machine's purpose covers, and for no others. */
+/** Signs URLs only for objects that a machine's purpose covers. */
 export function createObjectUrls(deps: ObjectUrlsDeps): ObjectUrlGrants {
   const { signer, clock } = deps;
   return {
     async mint(machineId, { scope, uses }) {
-      if (uses.length > usesMax) throw new RpcFailure(Code.INVALID_ARGUMENT, `at most ${usesMax} uses at once`);
-      const beyond = firstUncovered(grantsOf(machineId, scope, deps), uses);
-      if (beyond !== undefined)
-        throw new RpcFailure(Code.PERMISSION_DENIED, `${beyond.method} of ${beyond.key} is not the machine's`);
+      if (uses.length > usesMax) throw new RpcFailure(Code.INVALID_ARGUMENT, `a request has at most ${usesMax} uses`);
+      const uncovered = firstUncovered(grantsOf(machineId, scope, deps), uses);
+      if (uncovered !== undefined)
+        throw new RpcFailure(
+          Code.PERMISSION_DENIED,
+          `the machine has no permission for ${uncovered.method} of ${uncovered.key}`,
+        );
       const expiresAt = timestampFromMs(clock.now() + urlLifetimeS * 1_000);
       const { endpoint } = signer;
       const [urls, addresses] = await Promise.all([
@@ -57,5 +60,5 @@ export function createObjectUrls(deps: ObjectUrlsDeps): ObjectUrlGrants {
 
 function methodOf({ method }: ObjectUse): "PUT" | "GET" | "HEAD" {
   if (method === "PUT" || method === "GET" || method === "HEAD") return method;
-  throw new RpcFailure(Code.INVALID_ARGUMENT, `${method} is no use of an object`);
+  throw new RpcFailure(Code.INVALID_ARGUMENT, `${method} is not PUT, GET or HEAD`);
 }

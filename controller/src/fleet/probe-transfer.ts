@@ -10,8 +10,8 @@ const blockBytes = 64 << 10;
 const timeoutMs = 120_000;
 
 /**
- * Sends random bytes to a machine and back by payload reference. Returns the duration and the SHA-256 (hex) of both
- * copies. Throws MACHINE_UNREACHABLE if the machine cannot transfer them, and an Error if the copies differ.
+ * Sends random bytes to a machine, which returns them, by payload reference. Returns the duration and the SHA-256 (hex)
+ * of both copies. Throws MACHINE_UNREACHABLE if the machine cannot transfer them, and an Error if the copies differ.
  */
 export async function probeTransfer(
   {
@@ -42,12 +42,12 @@ export async function probeTransfer(
     };
     const result = await fleet.run(machineId, request, timeoutMs, signal);
     const copy = result.output.case === "copyPayload" ? result.output.value.payload : undefined;
-    if (copy === undefined) throw unreachable(result.failure?.message ?? "The machine sent nothing back.");
+    if (copy === undefined) throw unreachable(result.failure?.message ?? "The machine did not return the bytes.");
     written.push(copy.id);
-    const back = await payloads.read(machineId, copy.id, signal);
-    if (back === undefined) throw new Error("the payload that came back is not in the object store");
-    const sha256 = await hashOf(rateLimited(back, machineId, rateLimit, signal));
-    if (sha256 !== sent.sha256) throw new Error("the payload came back changed");
+    const copied = await payloads.read(machineId, copy.id, signal);
+    if (copied === undefined) throw new Error("the payload that the machine returned is not in the object store");
+    const sha256 = await hashOf(rateLimited(copied, machineId, rateLimit, signal));
+    if (sha256 !== sent.sha256) throw new Error("the machine returned a payload with another digest");
     return { durationMs: Math.round(performance.now() - startedMs), sha256 };
   } finally {
     for (const id of written) await payloads.remove(machineId, id);

@@ -36,7 +36,7 @@ export interface Feed {
 export const feeds = contributionPoint<Feed>("feeds", { key: ({ dataPlane }) => dataPlane });
 
 export interface FleetDeps {
-  /** The registered controllers. Presence keys of streams are written under this controller's lease. */
+  /** The registered controllers, with the lease of this one, under which presence keys of streams are written. */
   readonly controllerRegistry: ControllerRegistry;
   readonly installationId: string;
   readonly store: Store;
@@ -48,16 +48,16 @@ export interface FleetDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly host: string;
-  /** 0: any free port. */
+  /** Port to listen on; 0: any free port. */
   readonly port: number;
-  /** Further listening addresses. */
+  /** Additional addresses to listen on. */
   readonly alsoListen?: readonly Endpoint[];
   /** host:port that agents and controllers dial. Default: the listening address. */
   readonly advertise?: string;
   readonly limits?: Partial<FleetLimits>;
-  /** True while the store may be older than the agents' state, after a restore. Default: never. */
+  /** True while the store may be older than the agents' state, after a restore. Default: always false. */
   readonly storeMayBeBehind?: () => boolean;
-  /** Receives the samples of machines; without it agents retain their samples. */
+  /** Destination of the samples of machines; without it agents retain their samples. */
   readonly samples?: SampleSink;
   /** Mints URLs of objects for machines; without it such calls fail with UNAVAILABLE. */
   readonly urlGrants?: ObjectUrlGrants;
@@ -65,11 +65,11 @@ export interface FleetDeps {
   readonly primaryLeaseRules?: PrimaryLeaseRules;
   /** The state of this controller's reconcilers, for other controllers. Default: none. */
   readonly reconcilers?: () => readonly ReconcilerStatus[];
-  /** Other services on the same listener, such as the zone's. */
+  /** Other services on the same listener, such as the zone service. */
   readonly services?: readonly FleetService[];
 }
 
-/** The fleet with its listener, as the fleet system starts and stops it. */
+/** The fleet with its listener, which the fleet system starts and stops. */
 export interface RunningFleet extends Fleet {
   readonly port: number;
   readonly advertise: string;
@@ -81,7 +81,7 @@ export interface RunningFleet extends Fleet {
   primaryLeaseRequests(): Iterable<readonly [answer: string, count: number]>;
   /** host:port of every controller's listener. */
   readonly controllers: readonly string[];
-  /** The reconcilers of every other controller, or only those with failing keys. */
+  /** The reconcilers of every other controller, or only reconcilers with failing keys. */
   peerReconcilers(failing: boolean, signal: AbortSignal): Promise<PeerReconcilers>;
   probeTransfer(
     machineId: string,

@@ -57,7 +57,7 @@ test("tasks and cancellations from the time without a lease are delivered afterw
   await other.close();
 });
 
-test("an outage of etcd ends no stream, and new streams are refused meanwhile", async () => {
+test("an outage of etcd ends no stream, and new streams are refused during it", async () => {
   const alone = await newInstallation();
   // Longer than the time between the ends of the two leases, which are renewed independently.
   const options = { limits: { ...limits, leaseGraceMs: 2_000 }, leaseS: 2 };
@@ -79,7 +79,7 @@ test("an outage of etcd ends no stream, and new streams are refused meanwhile", 
     session.received.length = 0;
   }
   expect((await openSession(left.dial(agents[0]), helloOf("on-left")).ended).details).toContain("no lease");
-  // Three times the grace of a controller that alone has no lease.
+  // Three times the grace of a single controller without a lease.
   const acks = (session: TestSession) => session.received.filter(({ frame }) => frame.case === "heartbeatAck").length;
   for (const session of sessions) await expect.poll(() => acks(session)).toBeGreaterThan(20);
   alone.etcd.signal("SIGCONT");
@@ -126,7 +126,7 @@ test("a retained stream is ended if the machine has a newer one elsewhere", asyn
   await newer.expect("welcome");
   newer.sendHeartbeats();
   await lost;
-  expect((await older.expect("goodbye")).reason).toContain("a newer stream is elsewhere");
+  expect((await older.expect("goodbye")).reason).toContain("the machine has a newer stream at another controller");
   await expect.poll(() => other.fleet.session("moved")?.controllerId).toBe("c-1");
   newer.close();
   await other.close();

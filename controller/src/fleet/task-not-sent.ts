@@ -1,8 +1,8 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 
 /**
- * MACHINE_UNREACHABLE for a task that was never sent to the agent. It proves nothing about the machine, unlike an agent
- * that got the task and did not respond.
+ * The error MACHINE_UNREACHABLE for a task that was not sent to the agent. It proves nothing about the machine, unlike
+ * a task that the agent got and did not respond to.
  */
 export class TaskNotSent extends HoldfastError {
   constructor(detail: string) {

@@ -44,7 +44,7 @@ const sampleCollectorPart = definePart<SampleCollector>("collector of samples");
 const samplesPart = definePart<Samples>("samples");
 
 /**
- * Monitoring of services and other owners of machines: events, health, metrics, alert rules; and of services, query
+ * Monitoring of services and other owners of machines: events, health, metrics and alert rules. For services also query
  * statistics and the query console.
  */
 export const insightSystem = declareSystem({
@@ -62,7 +62,7 @@ export const insightSystem = declareSystem({
 
 function contributeInsight({ collections, history, ...kernel }: Kernel): readonly Contribution[] {
   const storedSamples = createSamples(history.sql);
-  history.addUpkeep(storedSamples.rollUp);
+  history.addTableMaintenance(storedSamples.rollUp);
   const collector = createSampleCollector({ ...kernel, storedSamples });
   const usersOf = createChannelUsers({
     rules: collections.open(alertRuleKind),
@@ -146,7 +146,7 @@ function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): S
 
 const metric = { enum: metricCatalog.map(({ name }) => name) };
 
-/** Restricts metric names to those of the catalog. */
+/** Restricts metric names to the names in the catalog. */
 const insightSchemaRules: readonly SchemaRule[] = [
   [GetMetricsRequestSchema.field.metric, metric],
   [ListMetricSamplesRequestSchema.field.metric, metric],

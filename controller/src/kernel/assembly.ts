@@ -1,15 +1,18 @@
 import type { Contribution, Usable } from "./part.ts";
 
-/** Reads a part or the values of a point; throws when no system has given the part yet. */
+/** Reads a part or the values of a contribution point; throws if no system has given the part yet. */
 export type Use = <T>(part: Usable<T>) => T;
 
-/** Returns a function that reads a part once systems are open. A part that no system gives is an error at start. */
+/**
+ * Returns a function that reads a part once systems are open. A part that no system gives fails the start of the
+ * controller.
+ */
 export type UseLater = <T>(part: Usable<T>) => () => T;
 
-/** A system, as far as the assembly has to know it. */
+/** Name of a system, and what it gives and declares. */
 export interface Giver {
   readonly name: string;
-  /** Parts that it gives when it opens. */
+  /** Parts that the system gives when it opens. */
   readonly gives?: readonly Usable<unknown>[];
   /** Values that need no kernel. */
   readonly declares?: readonly Contribution[];
@@ -17,20 +20,20 @@ export interface Giver {
 
 /**
  * The parts and contributions of one controller. Systems contribute first, all of them, and open afterwards in the
- * order of their list: a contribution uses parts later, and an open system uses those of the systems before it.
+ * order of their list: a contribution uses parts later, and an open system uses the parts of the systems before it.
  */
 export interface Assembly {
-  /** Adds values of a system; throws when another one has given them. */
+  /** Adds values of a system; throws if another system has given them. */
   add(system: string, contributions: readonly Contribution[]): void;
-  /** Adds the values that a system gives when it opens; throws unless they are those that it declares. */
+  /** Adds the values that a system gives when it opens; throws unless they match its declaration. */
   give(system: string, contributions: readonly Contribution[]): void;
   useFor(system: string): Use;
   useLaterFor(system: string): UseLater;
-  /** Throws for a part that a system uses later and that no system has given. */
+  /** Throws if a system uses a part later that no system has given. */
   complete(): void;
 }
 
-/** Throws when two systems have one name, or declare one part. */
+/** Throws if two systems have the same name, or declare the same part. */
 export function createAssembly(givers: readonly Giver[]): Assembly {
   const giverOf = new Map<Usable<unknown>, string>();
   const declared = new Map<string, readonly Usable<unknown>[]>();

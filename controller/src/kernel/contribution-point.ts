@@ -2,14 +2,15 @@ import type { Contribution, Usable } from "./part.ts";
 
 /**
  * A point to which any number of systems contribute values of one type, such as the sources of network policy. It is
- * declared beside the type, by the group that consumes the values, so that this group names none of the contributors.
+ * declared beside the type, by the group that consumes the values, so that this group depends on none of the
+ * contributors.
  */
 export interface ContributionPoint<T> extends Usable<readonly T[]> {
   /** Values, for a system that contributes them. */
   of(...values: readonly T[]): Contribution;
 }
 
-/** `name` is the words for it in errors, such as "network policies"; two values with the same key are refused. */
+/** `name` is the point's name in errors, such as "network policies"; two values with the same key are refused. */
 export function contributionPoint<T>(
   name: string,
   { key }: { readonly key: (value: T) => string },
@@ -49,6 +50,6 @@ export function contributionPoint<T>(
 interface Contributed<T> {
   /** Values and contributing systems by key. */
   readonly values: Map<string, { readonly value: T; readonly system: string }>;
-  /** A value that comes after the first read would be missing in it. */
+  /** True after the first read: a later value would be missing in its result. */
   wasRead: boolean;
 }

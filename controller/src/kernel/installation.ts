@@ -4,15 +4,18 @@ import { definePart } from "./part.ts";
 
 /** Facts of the installation that the controller gives to every system. */
 export interface Installation {
-  /** Environment of the process, for code that passes it on to processes of its own. */
+  /** Environment of the process, for code that starts child processes. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** URL at which clients reach the platform. */
   readonly baseUrl: string;
-  /** host:port of the API, the history, etcd, the object store and the issuers, and of servers that operators name. */
+  /**
+   * host:port of the API, the history, etcd, the object store and the issuers, and of further listeners in the
+   * settings.
+   */
   readonly listeners: readonly string[];
-  /** Addresses whose listening ports belong to the installation, besides those of this host. */
+  /** Addresses whose listening ports belong to the installation, besides this host's addresses. */
   readonly ownAddresses: readonly string[];
-  /** Groups addresses into sources of calls. */
+  /** Groups client addresses into sources, for rate limits. */
   readonly sources: SourceGroups;
   readonly eventTypes: ReadonlyMap<string, EventDefinition>;
 }

@@ -3,7 +3,7 @@ import { type DataPlaneName, dataPlaneNames, identityDirectorySetting } from "@h
 
 type IdentityDirectories = Record<`${DataPlaneName}IdentityDir`, Setting<string>>;
 
-/** One setting for each data plane that may run beside the controller. */
+/** One setting for each data plane that may run on the controller's host. */
 const identityDirectories = Object.fromEntries(
   dataPlaneNames.map((name) => [
     `${name}IdentityDir`,
@@ -25,12 +25,12 @@ export const kernelSettings = {
   etcdKey: text("HOLDFAST_ETCD_KEY", "File with the key of the client certificate for etcd", ""),
   etcdQuota: integer(
     "HOLDFAST_ETCD_QUOTA_BYTES",
-    "Bytes that etcd may use, as its --quota-backend-bytes; above 80% users can only delete",
+    "Bytes that etcd may use, the same as its --quota-backend-bytes; above 80% users can only delete",
     2 ** 31,
   ),
   writtenBytes: integer(
     "HOLDFAST_RATE_BYTES",
-    "Bytes per hour that a credential may write to etcd; all credentials of an organization have three times that; 0 for no limit",
+    "Bytes per hour that a credential may write to etcd; all credentials of an organization together may write three times as many; 0 for no limit",
     2 ** 26,
   ),
   historyUrl: text("HOLDFAST_HISTORY_URL", "URL of the PostgreSQL database for events and audit, without a password"),
@@ -67,13 +67,17 @@ export const kernelSettings = {
   ),
   objectsEncryption: text(
     "HOLDFAST_OBJECTS_ENCRYPTION",
-    "Additional server-side encryption of an S3 store: AES256, or none where it has no keys",
+    "Additional server-side encryption of an S3 store: AES256, or none for a store without encryption keys",
     "AES256",
   ),
-  leaseS: integer("HOLDFAST_CONTROLLER_LEASE_S", "Seconds after which another controller takes over", 5),
+  leaseS: integer(
+    "HOLDFAST_CONTROLLER_LEASE_S",
+    "Seconds without a renewed lease after which another controller takes over the work of a controller",
+    5,
+  ),
   machineCertificateS: integer(
     "HOLDFAST_MACHINE_CERTIFICATE_S",
-    "Life of a machine's certificates in seconds",
+    "Lifetime of a machine's certificates in seconds",
     30 * 86_400,
   ),
   caFile: text("HOLDFAST_CA_FILE", "File to write the trusted authorities to; empty for none", ""),

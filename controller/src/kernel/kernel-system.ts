@@ -11,12 +11,12 @@ import type { System } from "./system.ts";
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
 
-/** The kernel's own metrics and periodic work. */
+/** Metrics and periodic work of the kernel. */
 export const kernelSystem = declareSystem({ name: "kernel", settings: kernelSettings, open: openKernelSystem });
 
 /**
  * Deletes expired stored responses and old rows of the history, frees space in etcd, and writes the identities of data
- * planes beside the controller.
+ * planes on the controller's host.
  */
 async function openKernelSystem(kernel: Kernel, use: Use, settings: KernelSettings): Promise<System> {
   const { storedResponses, space, history, automationPauses, authority, controllerRegistry, clock, outbox, log } =
@@ -43,8 +43,8 @@ async function openKernelSystem(kernel: Kernel, use: Use, settings: KernelSettin
     ],
     work: [
       createPeriodic("etcd-space", minuteMs, space.tidy),
-      createPeriodic("kept-answers", hourMs, async (signal) => void (await storedResponses.sweep(signal))),
-      createPeriodic("history-upkeep", hourMs, async () => {
+      createPeriodic("stored-responses", hourMs, async (signal) => void (await storedResponses.sweep(signal))),
+      createPeriodic("history-maintenance", hourMs, async () => {
         await history.prepare(clock.now());
         // Systems aggregate rows before these are dropped.
         if (automationPauses.list("deletion").length === 0) await history.dropExpired(clock.now());

@@ -33,9 +33,9 @@ import { createUnitOfWork, type UnitOfWork } from "./store/unit-of-work.ts";
 import { createWriteRateLimit } from "./store/write-rate-limit.ts";
 
 /**
- * The base of every group; it knows no resource. It opens etcd (store), the history and the object store, creates the
- * installation's certificate authority, registers this controller and distributes the keys of reconcilers by shards.
- * Systems open their collections from it and contribute RPCs, control loops and metrics (system.ts).
+ * The base of every group; it depends on no resource. It opens etcd (store), the history and the object store, creates
+ * the installation's certificate authority, registers this controller and distributes the keys of reconcilers by
+ * shards. Systems open their collections from it and contribute RPCs, control loops and metrics (system.ts).
  */
 export interface Kernel {
   readonly controllerId: string;
@@ -47,7 +47,7 @@ export interface Kernel {
   readonly serviceGauges: ServiceGauges;
   readonly history: History;
   readonly objects: ObjectStore;
-  /** Signs URLs of single objects; undefined where machines cannot reach the object store. */
+  /** Signs URLs of single objects; undefined if machines cannot reach the object store. */
   readonly objectUrls: UrlSigner | undefined;
   readonly keyring: Keyring;
   readonly sealer: Sealer;
@@ -57,8 +57,9 @@ export interface Kernel {
   readonly automationPauses: AutomationPauses;
   /** True after a restore of the control plane: machines and hosts may be ahead of the store. */
   readonly storeMayBeBehind: () => boolean;
-  /** The live controllers, and the keys that this one owns. */
+  /** The live controllers, this one included. */
   readonly controllerRegistry: ControllerRegistry;
+  /** The keys that this controller owns. */
   readonly shards: Shards;
   /** Listeners of the installation's processes, published for all controllers. */
   readonly listenerReports: ListenerReports;
@@ -72,9 +73,9 @@ export interface Kernel {
   readonly cursors: Cursors;
   /** Begins a unit of work: one transaction with its events and audit entry. */
   readonly begin: () => UnitOfWork;
-  /** Called once, with the planners of history rows; until then the outbox moves nothing. */
+  /** Call it once, with the planners of history rows; until then the outbox moves nothing. */
   readonly setEntryPlanners: (planners: readonly EntryPlanner[]) => void;
-  /** Called once, with the runner of all control loops. */
+  /** Call it once, with the runner of all control loops. */
   readonly setRunner: (runner: Pick<Runner, "status">) => void;
   /** The state of this controller's reconcilers; empty until its runner is set. */
   readonly reconcilers: () => readonly ReconcilerStatus[];
@@ -111,7 +112,8 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const space = createEtcdSpace({ ...etcd, quotaBytes, log });
   const etcdMembers = createEtcdMembers({ ...etcd, log });
   await awaitStore(store, log, signal);
-  // Egress begins after this. If the list cannot be read now, it is read again within a minute.
+  // Connections to targets of users begin after this, and must not reach etcd. If the list cannot be read now, it is
+  // read again within a minute.
   await etcdMembers
     .refresh()
     .catch((error: unknown) => log.warn("etcd's members not listed", { error: String(error) }));
@@ -132,8 +134,10 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   });
   const shards = createShards({ store, controllerRegistry, cache: collections, log });
   const inserter = Promise.withResolvers<InsertEntries>();
-  const moved = { insert: async (...entries: Parameters<InsertEntries>) => (await inserter.promise)(...entries) };
-  const outbox = createOutbox({ store, history: moved, ownership: shards, clock, ids: newId, random, log });
+  const historyInserter = {
+    insert: async (...entries: Parameters<InsertEntries>) => (await inserter.promise)(...entries),
+  };
+  const outbox = createOutbox({ store, history: historyInserter, ownership: shards, clock, ids: newId, random, log });
   const storedResponses = createStoredResponses({ store, sealer, clock });
   const { writtenBytes } = settings;
   const writeRateLimit = writtenBytes === 0 ? undefined : createWriteRateLimit(writtenBytes, clock.monotonicMs);
@@ -186,8 +190,8 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     log,
     signal,
     async close() {
-      const polling = [storeListeners, etcdMembers, space, historySpace];
-      for (const part of [automationPauses, authority, collections, storedResponses, ...polling]) part.close();
+      const pollers = [storeListeners, etcdMembers, space, historySpace];
+      for (const part of [automationPauses, authority, collections, storedResponses, ...pollers]) part.close();
       await Promise.all([history.close(), store.close()]);
     },
   };

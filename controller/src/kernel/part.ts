@@ -17,23 +17,23 @@ export interface Usable<T> {
 /** A value of a part or of a contribution point, not yet attached to a controller. */
 export interface Contribution {
   readonly to: Usable<unknown>;
-  /** Throws with the names of both systems when another one has given it. */
+  /** Throws with the names of both systems if another system has given the value. */
   add(controller: object, system: string): void;
 }
 
-/** `name` is the words for it in errors, such as "quotas". */
+/** `name` is the part's name in errors, such as "quotas". */
 export function definePart<T>(name: string): Part<T> {
-  /** By controller: tests start several in one process. */
-  const given = new WeakMap<object, { readonly value: T; readonly system: string }>();
+  /** Values by controller, since tests start several controllers in one process. */
+  const values = new WeakMap<object, { readonly value: T; readonly system: string }>();
   const part: Part<T> = {
     name,
-    read: (controller) => given.get(controller),
+    read: (controller) => values.get(controller),
     of: (value) => ({
       to: part,
       add(controller, system) {
-        const other = given.get(controller);
+        const other = values.get(controller);
         if (other !== undefined) throw new Error(`systems "${other.system}" and "${system}" both give "${name}"`);
-        given.set(controller, { value, system });
+        values.set(controller, { value, system });
       },
     }),
   };

@@ -19,7 +19,7 @@ const policyOf = (owner: string, port: number) =>
   declareSystem({ name: owner, contribute: () => [policies.of({ owner, port })] });
 const giver = declareSystem({ name: "giver", gives: [quota], open: () => ({ name: "giver", gives: [quota.of(3)] }) });
 
-/** Opens systems of which none touches the kernel. */
+/** Opens systems that do not use the kernel. */
 function opened(declared: readonly SystemDeclaration[], environment = {}) {
   return openSystems({} as Kernel, declared, { assembly: createAssembly(declared), environment });
 }
@@ -35,7 +35,7 @@ test("a consumer reads the contributions of all systems, also of those behind it
   });
   const systems = await opened([policyOf("service", 1), consumer, policyOf("app", 2)]);
   expect(systems.map(({ name }) => name)).toEqual(["consumer"]);
-  // A second controller in the process has contributions of its own.
+  // A second controller in the process has separate contributions.
   await opened([consumer, policyOf("app", 3)]);
   await opened([consumer]);
   expect(seen).toEqual([

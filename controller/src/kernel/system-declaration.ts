@@ -17,22 +17,22 @@ export interface ScopeArea {
   readonly completeFrom?: "developer" | "admin" | "owner";
 }
 
-/** The part of a declaration that needs no kernel: the pages of settings and events are generated from it. */
+/** The part of a declaration that needs no kernel. The pages of settings and events are generated from it. */
 interface Declared<E extends Events> {
   readonly name: string;
-  /** Types of events that it emits, by name. */
+  /** Types of events that the system emits, by name. */
   readonly events?: E;
-  /** Areas of the scopes that its RPCs need, by name. */
+  /** Areas of the scopes that the RPCs of the system need, by name. */
   readonly scopes?: Readonly<Record<string, ScopeArea>>;
   /** Object kind in the audit entry of a refused change, by the full name of the RPC service. */
   readonly audited?: Readonly<Record<string, string>>;
   /** Values for contribution points that need no kernel, such as types of operations. */
   readonly declares?: readonly Contribution[];
-  /** Parts that it gives when it opens, for systems after it in the list. */
+  /** Parts that the system gives when it opens, for later systems in the list. */
   readonly gives?: readonly Usable<unknown>[];
 }
 
-/** A system as the list of systems has it. Its functions read its own settings from the environment. */
+/** A declared system, whose functions read its settings from the environment. */
 export interface SystemDeclaration<E extends Events = Events> extends Declared<E> {
   readonly settings?: Settings;
   readonly prepare: (parts: SharedParts, use: Use, environment: Environment, signal: AbortSignal) => Promise<void>;
@@ -41,32 +41,32 @@ export interface SystemDeclaration<E extends Events = Events> extends Declared<E
   readonly open: (kernel: Kernel, use: Use, environment: Environment) => Promise<System | undefined>;
 }
 
-/** Declares a system. */
+/** Declares a system, whose functions get its settings as parsed values. */
 export function declareSystem<const E extends Events = Record<never, never>, S extends Settings = Record<never, never>>(
   declaration: Declared<E> & {
     readonly settings?: S;
     /** Runs before any object is read, with the parts that the controller itself gives. */
     readonly prepare?: (parts: SharedParts, use: Use, settings: ValuesOf<S>, signal: AbortSignal) => Promise<void>;
     /**
-     * Returns values for the contribution points and early parts of other systems, before any system opens. It creates
-     * values and does nothing with them: no input or output, and parts are used later.
+     * Returns values for the contribution points and early parts of other systems, before any system opens. It only
+     * creates values: it does no input or output, and uses parts later.
      */
     readonly contribute?: (kernel: Kernel, useLater: UseLater, settings: ValuesOf<S>) => readonly Contribution[];
-    /** Opens the system with the kernel, the parts that it uses and its own settings. Absent: planned. */
+    /** Opens the system with the kernel, the parts that it uses and its settings. Absent: the system is planned. */
     readonly open?: (kernel: Kernel, use: Use, settings: ValuesOf<S>) => System | Promise<System>;
   },
 ): SystemDeclaration<E> {
   const { settings, prepare, contribute, open } = declaration;
-  const own = (environment: Environment) => readConfig<S>(settings, environment);
+  const settingsIn = (environment: Environment) => readConfig<S>(settings, environment);
   return {
     ...declaration,
-    prepare: async (parts, use, environment, signal) => prepare?.(parts, use, own(environment), signal),
-    contribute: (kernel, useLater, environment) => contribute?.(kernel, useLater, own(environment)) ?? [],
-    open: async (kernel, use, environment) => open?.(kernel, use, own(environment)),
+    prepare: async (parts, use, environment, signal) => prepare?.(parts, use, settingsIn(environment), signal),
+    contribute: (kernel, useLater, environment) => contribute?.(kernel, useLater, settingsIn(environment)) ?? [],
+    open: async (kernel, use, environment) => open?.(kernel, use, settingsIn(environment)),
   };
 }
 
-/** Merges what systems declare by name; throws when two declare the same name, with both systems. */
+/** Merges members that systems declare by name. Throws an error with both systems if two declare the same name. */
 export function mergeDeclared<D extends { readonly name: string }, T>(
   declarations: readonly D[],
   membersOf: (declaration: D) => Readonly<Record<string, T>> | undefined,

@@ -14,7 +14,7 @@ export interface System {
   readonly gives?: readonly Contribution[];
   /** RPCs of the public API and of the admin API, over REST and gRPC. */
   readonly rpcs?: readonly ServedService[];
-  /** Limits of inputs that RPCs check beyond the protos, for the API description. */
+  /** Limits of requests that RPCs check beyond the rules of the protos, for the API description. */
   readonly schemaRules?: readonly SchemaRule[];
   /** HTTP pages without a credential; the gateway limits their rate by source. */
   readonly pages?: readonly Mount[];
@@ -28,6 +28,6 @@ export interface System {
   readonly serviceGauges?: readonly ServiceGauge[];
   /** Starts background work, once the reconcilers run. */
   start?(): void;
-  /** Ends what it started, in bounded time. Machines keep running. */
+  /** Ends background work and closes resources, in bounded time. Machines keep running. */
   close?(): void | Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { DrainAnswer, OwnerKind } from "#fleet/owner/owner-kind.ts";
+import type { DrainResult, OwnerKind } from "#fleet/owner/owner-kind.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { drillKind, type DrillObject } from "./backup/drill/drill.ts";
 import { createServiceMonitoring } from "./monitored-services.ts";
@@ -45,7 +45,7 @@ export function createServiceOwners({
 }
 
 /** A drain moves a node of several; a single node is stopped, if the operator consents. */
-function drainOfNode(hasOthers: boolean, mayStop: boolean): DrainAnswer {
+function drainOfNode(hasOthers: boolean, mayStop: boolean): DrainResult {
   if (hasOthers) return { outcome: "moves", reason: "Another node replaces it, once a host of its zone has capacity." };
   if (mayStop) return { outcome: "stops", reason: "It is being stopped." };
   return { outcome: "blocks", reason: "It has its only node here. Drain with stop_single_nodes, or delete it." };

@@ -263,7 +263,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^(sql_refused: |invalid_request: (The service must be Running for this|The console is not for services of))/,
+    /^(sql_refused: |invalid_request: (The service must be Running for this|Services of \w+ have no query console))/,
     "the specification has 400 for a statement that the engine refuses, and for the state and engine of the service",
     `POST ${service}/ai-query/execute`,
     `POST ${service}/ai-query/translate`,

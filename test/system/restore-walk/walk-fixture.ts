@@ -13,9 +13,9 @@ import type { WalkVictim } from "./walk-step.ts";
 /** Limit for any single step on a busy machine, including kills. */
 export const longMs = 300_000;
 
-/** `deathsMax` and `deathWindowMs` of controller/src/fleet/machine/machine-plan.ts. */
-const deathsMax = 5;
-const deathWindowMs = 600_000;
+/** `crashesMax` and `crashWindowMs` of controller/src/fleet/machine/machine-plan.ts. */
+const crashesMax = 5;
+const crashWindowMs = 600_000;
 
 export const walkEnvironment = { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" };
 
@@ -234,8 +234,8 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
     },
     mayEnd(machine) {
       const now = Date.now();
-      const recent = (ends.get(machine) ?? []).filter((at) => now - at < deathWindowMs);
-      const may = recent.length < deathsMax - 1;
+      const recent = (ends.get(machine) ?? []).filter((at) => now - at < crashWindowMs);
+      const may = recent.length < crashesMax - 1;
       ends.set(machine, may ? [...recent, now] : recent);
       return may;
     },

@@ -2,7 +2,7 @@ import { createPrimaryLease, newPrimaryLease } from "@holdfast/agent/primary-lea
 import { createReplicationSilence } from "@holdfast/agent/primary-lease/replication-silence.ts";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { bytePositions } from "@holdfast/controller/services/engine/log-positions.ts";
-import { maxKnowledgeAgeMs, refusalOf } from "@holdfast/controller/fleet/session/primary-leases.ts";
+import { cacheMaxAgeMs, leaseRefusalOf } from "@holdfast/controller/fleet/session/primary-leases.ts";
 import {
   type Candidate,
   fenceVerdict,
@@ -185,7 +185,7 @@ function control(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): 
       const verifiedAgoMs = bug === "oldKnowledge" ? 0 : clockOf(state, index) - controller.viewMs;
       const isRevoked = controller.view.revision <= controller.revokedRevision;
       const refusal = primary === "a" && !isFenced && !isRevoked ? undefined : "another one";
-      if (refusalOf({ hasLease: controller.hasLease, verifiedAgoMs, refusal }) === undefined) {
+      if (leaseRefusalOf({ hasLease: controller.hasLease, verifiedAgoMs, refusal }) === undefined) {
         controller.grantedMs = clockOf(state, index);
         state.grants = [...state.grants.slice(-1), number];
       }
@@ -311,9 +311,7 @@ function decide(state: PrimaryLeaseModel, index: 0 | 1, bug: Bug | undefined): b
   const waitedMs = now - controller.fencedMs;
   const right: LeaseState = {
     revokedForMs:
-      bug === "noWait"
-        ? waitedMs + maxKnowledgeAgeMs + leaseExpiredAfterMs
-        : waitedMs + (bug === "noMargin" ? 5_000 : 0),
+      bug === "noWait" ? waitedMs + cacheMaxAgeMs + leaseExpiredAfterMs : waitedMs + (bug === "noMargin" ? 5_000 : 0),
     ungrantedForMs: ungrantedFor(controller, now),
     isProven: controller.proven === controller.view.revision,
   };

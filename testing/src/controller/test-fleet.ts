@@ -6,7 +6,7 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import type { Log, LogFields } from "@holdfast/common/log.ts";
 import { createFleet } from "@holdfast/controller/fleet/create-fleet.ts";
 import type { FleetDeps, RunningFleet } from "@holdfast/controller/fleet/running-fleet.ts";
-import { mintEnrollment } from "@holdfast/controller/kernel/pki/enrollment-token.ts";
+import { mintEnrollment } from "@holdfast/controller/kernel/pki/enrollment.ts";
 import { taskKind, type TaskObject } from "@holdfast/controller/fleet/task/task-object.ts";
 import { machineKind, type MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";

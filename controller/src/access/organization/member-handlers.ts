@@ -8,7 +8,7 @@ import {
   type OrganizationService,
   Role as RoleMessage,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import { ofOrganization } from "#kernel/store/of-organization.ts";
+import { ofOrganization } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";

@@ -3,7 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { definePart } from "#kernel/part.ts";
 import type { CollectionSet, OpenKind } from "#kernel/store/collection-set.ts";
-import { ofOrganization } from "#kernel/store/of-organization.ts";
+import { ofOrganization } from "#kernel/store/collection.ts";
 import { type Quota, requireAmount, usedOf } from "#kernel/store/quota.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";

@@ -12,7 +12,7 @@ import {
   IssuerDomainChoice,
   type UpdateAuthRequest,
 } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { makePassword } from "#kernel/secrets/passwords.ts";
+import { makePassword } from "#kernel/secrets/engine-password.ts";
 import { scramSha256Verifier } from "#services/engine/scram-verifier.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";

@@ -21,14 +21,14 @@ export interface CertificateRpcsDeps {
   readonly installationId: string;
   readonly authority: Authority;
   readonly certificates: MachineCertificates;
-  /** Rate of certificate requests of one machine: each costs a signature and a write. */
+  /** Rate of certificate requests of one machine: each needs a signature and a write. */
   readonly rates: TokenBuckets;
-  /** Rate of failed enrollments of one source: each costs a read of the store. */
+  /** Rate of failed enrollments of one source: each needs a read of the store. */
   readonly failures: TokenBuckets;
   readonly log: Log;
 }
 
-/** Enroll, RenewCertificate and IssueServerCertificate. */
+/** The RPCs Enroll, RenewCertificate and IssueServerCertificate. */
 export function createCertificateRpcs({
   installationId,
   authority,
@@ -37,10 +37,11 @@ export function createCertificateRpcs({
   failures,
   log,
 }: CertificateRpcsDeps) {
-  const answer = (issued: IssuedCertificate) => certificateMessage(issued, authority);
+  const responseOf = (issued: IssuedCertificate) => certificateMessage(issued, authority);
   const requireMachine = (call: AnyCall) => {
     const peer = requirePeer(call, installationId, "machine");
-    if (!rates.admits(peer.identity.id, 1)) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many certificates");
+    if (!rates.admits(peer.identity.id, 1))
+      throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many certificate requests of this machine");
     return peer;
   };
   return {
@@ -53,7 +54,7 @@ export function createCertificateRpcs({
       const issued = await certificates.enroll(machineId, request.installationId, token, certificateRequest);
       for (const { name, factor } of sources) failures.refund(name, 1 / factor);
       log.info("machine enrolled", { machine: machineId, serial: issued.serial, address: call.getPeer() });
-      return answer(issued);
+      return responseOf(issued);
     }),
     renewCertificate: unary<RenewCertificateRequest, CertificateResponse>(
       "RenewCertificate",
@@ -62,7 +63,7 @@ export function createCertificateRpcs({
         const peer = requireMachine(call);
         const issued = await certificates.renew(peer, request.certificateRequest);
         log.info("machine certificate renewed", { machine: peer.identity.id, serial: issued.serial });
-        return answer(issued);
+        return responseOf(issued);
       },
     ),
     issueServerCertificate: unary<IssueServerCertificateRequest, CertificateResponse>(
@@ -70,13 +71,13 @@ export function createCertificateRpcs({
       log,
       async (request, call) => {
         const peer = requireMachine(call);
-        return answer(await certificates.issueServer(peer, request.certificateRequest, request.forMembers));
+        return responseOf(await certificates.issueServer(peer, request.certificateRequest, request.forMembers));
       },
     ),
   };
 }
 
-/** Response with the certificate chain and the current trust bundle. */
+/** The response message with the certificate chain and the current trust bundle. */
 export function certificateMessage(
   { chain, notAfter, generation }: IssuedCertificate,
   { trustBundle }: Pick<Authority, "trustBundle">,

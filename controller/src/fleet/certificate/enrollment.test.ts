@@ -117,7 +117,7 @@ test("a certificate lost in a restore is adopted, a superseded one is not", asyn
   adopted.close();
 });
 
-test("the stream of a deleted machine is cut at once", async () => {
+test("the stream of a deleted machine is cut immediately", async () => {
   const agent = await controller.newAgent("deleted");
   const session = openSession(controller.dial(agent), helloOf("deleted"));
   await session.expect("welcome");

@@ -7,8 +7,7 @@ import type { Peer } from "@holdfast/mtls/peer.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import type { Authority, IssuedCertificate } from "@holdfast/mtls/authority.ts";
 import { provenKey } from "#kernel/pki/certificate-request.ts";
-import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
-import { matchesEnrollment } from "#kernel/pki/enrollment-token.ts";
+import { type EnrolledStatus, matchesEnrollment } from "#kernel/pki/enrollment.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Kind } from "#kernel/store/kind.ts";
@@ -34,13 +33,14 @@ export interface IdentityCertificatesDeps<R extends Resource<unknown, EnrolledSt
 
 /**
  * The valid certificate of each machine or host. Its serial is stored in the object's status and changed by
- * compare-and-set only. A renewal makes two serials valid; the first use of the new one ends the previous one.
+ * compare-and-set only. A renewal makes two serials valid; the first use of the new certificate revokes the previous
+ * one.
  */
 export interface IdentityCertificates<R> {
   /**
    * Spends the token for the key of the certificate request. A repeated request with the same token and key gets
    * another certificate, because the response may have been lost. `before` runs after the token is checked and before
-   * it is spent; if it throws, the token stays valid. Throws PERMISSION_DENIED for an invalid token.
+   * it is spent; if it throws, the token remains valid. Throws PERMISSION_DENIED for an invalid token.
    */
   enroll(
     id: string,
@@ -49,7 +49,7 @@ export interface IdentityCertificates<R> {
     csr: Uint8Array,
     before?: () => Promise<void>,
   ): Promise<IssuedCertificate>;
-  /** Issues a new certificate. The previous one stays valid until the new one is used. */
+  /** Issues a new certificate. The previous certificate remains valid until the new one is used. */
   renew(peer: Peer, csr: Uint8Array): Promise<IssuedCertificate>;
   /** The peer's object. Throws PERMISSION_DENIED for a superseded certificate or a deleted object. */
   check(peer: Peer): Promise<Stored<R>>;
@@ -58,7 +58,7 @@ export interface IdentityCertificates<R> {
    * which it was checked; an older cached object proves nothing.
    */
   isRevoked(id: string, serial: string, since: bigint): boolean;
-  /** Ends the previous certificate, because the peer uses the new one. */
+  /** Revokes the previous certificate, because the peer uses the new one. */
   used(peer: Peer): Promise<void>;
 }
 
@@ -120,11 +120,11 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
   async function adopt(peer: Peer): Promise<void> {
     await change(peer.identity.id, (object) => {
       const { certificate } = object.status;
-      const forgotten = certificate === null || peer.notBefore > certificate.beganAt;
-      if (isRemoved(object) || !forgotten) throw revoked();
+      const isLost = certificate === null || peer.notBefore > certificate.beganAt;
+      if (isRemoved(object) || !isLost) throw revoked();
       const previousSerial = certificate?.serial ?? "";
       const { serial, notBefore, notAfter: expiresAt } = peer;
-      // The generation of its authority is lost as well. 0 makes it count as outdated until the next renewal.
+      // The generation of its authority was lost as well. With 0 it counts as outdated until the next renewal.
       return { certificate: { serial, previousSerial, beganAt: notBefore, expiresAt, authorityGeneration: 0 } };
     });
     log.warn("certificate adopted after a restore", { [kind]: peer.identity.id, serial: peer.serial });
@@ -137,7 +137,7 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
         !isRemoved(object) && matchesEnrollment(object.status.enrollment, token, sealer, clock);
       if (claimedInstallation !== installationId || !isId(id)) throw refused();
       const stored = await objects.getCurrent(id);
-      // The token is checked first, so that an unauthorized caller costs no signature.
+      // The token is checked before a certificate is signed, which takes CPU time.
       if (stored === undefined || !admits(stored.object)) throw refused();
       await before?.();
       const spentBy = await keyDigest(csr);
@@ -149,7 +149,7 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
           return { enrollment: { ...enrollment, spentBy }, certificate: recordOf(issued, "") };
         }
         if (enrollment.spentBy !== spentBy) throw refused();
-        // The earlier response may have arrived: its certificate stays valid until the new one is used.
+        // The earlier response may have arrived: its certificate remains valid until the new one is used.
         return { certificate: recordOf(issued, certificate?.serial ?? "") };
       });
       return issued;

@@ -4,7 +4,7 @@ import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import { machineKind, type MachineObject } from "../machine/machine.ts";
 import type { IssuedCertificate } from "@holdfast/mtls/authority.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { privateNameOf } from "../zone/private-name.ts";
+import { privateNameOf } from "../zone/dns-record.ts";
 import {
   createIdentityCertificates,
   type IdentityCertificates,
@@ -20,7 +20,7 @@ export interface MachineCertificatesDeps
 export interface MachineCertificates extends IdentityCertificates<MachineObject> {
   /**
    * Issues the engine's server certificate for the machine's DNS names and the private name of each. With `forMembers`,
-   * its common name is the machine's id, by which other members of the service know it.
+   * its common name is the machine's id, by which other members of the service identify it.
    */
   issueServer(peer: Peer, csr: Uint8Array, forMembers: boolean): Promise<IssuedCertificate>;
 }

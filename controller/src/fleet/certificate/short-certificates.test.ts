@@ -15,7 +15,7 @@ beforeAll(async () => {
   installation = await newInstallation();
   controller = await startController(installation, "c-1", {
     lifetimes: { identityMs: 6_000 },
-    limits: { tickMs: 100 },
+    limits: { checkIntervalMs: 100 },
   });
 });
 afterAll(() => installation?.close());
@@ -39,7 +39,7 @@ test("certificates of six seconds: an agent that renews stays, one that does not
     expect(controller.fleet.session("diligent")?.controllerId).toBe("c-1");
   }
 
-  expect((await lazySession.ended).details).toBe("certificate ended");
+  expect((await lazySession.ended).details).toBe("the certificate expired");
   const late = openSession(controller.dial(lazy), helloOf("lazy"));
   expect([14, 16]).toContain((await late.ended).code);
   await expect(renew(controller.address, lazy)).rejects.toThrow(/UNAVAILABLE|UNAUTHENTICATED/);

@@ -4,8 +4,8 @@ import type { Store } from "#kernel/store/store.ts";
 /** Owners of address blocks: one key for each block, such as `127.77`, whose value is the host's id. */
 export interface AddressBlocks {
   /**
-   * Assigns the block to the host. Returns undefined on success, else the id of the host that owns it. Blocks of hosts
-   * that no longer exist (`exists`) are free.
+   * Assigns the block to the host. Returns undefined on success, otherwise the id of the host that owns it. The block
+   * of a host that no longer exists (`exists`) is free.
    */
   claim(block: string, hostId: string, exists: (hostId: string) => Promise<boolean>): Promise<string | undefined>;
   /** All claimed blocks with the ids of their hosts. */

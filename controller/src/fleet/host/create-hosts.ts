@@ -28,7 +28,7 @@ export interface HostsDeps {
   readonly controllerRegistry: ControllerRegistry;
   readonly authority: InstallationAuthority;
   readonly sealer: Sealer;
-  /** True after a restore: hosts may have newer certificates than the store knows. */
+  /** True after a restore: hosts may have newer certificates than the store. */
   readonly storeMayBeBehind: () => boolean;
   readonly clock: Clock;
   readonly random: () => number;
@@ -36,11 +36,12 @@ export interface HostsDeps {
 }
 
 /**
- * The hosts as one controller has them: its own if it has one, and a connection to each other one.
+ * Access of one controller to the hosts: the controllers' own host if there is one, and a connection to each other
+ * host.
  *
  * A host is an object (`host.ts`) that an operator adds; its join file has a one-time token with which the host enrolls
  * (`host-trust.ts`, `host-enrollment.ts`). Controllers dial every host (`host-links.ts`) and poll its facts and images
- * (`host-reconciler.ts`). A drain is a field of the spec; its progress is computed from the machines that are left
+ * (`host-reconciler.ts`). A drain is a field of the spec; its progress is computed from the remaining machines
  * (`host-drain-plan.ts`).
  */
 export interface Hosts {
@@ -55,7 +56,9 @@ export interface Hosts {
 
 const checkout = join(import.meta.dirname, "..", "..", "..", "..");
 
-/** Resolves when the controllers' own host, if there is one, is stored, and the others are being dialed. */
+/**
+ * Resolves when the controllers' own host, if there is one, is stored, and connections to the others are being opened.
+ */
 export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise<Hosts> {
   const { config, environment, hosts, machines, begin, clock, log } = deps;
   const overcommit = {
@@ -63,8 +66,8 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
     disk: config.diskOvercommit === 0 ? null : config.diskOvercommit,
   };
   const trust = await createHostTrust(deps);
-  const own = config.provider === "none" ? undefined : await openOwnHost();
-  const links = createHostLinks({ hosts, own: new Map(own && [[config.hostId, own]]), connect: trust.connect });
+  const ownHost = config.provider === "none" ? undefined : await openOwnHost();
+  const links = createHostLinks({ hosts, own: new Map(ownHost && [[config.hostId, ownHost]]), connect: trust.connect });
   const provider = createHostsProvider({
     hosts: links.all,
     onHosts: links.subscribe,
@@ -92,7 +95,7 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
     async close() {
       links.close();
       trust.close();
-      await own?.close();
+      await ownHost?.close();
     },
   };
 }
@@ -105,7 +108,7 @@ export interface OwnHostDeps {
 
 /**
  * Creates the object of the controllers' own host, or updates its zone and overcommit from the settings. Cordon and
- * drain stay as operators set them. Resolves when the cache has the object.
+ * drain remain as operators set them. Resolves when the cache has the object.
  */
 export async function recordOwnHost(
   id: string,

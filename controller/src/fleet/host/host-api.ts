@@ -47,7 +47,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
     return host;
   }
 
-  /** Changes the host's spec and writes an audit entry; the audit entry alone if the spec is the same. */
+  /** Changes the host's spec and writes an audit entry; only the audit entry if the spec is the same. */
   const change = (action: string, id: string, call: Call, edit: (host: HostObject) => Partial<HostObject["spec"]>) =>
     mutate(deps, call, { action: `host.${action}`, kind: "host", see: [hosts] }, async (unit) => {
       const stored = await require(id, call.signal);
@@ -66,9 +66,9 @@ export function createHostApi(deps: HostApiDeps): ServedService {
     if (existing === undefined)
       return newHost(hostId, { zone, address, memoryOvercommit, diskOvercommit }, clock.now());
     if (existing.spec.zone === zone && existing.spec.address === address && !isRemoved(existing)) return existing;
-    const there =
+    const location =
       existing.spec.address === "" ? "the controllers' own" : `at ${existing.spec.address} in ${existing.spec.zone}`;
-    throw new HoldfastError("NAME_TAKEN", `Host ${hostId} is ${there}; remove it first, or choose another name.`);
+    throw new HoldfastError("NAME_TAKEN", `Host ${hostId} is ${location}; remove it first, or choose another name.`);
   }
 
   const handlers: Handlers<typeof HostService> = {
@@ -106,7 +106,8 @@ export function createHostApi(deps: HostApiDeps): ServedService {
     removeHost: ({ hostId, destroyed, lostServices: lostIds, lostOwners }, call) =>
       mutate(deps, call, { action: destroyed ? "host.destroyed" : "host.remove", kind, see: [hosts] }, async (unit) => {
         const stored = await require(hostId, call.signal);
-        // Every placement changes the host's object, so the cache has all machines placed before this revision.
+        // Every placement changes the host's object, so a cache of this revision has all machines that were placed
+        // before.
         await machines.reached(stored.modRevision, 5_000);
         const here = machines.by(hostOfMachine, hostId).map(({ object }) => object);
         const refusal = hostRemovalRefusal(stored.object, here, { destroyed, lostOwners, lostIds }, owners);

@@ -35,10 +35,10 @@ function host(state: HostDrainState, consent: boolean | null, machines = 0): Hos
 // biome-ignore format: a table
 it.each<[string, HostObject, MachineObject[], string | undefined, number, [string, RegExp][]]>([
   ["is none without a request",                       host("none", null),         [runs],        undefined,   0, []],
-  ["begins with the request",                         host("none", false),        [runs],        "asked",     1, [["s", /only node here\. Drain with stop_single_nodes/]]],
-  ["is blocked by a single node without consent",     host("draining", false),    [runs, rests], "hindered",  1, [["s", /only node here/]]],
+  ["begins with the request",                         host("none", false),        [runs],        "requested", 1, [["s", /only node here\. Drain with stop_single_nodes/]]],
+  ["is blocked by a single node without consent",     host("draining", false),    [runs, rests], "ownerBlocks", 1, [["s", /only node here/]]],
   ["stays blocked, and says so once",                 host("blocked", false),     [runs],        undefined,   1, [["s", /only node here/]]],
-  ["continues with consent",                          host("blocked", true),      [runs],        "freed",     1, [["s", /being stopped/]]],
+  ["continues with consent",                          host("blocked", true),      [runs],        "unblocked", 1, [["s", /being stopped/]]],
   ["waits for machines being stopped",                host("draining", true),     [runs, rests], undefined,   1, [["s", /being stopped/]]],
   ["waits for machines of the warm pool",             host("draining", true),     [waits, rests], undefined,  1, []],
   ["is not blocked by machines of the warm pool",     host("draining", false),    [waits],       undefined,   1, []],
@@ -49,8 +49,8 @@ it.each<[string, HostObject, MachineObject[], string | undefined, number, [strin
   ["names an unreachable machine with the reason",    host("draining", true),     [lost],        undefined,   1, [["l", /is unreachable: Host h does not answer/]]],
   ["waits for a restore drill, which needs no consent", host("draining", false), [drills],      undefined,   1, [["d", /restore drill, which ends/]]],
   ["is not said to stop a restore drill by consent",  host("draining", true),     [drills],      undefined,   1, [["d", /restore drill, which ends/]]],
-  ["waits for an owner with an answer of its own",    host("draining", false),    [caches],      undefined,   1, [["c", /Another cache is filled/]]],
-  ["is blocked by an owner that no system handles",   host("draining", true),     [alien],       "hindered",  1, [["x", /No system of the controllers handles the alien/]]],
+  ["waits for an owner with a specific result",        host("draining", false),    [caches],      undefined,   1, [["c", /Another cache is filled/]]],
+  ["is blocked by an owner that no system handles",   host("draining", true),     [alien],       "ownerBlocks", 1, [["x", /No system of the controllers handles the alien/]]],
   ["is canceled when the host is uncordoned",         host("blocked", null, 5),   [runs],        "cancelled", 0, []],
 ])("a drain %s", (_, given, machines, event, left, waitsFor) => {
   const planned = planHostDrain(given, machines, () => false, testOwners);
@@ -72,7 +72,7 @@ it("remembers the number of machines at its start", () => {
 
 it("moves a node whose service has another one, and blocks the service that has only this one", () => {
   const planned = planHostDrain(host("draining", false), [runs, lost], ({ id }) => id === "s", testOwners);
-  expect(planned.event).toBe("hindered");
+  expect(planned.event).toBe("ownerBlocks");
   expect(planned.change.waitsFor[0]).toMatchObject({
     ownerKind: "managed-service",
     reason: expect.stringMatching(/^Another node/),

@@ -12,9 +12,9 @@ export interface HostDrainPlan {
 const ownersMax = 100;
 
 /**
- * Progress of a host's drain, computed from its machines. The drain stops nothing itself: owners follow the
- * host's spec, and the warm pool removes machines of cordoned hosts, so a crash leaves nothing half done. `hasOthers`:
- * true if the owner has further machines, so that one elsewhere can replace the one here.
+ * Computes the progress of a host's drain from its machines. The drain itself stops nothing: owners follow the host's
+ * spec, and the warm pool removes machines of cordoned hosts, so a crash leaves nothing half done. `hasOthers`: true if
+ * the owner has further machines, so that a machine on another host can replace the one on this host.
  */
 export function planHostDrain(
   host: HostObject,
@@ -30,14 +30,14 @@ export function planHostDrain(
   const remaining = here.filter((machine) => !isStopped(machine));
   const mayStop = stopsSingleNodes(host);
   const owned = remaining.flatMap(({ spec: { owner }, status }) =>
-    owner === null ? [] : [{ owner, status, answer: owners.drain(owner, { hasOthers: hasOthers(owner), mayStop }) }],
+    owner === null ? [] : [{ owner, status, result: owners.drain(owner, { hasOthers: hasOthers(owner), mayStop }) }],
   );
-  const waitsFor = owned.slice(0, ownersMax).map(({ owner, status, answer }) => ({
+  const waitsFor = owned.slice(0, ownersMax).map(({ owner, status, result }) => ({
     ownerKind: owner.kind,
     ownerId: owner.id,
-    reason: status.state === "unreachable" ? `It is unreachable: ${status.reason}` : answer.reason,
+    reason: status.state === "unreachable" ? `The machine is unreachable: ${status.reason}` : result.reason,
   }));
-  const isBlocked = owned.some(({ answer }) => answer.outcome === "blocks");
+  const isBlocked = owned.some(({ result }) => result.outcome === "blocks");
   const change = { machines: Math.max(drain.machines, here.length), remaining: remaining.length, waitsFor };
   return { event: eventOf(drain.state, remaining.length === 0, isBlocked), change };
 }
@@ -48,9 +48,9 @@ function isStopped({ spec, status }: MachineObject): boolean {
 }
 
 function eventOf(state: HostDrainStatus["state"], isEmpty: boolean, isBlocked: boolean): HostDrainEvent | undefined {
-  if (state === "none") return "asked";
+  if (state === "none") return "requested";
   if (isEmpty) return state === "drained" ? undefined : "emptied";
   if (state === "drained") return "refilled";
-  if (isBlocked) return state === "blocked" ? undefined : "hindered";
-  return state === "blocked" ? "freed" : undefined;
+  if (isBlocked) return state === "blocked" ? undefined : "ownerBlocks";
+  return state === "blocked" ? "unblocked" : undefined;
 }

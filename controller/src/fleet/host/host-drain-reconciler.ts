@@ -22,7 +22,8 @@ export interface HostDrainDeps {
 }
 
 /**
- * Returns a test for owners with more than one machine. Machines are counted only while the host is being drained.
+ * Returns a predicate that is true for owners with more than one machine. Machines are counted only while the host is
+ * being drained.
  */
 function hasSeveralMachines({ spec }: HostObject, machines: Collection<MachineObject>) {
   const keyOf = ({ kind, id }: MachineOwner) => `${kind}/${id}`;
@@ -48,8 +49,8 @@ export function createHostDrainWork({ hosts, machines, owners, begin, clock, log
         const { event, change } = planHostDrain(stored.object, here, hasOthers, owners);
         const { status } = stored.object;
         const row = event && next(hostDrainLifecycle, status.drain.state, event);
-        const moved = row === undefined ? {} : { state: row[2], since: clock.now() };
-        const drain = { ...status.drain, ...change, ...moved };
+        const stateChange = row === undefined ? {} : { state: row[2], since: clock.now() };
+        const drain = { ...status.drain, ...change, ...stateChange };
         if (JSON.stringify(drain) === JSON.stringify(status.drain)) return settled;
         const unit = begin();
         unit.update(hostKind, stored, { ...stored.object, status: { ...status, drain } });

@@ -31,11 +31,11 @@ export interface HostEnrollmentDeps {
   readonly log: Log;
 }
 
-/** HostEnrollmentService for the controllers' listener. */
+/** The RPCs of HostEnrollmentService, for the controllers' listener. */
 export function createHostEnrollment(deps: HostEnrollmentDeps) {
   const { installationId, authority, certificates, blocks, exists, log } = deps;
 
-  const answer = (issued: IssuedCertificate) => ({ certificate: certificateMessage(issued, authority) });
+  const certificateOf = (issued: IssuedCertificate) => ({ certificate: certificateMessage(issued, authority) });
 
   async function claim(block: string, hostId: string): Promise<void> {
     if (!/^\d{1,3}\.\d{1,3}$/.test(block))
@@ -46,7 +46,7 @@ export function createHostEnrollment(deps: HostEnrollmentDeps) {
     const holder = await blocks.claim(block, hostId, exists);
     if (holder === undefined) return;
     const help = "Join with another --address-block.";
-    throw new RpcFailure(Code.FAILED_PRECONDITION, `The addresses ${block}.* are those of host ${holder}. ${help}`);
+    throw new RpcFailure(Code.FAILED_PRECONDITION, `The addresses ${block}.* belong to host ${holder}. ${help}`);
   }
 
   return {
@@ -58,7 +58,7 @@ export function createHostEnrollment(deps: HostEnrollmentDeps) {
           claim(addressBlock, hostId),
         );
         log.info("host enrolled", { host: hostId, serial: issued.serial, address: call.getPeer() });
-        return create(EnrollHostResponseSchema, answer(issued));
+        return create(EnrollHostResponseSchema, certificateOf(issued));
       }),
       renewHostCertificate: unary<RenewHostCertificateRequest, RenewHostCertificateResponse>(
         "RenewHostCertificate",
@@ -67,7 +67,7 @@ export function createHostEnrollment(deps: HostEnrollmentDeps) {
           const peer = requirePeer(call, installationId, "host");
           const issued = await certificates.renew(peer, certificateRequest);
           log.info("host certificate renewed", { host: peer.identity.id, serial: issued.serial });
-          return create(RenewHostCertificateResponseSchema, answer(issued));
+          return create(RenewHostCertificateResponseSchema, certificateOf(issued));
         },
       ),
       confirmHostCertificate: unary<ConfirmHostCertificateRequest, ConfirmHostCertificateResponse>(

@@ -8,23 +8,23 @@ export function hasImage({ status: { facts, images } }: HostObject, image: strin
   return facts?.imageIds.includes(image) === true || images.some((each) => each.image === image);
 }
 
-/** The image with this software for the host's new machines, as it was last reported. */
+/** The last reported image with this software for the host's new machines; undefined if it reported none. */
 export function imageOf({ status }: HostObject, { name, version }: Software): ImageFacts | undefined {
   return status.images.find((each) => each.engine === name && each.version === version);
 }
 
-/** Id of the image with this software for the host's new machines; empty if it has not reported one. */
+/** Id of the available image with this software for the host's new machines; empty if the host reported none. */
 export function newestImageOn(host: HostObject, software: Software): string {
   const found = imageOf(host, software);
   return (found?.available === true ? found.image : undefined) ?? "";
 }
 
-/** The host's state and images as one text, by which readers notice a change. */
+/** The host's state and images as one string, which readers compare to detect a change. */
 export function imagesFingerprint({ status: { state, facts, images } }: HostObject): string {
   return [state, ...(facts?.imageIds ?? []), ...images.map(({ image = "" }) => image)].join();
 }
 
-/** Time since which each image is the newest of its engine and version there, by image id, in ms since 1970. */
+/** Time since which each image is the host's newest of its engine and version, by image id, in ms since 1970. */
 export function newestSince(
   before: Pick<HostStatus, "images" | "imageSince">,
   images: HostStatus["images"],

@@ -8,11 +8,11 @@ import { defineMachine, type StateOf } from "@holdfast/common/machine.ts";
 // biome-ignore format: a table, aligned so that it reads as one
 export const hostLifecycle = defineMachine("host", [
   // from          event         to             effect
-  ["joining",      "answered",   "ready",       "info"],
+  ["joining",      "responded",  "ready",       "info"],
   ["joining",      "destroyed",  "destroyed",   "warn"],
   ["ready",        "fellSilent", "unreachable", "warn"],
   ["ready",        "destroyed",  "destroyed",   "warn"],
-  ["unreachable",  "answered",   "ready",       "info"],
+  ["unreachable",  "responded",  "ready",       "info"],
   ["unreachable",  "destroyed",  "destroyed",   "warn"],
 ]);
 
@@ -22,16 +22,16 @@ export type HostEvent = (typeof hostLifecycle.rows)[number][1];
 /** States of a host's drain. Blocked: a service prevents it, and only its owner or an operator can resolve that. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const hostDrainLifecycle = defineMachine("host-drain", [
-  // from        event        to          effect
-  ["none",       "asked",     "draining", "info"],
-  ["draining",   "hindered",  "blocked",  "warn"],
-  ["draining",   "emptied",   "drained",  "info"],
-  ["draining",   "cancelled", "none",     "info"],
-  ["blocked",    "freed",     "draining", "info"],
-  ["blocked",    "emptied",   "drained",  "info"],
-  ["blocked",    "cancelled", "none",     "info"],
-  ["drained",    "refilled",  "draining", "info"],
-  ["drained",    "cancelled", "none",     "info"],
+  // from        event          to          effect
+  ["none",       "requested",    "draining",  "info"],
+  ["draining",   "ownerBlocks",  "blocked",   "warn"],
+  ["draining",   "emptied",      "drained",   "info"],
+  ["draining",   "cancelled",    "none",      "info"],
+  ["blocked",    "unblocked",    "draining",  "info"],
+  ["blocked",    "emptied",      "drained",   "info"],
+  ["blocked",    "cancelled",    "none",      "info"],
+  ["drained",    "refilled",     "draining",  "info"],
+  ["drained",    "cancelled",    "none",      "info"],
 ]);
 
 export type HostDrainState = StateOf<typeof hostDrainLifecycle>;

@@ -7,14 +7,14 @@ import type { HostObject } from "./host.ts";
 export interface HostLink extends ComputeProvider {
   /** The host's current facts, such as capacity and storage tiers. Throws HostUnreachable. */
   facts(signal: AbortSignal): Promise<HostFacts>;
-  /** Calls back when the connection is established or lost; absent for the own host, which has none. */
+  /** Calls back when the connection is established or lost; absent for the own host, which needs no connection. */
   subscribe?(onChange: () => void): { close(): void };
   close?(): void;
 }
 
 export interface HostLinksDeps {
   readonly hosts: Pick<Collection<HostObject>, "get" | "values" | "subscribe">;
-  /** Hosts that need no connection, by id: the controllers' own. */
+  /** Hosts that need no connection, by id: the controllers' own host. */
   readonly own: ReadonlyMap<string, HostLink>;
   /** Dials a host, and redials after each disconnect, until the link is closed. Absent in tests with own hosts only. */
   readonly connect?: (host: HostObject) => HostLink;
@@ -31,7 +31,7 @@ export interface HostLinks {
 /** Follows the hosts' objects: dials new hosts and new addresses, and disconnects from deleted and destroyed hosts. */
 export function createHostLinks({ hosts, own, connect }: HostLinksDeps): HostLinks {
   const links = new Map<string, HostLink>(own);
-  const dialled = new Map<
+  const dialed = new Map<
     string,
     { readonly link: HostLink; readonly address: string; readonly watch?: { close(): void } | undefined }
   >();
@@ -42,9 +42,9 @@ export function createHostLinks({ hosts, own, connect }: HostLinksDeps): HostLin
   }
 
   function disconnect(hostId: string): void {
-    const previous = dialled.get(hostId);
+    const previous = dialed.get(hostId);
     if (previous === undefined) return;
-    dialled.delete(hostId);
+    dialed.delete(hostId);
     links.delete(hostId);
     previous.watch?.close();
     previous.link.close?.();
@@ -54,13 +54,13 @@ export function createHostLinks({ hosts, own, connect }: HostLinksDeps): HostLin
     if (own.has(hostId)) return;
     const host = hosts.get(hostId)?.object;
     const address = host === undefined || host.spec.destroyedAt !== null ? "" : host.spec.address;
-    if (dialled.get(hostId)?.address === address) return;
+    if (dialed.get(hostId)?.address === address) return;
     const hadLink = links.has(hostId);
     disconnect(hostId);
     if (connect !== undefined && host !== undefined && address !== "") {
       const link = connect(host);
       links.set(hostId, link);
-      dialled.set(hostId, { link, address, watch: link.subscribe?.(() => notify(hostId)) });
+      dialed.set(hostId, { link, address, watch: link.subscribe?.(() => notify(hostId)) });
     }
     if (hadLink || links.has(hostId)) notify(hostId);
   }
@@ -76,7 +76,7 @@ export function createHostLinks({ hosts, own, connect }: HostLinksDeps): HostLin
     },
     close() {
       watch.close();
-      for (const hostId of dialled.keys()) disconnect(hostId);
+      for (const hostId of dialed.keys()) disconnect(hostId);
     },
   };
 }

@@ -7,10 +7,10 @@ import { type HostObject, stopsSingleNodes } from "./host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { Owners } from "../owner/owners.ts";
 
-/** Largest number of missing paths in a message. */
+/** Maximum number of missing paths in a message. */
 const missingPathsMax = 100;
 
-/** The API's message of a host, with the resources reserved for these machines. */
+/** The API message of a host, with the resources that are reserved for these machines. */
 export function hostMessage(
   host: HostObject,
   machines: Iterable<MachineObject>,
@@ -74,7 +74,10 @@ function rootPoolsOf(facts: HostFacts | null): RootStorage[] {
   return [...new Map(pools.map((pool) => [pool.fileSystem, pool])).values()];
 }
 
-/** A request counts at once: progress from before it, or from before consent to stop single nodes, is not reported. */
+/**
+ * The message of a host's drain. It reports no progress from before the request, or from before the consent to stop
+ * single nodes.
+ */
 function drainMessage(host: HostObject, owners: Pick<Owners, "describe">): MessageInitShape<typeof HostDrainSchema> {
   const { drain: request } = host.spec;
   const { drain } = host.status;

@@ -25,7 +25,8 @@ export async function createOffers({ config, provider, hosts }: OffersDeps, sign
 type Hosts = Pick<Collection<HostObject>, "values">;
 
 /**
- * The catalog with the zones of the current hosts, read at each access. `firstZone` is the default zone of services.
+ * The catalog with the zones of the current hosts, which are read at each access. `firstZone` is the default zone of
+ * services.
  */
 export function catalogOf(catalog: CatalogData, firstZone: string, hosts: Hosts): CatalogData {
   const titles = new Map(catalog.zones.map(({ zone, title }) => [zone, title]));
@@ -41,8 +42,8 @@ export function catalogOf(catalog: CatalogData, firstZone: string, hosts: Hosts)
 }
 
 /**
- * Engine versions that at least one host has. `first`: images of the controllers' own provider, until hosts report
- * theirs.
+ * Images of the engine versions that at least one host has. `first`: images of the controllers' own provider, for the
+ * time until hosts report images.
  */
 export function imagesOf(first: readonly ImageFacts[], hosts: Hosts): ImageFacts[] {
   return unionOf([...first, ...presentHosts(hosts).flatMap(({ status }) => status.images)]);

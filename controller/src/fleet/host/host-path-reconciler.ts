@@ -12,18 +12,18 @@ import type { HostLink, HostLinks } from "./host-links.ts";
 export interface HostPathDeps {
   readonly hosts: Collection<HostObject>;
   readonly links: Pick<HostLinks, "subscribe"> & { all(): ReadonlyMap<string, Pick<HostLink, "paths">> };
-  /** Controllers; their own host has the address of their listeners. */
+  /** The controllers; the address of their listeners is the address of their own host. */
   readonly controllerRegistry: { controllers(): readonly Pick<RegisteredController, "address">[] };
   readonly begin: () => UnitOfWork;
 }
 
-/** Interval of checks: a path that broke, or that an operator set up, is noticed within this time. */
+/** Interval of checks: a path that broke, or that an operator repaired, is detected within this time. */
 const checkIntervalMs = 30_000;
 const applyTimeoutMs = 20_000;
 
 /**
- * Makes each host maintain its routes to the machines of all other hosts, and writes the paths that do not work. Only
- * for hosts whose machines have networks of their own. Key: host id.
+ * Makes each host maintain its routes to the machines of all other hosts, and writes the paths that do not work. It
+ * applies to hosts with a network of their machines only. Key: host id.
  */
 export function createHostPathWork({ hosts, links, controllerRegistry, begin }: HostPathDeps): ControlLoop {
   return {
@@ -60,7 +60,7 @@ export function createHostPathWork({ hosts, links, controllerRegistry, begin }: 
   };
 }
 
-/** The other hosts whose machines have networks of their own, with their networks and addresses. */
+/** The other hosts with a network of their machines, with these networks and the hosts' addresses. */
 export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofControllers: string): PeerHost[] {
   return Iterator.from(hosts)
     .filter((host) => host.metadata.id !== id && !isRemoved(host) && hasNetwork(host))
@@ -72,7 +72,7 @@ export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofController
     .toArray();
 }
 
-/** Address of the controllers' own host, whose object has none: that of a controller's listener. */
+/** Address of the controllers' own host, whose object has no address: the address of a controller's listener. */
 function addressOfControllers(controllerRegistry: HostPathDeps["controllerRegistry"]): string {
   const listening = controllerRegistry.controllers().find(({ address }) => address !== "");
   return listening === undefined ? "" : endpointOf(listening.address).host;

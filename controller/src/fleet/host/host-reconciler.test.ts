@@ -18,14 +18,14 @@ import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { hostKind, type HostObject, newHost, withHostSpec } from "./host.ts";
 import { createHostLinks, type HostLink } from "./host-links.ts";
-import { createHostWork, statusAfterAnswer } from "./host-reconciler.ts";
+import { createHostWork, statusAfterReport } from "./host-reconciler.ts";
 import { recordOwnHost } from "./create-hosts.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 
 const gib = 1024 ** 3;
 const signal = new AbortController().signal;
 
-/** A host whose answers the test controls. */
+/** A host whose responses the test controls. */
 function testLink(answers: () => boolean, reported: () => HostFacts, closed: () => void = () => undefined): HostLink {
   const orNot = async <T>(answer: () => T): Promise<T> => {
     if (answers()) return answer();
@@ -147,13 +147,13 @@ it("moves a host to ready, unreachable and back, and deletes a destroyed one", a
 
   const before = host("far")?.object.status as HostObject["status"];
   const little = { facts: { ...testHostFacts, memoryFreeBytes: 59.9 * gib }, images: before.images };
-  expect(statusAfterAnswer(before, little, 5)).toEqual({ reason: "" });
+  expect(statusAfterReport(before, little, 5)).toEqual({ reason: "" });
   const [image] = before.images;
   const made = { ...image, available: true, engine: "postgresql", version: "17", image: "trixie-1" };
-  const first = statusAfterAnswer(before, { facts: testHostFacts, images: [made] }, 5);
+  const first = statusAfterReport(before, { facts: testHostFacts, images: [made] }, 5);
   expect(first).toMatchObject({ images: [made], imageSince: { "trixie-1": 5 } });
   const next = { facts: testHostFacts, images: [made, { ...made, version: "18", image: "sid-1" }] };
-  expect(statusAfterAnswer({ ...before, ...first }, next, 9).imageSince).toEqual({ "trixie-1": 5, "sid-1": 9 });
+  expect(statusAfterReport({ ...before, ...first }, next, 9).imageSince).toEqual({ "trixie-1": 5, "sid-1": 9 });
   reported = { ...testHostFacts, memoryFreeBytes: 30 * gib };
   await expect.poll(() => host("far")?.object.status.facts?.memoryFreeBytes).toBe(30 * gib);
 
@@ -185,5 +185,5 @@ it.each<[string, Partial<RootStorage> | undefined, boolean]>([
   const { status } = readyHost("a", {}, { tiers: [rootedTier()] });
   const { roots: _, ...bare } = rootedTier();
   const facts = { ...testHostFacts, tiers: [roots === undefined ? bare : rootedTier(roots)] };
-  expect(statusAfterAnswer(status, { facts, images: status.images }, 1).facts !== undefined).toBe(isNew);
+  expect(statusAfterReport(status, { facts, images: status.images }, 1).facts !== undefined).toBe(isNew);
 });

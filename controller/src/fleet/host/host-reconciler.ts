@@ -26,18 +26,21 @@ export interface HostWorkDeps {
 }
 
 const pollIntervalMs = 4_000;
-const retryMs = 1_000;
+const retryDelayMs = 1_000;
 const deleteRetryMs = 5_000;
-const answerTimeoutMs = 3_000;
-/** Time without an answer after which a host is unreachable. Users see its machines as unreachable within 15 s. */
-const silentAfterMs = 4_000;
+const responseTimeoutMs = 3_000;
+/** Time without a response after which a host is unreachable. Users see its machines as unreachable within 15 s. */
+const silenceTimeoutMs = 4_000;
 /** Change of free memory or disk, as a fraction of the total, below which nothing is written. */
 const materialShare = 0.02;
 
 /** Polls each host and writes its state, facts and images. Key: host id. */
 export function createHostWork(deps: HostWorkDeps): ControlLoop {
   const { hosts, links, clock } = deps;
-  /** Monotonic time of the first failed poll since the last answer. In memory: a restarted controller waits anew. */
+  /**
+   * Monotonic time of the first failed poll since the last response. In memory: a restarted controller begins to wait
+   * again.
+   */
   const silentSince = new Map<string, number>();
 
   return {
@@ -53,7 +56,7 @@ export function createHostWork(deps: HostWorkDeps): ControlLoop {
           await writeHostStatus(
             id,
             "destroyed",
-            () => ({ reason: "An operator declared it destroyed." }),
+            () => ({ reason: "An operator declared the host destroyed." }),
             deps,
             signal,
           );
@@ -61,27 +64,27 @@ export function createHostWork(deps: HostWorkDeps): ControlLoop {
             ? settled
             : again(deleteRetryMs, "machines of a destroyed host");
         }
-        const everyMs = deps.pollIntervalMs ?? pollIntervalMs;
+        const intervalMs = deps.pollIntervalMs ?? pollIntervalMs;
         try {
-          const answer = await query(links, id, signal);
+          const report = await query(links, id, signal);
           silentSince.delete(id);
           await writeHostStatus(
             id,
-            "answered",
-            (before) => statusAfterAnswer(before, answer, clock.now()),
+            "responded",
+            (before) => statusAfterReport(before, report, clock.now()),
             deps,
             signal,
           );
-          return again(everyMs, "poll");
+          return again(intervalMs, "poll");
         } catch (error) {
           if (signal.aborted) throw error;
           const now = clock.monotonicMs();
           const since = silentSince.get(id) ?? now;
           silentSince.set(id, since);
-          if (now - since < silentAfterMs) return again(Math.min(retryMs, everyMs), "no answer");
+          if (now - since < silenceTimeoutMs) return again(Math.min(retryDelayMs, intervalMs), "no response");
           const reason = error instanceof Error ? error.message : String(error);
           await writeHostStatus(id, "fellSilent", () => ({ reason }), deps, signal);
-          return again(everyMs, reason);
+          return again(intervalMs, reason);
         }
       },
     },
@@ -89,7 +92,8 @@ export function createHostWork(deps: HostWorkDeps): ControlLoop {
       for (const { object } of hosts.values()) yield object.metadata.id;
     },
     subscribe(onChange) {
-      // Its own status writes wake nothing: a host is polled at its interval, or when its link or its spec changed.
+      // Status writes of this reconciler must not trigger a poll: a host is polled at its interval, or when its link or
+      // spec changed.
       const seen = new Map<string, number>();
       const changed = (id: string) => {
         const generation = hosts.get(id)?.object.metadata.generation;
@@ -122,21 +126,21 @@ async function deleteIfEmpty(id: string, { hosts, machines, begin, log }: HostWo
   return true;
 }
 
-interface HostAnswer {
+interface HostReport {
   readonly facts: HostFacts;
   readonly images: readonly ImageFacts[];
 }
 
-async function query(links: HostLinks, id: string, signal: AbortSignal): Promise<HostAnswer> {
+async function query(links: HostLinks, id: string, signal: AbortSignal): Promise<HostReport> {
   const link = links.all().get(id);
-  if (link === undefined) throw new Error("The controller has no connection to it.");
-  const within = AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]);
+  if (link === undefined) throw new Error("The controller has no connection to the host.");
+  const within = AbortSignal.any([signal, AbortSignal.timeout(responseTimeoutMs)]);
   const [facts, images] = await Promise.all([link.facts(within), link.images(within)]);
   return { facts, images };
 }
 
-/** The status after an answer. Facts that changed too little stay as stored, so that they wake no watcher. */
-export function statusAfterAnswer(before: HostStatus, { facts, images }: HostAnswer, now: number): Partial<HostStatus> {
+/** The status after a report. Facts with immaterial changes remain as stored, so that they notify no watcher. */
+export function statusAfterReport(before: HostStatus, { facts, images }: HostReport, now: number): Partial<HostStatus> {
   const isNew = before.facts === null || isMaterial(before.facts, facts);
   const sameImages = JSON.stringify(before.images) === JSON.stringify(images);
   return {
@@ -147,21 +151,21 @@ export function statusAfterAnswer(before: HostStatus, { facts, images }: HostAns
 }
 
 function isMaterial(before: HostFacts, after: HostFacts): boolean {
-  if (fixedPart(before) !== fixedPart(after)) return true;
-  const moved = (from: number, to: number, total: number) => Math.abs(to - from) > total * materialShare;
+  if (withoutFreeSpace(before) !== withoutFreeSpace(after)) return true;
+  const hasChanged = (from: number, to: number, total: number) => Math.abs(to - from) > total * materialShare;
   return (
-    moved(before.memoryFreeBytes, after.memoryFreeBytes, after.memoryTotalBytes) ||
-    moved(before.diskFreeBytes, after.diskFreeBytes, after.diskTotalBytes) ||
+    hasChanged(before.memoryFreeBytes, after.memoryFreeBytes, after.memoryTotalBytes) ||
+    hasChanged(before.diskFreeBytes, after.diskFreeBytes, after.diskTotalBytes) ||
     after.tiers.some(({ freeBytes, totalBytes, roots }, index) => {
-      const was = before.tiers[index];
-      if (moved(was?.freeBytes ?? 0, freeBytes, totalBytes)) return true;
-      return roots !== undefined && moved(was?.roots?.freeBytes ?? 0, roots.freeBytes, roots.totalBytes);
+      const previous = before.tiers[index];
+      if (hasChanged(previous?.freeBytes ?? 0, freeBytes, totalBytes)) return true;
+      return roots !== undefined && hasChanged(previous?.roots?.freeBytes ?? 0, roots.freeBytes, roots.totalBytes);
     })
   );
 }
 
-/** The facts without free memory and disk, as text. */
-function fixedPart(facts: HostFacts): string {
+/** The facts without free memory and disk, as JSON. */
+function withoutFreeSpace(facts: HostFacts): string {
   const tiers = facts.tiers.map(({ roots, ...tier }) => ({
     ...tier,
     freeBytes: 0,
@@ -183,10 +187,10 @@ async function writeHostStatus(
     if (before === undefined) return;
     const { status } = before.object;
     const row = next(hostLifecycle, status.state, event);
-    const moved = row === undefined ? {} : { state: row[2], since: clock.now() };
-    // A host that never connected stays in state joining.
+    const stateChange = row === undefined ? {} : { state: row[2], since: clock.now() };
+    // A host that never connected remains in state joining.
     const changed = row === undefined && event === "fellSilent" ? {} : change(status);
-    const after: HostStatus = { ...status, ...changed, ...moved };
+    const after: HostStatus = { ...status, ...changed, ...stateChange };
     if (JSON.stringify(after) === JSON.stringify(status)) return;
     const unit = begin();
     unit.update(hostKind, before, { ...before.object, status: after });

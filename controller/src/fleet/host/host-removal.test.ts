@@ -10,7 +10,7 @@ const of = (id: string | null, kind = "managed-service") => machineObject({ owne
 const ready = readyHost("h");
 const silent = readyHost("h", {}, {}, { state: "unreachable" });
 const stays = { destroyed: false, lostOwners: [], lostIds: [] };
-/** A destroyed host with the loss of these owners, as `kind/id` or by the id alone. */
+/** The removal of a destroyed host, with consent to the loss of these owners: `kind/id`, or only the id. */
 function destroyed(...lost: string[]): HostRemoval {
   const [named, ids] = [lost.filter((each) => each.includes("/")), lost.filter((each) => !each.includes("/"))];
   const lostOwners = named.map((each) => ({ kind: each.split("/")[0] ?? "", id: each.split("/")[1] ?? "" }));
@@ -21,11 +21,11 @@ function destroyed(...lost: string[]): HostRemoval {
 it.each<[string, [HostObject, MachineObject[], HostRemoval], RegExp | undefined]>([
   ["is removed when it has no machines",      [ready, [], stays],                                undefined],
   ["is removed when it never joined",         [readyHost("h", {}, {}, { state: "joining" }), [], stays], undefined],
-  ["stays while services are on it",          [ready, [of("s"), of(null)], stays],               /^2 machines are on host h\. Delete the services s first\. The 1 of the warm pool are removed when it is cordoned\.$/],
+  ["stays while services are on it",          [ready, [of("s"), of(null)], stays],               /^2 machines are on host h\. Delete the services s first\. Machines of the warm pool \(1\) are removed when the host is cordoned\.$/],
   ["stays while owners of any kind are on it", [ready, [of("d", "drill"), of("s"), of("c", "cache")], stays], /^3 machines are on host h\. Empty the caches c first\. Wait for the restore drills d first\. Delete the services s first\.$/],
   ["stays while it is unreachable as well",   [silent, [of("s")], stays],                        /^1 machines are on host h\./],
   ["stays when it is the controllers' own",   [readyHost("h", { address: "" }), [], destroyed()], /the controllers' own/],
-  ["is not destroyed while it answers",       [ready, [of("s")], destroyed("s")],                /answers, so it is not destroyed: drain it/],
+  ["is not destroyed while it responds",      [ready, [of("s")], destroyed("s")],                /responds, so it is not destroyed: drain it/],
   ["is not given up with an owner unnamed",   [silent, [of("a"), of("b"), of("b")], destroyed("a")], /must name every owner whose data is lost, also service b \(managed-service\/b\)$/],
   ["is not given up with another one's id",   [silent, [of("a")], destroyed("a", "x")],          /^x is not on host h$/],
   ["is not given up with another kind's name", [silent, [of("a")], destroyed("cache/a")],        /also service a \(managed-service\/a\)$/],

@@ -13,14 +13,15 @@ export interface RemovalRefusal {
 export interface HostRemoval {
   /** True if the host is destroyed with its data. */
   readonly destroyed: boolean;
-  /** Consent to the loss of these owners' data. */
+  /** Owners whose data may be lost, with the operator's consent. */
   readonly lostOwners: readonly MachineOwner[];
-  /** The same by the id alone, from clients that do not send kinds. */
+  /** Ids of such owners, from clients that do not send kinds. */
   readonly lostIds: readonly string[];
 }
 
 /**
- * The reason with a remedy; undefined if the host can be removed. `here`: machines whose objects are on the host.
+ * The reason why the host cannot be removed, with a remedy; undefined if it can. `here`: machines whose objects name
+ * the host.
  */
 export function hostRemovalRefusal(
   { metadata: { id }, spec, status }: HostObject,
@@ -40,10 +41,10 @@ export function hostRemovalRefusal(
     const waiting = here.length - here.filter(({ spec: { owner } }) => owner !== null).length;
     const remedies = owners.remediesOf(ownersOf(here));
     const owned = remedies === "" ? "" : ` ${remedies}`;
-    const free = waiting === 0 ? "" : ` The ${waiting} of the warm pool are removed when it is cordoned.`;
+    const free = waiting === 0 ? "" : ` Machines of the warm pool (${waiting}) are removed when the host is cordoned.`;
     return { detail: `${here.length} machines are on host ${id}.${owned}${free}` };
   }
-  if (status.state === "ready") return { detail: `Host ${id} answers, so it is not destroyed: drain it instead.` };
+  if (status.state === "ready") return { detail: `Host ${id} responds, so it is not destroyed: drain it instead.` };
   const present = ownersOf(here);
   const isConsented = (owner: MachineOwner) =>
     lostIds.includes(owner.id) || lostOwners.some((lost) => isSameOwner(lost, owner));

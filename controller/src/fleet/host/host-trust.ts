@@ -4,8 +4,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { connectHost, type RemoteHost } from "@holdfast/compute/remote/connect-host.ts";
 import { createIdentityCertificates, hasSerial } from "../certificate/identity-certificates.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
-import type { Enrollment } from "#kernel/pki/enrolled-status.ts";
-import { mintEnrollment } from "#kernel/pki/enrollment-token.ts";
+import { type Enrollment, mintEnrollment } from "#kernel/pki/enrollment.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
@@ -36,8 +35,8 @@ export interface HostTrust {
   readonly service: ReturnType<typeof createHostEnrollment>;
   /**
    * Mints a token for the host. The caller stores `enrollment` in the host's status before it returns the file. The
-   * token is valid once, within ten minutes; it replaces an earlier token at once, and the host's certificate when it
-   * is spent.
+   * token is valid once, within ten minutes. It replaces an earlier token immediately, and the host's certificate when
+   * it is spent.
    */
   invite(hostId: string, address: string): Promise<{ readonly enrollment: Enrollment; readonly file: JoinFile }>;
   /** Dials the host, and redials until it is closed. */
@@ -82,7 +81,7 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
     service: createHostEnrollment({ installationId, authority, certificates, blocks, exists, log }),
     async invite(hostId, address) {
       const { token, enrollment } = mintEnrollment(sealer, clock);
-      const taken = [...(await blocks.all())].filter(([, holder]) => holder !== hostId).map(([block]) => block);
+      const takenBlocks = [...(await blocks.all())].filter(([, holder]) => holder !== hostId).map(([block]) => block);
       const file: JoinFile = {
         installation_id: installationId,
         host_id: hostId,
@@ -91,7 +90,7 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
         ca_fingerprint: authority.fingerprint,
         token,
         expires_at: new Date(enrollment.expiresAt).toISOString(),
-        taken_blocks: taken,
+        taken_blocks: takenBlocks,
       };
       return { enrollment, file };
     },

@@ -23,6 +23,6 @@ export default {
     host: "operators",
   },
   nameScopes: {
-    "host-api.ts": "global: hosts, of operators alone",
+    "host-api.ts": "global: hosts, which only operators see",
   },
 } satisfies Contract;

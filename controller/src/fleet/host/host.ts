@@ -1,6 +1,6 @@
 import type { HostPath, ImageFacts } from "@holdfast/compute/compute-provider.ts";
 import type { HostFacts } from "@holdfast/compute/local/host-facts.ts";
-import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
+import type { EnrolledStatus } from "#kernel/pki/enrollment.ts";
 import { newMetadata, nextMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { HostDrainState, HostState } from "./host-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";
@@ -18,7 +18,7 @@ export const hostKind = defineKind<HostObject>("host", {
 
 export interface HostSpec {
   readonly zone: string;
-  /** host:port that controllers dial; empty for the controllers' own host, which they need not dial. */
+  /** host:port that controllers dial; empty for the controllers' own host, which needs no connection. */
   readonly address: string;
   /** True: no new machines are placed on it, not even for the warm pool. */
   readonly cordoned: boolean;
@@ -36,7 +36,7 @@ export interface HostSpec {
   readonly diskOvercommit: number | null;
 }
 
-/** The enrollment's token is in the host's join file. */
+/** Status of a host. The token of its enrollment is in its join file. */
 export interface HostStatus extends EnrolledStatus {
   readonly state: HostState;
   /** Time at which the state began, in milliseconds since 1970. */
@@ -51,7 +51,7 @@ export interface HostStatus extends EnrolledStatus {
   /** Number of reservations ever made on it. Each raises it, so one of two concurrent reservations gets a Conflict. */
   readonly placements: number;
   readonly drain: HostDrainStatus;
-  /** Hosts whose machines cannot be reached from here; absent before the first check. */
+  /** Hosts whose machines cannot be reached from this host; absent before the first check. */
   readonly missingPaths?: readonly HostPath[];
 }
 
@@ -63,8 +63,8 @@ export interface HostDrainStatus {
   /** Number of machines that still run, or wait in the warm pool. */
   readonly remaining: number;
   /**
-   * Owners of the machines that the drain waits for, at most a hundred. Without a kind it was written by a controller
-   * of an earlier version, and the next pass of the drain replaces it.
+   * Owners of the machines that the drain waits for, at most a hundred. Without a kind it was written before owners had
+   * kinds, and the next pass of the drain replaces it.
    */
   readonly waitsFor: readonly { readonly ownerKind?: string; readonly ownerId: string; readonly reason: string }[];
 }
@@ -83,7 +83,7 @@ export function newHost(
     status: {
       state: "joining",
       since: now,
-      reason: "It has not connected yet.",
+      reason: "The host has not connected yet.",
       facts: null,
       images: [],
       placements: 0,
@@ -100,7 +100,7 @@ export function withHostSpec(host: HostObject, change: Partial<HostSpec>, now: n
   return { ...host, metadata, spec: { ...host.spec, ...change } };
 }
 
-/** The host with one reservation more. A placement that was computed without it gets a Conflict. */
+/** The host with one more reservation. A placement that was computed without it gets a Conflict. */
 export function withReservation(host: HostObject): HostObject {
   return { ...host, status: { ...host.status, placements: host.status.placements + 1 } };
 }
@@ -120,7 +120,7 @@ export function acceptsMachines(host: HostObject): boolean {
   return !host.spec.cordoned && !isRemoved(host);
 }
 
-/** True if the host does not answer and may return. */
+/** True if the host does not respond and may return. */
 export function isUnreachable({ spec, status }: HostObject): boolean {
   return spec.destroyedAt === null && status.state === "unreachable";
 }

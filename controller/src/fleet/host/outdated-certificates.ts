@@ -4,7 +4,7 @@ import { isUp, type MachineObject } from "../machine/machine.ts";
 import type { AuthorityRecord } from "#kernel/pki/authority-record.ts";
 import type { OutdatedCertificates } from "#kernel/pki/authority-rotation-reconciler.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
-import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
+import type { EnrolledStatus } from "#kernel/pki/enrollment.ts";
 import type { RegisteredController, ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type HostObject, isRemoved } from "./host.ts";
@@ -17,20 +17,20 @@ export interface OutdatedCertificatesDeps {
   readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
 }
 
-/** Holders of certificates from before the current generation of the authority; a rotation waits for them. */
+/** Finds holders of certificates from before the current generation of the authority; a rotation waits for them. */
 export function createOutdatedCertificates(deps: OutdatedCertificatesDeps): OutdatedCertificates {
   const { machines, hosts, fleet, authority, controllerRegistry } = deps;
   return {
     outdated: () => [
-      ...controllersBehind(controllerRegistry.controllers(), authority.record),
-      ...hostsBehind(hosts.values(), authority.record),
-      ...machinesBehind(machines.values(), fleet.observation, authority.record),
+      ...outdatedControllers(controllerRegistry.controllers(), authority.record),
+      ...outdatedHosts(hosts.values(), authority.record),
+      ...outdatedMachines(machines.values(), fleet.observation, authority.record),
     ],
     subscribe(onChange) {
-      const watching = [machines, hosts, fleet, controllerRegistry].map((source) => source.subscribe(onChange));
+      const watches = [machines, hosts, fleet, controllerRegistry].map((source) => source.subscribe(onChange));
       return {
         close() {
-          for (const watch of watching) watch.close();
+          for (const watch of watches) watch.close();
         },
       };
     },
@@ -40,7 +40,7 @@ export function createOutdatedCertificates(deps: OutdatedCertificatesDeps): Outd
 /**
  * Controllers that have not yet delivered the new trust bundle to the data planes on their hosts, such as DNS servers.
  */
-function controllersBehind(
+function outdatedControllers(
   members: readonly RegisteredController[],
   { generation }: Pick<AuthorityRecord, "generation">,
 ): readonly string[] {
@@ -53,18 +53,18 @@ function controllersBehind(
  * Hosts whose certificates are of an older generation than the record. Unreachable hosts count as well: after the
  * rotation they could not return without a new join file.
  */
-function hostsBehind(
+function outdatedHosts(
   hosts: Iterable<{ readonly object: HostObject }>,
   { generation }: Pick<AuthorityRecord, "generation">,
 ): Iterable<string> {
   return Iterator.from(hosts)
     .map(({ object }) => object)
-    .filter((host) => !isRemoved(host) && isOlder(host.status, generation))
+    .filter((host) => !isRemoved(host) && hasOutdatedCertificate(host.status, generation))
     .map(({ metadata }) => `host/${metadata.id}`);
 }
 
 /** Machines whose certificates are of an older generation than the record. Stopped machines enroll at their start. */
-function machinesBehind(
+function outdatedMachines(
   machines: Iterable<{ readonly object: MachineObject }>,
   observation: (machineId: string) => ObservedInstance | undefined,
   { generation }: Pick<AuthorityRecord, "generation">,
@@ -72,19 +72,19 @@ function machinesBehind(
   return Iterator.from(machines)
     .map(({ object }) => object)
     .filter((machine) => isUp(machine) && machine.metadata.deletionRequestedAt === undefined)
-    .filter((machine) => isBehind(machine, observation(machine.metadata.id), generation))
+    .filter((machine) => isOutdated(machine, observation(machine.metadata.id), generation))
     .map(({ metadata }) => metadata.id);
 }
 
-function isBehind({ status }: MachineObject, observed: ObservedInstance | undefined, generation: number): boolean {
+function isOutdated({ status }: MachineObject, observed: ObservedInstance | undefined, generation: number): boolean {
   if (status.certificate === null) return false;
-  if (isOlder(status, generation)) return true;
+  if (hasOutdatedCertificate(status, generation)) return true;
   const presented = Number(observed?.instance.certificateGeneration ?? 0n);
   return observed?.instance.state === "running" && presented < generation;
 }
 
 /** An unused renewal counts as outdated: only the use of a certificate proves that it is on the machine's disk. */
-function isOlder({ certificate }: EnrolledStatus, generation: number): boolean {
+function hasOutdatedCertificate({ certificate }: EnrolledStatus, generation: number): boolean {
   if (certificate === null) return false;
   return certificate.authorityGeneration < generation || certificate.previousSerial !== "";
 }

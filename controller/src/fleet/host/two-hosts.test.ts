@@ -149,7 +149,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       spec: { ...before.spec, hostId: null },
       status: { ...before.status, state: "pending", address: "" },
     }));
-    // The cache may not have seen the reset yet; a placement raises the generation.
+    // The cache may not have the reset yet; a placement raises the generation.
     await expect.poll(() => two.object(id)?.metadata.generation).toBeGreaterThan(generation);
     await two.becomes(id, "running");
     expect(two.object(id)?.spec.hostId).toBe(hostId);
@@ -170,7 +170,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.hostBecomes("b", "unreachable");
     await two.becomes(stays, "unreachable");
     expect(two.object(stays)?.status.reason).toMatch(/^Host b does not answer/);
-    // Its agent is connected, so the machine runs, although its host does not answer.
+    // Its agent is connected, so the machine runs, although its host does not respond.
     expect(two.object(replied)?.status.state).toBe("running");
     await two.remove(goes);
     await two.becomes(goes, "destroying");
@@ -217,7 +217,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.editHost("b", { destroyedAt: 1 });
     await two.becomes(owned, "failed");
     expect(two.object(owned)?.status.reason).toMatch(
-      /Host b was destroyed, and what was on it is lost\. Delete the service\.$/,
+      /Host b was destroyed, and the data on it is lost\. Delete the service\.$/,
     );
     await two.becomes(free, undefined);
     await two.becomes(cached, undefined);

@@ -1,10 +1,10 @@
 import { defineMachine, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * States of a machine. They are output: the last order, or what the provider reported. Plans read the provider, never
- * the state. Waiting: a running machine of the warm pool, with a connected agent and without an owner. Claimed: it has
- * an owner, and does not have the owner's size yet. Unreachable: neither its host nor its agent answers, so its state
- * is unknown.
+ * States of a machine. They are output: the last order, or the state that the provider reported. Plans read the
+ * provider and never the state. Waiting: a running machine of the warm pool, with a connected agent and without an
+ * owner. Claimed: it has an owner, and does not have the owner's size yet. Unreachable: neither its host nor its agent
+ * responds, so its state is unknown.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const machineLifecycle = defineMachine("machine", [
@@ -45,7 +45,7 @@ export const machineLifecycle = defineMachine("machine", [
   ["starting",   "hostFellSilent", "unreachable", "warn"],
 
   ["running",    "createDelayed",  "creating",    "none"],
-  ["running",    "died",           "starting",    "warn"],
+  ["running",    "crashed",        "starting",    "warn"],
   ["running",    "stopOrdered",    "stopping",    "none"],
   ["running",    "foundStopped",   "stopped",     "none"],
   ["running",    "failed",         "failed",      "warn"],
@@ -55,7 +55,7 @@ export const machineLifecycle = defineMachine("machine", [
 
   ["waiting",    "claimed",        "claimed",     "none"],
   ["waiting",    "createDelayed",  "creating",    "none"],
-  ["waiting",    "died",           "starting",    "warn"],
+  ["waiting",    "crashed",        "starting",    "warn"],
   ["waiting",    "stopOrdered",    "stopping",    "none"],
   ["waiting",    "foundStopped",   "stopped",     "none"],
   ["waiting",    "foundRunning",   "running",     "none"],
@@ -64,7 +64,7 @@ export const machineLifecycle = defineMachine("machine", [
   ["waiting",    "hostFellSilent", "unreachable", "warn"],
 
   ["claimed",    "createDelayed",  "creating",    "none"],
-  ["claimed",    "died",           "starting",    "warn"],
+  ["claimed",    "crashed",        "starting",    "warn"],
   ["claimed",    "stopOrdered",    "stopping",    "none"],
   ["claimed",    "foundStopped",   "stopped",     "none"],
   ["claimed",    "foundRunning",   "running",     "none"],

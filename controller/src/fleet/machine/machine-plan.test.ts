@@ -3,7 +3,7 @@ import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
 import type { MachineObject } from "./machine.ts";
 import { isNextOutcome } from "./machine-snapshot.ts";
 import {
-  lostAfterMs,
+  redialTimeoutMs,
   type ObservedMachine,
   planMachine,
   foundEvent,
@@ -80,7 +80,7 @@ const observed = (facts: MachineFacts | undefined, more: Partial<ObservedMachine
   facts,
   connectedMs: 60_000,
   silentMs: 0,
-  deathsAgoMs: [],
+  crashesAgoMs: [],
   enrollmentDelivered: true,
   now,
   uptimeMs: 60_000,
@@ -118,20 +118,20 @@ describe("the plan of a machine", () => {
     ["replaces no kernel of a container", ofKernel("on", "guest-2"), observed(stopped),                 ["start"]],
     ["creates one for the warm pool",                unowned(),            observed(undefined),                       ["create", "start"]],
     ["delays the warm pool after the start",         unowned(),            observed(undefined, { uptimeMs: 1 }),      []],
-    ["starts a machine with an owner at once",       machine("on"),        observed(stopped, { uptimeMs: 1 }),        ["start"]],
+    ["starts a machine with an owner immediately",         machine("on"),        observed(stopped, { uptimeMs: 1 }),        ["start"]],
     ["adopts a running machine of the pool",         unowned(),            observed(running, { uptimeMs: 1 }),        []],
     ["destroys a deleted machine",                   machine("on", true),  observed(running),                         ["destroy", "deleteObject"]],
     ["deletes the object of a destroyed machine",    machine("on", true),  observed(undefined),                       ["deleteObject"]],
-    ["restarts at once after the first death",       machine("on"),        observed(stopped, { deathsAgoMs: [0] }),      ["start"]],
-    ["waits after the second death",                 machine("on"),        observed(stopped, { deathsAgoMs: [5_000, 0] }),   []],
-    ["waits for an agent that is disconnected briefly", machine("on"),       observed(running, { connectedMs: undefined }),   []],
+    ["restarts immediately after the first crash",         machine("on"),        observed(stopped, { crashesAgoMs: [0] }),      ["start"]],
+    ["waits after the second crash",                    machine("on"),        observed(stopped, { crashesAgoMs: [5_000, 0] }),   []],
+    ["waits for an agent that was disconnected just now",   machine("on"),       observed(running, { connectedMs: undefined }),   []],
     ["enrolls an agent again that is silent for long", machine("on"),       observed(running, { connectedMs: undefined, silentMs: silenceTimeoutMs }), ["enroll"]],
   ] as const)("%s", (_, object, observed, kinds) => {
     expect(planMachine(object, observed).steps.map(({ kind }) => kind)).toEqual(kinds);
   });
 
   it("plans again when a restart is due, and while a machine is silent", () => {
-    expect(planMachine(machine("on"), observed(stopped, { deathsAgoMs: [5_000, 0] })).recheckInMs).toBe(1_000);
+    expect(planMachine(machine("on"), observed(stopped, { crashesAgoMs: [5_000, 0] })).recheckInMs).toBe(1_000);
     expect(planMachine(machine("on"), observed(running, { connectedMs: undefined })).recheckInMs).toBe(
       silenceTimeoutMs,
     );
@@ -173,9 +173,9 @@ describe("the plan of a machine", () => {
     const object = machine("on");
     const enrollment = { tokenHash: "h", expiresAt: now + 600_000, ...delivered };
     const waiting = { ...object, status: { ...object.status, enrollment } };
-    expect(planMachine(waiting, observed(running, { connectedMs: undefined, silentMs: lostAfterMs })).steps).toEqual(
-      expected,
-    );
+    expect(
+      planMachine(waiting, observed(running, { connectedMs: undefined, silentMs: redialTimeoutMs })).steps,
+    ).toEqual(expected);
   });
 
   it("enrolls a silent machine soon if none of its controllers exists any more", () => {
@@ -191,10 +191,10 @@ describe("the plan of a machine", () => {
         enrolledWith("10.0.0.1:1", "10.0.0.2:1"),
         observed(running, { connectedMs: undefined, silentMs, controllers }),
       );
-    expect(silent(lostAfterMs - 1, "10.0.0.3:1")).toEqual({ steps: [], recheckInMs: lostAfterMs });
-    expect(silent(lostAfterMs, "10.0.0.3:1").steps).toEqual([{ kind: "enroll" }]);
-    expect(silent(lostAfterMs, "10.0.0.3:1", "10.0.0.2:1").steps).toEqual([]);
-    expect(silent(lostAfterMs).steps).toEqual([]);
+    expect(silent(redialTimeoutMs - 1, "10.0.0.3:1")).toEqual({ steps: [], recheckInMs: redialTimeoutMs });
+    expect(silent(redialTimeoutMs, "10.0.0.3:1").steps).toEqual([{ kind: "enroll" }]);
+    expect(silent(redialTimeoutMs, "10.0.0.3:1", "10.0.0.2:1").steps).toEqual([]);
+    expect(silent(redialTimeoutMs).steps).toEqual([]);
   });
 });
 
@@ -241,7 +241,7 @@ describe("a snapshot of the data", () => {
 
   // biome-ignore format: a table, aligned so that it reads as one
   it.each<[string, number, number, string[], number | null]>([
-    ["at once without an attempt so far",      0, 0,           ["op-0"], null],
+    ["immediately without an earlier attempt",        0, 0,           ["op-0"], null],
     ["not before the back-off is over",        1, now - 5_000, [],       10_000],
     ["after the back-off",                     1, now - 15_000, ["op-0"], null],
     ["with a growing back-off",                3, now - 50_000, [],       10_000],
@@ -286,7 +286,7 @@ describe("a snapshot of the data", () => {
 });
 
 describe("a machine that ended five times within ten minutes", () => {
-  const often = { deathsAgoMs: [400_000, 300_000, 200_000, 100_000, 0] };
+  const often = { crashesAgoMs: [400_000, 300_000, 200_000, 100_000, 0] };
 
   // biome-ignore format: a table
   it.each([
@@ -298,7 +298,7 @@ describe("a machine that ended five times within ten minutes", () => {
   });
 
   it("counts fewer ends as a restart", () => {
-    const once = { deathsAgoMs: [0], connectedMs: undefined };
+    const once = { crashesAgoMs: [0], connectedMs: undefined };
     expect(foundEvent(machine("on"), "stopped", once)).toBeUndefined();
     expect(foundEvent(machine("on"), "running", once)).toBe("foundRunning");
     expect(foundEvent(machine("off"), "stopped", once)).toBe("foundStopped");

@@ -16,7 +16,7 @@ import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import { createHostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
 import { hostKind, type HostObject } from "../host/host.ts";
 import { createMachinePlacement } from "../placement/machine-placement.ts";
-import { matchesEnrollment } from "#kernel/pki/enrollment-token.ts";
+import { matchesEnrollment } from "#kernel/pki/enrollment.ts";
 import { createRunner, type Runner } from "#kernel/runtime/runner.ts";
 import { soleOwner } from "@holdfast/testing/controller/sole-owner.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
@@ -186,7 +186,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     expect((await store.list(`/holdfast/v1/machine/${id}`, { limit: 1 })).values).toEqual([]);
   });
 
-  it("restarts a machine that died", async () => {
+  it("restarts a machine that crashed", async () => {
     const id = await newMachine();
     await becomes(id, "running");
     await hosts.crash(id);
@@ -194,7 +194,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await becomes(id, "running");
   });
 
-  it("restarts one that died twice, also after the clock was set back by an hour", async () => {
+  it("restarts a machine that crashed twice, also after the clock was set back by an hour", async () => {
     const id = await newMachine();
     const starts = async () => (await hosts.provider.get(id, signal))?.starts;
     await becomes(id, "running");
@@ -202,32 +202,32 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await expect.poll(starts).toBe(2);
     await becomes(id, "running");
     await hosts.crash(id);
-    // The death was noticed; the machine may run again between two polls.
+    // The crash was detected; the machine may run again between two polls.
     await expect.poll(async () => status(id)?.state === "starting" || (await starts()) === 3).toBe(true);
     now = -3_600_000;
     await expect.poll(starts).toBe(3);
     now = 0;
   });
 
-  it("has failed after five ends, runs once its agent is connected, and counts anew after a stop", async () => {
+  it("has failed after five crashes, runs once its agent is connected, and counts from zero after a stop", async () => {
     const id = await newMachine();
     await becomes(id, "running");
     for (let ends = 1; ends <= 5; ends += 1) {
-      // Only a running machine ends; the back-off before the fifth restart is 4 s.
+      // Only a running machine can crash; the back-off before the fifth restart is 4 s.
       await expect.poll(() => status(id)?.state, { interval: 10, timeout: 30_000 }).toBe("running");
       await hosts.crash(id);
       await expect.poll(() => status(id)?.state, { interval: 10 }).not.toBe("running");
     }
     await expect.poll(() => status(id)?.state, { interval: 10, timeout: 30_000 }).toBe("failed");
     expect(status(id)?.reason).toMatch(/ended 5 times within ten minutes/);
-    expect(status(id)?.diedAt).toBeGreaterThan(0);
+    expect(status(id)?.crashedAt).toBeGreaterThan(0);
     const touch = () =>
       change(id, (m) => ({ ...m, metadata: { ...m.metadata, generation: m.metadata.generation + 1 } }));
     await expect.poll(async () => (await hosts.provider.get(id, signal))?.state, { timeout: 30_000 }).toBe("running");
     connected.add(id);
     await touch();
     await becomes(id, "running");
-    expect(status(id)).not.toHaveProperty("diedAt");
+    expect(status(id)).not.toHaveProperty("crashedAt");
     connected.delete(id);
     await power(id, "off");
     await becomes(id, "stopped");

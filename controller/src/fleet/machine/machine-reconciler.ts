@@ -6,10 +6,16 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Owners } from "../owner/owners.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
-import { deathWindowMs, foundEvent, type MachineStep, type ObservedMachine, planMachine } from "./machine-plan.ts";
-import { addressesOf, type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
+import { crashWindowMs, foundEvent, type MachineStep, type ObservedMachine, planMachine } from "./machine-plan.ts";
+import {
+  statusAddressesOf,
+  type MachineStepDeps,
+  performMachineStep,
+  stopGraceMs,
+  writeStatus,
+} from "./machine-steps.ts";
 
-/** The part of a host's object that machines depend on. */
+/** The part of a host's object on which machines depend. */
 type MachineHost = Resource<{ readonly destroyedAt: number | null }, { readonly state: string }>;
 
 export interface MachineReconcilerDeps extends MachineStepDeps {
@@ -19,25 +25,30 @@ export interface MachineReconcilerDeps extends MachineStepDeps {
   readonly session: (machineId: string) => { readonly connectedAt: number } | undefined;
 }
 
-/** Observations of a machine that are kept in memory only. Times are of the monotonic clock. */
-interface Memory {
+/** Observations of a machine that are only in memory. Times are of the monotonic clock. */
+interface MachineMemory {
   readonly silentSince: number | undefined;
-  readonly deaths: readonly number[];
-  /** Time of the last death, in milliseconds since 1970; undefined before the first one. */
-  readonly diedAt: number | undefined;
+  readonly crashes: readonly number[];
+  /** Time of the last crash, in milliseconds since 1970; undefined before the first one. */
+  readonly crashedAt: number | undefined;
   /** True if this controller delivered the stored enrollment to the machine. */
   readonly enrollmentDelivered: boolean;
 }
 
-const emptyMemory: Memory = { silentSince: undefined, deaths: [], diedAt: undefined, enrollmentDelivered: false };
+const emptyMemory: MachineMemory = {
+  silentSince: undefined,
+  crashes: [],
+  crashedAt: undefined,
+  enrollmentDelivered: false,
+};
 
-const retryFailureMs = 15_000;
-const retryPendingMs = 1_000;
-const retryUnreachableMs = 15_000;
+const failureRetryDelayMs = 15_000;
+const pendingRetryDelayMs = 1_000;
+const unreachableRetryDelayMs = 15_000;
 
-/** Brings one machine to its spec: creates, resizes, starts, stops and destroys it. Key: machine id. */
+/** Converges one machine to its spec: creates, resizes, starts, stops and destroys it. Key: machine id. */
 function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
-  const memories = new Map<string, Memory>();
+  const memories = new Map<string, MachineMemory>();
   const startedAt = deps.clock.monotonicMs();
 
   async function observe(machine: MachineObject, signal: AbortSignal): Promise<ObservedMachine> {
@@ -47,26 +58,28 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
     const session = deps.session(id);
     const connectedMs = session && Math.max(0, now - session.connectedAt);
     const memory = memories.get(id) ?? emptyMemory;
-    const at = deps.clock.monotonicMs();
+    const monotonicMs = deps.clock.monotonicMs();
     const isSilent = facts?.state === "running" && session === undefined;
-    const silentSince = isSilent ? (memory.silentSince ?? at) : undefined;
-    const died = isDead(machine, facts);
-    // A machine that is shut down begins with a new count.
-    const counted = machine.spec.power === "off" ? [] : memory.deaths;
-    const deaths = (died ? [...counted, at] : counted).filter((death) => at - death < deathWindowMs);
-    const diedAt = died ? now : memory.diedAt;
-    memories.set(id, { ...memory, silentSince, deaths, diedAt });
-    if (died) await writeStatus(id, "died", { reason: "The machine ended and is restarted." }, deps, signal);
-    const silentMs = silentSince === undefined ? 0 : at - silentSince;
-    const deathsAgoMs = deaths.map((death) => at - death);
+    const silentSince = isSilent ? (memory.silentSince ?? monotonicMs) : undefined;
+    const hasCrashed = isCrashed(machine, facts);
+    // A shutdown resets the count of crashes.
+    const formerCrashes = machine.spec.power === "off" ? [] : memory.crashes;
+    const crashes = (hasCrashed ? [...formerCrashes, monotonicMs] : formerCrashes).filter(
+      (crash) => monotonicMs - crash < crashWindowMs,
+    );
+    const crashedAt = hasCrashed ? now : memory.crashedAt;
+    memories.set(id, { ...memory, silentSince, crashes, crashedAt });
+    if (hasCrashed) await writeStatus(id, "crashed", { reason: "The machine ended and is restarted." }, deps, signal);
+    const silentMs = silentSince === undefined ? 0 : monotonicMs - silentSince;
+    const crashesAgoMs = crashes.map((crash) => monotonicMs - crash);
     const { enrollmentDelivered } = memory;
-    const uptimeMs = at - startedAt;
+    const uptimeMs = monotonicMs - startedAt;
     return {
       facts,
       connectedMs,
       silentMs,
-      deathsAgoMs,
-      diedAt,
+      crashesAgoMs,
+      crashedAt,
       enrollmentDelivered,
       now,
       uptimeMs,
@@ -77,18 +90,18 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
 
   async function perform(step: MachineStep, machine: MachineObject, signal: AbortSignal): Promise<void> {
     const { id } = machine.metadata;
-    const remember = (enrollmentDelivered: boolean) => {
+    const recordDelivery = (enrollmentDelivered: boolean) => {
       memories.set(id, { ...(memories.get(id) ?? emptyMemory), enrollmentDelivered });
     };
     const deliversEnrollment = step.kind === "start" || step.kind === "enroll";
-    if (deliversEnrollment) remember(false);
+    if (deliversEnrollment) recordDelivery(false);
     await performMachineStep(step, machine, deps, signal);
-    if (deliversEnrollment) remember(true);
+    if (deliversEnrollment) recordDelivery(true);
   }
 
   /**
-   * Performs the steps in order. For a running machine with an owner, a failed resize does not stop the others.
-   * Resolves with the reason of that failure, or an empty text.
+   * Performs the steps in order. For a running machine with an owner, a failed resize does not prevent the other steps.
+   * Resolves with the reason of that failure, or an empty string.
    */
   async function performAll(
     steps: readonly MachineStep[],
@@ -96,7 +109,7 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
     { facts }: ObservedMachine,
     signal: AbortSignal,
   ): Promise<string> {
-    const keepsRunning =
+    const mustKeepRunning =
       facts?.state === "running" && machine.status.state === "running" && machine.spec.owner !== null;
     let sizeProblem = "";
     for (const step of steps) {
@@ -104,7 +117,7 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
       try {
         await perform(step, machine, signal);
       } catch (error) {
-        const reason = keepsRunning && isSize ? failureReason(error) : undefined;
+        const reason = mustKeepRunning && isSize ? failureReason(error) : undefined;
         if (reason === undefined) throw error;
         deps.log.warn("machine not resized", { machine: machine.metadata.id, reason });
         sizeProblem ||= reason;
@@ -130,7 +143,7 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
         if (steps.some(({ kind }) => kind === "deleteObject")) return settled;
         if (steps.some(({ kind }) => kind === "place")) return again(0, "the machine has a host");
         await writeObserved(machine, observed, sizeProblem, deps, signal);
-        if (sizeProblem !== "") return again(retryFailureMs, sizeProblem);
+        if (sizeProblem !== "") return again(failureRetryDelayMs, sizeProblem);
         return recheckInMs === null ? settled : again(recheckInMs, "restart or silence");
       } catch (error) {
         return await settleFailure(machine, error, deps, signal);
@@ -141,7 +154,8 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
 
 /**
  * The control loop of machines, woken by the store, the provider, agents' sessions and hosts. A pass observes one
- * machine, plans (`machine-plan.ts`, pure), performs the steps (`machine-steps.ts`) and writes the observed state.
+ * machine, plans (`machine-plan.ts`, without side effects), performs the steps (`machine-steps.ts`) and writes the
+ * observed state.
  */
 export function createMachineWork(
   deps: MachineReconcilerDeps & { readonly onSession: (onChange: (machineId: string) => void) => { close(): void } },
@@ -167,18 +181,18 @@ export function createMachineWork(
     },
     inputs: (id) => machines.get(id)?.modRevision ?? 0n,
     concurrency: 32,
-    // A graceful stop and a reserve.
+    // The time of a graceful stop, and a minute for the other steps.
     deadlineMs: stopGraceMs + 60_000,
   };
 }
 
-function isDead(machine: MachineObject, facts: MachineFacts | undefined): boolean {
+function isCrashed(machine: MachineObject, facts: MachineFacts | undefined): boolean {
   const { metadata, spec } = machine;
   const shouldRun = spec.power === "on" && metadata.deletionRequestedAt === undefined;
   return shouldRun && isUp(machine) && facts?.state === "stopped";
 }
 
-/** Writes the machine's state and size as the provider reports them after the steps. */
+/** Writes the state and size that the provider reports after the steps. */
 async function writeObserved(
   machine: MachineObject,
   observed: ObservedMachine,
@@ -190,11 +204,11 @@ async function writeObserved(
     metadata: { id, generation },
     spec,
   } = machine;
-  const { deathsAgoMs: deaths, diedAt } = observed;
+  const { crashesAgoMs: crashes, crashedAt } = observed;
   const facts = await deps.provider.get(id, signal);
   if (facts === undefined) return;
   const event = foundEvent(machine, facts.state, observed);
-  const reason = event === "failed" ? `The machine ended ${deaths.length} times within ten minutes.` : "";
+  const reason = event === "failed" ? `The machine ended ${crashes.length} times within ten minutes.` : "";
   const { vcpu, memoryBytes, rootBytes = spec.rootBytes } = facts.plan;
   const size = { vcpu, memoryBytes, rootBytes, diskBytes: facts.diskBytes };
   const change: Partial<MachineStatus> = {
@@ -202,10 +216,10 @@ async function writeObserved(
     sizeProblem,
     // During the back-off before a restart the state does not change.
     ...(event !== undefined && { reason }),
-    diedAt: event === "failed" ? diedAt : undefined,
+    crashedAt: event === "failed" ? crashedAt : undefined,
   };
   const options = { ofGeneration: generation };
-  await writeStatus(id, event, { ...change, ...addressesOf(facts) }, deps, signal, options);
+  await writeStatus(id, event, { ...change, ...statusAddressesOf(facts) }, deps, signal, options);
 }
 
 /**
@@ -221,18 +235,18 @@ async function settleFailure(
   const { id } = machine.metadata;
   if (error instanceof ComputePending) {
     await writeStatus(id, "createDelayed", { reason: error.message }, deps, signal);
-    return again(retryPendingMs, "the provider is preparing");
+    return again(pendingRetryDelayMs, "the provider is preparing");
   }
   if (error instanceof HostUnreachable) return settleSilence(machine, error, deps, signal);
   const reason = failureReason(error);
   if (reason === undefined) throw error;
   if (error instanceof Error && error.cause !== undefined)
     deps.log.warn("cause of a host failure", { machine: id, error });
-  await writeStatus(id, "failed", { reason, diedAt: undefined }, deps, signal);
-  return again(retryFailureMs, reason);
+  await writeStatus(id, "failed", { reason, crashedAt: undefined }, deps, signal);
+  return again(failureRetryDelayMs, reason);
 }
 
-/** The provider's reason, for the machine's owner; undefined if the error is not the provider's final answer. */
+/** The provider's reason, for the machine's owner; undefined if the error is temporary or not the provider's. */
 function failureReason(error: unknown): string | undefined {
   if (error instanceof ComputePending || error instanceof HostUnreachable) return undefined;
   if (error instanceof ComputeFailure) return error.message;
@@ -240,8 +254,8 @@ function failureReason(error: unknown): string | undefined {
 }
 
 /**
- * The host did not answer, so only the agent's stream proves anything about the machine, and nothing replaces it
- * elsewhere. One failed call changes no state: the host must be in state unreachable.
+ * Handles a machine whose host did not respond. Only its agent's stream proves anything about it then, and it is not
+ * replaced on another host. One failed call changes no state: the host must be in state unreachable.
  */
 async function settleSilence(
   { metadata, spec, status }: MachineObject,
@@ -255,7 +269,7 @@ async function settleSilence(
   else if (deps.session(id) !== undefined)
     await writeStatus(id, status.state === "unreachable" ? "foundRunning" : undefined, { reason }, deps, signal);
   else if (isSilent) await writeStatus(id, "hostFellSilent", { reason }, deps, signal);
-  return again(isSilent ? retryUnreachableMs : retryPendingMs, reason);
+  return again(isSilent ? unreachableRetryDelayMs : pendingRetryDelayMs, reason);
 }
 
 /** True if the machine's host was declared destroyed. */
@@ -264,8 +278,8 @@ function isLost({ spec }: MachineObject, { hosts }: MachineReconcilerDeps): bool
 }
 
 /**
- * Deletes the object of a lost machine without an owner, or with one that creates another. That of other owners stays,
- * so that no empty machine replaces lost data.
+ * Handles a machine that was lost with its host. Deletes its object if it has no owner, or an owner that creates
+ * another machine. The objects of other owners remain, so that no empty machine replaces lost data.
  */
 async function settleLost(machine: MachineObject, deps: MachineReconcilerDeps, signal: AbortSignal): Promise<Outcome> {
   const { metadata, spec } = machine;
@@ -275,12 +289,15 @@ async function settleLost(machine: MachineObject, deps: MachineReconcilerDeps, s
     await performMachineStep({ kind: "deleteObject" }, machine, deps, signal);
     return settled;
   }
-  const reason = `Host ${spec.hostId} was destroyed, and what was on it is lost. ${deps.owners.remedyOf(owner)}.`;
+  const reason = `Host ${spec.hostId} was destroyed, and the data on it is lost. ${deps.owners.remedyOf(owner)}.`;
   await writeStatus(metadata.id, "failed", { reason, enrollment: null }, deps, signal);
   return settled;
 }
 
-/** Wakes the machines of a host whose state changed, and at any change of a host the machines that no host accepted. */
+/**
+ * Calls back with the machines of a host whose state changed, and at any change of a host with the machines that no
+ * host accepted.
+ */
 function followHosts({ hosts, machines }: MachineReconcilerDeps, onChange: (id: string) => void): { close(): void } {
   const seen = new Map<string, string>();
   return hosts.subscribe((hostId) => {

@@ -11,10 +11,10 @@ import { machineKind, type MachineObject, type MachineStatus } from "./machine.t
 export type SnapshotStep =
   /** `starts`: number of starts of the machine so far; the provider refuses the step after another start. */
   | { readonly kind: "takeSnapshot" | "restoreSnapshot"; readonly name: string; readonly starts: number }
-  /** The snapshot to restore does not exist. */
+  /** Records that the snapshot to restore does not exist. */
   | { readonly kind: "recordMissingSnapshot"; readonly name: string };
 
-export interface SnapshotDeps {
+export interface MachineSnapshotDeps {
   readonly provider: Pick<ComputeProvider, "name" | "snapshots">;
   readonly machines: Pick<Collection<MachineObject>, "getCurrent">;
   readonly begin: () => UnitOfWork;
@@ -25,8 +25,8 @@ export interface SnapshotDeps {
 type SnapshotRecord = NonNullable<MachineStatus["snapshot"]>;
 
 /**
- * The snapshot step before a start of the machine. A step whose outcome is recorded is not repeated: after a
- * start the snapshot would be of other data, or its restore would undo newer writes.
+ * The snapshot step before a start of the machine. A step with a recorded outcome is not repeated: after a start a
+ * snapshot would contain later data, and a restore would undo newer writes.
  */
 export function planSnapshot(
   { spec, status }: MachineObject,
@@ -36,7 +36,7 @@ export function planSnapshot(
   if (desired === undefined || state === "running" || spec.power === "off") return [];
   const { name, restore } = desired;
   const recorded = status.snapshot?.name === name ? status.snapshot.outcome : undefined;
-  // Without a recorded outcome nothing was started since the request, so there is nothing to restore.
+  // Without a recorded outcome the machine was not started since the request, so there is nothing to restore.
   if (recorded === undefined) return restore ? [] : [{ kind: "takeSnapshot", name, starts }];
   if (!restore || recorded !== "taken") return [];
   return snapshots.includes(name)
@@ -44,11 +44,11 @@ export function planSnapshot(
     : [{ kind: "recordMissingSnapshot", name }];
 }
 
-/** Performs one step. Each may be performed again after a crash. */
+/** Performs one step. A step may be performed again after a crash of the controller. */
 export async function performSnapshotStep(
   id: string,
   step: SnapshotStep,
-  deps: SnapshotDeps,
+  deps: MachineSnapshotDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const { name } = step;
@@ -65,7 +65,12 @@ export async function performSnapshotStep(
       return record(id, { name, outcome: "restored", reason: "" }, deps, signal);
     }
     case "recordMissingSnapshot":
-      return record(id, { name, outcome: "none", reason: "It no longer existed when it was needed." }, deps, signal);
+      return record(
+        id,
+        { name, outcome: "none", reason: "The snapshot no longer existed when it was needed." },
+        deps,
+        signal,
+      );
   }
 }
 
@@ -75,7 +80,7 @@ export async function performSnapshotStep(
 async function take(
   id: string,
   { name, starts }: { readonly name: string; readonly starts: number },
-  { provider, log }: SnapshotDeps,
+  { provider, log }: MachineSnapshotDeps,
   signal: AbortSignal,
 ): Promise<SnapshotRecord> {
   try {
@@ -83,14 +88,14 @@ async function take(
     return { name, outcome: "taken", reason: "" };
   } catch (error) {
     if (error instanceof HostUnreachable || signal.aborted) throw error;
-    const reason = error instanceof ComputeFailure ? error.message : "The host could not take it.";
+    const reason = error instanceof ComputeFailure ? error.message : "The host could not take the snapshot.";
     log.warn("snapshot not taken", { machine: id, reason, error: String(error) });
     return { name, outcome: "none", reason };
   }
 }
 
 /** Records the outcome, unless another controller recorded a later one. */
-function record(id: string, recorded: SnapshotRecord, deps: SnapshotDeps, signal: AbortSignal): Promise<void> {
+function record(id: string, recorded: SnapshotRecord, deps: MachineSnapshotDeps, signal: AbortSignal): Promise<void> {
   return retryConflict(signal, async () => {
     const before = await deps.machines.getCurrent(id, signal);
     if (before === undefined || !isNextOutcome(before.object, recorded)) return;

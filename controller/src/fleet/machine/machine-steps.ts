@@ -4,7 +4,7 @@ import { next } from "@holdfast/common/machine.ts";
 import { ComputeFailure } from "@holdfast/compute/compute-failure.ts";
 import type { ComputeProvider, MachineFacts, MachineSpec } from "@holdfast/compute/compute-provider.ts";
 import { requireGuestKernels } from "@holdfast/compute/require-guest-kernels.ts";
-import { mintEnrollment } from "#kernel/pki/enrollment-token.ts";
+import { mintEnrollment } from "#kernel/pki/enrollment.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
@@ -19,7 +19,7 @@ import { machineKind, type MachineObject, type MachineStatus } from "./machine.t
 export interface MachinePlacement {
   /**
    * Writes the host of a machine that has none, before anything is created there. Throws ComputeFailure with the reason
-   * if no host has capacity, and ComputePending while a host is joining.
+   * if no host has capacity, and ComputePending if a host is joining.
    */
   place(machineId: string, signal: AbortSignal): Promise<void>;
 }
@@ -39,10 +39,10 @@ export interface MachineStepDeps {
   readonly controllers: () => readonly string[];
 }
 
-/** Time for an engine's graceful shutdown. */
+/** Time that an engine has for a graceful shutdown. */
 export const stopGraceMs = 60_000;
 
-/** Performs one step. Each may be performed again after a crash. */
+/** Performs one step. A step may be performed again after a crash of the controller. */
 export async function performMachineStep(
   step: MachineStep,
   machine: MachineObject,
@@ -146,7 +146,7 @@ async function start(
   await writeStatus(
     id,
     event,
-    { enrollment: { ...enrollment, controllers, caFingerprint }, ...addressesOf(facts), reason: "" },
+    { enrollment: { ...enrollment, controllers, caFingerprint }, ...statusAddressesOf(facts), reason: "" },
     deps,
     signal,
   );
@@ -170,8 +170,8 @@ async function recordChoice(
   });
 }
 
-/** The addresses for the machine's status. */
-export function addressesOf({
+/** The addresses that the machine's status has. */
+export function statusAddressesOf({
   address,
   publicAddress,
 }: MachineFacts): Pick<MachineStatus, "address" | "publicAddress"> {

@@ -2,6 +2,6 @@ import type { Contract } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   kindBounds: {
-    machine: "nodes of services",
+    machine: "the quota of nodes of services",
   },
 } satisfies Contract;

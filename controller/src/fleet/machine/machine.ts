@@ -1,6 +1,6 @@
 import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
-import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
+import type { EnrolledStatus } from "#kernel/pki/enrollment.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
 import type { MachineOwner } from "../owner/owner-kind.ts";
@@ -10,12 +10,12 @@ import { defineKind } from "#kernel/store/kind.ts";
 /** A machine of the fleet. It belongs to an owner, such as a service, or to the warm pool while it has none. */
 export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
 
-/** A machine in the store: the software's name is `engine` there, beside its version. */
+/** Stored form of a machine: its software is the two fields `engine` and `version`. */
 interface StoredMachine extends Omit<MachineObject, "spec"> {
   readonly spec?: Omit<MachineSpecObject, "software"> & { readonly engine: string; readonly version: string };
 }
 
-const stored = storedFormat<StoredMachine>({ "status.staleSnapshots": "leftSnapshots" });
+const stored = storedFormat<StoredMachine>({ "status.staleSnapshots": "leftSnapshots", "status.crashedAt": "diedAt" });
 
 export const machineKind = defineKind<MachineObject>("machine", {
   parse(text) {
@@ -51,7 +51,7 @@ export interface MachineSpecObject {
   /** Absent: a container. */
   readonly kind?: InstanceKind;
   readonly software: Software;
-  /** Id of the node image; empty until placement, or the provider at creation, chooses one. */
+  /** Id of the node image; empty until the placement, or the provider at the creation, chooses one. */
   readonly image: string;
   /** Id of the kernel that a virtual machine boots from; absent for containers, and until one is chosen. */
   readonly guestKernel?: string;
@@ -59,23 +59,23 @@ export interface MachineSpecObject {
   readonly machineStarts?: number;
   readonly vcpu: number;
   readonly memoryBytes: number;
-  /** Its memory by its owner's plan, while it has more for a restore; absent otherwise. */
+  /** Memory of the owner's plan, while the machine has more memory for a restore; absent otherwise. */
   readonly ownMemoryBytes?: number | undefined;
-  /** Size of its root file system, if the provider gives it one. It never shrinks. */
+  /** Size of the root file system, if the provider limits it. It never shrinks. */
   readonly rootBytes: number;
   readonly diskBytes: number;
   readonly zone: string;
   readonly storageTier: string;
-  /** Anti-affinity of an owner's machines to each other's hosts. Required: the machine is not placed otherwise. */
+  /** Anti-affinity: machines of an owner are on different hosts. Required: otherwise the machine is not placed. */
   readonly apart: "preferred" | "required";
-  /** Its host, written before anything is created there; null until it is placed. */
+  /** Id of its host, which is written before the machine is created there; null until it is placed. */
   readonly hostId: string | null;
   /**
    * The requested snapshot of the data disk. It is taken before the next start; with `restore`, the data is rolled back
    * to it once, before the next start. Absent or null: every snapshot is removed.
    */
   readonly snapshot?: { readonly name: string; readonly restore: boolean } | null;
-  /** The desired power state. A deletion is in metadata.deletionRequestedAt. */
+  /** The desired power state. The request of a deletion is in metadata.deletionRequestedAt. */
   readonly power: "on" | "off";
   /** DNS names in the engine's server certificate. */
   readonly serverNames: readonly string[];
@@ -88,14 +88,15 @@ export interface MachineStatus extends EnrolledStatus {
   /** Failed: `reason` has a text that a user can act on, and the reconciler retries. */
   readonly state: MachineState;
   readonly reason: string;
-  /**
-   * Private address, for controllers, other machines of the owner and other owners. Empty until the machine is created.
-   */
+  /** Private address, for controllers and for other machines. Empty until the machine is created. */
   readonly address: string;
-  /** Address for clients outside; the private one if it has no other. */
+  /** Address for clients outside of the hosts' networks; the private address if it has no other. */
   readonly publicAddress: string;
-  /** Last end of a machine that has failed since it ended often, in milliseconds since 1970; absent otherwise. */
-  readonly diedAt?: number | undefined;
+  /**
+   * Last crash of a machine in state failed because it crashed repeatedly, in milliseconds since 1970; otherwise
+   * absent.
+   */
+  readonly crashedAt?: number | undefined;
   /** Size that the provider last reported; absent until then. */
   readonly size?: MachineSize;
   /** Reason why a running machine cannot have the size of its spec; absent or empty if nothing prevents it. */
@@ -107,7 +108,7 @@ export interface MachineStatus extends EnrolledStatus {
 }
 
 /**
- * A snapshot that is no longer requested and that its host failed to remove. It disappears with its machine at the
+ * A snapshot that is no longer requested and that its host failed to remove. It is deleted with its machine at the
  * latest.
  */
 export interface StaleSnapshot {
@@ -124,7 +125,7 @@ export function isUp({ status }: MachineObject): boolean {
   return status.state === "running" || status.state === "waiting" || status.state === "claimed";
 }
 
-/** Cancels the requested restore of a snapshot: clients may have written since the restored state of the store. */
+/** Cancels the requested restore of a snapshot: clients may have written data that is newer than the restored store. */
 function afterRestore(machine: MachineObject): MachineObject {
   if (machine.spec?.snapshot?.restore !== true) return machine;
   return { ...machine, spec: { ...machine.spec, snapshot: { ...machine.spec.snapshot, restore: false } } };

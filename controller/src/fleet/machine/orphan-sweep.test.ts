@@ -62,7 +62,7 @@ describe.skipIf(isolation === "none")(`orphans${reason === undefined ? "" : ` (s
     return id;
   }
 
-  it("are deleted at once without data, after seven days with data, not while paused", async () => {
+  it("are deleted immediately without data, after seven days with data, not while paused", async () => {
     let pauses = ["restored"];
     const { sweep, actions } = sweeping(new Map([["local", machines.provider]]), () => pauses);
     const owned = await make({ hasData: true });

@@ -10,22 +10,26 @@ import type { Store } from "#kernel/store/store.ts";
 import type { MachineObject } from "./machine.ts";
 import { stopGraceMs } from "./machine-steps.ts";
 
-/** A machine without an object, or whose object names another host; with the action of the sweep, or of a dry run. */
+/**
+ * A machine without an object, or whose object names another host. `action` is the action of the sweep; for a dry run,
+ * the action that a sweep would take.
+ */
 export interface Orphan {
   readonly machineId: string;
   readonly hostId: string;
   readonly hasData: boolean;
   readonly action: "stopped" | "kept" | "destroyed";
-  /** Time of its deletion in milliseconds since 1970; undefined if it is destroyed, or while deletions are paused. */
+  /**
+   * Time at which it is destroyed, in milliseconds since 1970; undefined if it is destroyed now, or deletion is paused.
+   */
   readonly retainedUntil: number | undefined;
 }
 
 export interface OrphanSweep {
   /**
-   * Lists the machines of every reachable host once and handles the orphans. An orphan without data is destroyed; one
-   * with data is stopped, and destroyed seven days after it was first seen. While deletions are paused nothing changes,
-   * and unreachable hosts are skipped. `page` limits the sweep; `next` is the cursor of the next page, absent on the
-   * last.
+   * Lists the machines of every reachable host and handles the orphans. An orphan without data is destroyed; one with
+   * data is stopped, and destroyed seven days after it was first seen. While deletions are paused nothing changes, and
+   * unreachable hosts are skipped. `page` limits the sweep; `next` is the cursor of the next page, absent on the last.
    */
   sweep(
     options: { readonly dryRun: boolean; readonly page?: PageBounds },
@@ -51,14 +55,21 @@ const prefix = `${root}/orphan/`;
 export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
   const { machines, store, clock, log } = deps;
 
-  /** Reads the store as well, because the cache may not have a new machine's object yet. */
+  /**
+   * True if the machine's object names this host. Reads the store as well: the cache may lack a new machine's object.
+   */
   async function isOwned(id: string, hostId: string, signal: AbortSignal): Promise<boolean> {
     const isHere = (object: MachineObject | undefined) =>
       object !== undefined && (object.spec.hostId === null || object.spec.hostId === hostId);
     return isHere(machines.get(id)?.object) || isHere((await machines.getCurrent(id, signal))?.object);
   }
 
-  async function sweepOne(hostId: string, facts: MachineFacts, dryRun: boolean, signal: AbortSignal): Promise<Orphan> {
+  async function sweepMachine(
+    hostId: string,
+    facts: MachineFacts,
+    dryRun: boolean,
+    signal: AbortSignal,
+  ): Promise<Orphan> {
     const { id, hasData } = facts;
     const key = sightingKey(id, hostId);
     const seen = await store.get(key, signal);
@@ -82,7 +93,7 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
   }
 
   /** Deletes sightings of machines that have an object again, or no longer exist. */
-  async function forgetOwned({ machines: listed, unresponsive }: HostSurvey, signal: AbortSignal): Promise<void> {
+  async function deleteSightings({ machines: listed, unresponsive }: HostSurvey, signal: AbortSignal): Promise<void> {
     const present = new Set(listed.map(({ hostId, facts }) => sightingKey(facts.id, hostId)));
     let after: string | undefined;
     for (;;) {
@@ -103,13 +114,13 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
       await deps.objectsReady;
       const survey = await deps.provider.survey(signal);
       for (const [host, reason] of survey.unresponsive) log.warn("orphans of a host not swept", { host, reason });
-      if (!dryRun) await forgetOwned(survey, signal);
+      if (!dryRun) await deleteSightings(survey, signal);
       const orphans: Orphan[] = [];
       let last: string | undefined;
       for (const [sortKey, { hostId, facts }] of foundAfter(page.after, survey)) {
         if (await isOwned(facts.id, hostId, signal)) continue;
         if (orphans.length === page.limit) return { orphans, next: last };
-        orphans.push(await sweepOne(hostId, facts, dryRun, signal));
+        orphans.push(await sweepMachine(hostId, facts, dryRun, signal));
         last = sortKey;
       }
       return { orphans, next: undefined };
@@ -125,12 +136,12 @@ function foundAfter(after: string | undefined, { machines }: HostSurvey) {
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Stored record of an orphan with data: the time it was first seen, in milliseconds since 1970. */
+/** Stored record of an orphan with data: the time at which it was first seen, in milliseconds since 1970. */
 interface Sighting {
   readonly since: number;
 }
 
-/** Key of a sighting. One machine may exist on two hosts, each with seven days of its own. */
+/** Key of a sighting. A machine may exist on two hosts, with a separate retention of seven days on each. */
 const sightingKey = (id: string, hostId: string) => `${prefix}${id}/${hostId}`;
 
 /** The action for an orphan that was first seen at `since`. */

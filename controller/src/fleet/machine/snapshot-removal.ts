@@ -3,19 +3,19 @@ import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
 import { requireSnapshots } from "@holdfast/compute/require-snapshots.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { type StaleSnapshot, machineKind, type MachineObject } from "./machine.ts";
-import type { SnapshotDeps } from "./machine-snapshot.ts";
+import type { MachineSnapshotDeps } from "./machine-snapshot.ts";
 
 export interface RemovalStep {
   readonly kind: "removeSnapshot";
   readonly name: string;
 }
 
-const firstRetryMs = 15_000;
-const lastRetryMs = 3_600_000;
+const initialRetryDelayMs = 15_000;
+const maxRetryDelayMs = 3_600_000;
 
 /**
- * Removals of snapshots that the spec does not ask for, whether the machine runs or not. A failed removal is
- * retried with a back-off of 15 s up to one hour; `recheckInMs` is the time until the next retry, null without one.
+ * Removals of snapshots that the spec does not request, whether or not the machine runs. A failed removal is retried
+ * with a back-off of 15 s up to one hour; `recheckInMs` is the time until the next retry, null without one.
  */
 export function planSnapshotRemovals(
   { spec, status }: MachineObject,
@@ -26,23 +26,28 @@ export function planSnapshotRemovals(
   // A recorded snapshot that no longer exists is planned as well: its removal deletes the record.
   const stale = new Set([...snapshots, ...failed.keys()].filter((name) => name !== spec.snapshot?.name));
   const waits = [...stale].map((name) => ({ name, waitMs: waitMsOf(failed.get(name), now) }));
-  const later = waits.flatMap(({ waitMs }) => (waitMs > 0 ? [waitMs] : []));
+  const laterWaits = waits.flatMap(({ waitMs }) => (waitMs > 0 ? [waitMs] : []));
   return {
     steps: waits.flatMap(({ name, waitMs }) => (waitMs > 0 ? [] : [{ kind: "removeSnapshot", name }])),
-    recheckInMs: later.length === 0 ? null : Math.min(...later),
+    recheckInMs: laterWaits.length === 0 ? null : Math.min(...laterWaits),
   };
 }
 
 function waitMsOf(failed: StaleSnapshot | undefined, now: number): number {
   // A last attempt in the future means that the clock was set back.
   if (failed === undefined || failed.triedAt > now) return 0;
-  return failed.triedAt + Math.min(lastRetryMs, firstRetryMs * 2 ** (failed.tries - 1)) - now;
+  return failed.triedAt + Math.min(maxRetryDelayMs, initialRetryDelayMs * 2 ** (failed.tries - 1)) - now;
 }
 
 /**
  * Removes a snapshot, or records why that failed: a stale snapshot does not affect its machine. Throws HostUnreachable.
  */
-export async function removeSnapshot(id: string, name: string, deps: SnapshotDeps, signal: AbortSignal): Promise<void> {
+export async function removeSnapshot(
+  id: string,
+  name: string,
+  deps: MachineSnapshotDeps,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await requireSnapshots(deps.provider).remove(id, name, signal);
   } catch (error) {
@@ -58,7 +63,7 @@ function recordAttempt(
   id: string,
   name: string,
   reason: string | undefined,
-  { machines, begin, clock }: SnapshotDeps,
+  { machines, begin, clock }: MachineSnapshotDeps,
   signal: AbortSignal,
 ): Promise<void> {
   return retryConflict(signal, async () => {
@@ -67,10 +72,10 @@ function recordAttempt(
     const previous = failed.find((each) => each.name === name);
     if (before === undefined || (previous === undefined && reason === undefined)) return;
     const others = failed.filter((each) => each !== previous);
-    const again =
+    const failedAgain =
       reason === undefined ? [] : [{ name, reason, tries: (previous?.tries ?? 0) + 1, triedAt: clock.now() }];
     const unit = begin();
-    const status = { ...before.object.status, staleSnapshots: [...others, ...again] };
+    const status = { ...before.object.status, staleSnapshots: [...others, ...failedAgain] };
     unit.update(machineKind, before, { ...before.object, status });
     await unit.commit(signal);
   });

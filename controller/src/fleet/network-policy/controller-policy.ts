@@ -16,7 +16,7 @@ export function createControllerPolicy(
 }
 
 /**
- * Every machine may connect to the listener of every controller, draining ones included. A controller whose
+ * Rules that let every machine connect to the listener of every controller, including draining ones. A controller whose
  * address is a name gets no rule.
  */
 export function controllerRulesOf(members: readonly RegisteredController[]): PolicyRule[] {

@@ -10,7 +10,7 @@ const rule = (hostId: string): PolicyRule => ({
   from: ["0.0.0.0/0"],
 });
 
-test("a change of one service applies the rules of its own hosts only", async () => {
+test("a change of one service applies the rules of its hosts only", async () => {
   const applied = new Map<string, number>();
   const edgeOf = (hostId: string) => ({
     apply: async (rules: readonly PolicyRule[]) => {

@@ -4,19 +4,19 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { PolicySource } from "./policy-source.ts";
 
 export interface NetworkPolicyDeps {
-  /** Firewalls of the hosts whose machines have networks of their own, by host id. */
+  /** Firewalls of the hosts with a network of their machines, by host id. */
   readonly edges: () => ReadonlyMap<string, MachineEdge>;
   readonly sources: readonly PolicySource[];
 }
 
-/** Interval at which the rules are applied again, which corrects changes made on the host. */
-const applyAgainMs = 60_000;
+/** Interval at which the rules are applied again, which corrects changes by other programs on the host. */
+const reapplyIntervalMs = 60_000;
 
 /** Applies the rules of all sources to each host's firewall, as one rule set. Key: host id. */
 export function createNetworkPolicyWork({ edges, sources }: NetworkPolicyDeps): ControlLoop {
   return {
     reconciler: {
-      name: "reachability",
+      name: "network-policy",
       async reconcile(hostId, signal) {
         const edge = edges().get(hostId);
         if (edge === undefined) return settled;
@@ -24,7 +24,7 @@ export function createNetworkPolicyWork({ edges, sources }: NetworkPolicyDeps): 
           sources.flatMap((source) => source.rulesOn(hostId)),
           signal,
         );
-        return again(applyAgainMs, "drift");
+        return again(reapplyIntervalMs, "drift");
       },
     },
     keys: () => edges().keys(),

@@ -4,7 +4,7 @@ import type { PolicyRule } from "@holdfast/compute/compute-provider.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { PolicySource } from "./policy-source.ts";
 
-/** Location of the object store for machines. */
+/** Addresses and port at which machines reach the object store. */
 export interface StoreLocation {
   readonly addresses: () => Promise<readonly string[]>;
   readonly port: number;
@@ -28,7 +28,7 @@ export function createStorePolicy(location: StoreLocation | undefined, log: Log)
       addresses = found;
       for (const listener of listeners) listener();
     } catch (error) {
-      // The addresses of the last lookup stay in force.
+      // The addresses of the last lookup remain in force.
       log.warn("object store address not resolved", { error });
     }
   }
@@ -51,7 +51,7 @@ export function createStorePolicy(location: StoreLocation | undefined, log: Log)
   };
 }
 
-/** Every machine may connect to these addresses of the object store. */
+/** Rules that let every machine connect to these addresses of the object store. */
 export function storeRulesOf(addresses: readonly string[], port: number): PolicyRule[] {
   return addresses.map((to) => ({
     owner: { kind: "object-store", id: to },

@@ -1,18 +1,19 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HealthSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import type { Collection } from "#kernel/store/collection.ts";
-import { ofOrganization } from "#kernel/store/of-organization.ts";
+import { type Collection, ofOrganization } from "#kernel/store/collection.ts";
 import type { Resource, Stored } from "#kernel/store/resource.ts";
 
-/** An owner of machines as alert rules, exports, health, logs and metrics see it. */
+/** The view of an owner of machines that alert rules, exports, health, logs and metrics use. */
 export interface MonitoredOwner {
-  /** As the owner of its machines. */
+  /** Kind and id of the owner, as in the specs of its machines. */
   readonly owner: { readonly kind: string; readonly id: string };
   /** Noun in texts and in reasons of resolved alerts, such as `service`. */
   readonly noun: string;
   readonly name: string;
   readonly organizationId: string;
-  /** Its label `db_type`: the engine of a service. Metrics of an engine apply to owners with this label only. */
+  /**
+   * Value of the metric label `db_type`: the engine of a service. Metrics of an engine apply only to owners with it.
+   */
   readonly software: string;
   readonly machines: readonly MonitoredMachine[];
   /** Machine whose logs are read by default; undefined without one. */
@@ -29,37 +30,39 @@ export interface MonitoredOwner {
 export interface MonitoredMachine {
   readonly id: string;
   readonly role: "primary" | "replica";
-  /** True if its silence is an alert. A machine that is being created, replaced or removed may be silent. */
+  /**
+   * True if missing samples of the machine are an alert. A machine that is created, replaced or removed may have none.
+   */
   readonly isExpected: boolean;
 }
 
 /** The part of a kind of owner that makes its owners monitored. */
 export interface Monitoring {
-  /** As in its owners. */
+  /** Noun of the owners in texts, such as `service`. */
   readonly noun: string;
   /**
-   * Scope that a call needs to see its owners, such as `apps:read`, besides the scope of its method. Absent for
-   * services, whose scope the methods have.
+   * Scope that a call needs to see owners of the kind, such as `apps:read`, besides the scope of its method. Absent for
+   * services: the methods' scope is enough.
    */
   readonly readScope?: string;
   /**
-   * First segment of its owners' own paths, such as `apps`: each method of the API with the option `of_owner` is also
+   * First segment of the owners' paths, such as `apps`: each method of the API with the option `of_owner` is also
    * served below it. Absent for services, whose paths the methods declare.
    */
   readonly pathSegment?: string;
   /** Type of the event of a change of health, such as `service.health_changed`. */
   readonly healthEvent: string;
-  /** Metrics whose default alert rules its owners get. */
+  /** Metrics whose default alert rules the owners get. */
   readonly defaultRules: readonly string[];
   get(id: string): MonitoredOwner | undefined;
   health(id: string): MessageInitShape<typeof HealthSchema> | undefined;
-  /** True if the store has it now, also before it is in memory. */
+  /** True if the store has the owner now, even if it is not in memory yet. */
   exists(id: string, signal: AbortSignal): Promise<boolean>;
   ids(): Iterable<string>;
   ofOrganization(organizationId: string): readonly MonitoredOwner[];
   /** Calls back with the id of each owner that was created, changed or deleted. */
   subscribe(onChange: (id: string) => void): { close(): void };
-  /** Resolves when its owners are in memory. */
+  /** Resolves when the owners are in memory. */
   readonly ready: Promise<unknown>;
 }
 

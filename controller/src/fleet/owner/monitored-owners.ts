@@ -8,16 +8,16 @@ import type { MachineOwner, OwnerKind } from "./owner-kind.ts";
 /** The monitored owners of all kinds, by their ids, which are unique across kinds. */
 export interface MonitoredOwners
   extends Omit<Monitoring, "noun" | "readScope" | "pathSegment" | "healthEvent" | "defaultRules"> {
-  /** The kind of an owner that exists, or existed. */
+  /** The monitored kinds, by name. */
   readonly kinds: ReadonlyMap<string, Monitoring>;
   /**
-   * True if the caller may see this owner: the path is of its kind or of any, the token is not limited to others, and
-   * has the kind's scope.
+   * True if the caller may see this owner: the path of the call is of its kind or of any kind, and the token has the
+   * kind's scope and is not limited to other objects.
    */
   mayRead(owner: MachineOwner, call: Call): boolean;
-  /** Undefined if there is none for the caller. */
+  /** The owner with this id; undefined without one that the caller may see. */
   find(id: string, call: Call): MonitoredOwner | undefined;
-  /** Throws SERVICE_NOT_FOUND. */
+  /** The owner with this id. Throws SERVICE_NOT_FOUND without one that the caller may see. */
   require(id: string, call: Call): MonitoredOwner;
 }
 

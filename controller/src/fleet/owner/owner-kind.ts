@@ -15,20 +15,20 @@ export interface OwnerDescription {
   readonly organizationId: string;
 }
 
-/** The machine on a host that is being drained. */
+/** Facts about a machine on a host that is being drained. */
 export interface DrainedMachine {
-  /** True if its owner has further machines, so that one elsewhere can replace it. */
+  /** True if the owner has further machines, so that a machine on another host can replace it. */
   readonly hasOthers: boolean;
   /** True if the operator consents to stop owners with one machine until the drain ends. */
   readonly mayStop: boolean;
 }
 
 /**
- * The end of a machine on a host that is being drained. Moves: its owner replaces it on another host. Stops: its owner
- * stops it until the drain ends. Ends: its owner deletes it soon, whether or not there is a drain. Blocks: it stays
- * until its owner or an operator acts.
+ * The effect of a drain on a machine. Moves: its owner replaces it on another host. Stops: its owner stops it until the
+ * drain ends. Ends: its owner deletes it, with or without a drain. Blocks: it remains until its owner or an operator
+ * acts.
  */
-export interface DrainAnswer {
+export interface DrainResult {
   readonly outcome: "moves" | "stops" | "ends" | "blocks";
   /** Sentences for operators: the reason why the machine still runs, and the remedy. */
   readonly reason: string;
@@ -42,17 +42,18 @@ export interface OwnerKind {
   readonly noun: string;
   /** Verb of the remedy that frees its machines: `Delete` makes `Delete the service`. */
   readonly remedy: string;
-  /** Undefined for an owner that does not exist. */
+  /** Name and organization of the owner; undefined if it does not exist. */
   describe(id: string): OwnerDescription | undefined;
-  /** True if its machines have nothing that is lost with them: a destroyed host is removed without naming it. */
+  /** True if no data is lost with the owner's machines: a destroyed host is removed without naming the owner. */
   isReplaceable(id: string): boolean;
   /**
-   * The end of its machine on a destroyed host. Retains: the object stays, as failed, until the owner deletes it, so
-   * that no empty machine replaces lost data. Deletes: the object is deleted, and the owner may create another machine.
+   * The effect of a destroyed host on a machine of the owner. Retains: the machine's object remains, as failed, until
+   * the owner deletes it, so that no empty machine replaces lost data. Deletes: the object is deleted, and the owner
+   * may create another machine.
    */
   onHostLost(id: string): "retains" | "deletes";
-  drain(id: string, machine: DrainedMachine): DrainAnswer;
-  /** Absent: its owners have no alert rules, exports, health, logs and metrics in the API. */
+  drain(id: string, machine: DrainedMachine): DrainResult;
+  /** Monitoring of the owners; absent: they have no alert rules, exports, health, logs and metrics in the API. */
   readonly monitoring?: Monitoring;
 }
 

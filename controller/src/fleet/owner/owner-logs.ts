@@ -12,7 +12,7 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { ReadLogs, ReadLogsResult, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { MonitoredOwner } from "./monitored-owner.ts";
 
-/** The log of an owner's software, read from one machine, by default from its main one, such as the primary. */
+/** Reads the log of an owner's software from one machine, by default from its main machine, such as the primary. */
 export interface OwnerLogs {
   page(owner: MonitoredOwner, request: ListLogsRequest, call: Call): Promise<ListLogsResponse>;
 }
@@ -26,7 +26,7 @@ const levels: readonly (readonly [LogLevel, string])[] = [
 ];
 
 const readTimeoutMs = 10_000;
-/** A follower polls twice a second; all followers at the end of the same log share one read. */
+/** Time for which followers at the end of the same log share one read. A follower polls twice a second. */
 const sharedReadMs = 400;
 
 export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">; cursors: Cursors }): OwnerLogs {
@@ -61,9 +61,9 @@ export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">;
         fleet.run(machineId, { ...task, input: { case: "readLogs", value: input } }, readTimeoutMs, signal);
       const read = (signal?: AbortSignal) => run(value, signal);
       // A cursor replaces `since`. Each caller's access to this owner was checked before.
-      const question = [machineId, task.ownerId, task.generation, task.term, level, limit, after, value.contains];
+      const sharedKey = [machineId, task.ownerId, task.generation, task.term, level, limit, after, value.contains];
       const follows = request.follow === true && after !== "";
-      const result = await (follows ? reads.check(JSON.stringify(question), read, call.signal) : read(call.signal));
+      const result = await (follows ? reads.check(JSON.stringify(sharedKey), read, call.signal) : read(call.signal));
       const first = readOf(result);
       const isSelected = first.selected || (!value.newest && value.contains === "");
       const { lines, nextCursor, hasMore } = isSelected
@@ -93,13 +93,16 @@ function machineOf({ noun, machines, mainMachineId }: MonitoredOwner, id = mainM
 
 function readOf(result: TaskResult): ReadLogsResult {
   if (result.output.case === "readLogs") return result.output.value;
-  throw new HoldfastError("MACHINE_UNREACHABLE", result.failure?.message ?? "The agent did not read its logs.");
+  throw new HoldfastError(
+    "MACHINE_UNREACHABLE",
+    result.failure?.message ?? "The machine's agent did not read the log.",
+  );
 }
 
-/** Most pages of an older agent's log that one request reads; a log has fewer. */
+/** Maximum number of pages that one request reads from an agent without `newest` and `contains`; a log has fewer. */
 const pagesMax = 200;
 
-/** Selects lines for an agent without `newest` and `contains`, which returns its whole log in pages. */
+/** Selects lines of an agent that does not support `newest` and `contains`, and returns its complete log in pages. */
 export async function selectLines(
   first: ReadLogsResult,
   { newest, contains, limit }: Pick<ReadLogs, "newest" | "contains" | "limit">,
@@ -120,7 +123,7 @@ export async function selectLines(
 export interface SharedChecks<T> {
   /**
    * The result of `query`, or of another caller's query at most `maxAgeMs` ago. A failure is reported to the waiting
-   * callers and not cached. Rejects when the signal aborts; the query continues for the others.
+   * callers and not cached. Rejects if the signal aborts; the query continues for the other callers.
    */
   check(key: string, query: () => Promise<T>, signal: AbortSignal): Promise<T>;
 }
@@ -131,11 +134,11 @@ export function createSharedChecks<T>(maxAgeMs: number): SharedChecks<T> {
 
   function begin(key: string, query: () => Promise<T>): Promise<T> {
     const check = query();
-    const forget = () => {
+    const remove = () => {
       checks.delete(key);
     };
     checks.set(key, check);
-    check.then(() => setTimeout(forget, maxAgeMs).unref(), forget);
+    check.then(() => setTimeout(remove, maxAgeMs).unref(), remove);
     return check;
   }
 
@@ -143,12 +146,12 @@ export function createSharedChecks<T>(maxAgeMs: number): SharedChecks<T> {
     async check(key, query, signal) {
       signal.throwIfAborted();
       const abandoned = Promise.withResolvers<never>();
-      const leave = () => abandoned.reject(signal.reason);
-      signal.addEventListener("abort", leave, { once: true });
+      const onAbort = () => abandoned.reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
       try {
         return await Promise.race([checks.get(key) ?? begin(key, query), abandoned.promise]);
       } finally {
-        signal.removeEventListener("abort", leave);
+        signal.removeEventListener("abort", onAbort);
       }
     },
   };

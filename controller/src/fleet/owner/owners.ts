@@ -1,21 +1,26 @@
-import type { DrainAnswer, DrainedMachine, MachineOwner, OwnerDescription, OwnerKind } from "./owner-kind.ts";
+import type { DrainResult, DrainedMachine, MachineOwner, OwnerDescription, OwnerKind } from "./owner-kind.ts";
 
-/** The owners of machines of all kinds. An owner that no system handles, such as one of a removed system, blocks. */
+/**
+ * The owners of machines of all kinds. An owner that no system handles, such as an owner of a removed system, blocks a
+ * drain.
+ */
 export interface Owners {
-  /** Undefined for an owner that does not exist. */
+  /** Name and organization of the owner; undefined if it does not exist. */
   describe(owner: MachineOwner): OwnerDescription | undefined;
-  /** The owner in words for operators, such as `service orders`; with its id in place of the name if it is absent. */
+  /**
+   * Description of the owner for operators, such as `service orders`; with the id in place of the name if it is absent.
+   */
   textOf(owner: MachineOwner): string;
   /** The remedy that frees a machine of the owner, such as `Delete the service`. */
   remedyOf(owner: MachineOwner): string;
-  /** The same for several owners, by kind and with their ids, such as `Delete the services a, b first.` */
+  /** The remedies for several owners, by kind and with their ids, such as `Delete the services a, b first.` */
   remediesOf(owners: readonly MachineOwner[]): string;
   isReplaceable(owner: MachineOwner): boolean;
   onHostLost(owner: MachineOwner): "retains" | "deletes";
-  drain(owner: MachineOwner, machine: DrainedMachine): DrainAnswer;
+  drain(owner: MachineOwner, machine: DrainedMachine): DrainResult;
 }
 
-/** Largest number of owners of one kind in a text. */
+/** Maximum number of owners of one kind in a text. */
 const namedOwnersMax = 20;
 
 export function createOwners(kinds: readonly OwnerKind[]): Owners {
@@ -52,7 +57,7 @@ export function named(names: readonly string[]): string {
   return `${names.slice(0, namedOwnersMax).join(", ")}${more}`;
 }
 
-/** Nothing is assumed of an owner whose system is absent: its machines stay, and its data may be valuable. */
+/** The kind of an owner whose system is absent. Its machines remain, since their data may be valuable. */
 function unhandled(kind: string): OwnerKind {
   return {
     kind,
@@ -63,7 +68,7 @@ function unhandled(kind: string): OwnerKind {
     onHostLost: () => "retains",
     drain: () => ({
       outcome: "blocks",
-      reason: `No system of the controllers handles the ${kind} that it belongs to.`,
+      reason: `No system of the controllers handles the ${kind} that owns the machine.`,
     }),
   };
 }

@@ -32,7 +32,10 @@ export function createPackedContents(payloads: PayloadStore): PackedContents {
       if (sealed?.payload === undefined) return inline;
       const bytes = await payloads.read(machineId, sealed.payload.id, signal);
       if (bytes === undefined)
-        throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's response was deleted before it was read.");
+        throw new HoldfastError(
+          "MACHINE_UNREACHABLE",
+          "The machine's response was deleted before it was read. Try again.",
+        );
       const chunks: Uint8Array[] = [];
       for await (const chunk of bytes) chunks.push(chunk);
       return await openPayload(await concatIncrementally(chunks), sealed.key);

@@ -17,7 +17,7 @@ test("all streams share one rate in the order of their requests, never synchrono
   expect(passed).toEqual([]);
   await Promise.all(streams);
   expect(passed.join("")).toBe("ababababab");
-  // The first starts at once, so nine of ten wait; a timer may be a millisecond early.
+  // The first starts immediately, so nine of ten wait; a timer may be a millisecond early.
   expect(now() - startedMs).toBeGreaterThan(88);
 });
 

@@ -17,13 +17,13 @@ interface WaitingTransfer {
   readonly done: PromiseWithResolvers<void>;
 }
 
-/** There is no burst: time in which nothing was transferred is not made up for. */
+/** Creates the rate limit. It has no burst: idle time is not compensated by a higher rate later. */
 export function createPayloadRateLimit(
   bytesPerSecond: number,
   monotonicMs: () => number,
   log: Pick<Log, "error">,
 ): PayloadRateLimit {
-  /** Waiting transfers by source. The first source is served next, and goes to the end if it has more. */
+  /** Waiting transfers by source. The first source is served next, and moves to the end if it has further transfers. */
   const sources = new Map<string, WaitingTransfer[]>();
   let freeAt = 0;
   let isServing = false;
@@ -33,14 +33,14 @@ export function createPayloadRateLimit(
     if (first === undefined) return undefined;
     const [source, waiting] = first;
     sources.delete(source);
-    const turn = waiting.shift();
+    const transfer = waiting.shift();
     if (waiting.length > 0) sources.set(source, waiting);
-    return turn;
+    return transfer;
   }
 
   async function serve(): Promise<void> {
     isServing = true;
-    for (let turn = next(); turn !== undefined; turn = next()) await take(turn);
+    for (let transfer = next(); transfer !== undefined; transfer = next()) await take(transfer);
     isServing = false;
   }
 
@@ -58,12 +58,12 @@ export function createPayloadRateLimit(
 
   return {
     acquire(source, bytes, signal) {
-      const turn: WaitingTransfer = { bytes, signal, done: Promise.withResolvers<void>() };
+      const transfer: WaitingTransfer = { bytes, signal, done: Promise.withResolvers<void>() };
       const waiting = sources.get(source);
-      if (waiting === undefined) sources.set(source, [turn]);
-      else waiting.push(turn);
+      if (waiting === undefined) sources.set(source, [transfer]);
+      else waiting.push(transfer);
       if (!isServing) inBackground(log, "payload rate limit", serve());
-      return turn.done.promise;
+      return transfer.done.promise;
     },
   };
 }

@@ -30,12 +30,12 @@ export interface PayloadRpcsDeps {
   readonly log: Log;
 }
 
-/** Small, so that a control frame does not wait long behind a chunk. */
+/** Size of a chunk: small, so that a control frame does not wait long for a chunk before it. */
 const chunkBytes = 32 << 10;
-/** Concurrent payload streams of one machine. */
+/** Maximum number of concurrent payload streams of one machine. */
 const streamsPerMachine = 8;
 
-/** ReadPayload and WritePayload: payloads of a machine's own tasks, streamed in chunks. */
+/** The RPCs ReadPayload and WritePayload, which stream payloads of a machine's tasks in chunks. */
 export function createPayloadRpcs(deps: PayloadRpcsDeps) {
   const { installationId, certificates, payloads, payloadBytes, payloadQuota, rateLimit, rates, log } = deps;
   const running = createKeyedCounter();
@@ -44,15 +44,16 @@ export function createPayloadRpcs(deps: PayloadRpcsDeps) {
     const peer = requirePeer(call, installationId, "machine");
     const machineId = peer.identity.id;
     if (!rates.admits(machineId, 1)) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams");
-    const taken = running.take([{ key: machineId, max: streamsPerMachine }]);
-    if (taken.exceeded !== undefined) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams at once");
+    const reservation = running.take([{ key: machineId, max: streamsPerMachine }]);
+    if (reservation.exceeded !== undefined)
+      throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many concurrent payload streams");
     const cancellation = new AbortController();
     call.on("cancelled", () => cancellation.abort());
     try {
       await certificates.check(peer);
       return await work(machineId, cancellation.signal);
     } finally {
-      taken.release();
+      reservation.release();
     }
   }
 
@@ -105,7 +106,7 @@ type AnyPayloadCall =
 async function* dataOf(
   call: ServerReadableStream<PayloadChunk, PayloadRef>,
   limitBytes: number,
-  pass: (bytes: number) => Promise<void>,
+  acquireBytes: (bytes: number) => Promise<void>,
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
   let sizeBytes = 0;
@@ -116,20 +117,20 @@ async function* dataOf(
       throw new RpcFailure(Code.RESOURCE_EXHAUSTED, `a payload has at most ${limitBytes} bytes`);
     }
     for (const data of chunksOf(chunk.data)) {
-      await pass(data.byteLength);
+      await acquireBytes(data.byteLength);
       yield data;
     }
   }
-  // A disconnect ends the iteration as a completed stream does, and must not count as a complete payload.
+  // A disconnect ends the iteration in the same way as a completed stream, and must not count as a complete payload.
   signal.throwIfAborted();
 }
 
-/** Splits a peer's chunk, which may be as large as a message. */
+/** Splits a received chunk, which may be as large as a message. */
 function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
-/** True for ids in the store's format; anything else could name a path outside the machine's. */
+/** True for ids in the store's format. Other texts could be a path outside of the machine's prefix. */
 function isId(id: string): boolean {
   return /^[A-Za-z0-9-]{1,64}$/.test(id);
 }

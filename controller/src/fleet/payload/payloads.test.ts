@@ -36,7 +36,7 @@ async function open(machineId: string) {
   return { client, session };
 }
 
-/** Performs CopyPayload like an agent, and completes other tasks at once. */
+/** Performs CopyPayload like an agent, and completes other tasks immediately. */
 function working(client: Parameters<typeof readPayload>[0], session: TestSession): void {
   session.call.on("data", ({ frame }: TestSession["received"][number]) => {
     if (frame.case !== "task") return;

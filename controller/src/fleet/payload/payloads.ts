@@ -20,12 +20,12 @@ export interface PayloadStore {
 export interface StoredPayload {
   readonly id: string;
   readonly sizeBytes: number;
-  /** In hex. */
+  /** SHA-256 of the bytes, in hex. */
   readonly sha256: string;
 }
 
 const prefix = "payloads/";
-/** Payloads for every machine. They are not swept by age; their writer deletes them. */
+/** Prefix of payloads for every machine. They are not swept by age; their writer deletes them. */
 const sharedPrefix = "shared-payloads/";
 const sharedId = /^shared-/;
 const pageSize = 500;
@@ -49,7 +49,7 @@ export function createPayloads(
       async function* counted(): AsyncGenerator<Uint8Array> {
         for await (const block of bytes) {
           sizeBytes += block.byteLength;
-          if (sizeBytes > maxBytes) throw new Error(`a payload is over ${maxBytes} bytes`);
+          if (sizeBytes > maxBytes) throw new Error(`a payload has at most ${maxBytes} bytes`);
           hash.update(block);
           yield block;
         }
@@ -58,8 +58,8 @@ export function createPayloads(
       return { id, sizeBytes, sha256: hash.digest("hex") };
     },
     read: (machineId, id) => objects.get(sharedId.test(id) ? sharedKeyOf(id) : keyOf(machineId, id)),
-    async usage(machineId, most) {
-      const { objects: found } = await objects.list(`${prefix}${machineId}/`, { limit: most });
+    async usage(machineId, limit) {
+      const { objects: found } = await objects.list(`${prefix}${machineId}/`, { limit });
       return { count: found.length, sizeBytes: found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
     },
     remove: (machineId, id) => objects.delete(keyOf(machineId, id)),

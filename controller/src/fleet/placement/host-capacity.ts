@@ -6,7 +6,7 @@ import { type HostObject, withReservation } from "../host/host.ts";
 
 /**
  * A reservation of capacity on a host. It takes effect in the transaction that replaces the host object `of` by
- * `after`: of two concurrent reservations of the last capacity, by any controllers, one gets a Conflict and computes
+ * `after`: of two concurrent reservations of the last capacity, at any controllers, one gets a Conflict and is computed
  * again.
  */
 export interface HostReservation {

@@ -14,9 +14,9 @@ export interface Reservations {
   readonly memoryBytes: number;
   /** The storages that the machine would use. */
   readonly storages: readonly StorageShare[];
-  /** Number of machines that are placed and not created yet, whose writes free space does not show. */
+  /** Number of machines that are placed and not created yet: the free space still includes the space that they need. */
   readonly uncreated: number;
-  /** Number of members of the same service. */
+  /** Number of the host's machines with the same owner. */
   readonly peers: number;
 }
 
@@ -50,7 +50,7 @@ export function memoryRefusal(
   return `${inGib(memoryBytes)} GiB of memory are requested, and ${inGib(reservations.memoryBytes)} GiB of ${inGib(total)} GiB times ${factor} are reserved.`;
 }
 
-/** True if both machines belong to the same service. */
+/** True if both machines have the same owner. */
 export function isPeer({ owner }: Pick<MachineSpecObject, "owner">, request: Pick<CapacityRequest, "owner">): boolean {
   return owner !== null && owner.kind === request.owner?.kind && owner.id === request.owner.id;
 }

@@ -38,6 +38,6 @@ it("waits for a host that is joining, at most a minute after it was added", asyn
   );
   now += 1;
   await expect(place()).rejects.toThrow(
-    new ComputeFailure("No host of zone local can take it. new: it is joining: It has not connected yet."),
+    new ComputeFailure("No host of zone local can take it. new: it is joining: The host has not connected yet."),
   );
 });

@@ -21,7 +21,7 @@ export interface MachinePlacementDeps {
   readonly storeMayBeBehind: () => boolean;
 }
 
-/** Time in which a new host connects, as at the first start of the platform. Machines wait for it meanwhile. */
+/** Time that a new host has to connect, such as at the first start of the platform. Until then machines wait for it. */
 const joinTimeoutMs = 60_000;
 
 function isJoining({ status, spec }: HostObject, now: number): boolean {
@@ -30,8 +30,8 @@ function isJoining({ status, spec }: HostObject, now: number): boolean {
 
 /**
  * Places machines (`place-machine.ts` chooses). Every placement also changes its host's object, so of two concurrent
- * placements on one host, by any controllers, one gets a Conflict and chooses again with the other one counted. A host
- * that is cordoned or removed meanwhile is a Conflict as well.
+ * placements on one host, at any controllers, one gets a Conflict and chooses again, and counts the other machine. A
+ * host that is cordoned or removed during the placement causes a Conflict as well.
  */
 export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlacement {
   const { hosts, machines, begin, clock } = deps;
@@ -52,7 +52,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
   async function tryPlace(machineId: string, signal: AbortSignal): Promise<void> {
     const machine = await machines.getCurrent(machineId, signal);
     if (machine === undefined || machine.object.spec.hostId !== null) return;
-    // After a restore of the store the machine may exist already: it stays on its host.
+    // After a restore of the store the machine may exist already: it remains on its host.
     const found = deps.storeMayBeBehind() ? await deps.provider.find(machineId, signal) : undefined;
     if (found !== undefined) return commit(machine, { hostId: found.hostId, image: "" }, undefined, signal);
 
@@ -71,7 +71,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
     if (first.hostId === undefined) throw refusal(request.zone, first.reason);
     const host = await hosts.getCurrent(first.hostId, signal);
     if (host === undefined) throw new Conflict();
-    // Every placement changes the host's object, so the cache has all machines placed before this revision.
+    // Every placement changes the host's object, so a cache of this revision has all machines that were placed before.
     await machines.reached(host.modRevision, 5_000);
     const second = choose(host.object);
     if (second.hostId === undefined) throw refusal(request.zone, second.reason);

@@ -114,15 +114,15 @@ describe("placing a machine", () => {
     ["a root larger than its pool", request({ rootBytes: 21 * gib }), [rooted({}, null)],          [],                          /a: The host's storage pool has 20\.0 GiB in all; a root of 21\.0 GiB was asked for\.$/],
     ["a pool that is too full",    request(),                 [rooted({ freeBytes: 1.4 * gib }, null)], [machine("a", {}, "")], /a: The host's storage pool is too full: 1\.4 GiB of 20\.0 GiB are free, a new machine needs 1\.5 GiB to be\.$/],
     ["a pool that is out of order", request(),                [rooted({ problem: "It is gone." })], [],                         /a: It is gone\.$/],
-    ["every reason that there is", request(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { requestedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "It has not connected yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: It has not connected yet\./],
+    ["every reason that there is", request(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { requestedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "The host has not connected yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: The host has not connected yet\./],
     ["a version that a host lacks", request(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
     ["an image that a host lacks", request(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it does not have the node image trixie-1 of the other members\./],
     ["a kind that a host lacks",   request({ kind: "virtual_machine" }), [readyHost("a", {}, { noVirtualMachines: "It has no KVM." })], [], /a: It has no KVM\./],
     ["a kernel that a host lacks", request({ kind: "virtual_machine", guestKernel: "guest-1" }), [a], [], /a: it does not have the kernel guest-1 of the other members\./],
     ["storage that a host lacks",  request(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
-    ["hosts of its own, when it must have them", request({ apart: "required" }), [a],              [machine("a", { owner })],   /a: it has 1 other members, which must be on other hosts/],
+    ["separate hosts, if they are required",       request({ apart: "required" }), [a],              [machine("a", { owner })],   /a: it has 1 other members, which must be on other hosts/],
     ["public addresses that are taken or promised", request(), [publicly("a", "203.0.113.16/28", 1)], [machine("a", {}, "")], /a: 14 of the 14 addresses of 203\.0\.113\.16\/28 are taken/],
-    ["public addresses of two hosts", request(),              [publicly("a", "203.0.113.16/28"), publicly("b", "203.0.113.0/24")], [], /a: its public addresses 203\.0\.113\.16\/28 are those of host b too\. b: its public addresses/],
+    ["public addresses of two hosts", request(),              [publicly("a", "203.0.113.16/28"), publicly("b", "203.0.113.0/24")], [], /a: its public addresses 203\.0\.113\.16\/28 overlap the public addresses of host b\. b: its public addresses/],
     ["no more than ten of many",   request(),                 Array.from({ length: 12 }, (_, index) => readyHost(`h-${index}`, { cordoned: true })), [], /h-9: it is cordoned\. And 2 more\.$/],
   ])("tells of %s", (_, what, hosts, machines, reason) => {
     expect(placeMachine(what, hosts, machines).reason).toMatch(reason);

@@ -22,17 +22,17 @@ export type PlacementChoice =
   | { readonly hostId: string; readonly image: string; readonly guestKernel?: string; readonly reason?: never }
   | { readonly hostId?: never; readonly reason: string };
 
-/** The kernel of virtual machines, as images name it. */
+/** Name and version of the kernel of virtual machines in the list of images. */
 const guestSoftware = { name: guestLine.engine, version: guestLine.version };
 
-/** Largest number of hosts in a refusal. */
+/** Maximum number of hosts in a refusal. */
 const namedRefusalsMax = 10;
 
 /**
- * Chooses the host of a machine. Candidates are hosts of its zone that are ready, accept machines, have its
- * storage tier, its software, the image of the owner's other machines, and capacity. Of these the host with
- * the fewest machines of the owner wins, then the one with the largest free share. Reservations count whether or not
- * their machines are created; the warm pool's do not count against machines with an owner.
+ * Chooses the host of a machine. Candidates are hosts of its zone that are ready, accept machines, have its storage
+ * tier, its software, the image of the owner's other machines, and capacity. Of these it chooses the host with the
+ * fewest machines of the owner, then the host with the largest free share. Reservations count whether or not their
+ * machines are created. Reservations of the warm pool do not count against machines with an owner.
  */
 export function placeMachine(
   initial: PlacementRequest,
@@ -55,9 +55,7 @@ export function placeMachine(
     refusals.push(`${id}: ${refusal}`);
     return [];
   });
-  candidates.sort(
-    (a, b) => a.peers - b.peers || b.least - a.least || b.together - a.together || (a.id < b.id ? -1 : 1),
-  );
+  candidates.sort((a, b) => a.peers - b.peers || b.smallest - a.smallest || b.sum - a.sum || (a.id < b.id ? -1 : 1));
   const [best] = candidates;
   // The image is chosen here and not at creation, so that the next machine of the owner gets the same one.
   if (best !== undefined) {
@@ -72,25 +70,28 @@ export function placeMachine(
   };
 }
 
-/** The image of the request, or of the owner's other machines; empty if any image will do. */
+/** The image of the request, or of the owner's other machines; empty if any image can be used. */
 export function imageFor(request: PlacementRequest, machines: Iterable<MachineObject>): string {
   return sharedWithPeers(request, machines, ({ image }) => image);
 }
 
-/** The same for the kernel of a virtual machine. */
+/** The kernel of the request, or of the owner's other virtual machines; empty if any kernel can be used. */
 function guestKernelFor(request: PlacementRequest, machines: Iterable<MachineObject>): string {
   const of = ({ guestKernel = "" }: Pick<MachineSpecObject, "guestKernel">) => guestKernel;
   return request.kind === "virtual_machine" ? sharedWithPeers(request, machines, of) : of(request);
 }
 
-/** A property that all machines of an owner share: the request's own, or that of the first member that has one. */
+/**
+ * A property that all machines of an owner share: the value of the request, or of the owner's first machine that has
+ * one.
+ */
 function sharedWithPeers(
   request: PlacementRequest,
   machines: Iterable<MachineObject>,
   of: (machine: Pick<MachineSpecObject, "image" | "guestKernel">) => string,
 ): string {
-  const own = of(request);
-  if (own !== "" || request.owner === null) return own;
+  const requested = of(request);
+  if (requested !== "" || request.owner === null) return requested;
   for (const { metadata, spec } of machines)
     if (of(spec) !== "" && metadata.id !== request.id && isPeer(spec, request)) return of(spec);
   return "";
@@ -107,7 +108,7 @@ export function refusalOn(
 
 type Check = (request: PlacementRequest, host: HostObject, reservations: Reservations) => string | undefined;
 
-/** The first check that refuses gives the reason. */
+/** Checks of a host, in order. The first check that refuses gives the reason. */
 const checks: readonly Check[] = [
   (_, host) =>
     acceptsMachines(host) ? undefined : host.spec.drain === null ? "it is cordoned." : "it is being drained.",
@@ -132,7 +133,7 @@ const checks: readonly Check[] = [
     return `it has no storage of tier ${storageTier}, only ${tiers.map(({ name }) => name).join(", ")}.`;
   },
   ({ kind = "container" }, { status: { facts } }) => {
-    const refusal = facts?.noVirtualMachines ?? "its program is too old for virtual machines.";
+    const refusal = facts?.noVirtualMachines ?? "its host program is too old for virtual machines: upgrade it.";
     return kind === "container" || refusal === "" ? undefined : refusal;
   },
   ({ apart }, _, { peers }) =>
@@ -142,7 +143,7 @@ const checks: readonly Check[] = [
   rootProblem,
   (_, host, { storages }) => firstRefusal(storages, (share) => reservationRefusal(share, host)),
   ({ isCreated = false }, _, { storages, uncreated }) => {
-    // The root of an existing machine is written already: only its data disk grows.
+    // The root of an existing machine is already on the host: only its data disk grows.
     const written = isCreated ? storages.filter(({ data }) => data) : storages;
     return firstRefusal(written, (share) => freeSpaceRefusal(share, uncreated));
   },
@@ -166,12 +167,14 @@ function publicAddressRefusal(
   return `${publicTotal - publicFree + uncreated} of the ${publicTotal} addresses of ${publicBlock} are taken.`;
 }
 
-/** Free shares of the host with the machine on it: the least of memory and storages, and their sum. May be negative. */
+/**
+ * Free shares of the host with the machine on it: the smallest of memory and storages, and their sum. May be negative.
+ */
 function freeSharesOf(
   request: PlacementRequest,
   host: HostObject,
   reservations: Reservations,
-): { least: number; together: number } {
+): { smallest: number; sum: number } {
   const memoryTotal = (host.status.facts?.memoryTotalBytes ?? 0) * (host.spec.memoryOvercommit ?? 1);
   const memoryShare = 1 - (reservations.memoryBytes + request.memoryBytes) / memoryTotal;
   const diskShare = Math.min(
@@ -179,7 +182,7 @@ function freeSharesOf(
       ({ freeBytes, totalBytes, firstBytes }) => (freeBytes - (reservations.uncreated + 1) * firstBytes) / totalBytes,
     ),
   );
-  return { least: Math.min(memoryShare, diskShare), together: memoryShare + diskShare };
+  return { smallest: Math.min(memoryShare, diskShare), sum: memoryShare + diskShare };
 }
 
 /** Hosts whose public address blocks overlap, by id, with the reason. None of them may assign addresses. */
@@ -192,7 +195,7 @@ function overlappingBlocks(hosts: readonly HostObject[]): ReadonlyMap<string, st
   for (const { id, network } of blocks) {
     const other = blocks.find((each) => each.id !== id && overlap(each.network, network));
     if (other !== undefined)
-      overlapping.set(id, `its public addresses ${network.text} are those of host ${other.id} too.`);
+      overlapping.set(id, `its public addresses ${network.text} overlap the public addresses of host ${other.id}.`);
   }
   return overlapping;
 }

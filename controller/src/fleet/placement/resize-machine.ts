@@ -14,8 +14,8 @@ export interface MachineResizeDeps extends HostCapacityDeps {
 /**
  * Adds a machine's new size, and the reservation on its host, to the caller's transaction. Of two concurrent requests
  * for a host's last capacity one gets a Conflict, and is refused when it retries. The machine reconciler applies the
- * size. Throws NOT_POSSIBLE with the shortage and a remedy, OBJECT_NOT_FOUND, and WRONG_STATE for a machine that is
- * being deleted.
+ * size. Throws NOT_POSSIBLE with the missing capacity and a remedy, OBJECT_NOT_FOUND, and WRONG_STATE for a machine
+ * that is being deleted.
  */
 export async function resizeMachine(
   machineId: string,
@@ -37,7 +37,7 @@ export async function resizeMachine(
   // A machine without a host is placed with its new size later.
   if (spec.hostId !== null) await reserveGrowth(machine.object, spec.hostId, size, unit, deps, signal);
   const resized = { ...metadata, generation: metadata.generation + 1 };
-  // A root never shrinks, also with a smaller plan.
+  // A root never shrinks, not even for a smaller plan.
   const rootBytes = Math.max(spec.rootBytes, size.rootBytes);
   const { ownMemoryBytes } = size;
   const after = { ...spec, ...size, rootBytes, ownMemoryBytes };

@@ -53,11 +53,11 @@ describe.skipIf(missing !== undefined)(
       expect(small).toMatchObject({ fileSystem: "pool small", problem: "" });
       expect(plain?.fileSystem).toBe(await fileSystemOf(dirname(machines.socket)));
       // With the driver dir, each root is a copy of its image.
-      const [first, copied, gone] = await Promise.all(
+      const [first, copied, missing] = await Promise.all(
         ["small", "plain", "gone"].map((pool) => readRootPool(machines.incus, pool, async () => gib, signal)),
       );
       expect(copied?.firstBytes).toBe((first?.firstBytes ?? 0) + gib);
-      expect(gone?.problem).toMatch(/storage pool is out of order: Incus says .*not found/i);
+      expect(missing?.problem).toMatch(/storage pool is out of order: Incus says .*not found/i);
     });
 
     it("keeps a machine from a host whose pool is too small for its root", async () => {

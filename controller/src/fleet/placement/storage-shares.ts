@@ -5,14 +5,14 @@ import type { MachineSpecObject } from "../machine/machine.ts";
 /** Storage that a machine needs on its host: a data disk, and a root if the host has pools for roots. */
 export type StorageRequest = Pick<MachineSpecObject, "storageTier" | "rootBytes" | "diskBytes">;
 
-/** A storage of a host that would have a machine's data disk, its root, or both. */
+/** A storage of a host on which a machine's data disk, its root, or both would be. */
 export interface StorageShare {
-  /** True if it would have the data disk. */
+  /** True if the data disk would be on it. */
   readonly data: boolean;
-  /** True if it would have the root. */
+  /** True if the root would be on it. */
   readonly root: boolean;
   readonly requestedBytes: number;
-  /** Reserved for data disks and roots of other machines. */
+  /** Bytes that are reserved for data disks and roots of other machines. */
   readonly reservedBytes: number;
   readonly totalBytes: number;
   readonly freeBytes: number;
@@ -49,7 +49,7 @@ export function storageShares(
   return [shareOf(true, false, tier?.fileSystem), shareOf(false, true, roots.fileSystem)];
 }
 
-/** The problem of the pool that would have the machine's root, of any size; undefined without one. */
+/** The problem of the pool on which the machine's root would be; undefined without one. */
 export function rootProblem(request: StorageRequest, host: HostObject): string | undefined {
   return tierOf(host, request)?.roots?.problem || undefined;
 }
@@ -77,7 +77,7 @@ export function freeSpaceRefusal(share: StorageShare, uncreated: number): string
   return admission.admitted ? undefined : admission.reason;
 }
 
-/** The first reason against one of these storages; undefined without one. */
+/** The first reason why one of these storages cannot be used; undefined if all can. */
 export function firstRefusal(
   shares: readonly StorageShare[],
   refusal: (share: StorageShare) => string | undefined,
@@ -97,7 +97,7 @@ function takenOf(host: HostObject, fileSystem: string | undefined, spec: Storage
   return data + root;
 }
 
-/** Space of the storage for its data disk: that of its tier, or of the host if the host reports no tiers. */
+/** Space of the storage for a data disk: of its tier, or of the host if the host reports no tiers. */
 function dataStorageOf(host: HostObject, request: StorageRequest): { totalBytes: number; freeBytes: number } {
   const { facts } = host.status;
   return tierOf(host, request) ?? { totalBytes: facts?.diskTotalBytes ?? 0, freeBytes: facts?.diskFreeBytes ?? 0 };

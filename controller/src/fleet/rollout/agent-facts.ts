@@ -10,7 +10,7 @@ export interface AgentFactsDeps {
   readonly fleet: Pick<Fleet, "session" | "observation" | "task">;
 }
 
-/** First version of the keeper protocol with agent handover. */
+/** Minimum version of the keeper protocol, which has agent handover. */
 const handoverProtocol = 2;
 const transitionalStates: ReadonlySet<string> = new Set(["preparing", "starting", "stopping", "failed"]);
 
@@ -19,7 +19,7 @@ export function upgradeTaskId({ metadata, status }: AgentRollout, machineId: str
   return `agent-${metadata.generation}-${machineId}-${lookUp(status.failedUpgrades, machineId)?.attempts ?? 0}`;
 }
 
-/** Facts of one machine's agent, from the caches. */
+/** Facts about one machine's agent, from the caches. */
 export function agentFactsOf(
   rollout: AgentRollout,
   { metadata, spec }: MachineObject,
@@ -28,19 +28,19 @@ export function agentFactsOf(
   const { id: machineId } = metadata;
   const session = fleet.session(machineId);
   const instance = fleet.observation(machineId)?.instance;
-  const unwell = instance?.checks.some(({ status }) => status === "unhealthy") ?? false;
+  const isUnhealthy = instance?.checks.some(({ status }) => status === "unhealthy") ?? false;
   return {
     machineId,
     isWaiting: spec.owner === null,
     online: session !== undefined,
     digest: session?.agentDigest ?? "",
     canHandOver: (session?.keeperProtocol ?? 0) >= handoverProtocol,
-    healthy: instance === undefined || !(unwell || transitionalStates.has(instance.state)),
+    healthy: instance === undefined || !(isUnhealthy || transitionalStates.has(instance.state)),
     task: taskOf(fleet.task(upgradeTaskId(rollout, machineId))),
   };
 }
 
-/** Facts of the agents of all machines that are on and not being deleted. */
+/** Facts about the agents of all machines that are on and not being deleted. */
 export function allAgentFacts(rollout: AgentRollout, deps: AgentFactsDeps): AgentFacts[] {
   return [...deps.machines.values()]
     .filter(({ object }) => object.metadata.deletionRequestedAt === undefined && object.spec.power === "on")

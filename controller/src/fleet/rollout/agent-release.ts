@@ -22,7 +22,10 @@ export interface AgentReleaseDeps {
 
 const lowestPriority = 19;
 
-/** Bundles the agent of the checkout, or reads an existing bundle. Throws if its digest is not that of its files. */
+/**
+ * Bundles the agent of the checkout, or reads an existing bundle. Throws if the recorded digest does not match the
+ * files.
+ */
 export async function createAgentRelease(
   { checkout, bundleDirectory }: AgentReleaseDeps,
   signal: AbortSignal,
@@ -52,7 +55,7 @@ async function readRelease(directory: string): Promise<AgentRelease> {
   const files = await Promise.all(
     names.map(async (name) => ({ name, text: await readFile(join(directory, name), "utf8") })),
   );
-  if (digestOfCode(release, files) !== digest) throw new Error(`the digest in ${directory} is not that of its files`);
+  if (digestOfCode(release, files) !== digest) throw new Error(`the digest in ${directory} does not match its files`);
   const bytes = packAgent({ release, digest, files });
   return { release, digest, bytes, sha256: createHash("sha256").update(bytes).digest("hex") };
 }

@@ -25,11 +25,11 @@ export interface AgentRolloutApiDeps {
   readonly begin: () => UnitOfWork;
   readonly cursors: Cursors;
   readonly clock: { now(): number };
-  /** Makes this controller's own release the target of the rollout. */
+  /** Makes the release that this controller ships the target of the rollout. */
   readonly offerOwnRelease: (record: (unit: UnitOfWork) => void, signal: AbortSignal) => Promise<void>;
 }
 
-/** Largest number of versions in a message. */
+/** Maximum number of versions in a message. */
 const versionsMax = 100;
 
 /** AgentRolloutService: operators list agents, and pause, resume and retry their rollout to the newest release. */
@@ -128,7 +128,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       change(call, "retry", { kind: "machine", id: machineId }, ({ object }) => {
         const failedUpgrade = lookUp(object.status.failedUpgrades, machineId);
         if (failedUpgrade === undefined) {
-          throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of a machine ${machineId} has failed.`);
+          throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of machine ${machineId} has failed.`);
         }
         const failedUpgrades = {
           ...object.status.failedUpgrades,

@@ -5,7 +5,7 @@ import { type AgentFacts, planAgentRollout, stateOf } from "./agent-rollout-plan
 import type { RolloutRate } from "./rollout-rate.ts";
 
 const release = { release: "2.0.0", digest: "new", payloadId: "p", sha256: "s", sizeBytes: 1 };
-const rate: RolloutRate = { shares: [10, 50, 100], soakMs: 1_000, failurePct: 2, atOnce: 8 };
+const rate: RolloutRate = { shares: [10, 50, 100], soakMs: 1_000, failurePct: 2, concurrency: 8 };
 
 /** A simulated fleet whose upgrades succeed, except for the named machines. */
 function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | undefined = () => undefined) {
@@ -14,7 +14,7 @@ function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | un
   const digests = new Map(Array.from({ length: count }, (_, n) => [`m-${n}`, "old"]));
   const tasks = new Map<string, AgentFacts["task"]>();
   const events: string[] = [];
-  const begun: string[][] = [];
+  const started: string[][] = [];
 
   const factsOf = (machineId: string): AgentFacts => ({
     machineId,
@@ -36,7 +36,7 @@ function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | un
       events.push(plan.event);
       rollout = withEvent(rollout, plan.event, now, plan.reason) ?? rollout;
     }
-    if (plan.begin.length > 0) begun.push([...plan.begin]);
+    if (plan.begin.length > 0) started.push([...plan.begin]);
     for (const id of plan.begin) {
       const outcome = change(id)?.task ?? { status: "completed" as const };
       tasks.set(upgradeTaskId(rollout, id), outcome);
@@ -53,7 +53,7 @@ function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | un
     run,
     step,
     events,
-    begun,
+    started,
     digests,
     states: () => facts().map((agent) => stateOf(rollout, agent)),
     get rollout() {
@@ -78,9 +78,9 @@ describe("a rollout", () => {
     fleet.run();
     expect(fleet.rollout.status.state).toBe("Completed");
     expect([...fleet.digests.values()].every((digest) => digest === "new")).toBe(true);
-    expect(fleet.begun[0]).toHaveLength(1);
-    expect(Math.max(...fleet.begun.map((ids) => ids.length))).toBe(8);
-    const sums = fleet.begun.map((_, at) => fleet.begun.slice(0, at + 1).flat().length);
+    expect(fleet.started[0]).toHaveLength(1);
+    expect(Math.max(...fleet.started.map((ids) => ids.length))).toBe(8);
+    const sums = fleet.started.map((_, at) => fleet.started.slice(0, at + 1).flat().length);
     // Each stage ends at its share.
     for (const end of [1, 10, 50, 100]) expect(sums).toContain(end);
     expect(fleet.now).toBeGreaterThanOrEqual(4 * rate.soakMs);
@@ -93,9 +93,9 @@ describe("a rollout", () => {
     fleet.run();
     expect(fleet.rollout.status).toMatchObject({ state: "Halted", stage: 0 });
     expect(fleet.rollout.status.reason).toMatch(/^1 of 1 machines failed, such as m-\d+: It ended with 1\.$/);
-    expect(fleet.begun.flat()).toHaveLength(1);
+    expect(fleet.started.flat()).toHaveLength(1);
     fleet.run();
-    expect(fleet.begun.flat()).toHaveLength(1);
+    expect(fleet.started.flat()).toHaveLength(1);
     // Without a change it halts again.
     fleet.rollout = withEvent(fleet.rollout, "resumeRequested", fleet.now) as AgentRollout;
     fleet.run();
@@ -112,7 +112,7 @@ describe("a rollout", () => {
     const busy = { task: { status: "failed", reason: "busy", retryable: true, isMachineFault: false } } as const;
     const fleet = fleetOf(200, (id) => (id === "m-3" ? busy : undefined));
     fleet.run(2_000);
-    expect(fleet.begun.flat().filter((id) => id === "m-3")).toHaveLength(3);
+    expect(fleet.started.flat().filter((id) => id === "m-3")).toHaveLength(3);
     expect(fleet.rollout.status.state).toBe("Completed");
     expect(fleet.states().filter((state) => state === "failed")).toHaveLength(1);
   });
@@ -121,15 +121,15 @@ describe("a rollout", () => {
     const full = { task: { status: "failed", reason: "No memory.", retryable: true, isMachineFault: true } } as const;
     const first = fleetOf(20);
     first.step();
-    const tight = new Set([...(first.begun[0] ?? []), "m-3", "m-4"]);
+    const tight = new Set([...(first.started[0] ?? []), "m-3", "m-4"]);
     const fleet = fleetOf(20, (id) => (tight.has(id) ? full : undefined));
     fleet.run(2_000);
     expect(fleet.rollout.status.state).toBe("Completed");
     expect(fleet.events).not.toContain("failuresExceeded");
     expect(fleet.states().filter((state) => state === "failed")).toHaveLength(tight.size);
     expect(fleet.states().filter((state) => state === "current")).toHaveLength(20 - tight.size);
-    // Another machine is the first that proves the release.
-    const alone = fleet.begun.filter((ids) => ids.some((id) => !tight.has(id)))[0];
+    // Another machine is the single machine of the first stage.
+    const alone = fleet.started.filter((ids) => ids.some((id) => !tight.has(id)))[0];
     expect(alone).toHaveLength(1);
   });
 
@@ -141,8 +141,8 @@ describe("a rollout", () => {
       return id === "m-3" ? { online: false } : undefined;
     });
     fleet.run();
-    expect(fleet.begun[0]).toEqual(["m-7"]);
-    const all = fleet.begun.flat();
+    expect(fleet.started[0]).toEqual(["m-7"]);
+    const all = fleet.started.flat();
     for (const id of ["m-1", "m-2", "m-3"]) expect(all).not.toContain(id);
     expect(fleet.rollout.status.state).toBe("Completed");
     expect(fleet.states().slice(1, 4)).toEqual(["behind", "needs_start", "unreachable"]);
@@ -168,7 +168,7 @@ describe("a rollout", () => {
     fleet.run();
     expect(fleet.rollout.status).toMatchObject({ state: "Halted", stage: 0 });
     expect(fleet.rollout.status.reason).toMatch(/^1 of 1 machines are unreachable after their upgrade, such as m-\d+$/);
-    expect(fleet.begun.flat()).toHaveLength(1);
+    expect(fleet.started.flat()).toHaveLength(1);
     cut.clear();
     fleet.rollout = withEvent(fleet.rollout, "resumeRequested", fleet.now) as AgentRollout;
     fleet.run();
@@ -194,18 +194,18 @@ describe("a rollout", () => {
     const fleet_ = fleet.digests;
     fleet.run();
     expect(fleet.rollout.status).toMatchObject({ state: "Halted" });
-    expect(fleet.begun.flat()).toHaveLength(1);
+    expect(fleet.started.flat()).toHaveLength(1);
     fleet.rollout = withEvent(fleet.rollout, "resumeRequested", fleet.now) as AgentRollout;
     fleet.run();
-    expect(fleet.begun.flat()).toHaveLength(2);
+    expect(fleet.started.flat()).toHaveLength(2);
     expect(fleet.rollout.status).toMatchObject({ state: "Halted", stage: 1 });
   });
 
   test("counts a machine that rolled back to the previous agent as failed", () => {
     const fleet = fleetOf(3, () => ({ digest: "old" }));
     fleet.run(5_000);
-    expect(fleet.rollout.status.reason).toContain("the previous one runs again");
-    expect(fleet.begun.flat()).toHaveLength(3);
+    expect(fleet.rollout.status.reason).toContain("the previous agent runs again");
+    expect(fleet.started.flat()).toHaveLength(3);
   });
 
   test("starts nothing while it is paused, also for another release", () => {
@@ -213,7 +213,7 @@ describe("a rollout", () => {
     fleet.rollout = withEvent(fleet.rollout, "pauseRequested", 0) as AgentRollout;
     fleet.rollout = withRelease(fleet.rollout, { ...release, digest: "newer" }, 0);
     for (let look = 0; look < 20; look += 1) fleet.step();
-    expect(fleet.begun).toEqual([]);
+    expect(fleet.started).toEqual([]);
     fleet.rollout = withEvent(fleet.rollout, "resumeRequested", 0) as AgentRollout;
     fleet.run();
     expect(new Set(fleet.digests.values())).toEqual(new Set(["newer"]));

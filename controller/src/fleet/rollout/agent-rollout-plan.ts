@@ -3,10 +3,10 @@ import type { AgentRollout, AgentRolloutStatus, FailedUpgrade } from "./agent-ro
 import type { AgentRolloutEvent } from "./agent-rollout-lifecycle.ts";
 import type { RolloutRate } from "./rollout-rate.ts";
 
-/** One machine's agent as it is now. */
+/** Current facts about one machine's agent. */
 export interface AgentFacts {
   readonly machineId: string;
-  /** True for a machine of the warm pool: these are upgraded first. */
+  /** True for a machine of the warm pool. These machines are upgraded first. */
   readonly isWaiting: boolean;
   readonly online: boolean;
   readonly digest: string;
@@ -14,7 +14,7 @@ export interface AgentFacts {
   readonly canHandOver: boolean;
   /** True if its last observation has no unhealthy check, or there is none. */
   readonly healthy: boolean;
-  /** State of the task of its next attempt; undefined before it is submitted. */
+  /** State of the task of the next attempt; undefined before it is submitted. */
   readonly task:
     | { readonly status: "open" }
     | { readonly status: "completed" }
@@ -22,14 +22,15 @@ export interface AgentFacts {
         readonly status: "failed";
         readonly reason: string;
         readonly retryable: boolean;
-        /** True if the machine has no space for a second agent, which says nothing about the release. */
+        /** True if the machine has no space for a second agent, which is no failure of the release. */
         readonly isMachineFault: boolean;
       }
     | undefined;
 }
 
 /**
- * State of one machine in the rollout. Needs_start: its keeper is too old, and a restart of the machine upgrades it.
+ * State of one machine in the rollout. needs_start: its keeper has no agent handover, and a restart of the machine
+ * upgrades it.
  */
 export type AgentState = "current" | "behind" | "upgrading" | "failed" | "needs_start" | "unreachable";
 
@@ -44,9 +45,11 @@ export interface RolloutPlan {
 }
 
 const maxAttempts = 3;
-const retryMs = 30_000;
-/** Time in which machines reconnect after a reboot of their host. After the end of a controller they need seconds. */
-const lostAfterMs = 120_000;
+const retryDelayMs = 30_000;
+/**
+ * Time that machines have to reconnect after a reboot of their host. After the end of a controller they need seconds.
+ */
+const reconnectTimeoutMs = 120_000;
 const unhealthyReason = "Its engine was unhealthy after the upgrade.";
 
 export function stateOf({ spec, status }: AgentRollout, agent: AgentFacts): AgentState {
@@ -58,9 +61,8 @@ export function stateOf({ spec, status }: AgentRollout, agent: AgentFacts): Agen
 }
 
 /**
- * The next step of the rollout, the same for every controller. The first machine is upgraded alone, then each
- * stage raises the share of upgraded machines, and is observed for `soakMs`. Too many failed, lost or unhealthy
- * machines halt the rollout.
+ * Computes the next step of the rollout. The first machine is upgraded alone, then each stage raises the share of
+ * upgraded machines, and is observed for `soakMs`. Too many failed, lost or unhealthy machines halt the rollout.
  */
 export function planAgentRollout(
   rollout: AgentRollout,
@@ -73,39 +75,40 @@ export function planAgentRollout(
   const { status } = recorded;
   const of = (state: AgentState) => agents.filter((agent) => stateOf(recorded, agent) === state);
   const [current, behind, failed] = [of("current"), of("behind"), of("failed")];
-  // Machines that disconnected after their upgrade started count, so that a release that disconnects agents is noticed.
-  const away = agents.filter(({ online, task }) => !online && task !== undefined);
-  const upgrading = [...of("upgrading"), ...away.filter(({ task }) => task?.status === "open")];
-  const lost = away.filter(({ task }) => task?.status !== "open");
+  // Machines that disconnected after the start of their upgrade count, so that a release that disconnects agents is
+  // detected.
+  const offline = agents.filter(({ online, task }) => !online && task !== undefined);
+  const upgrading = [...of("upgrading"), ...offline.filter(({ task }) => task?.status === "open")];
+  const lost = offline.filter(({ task }) => task?.status !== "open");
   // A machine that is unhealthy before its upgrade proves nothing about the release.
   const ready = behind.filter(({ healthy }) => healthy);
   const unchanged = { status, event: undefined, reason: "", begin: [], recheckAt: undefined };
   // A machine without space proves nothing about the release.
-  const faults = failed.filter(({ machineId }) => lookUp(failedUpgrades, machineId)?.isMachineFault !== true);
+  const releaseFailures = failed.filter(({ machineId }) => lookUp(failedUpgrades, machineId)?.isMachineFault !== true);
   if (status.state === "Completed") {
-    const counted = current.length + faults.length;
-    const isFinished = ready.length === 0 && !isTooMany(faults, counted, rate);
+    const counted = current.length + releaseFailures.length;
+    const isFinished = ready.length === 0 && !exceedsFailureLimit(releaseFailures, counted, rate);
     return isFinished ? unchanged : { ...unchanged, event: "machinesBehind", recheckAt: now };
   }
   // After a controller's start no machine is connected yet.
   if (status.state !== "Rolling" || agents.every(({ online }) => !online)) return unchanged;
 
-  // A machine that waits for its next attempt counts in the stage, and no other machine replaces it.
+  // A machine that waits for its next attempt counts in the stage, so no other machine is upgraded in its place.
   const retrying = ready.filter(({ machineId }) => lookUp(failedUpgrades, machineId) !== undefined);
   const untried = ready.filter(({ machineId }) => lookUp(failedUpgrades, machineId) === undefined);
-  const all = current.length + behind.length + upgrading.length + faults.length + lost.length;
-  const begun = current.length + upgrading.length + faults.length + lost.length + retrying.length;
+  const all = current.length + behind.length + upgrading.length + releaseFailures.length + lost.length;
+  const startedCount = current.length + upgrading.length + releaseFailures.length + lost.length + retrying.length;
   const allowed = status.stage === 0 ? 1 : Math.ceil((all * shareOf(rate, status.stage)) / 100);
-  if (isTooMany(faults, begun, rate)) {
-    const [first] = faults;
+  if (exceedsFailureLimit(releaseFailures, startedCount, rate)) {
+    const [first] = releaseFailures;
     const failure = lookUp(status.failedUpgrades, first?.machineId ?? "")?.reason ?? "";
-    const reason = `${faults.length} of ${begun} machines failed, such as ${first?.machineId}: ${failure}`;
+    const reason = `${releaseFailures.length} of ${startedCount} machines failed, such as ${first?.machineId}: ${failure}`;
     return { ...unchanged, event: "failuresExceeded", reason };
   }
   const dueAt = ({ machineId }: AgentFacts) => lookUp(failedUpgrades, machineId)?.retryAt ?? now;
   const due = retrying.filter((agent) => dueAt(agent) <= now).map(({ machineId }) => machineId);
-  const next = upgradeOrder(untried, rollout.spec.digest).slice(0, Math.max(0, allowed - begun));
-  const begin = [...due, ...next].slice(0, Math.max(0, rate.atOnce - upgrading.length));
+  const next = upgradeOrder(untried, rollout.spec.digest).slice(0, Math.max(0, allowed - startedCount));
+  const begin = [...due, ...next].slice(0, Math.max(0, rate.concurrency - upgrading.length));
   if (begin.length > 0) return { ...unchanged, begin, status: { ...status, soakingSince: null }, recheckAt: now };
   if (upgrading.length > 0) return unchanged;
   if (retrying.length > 0) return { ...unchanged, recheckAt: Math.min(...retrying.map(dueAt)) };
@@ -118,14 +121,14 @@ export function planAgentRollout(
   const unhealthy = current.filter(
     ({ healthy, machineId }) => !healthy && lookUp(failedUpgrades, machineId) === undefined,
   );
-  if (isTooMany(lost, begun, rate)) {
-    if (now < since + rate.soakMs + lostAfterMs)
-      return { ...unchanged, status: soaking, recheckAt: since + rate.soakMs + lostAfterMs };
-    const reason = `${lost.length} of ${begun} machines are unreachable after their upgrade, such as ${lost[0]?.machineId}`;
+  if (exceedsFailureLimit(lost, startedCount, rate)) {
+    if (now < since + rate.soakMs + reconnectTimeoutMs)
+      return { ...unchanged, status: soaking, recheckAt: since + rate.soakMs + reconnectTimeoutMs };
+    const reason = `${lost.length} of ${startedCount} machines are unreachable after their upgrade, such as ${lost[0]?.machineId}`;
     return { ...unchanged, status: soaking, event: "failuresExceeded", reason };
   }
-  if (isTooMany(unhealthy, begun, rate)) {
-    const reason = `${unhealthy.length} of ${begun} machines are unhealthy after their upgrade, such as ${unhealthy[0]?.machineId}`;
+  if (exceedsFailureLimit(unhealthy, startedCount, rate)) {
+    const reason = `${unhealthy.length} of ${startedCount} machines are unhealthy after their upgrade, such as ${unhealthy[0]?.machineId}`;
     const reported = unhealthy.map(({ machineId }) => [
       machineId,
       { attempts: 0, retryAt: now, reason: unhealthyReason },
@@ -145,13 +148,14 @@ function recordFailures({ spec, status }: AgentRollout, agents: readonly AgentFa
   for (const { machineId, online, digest, task } of agents) {
     if (task === undefined || task.status === "open" || !online || digest === spec.digest) continue;
     const attempts = (lookUp(failedUpgrades, machineId)?.attempts ?? 0) + 1;
-    const reason = task.status === "failed" ? task.reason : "The new agent took over, but the previous one runs again.";
-    const again = attempts < maxAttempts && (task.status === "completed" || task.retryable);
-    const waitMs = Math.min(retryMs, rate.soakMs) * attempts;
+    const reason =
+      task.status === "failed" ? task.reason : "The new agent took over, but the previous agent runs again.";
+    const isRetried = attempts < maxAttempts && (task.status === "completed" || task.retryable);
+    const waitMs = Math.min(retryDelayMs, rate.soakMs) * attempts;
     const isMachineFault = task.status === "failed" && task.isMachineFault;
     failedUpgrades[machineId] = {
       attempts,
-      retryAt: again ? now + waitMs : null,
+      retryAt: isRetried ? now + waitMs : null,
       reason,
       ...(isMachineFault && { isMachineFault }),
     };
@@ -159,8 +163,12 @@ function recordFailures({ spec, status }: AgentRollout, agents: readonly AgentFa
   return failedUpgrades;
 }
 
-function isTooMany(some: readonly AgentFacts[], begun: number, { failurePct }: RolloutRate): boolean {
-  return some.length > (begun * failurePct) / 100;
+function exceedsFailureLimit(
+  affected: readonly AgentFacts[],
+  startedCount: number,
+  { failurePct }: RolloutRate,
+): boolean {
+  return affected.length > (startedCount * failurePct) / 100;
 }
 
 function shareOf({ shares }: RolloutRate, stage: number): number {

@@ -20,7 +20,7 @@ export interface AgentRolloutDeps {
   readonly fleet: Pick<Fleet, "session" | "observation" | "task" | "submit">;
   readonly begin: () => UnitOfWork;
   readonly rate: RolloutRate;
-  /** True while automation is paused, as after a restore of the store: no upgrade starts. */
+  /** True while automation is paused, such as after a restore of the store: no upgrade starts. */
   readonly isPaused: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -32,8 +32,8 @@ const deadlineMs = 15 * 60_000;
 const readyWithinMs = 60_000;
 
 /**
- * Rolls the offered release out to all machines, as fast as the rollout rate and their health allow. It has one key, so
- * one controller does it.
+ * Rolls the offered release out to all machines, as fast as the rollout rate and their health permit. It has one key,
+ * so one controller at a time does it.
  */
 export function createAgentRolloutWork(deps: AgentRolloutDeps): ControlLoop {
   const { rollouts, rate, clock, log } = deps;
@@ -45,8 +45,8 @@ export function createAgentRolloutWork(deps: AgentRolloutDeps): ControlLoop {
     if (after.status.state === before.object.status.state) return;
     const { release, digest } = after.spec;
     const entry = { release, digest, from: before.object.status.state, to: after.status.state };
-    if (after.status.state === "Halted") log.warn("agent rollout", { ...entry, reason: after.status.reason });
-    else log.info("agent rollout", entry);
+    if (after.status.state === "Halted") log.warn("agent rollout halted", { ...entry, reason: after.status.reason });
+    else log.info("agent rollout changed", entry);
   }
 
   async function upgrade(rollout: AgentRollout, machineId: string, signal: AbortSignal): Promise<void> {

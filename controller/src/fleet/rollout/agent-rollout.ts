@@ -17,7 +17,8 @@ export interface AgentRolloutSpec extends AgentVersion {
   readonly sha256: string;
   readonly sizeBytes: number;
   /**
-   * Digests of replaced releases, newest first. A controller that still ships one does not offer it again by itself.
+   * Digests of replaced releases, newest first. A controller that still ships one of them does not offer it again
+   * automatically.
    */
   readonly replaced: readonly string[];
 }
@@ -26,7 +27,7 @@ export interface AgentRolloutStatus {
   readonly state: AgentRolloutState;
   /** Reason of a halt. */
   readonly reason: string;
-  /** Stage: 0 is the first machine, n is the n-th share of the rollout rate. */
+  /** Stage: 0 is the upgrade of a single machine, n is the n-th share of the rollout rate. */
   readonly stage: number;
   /** Time since which all machines of the stage have the release, in ms since 1970; null while some do not. */
   readonly soakingSince: number | null;
@@ -40,7 +41,7 @@ export interface FailedUpgrade {
   /** Time of the next attempt in milliseconds since 1970; null: an operator has to request it. */
   readonly retryAt: number | null;
   readonly reason: string;
-  /** True if the machine caused the failure, such as a full disk; it does not count against the release. */
+  /** True if the machine caused the failure, such as by a full disk; it does not count against the release. */
   readonly isMachineFault?: boolean;
 }
 
@@ -83,21 +84,21 @@ export function withEvent(
   if (row === undefined) return undefined;
   const [, , state, effect] = row;
   const { status, metadata } = rollout;
-  const forgiven = Object.fromEntries(
-    Object.entries(status.failedUpgrades).map(([id, trouble]) => [id, { ...trouble, retryAt: now }]),
+  const retried = Object.fromEntries(
+    Object.entries(status.failedUpgrades).map(([id, failure]) => [id, { ...failure, retryAt: now }]),
   );
   const change = {
     none: {},
     warn: {},
     startOver: { stage: 0, soakingSince: null, failedUpgrades: {} },
-    forgive: { failedUpgrades: forgiven },
+    retryFailures: { failedUpgrades: retried },
   }[effect];
   return { ...rollout, metadata: { ...metadata, updatedAt: now }, status: { ...status, ...change, state, reason } };
 }
 
-/** True if the first release is later, by the numbers in both texts. A release without numbers is the earliest. */
-export function isLater(one: string, other: string): boolean {
-  const [a, b] = [numbersOf(one), numbersOf(other)];
+/** True if `release` is later than `other`, by the numbers in both texts. A release without numbers is the earliest. */
+export function isLater(release: string, other: string): boolean {
+  const [a, b] = [numbersOf(release), numbersOf(other)];
   for (let at = 0; at < Math.max(a.length, b.length); at += 1) {
     const difference = (a[at] ?? 0) - (b[at] ?? 0);
     if (difference !== 0) return difference > 0;

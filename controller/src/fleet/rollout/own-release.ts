@@ -11,11 +11,13 @@ export interface OwnRelease {
    * rejects.
    */
   offer(signal: AbortSignal): Promise<void>;
-  /** Makes it the target of the rollout, also if a later release is. `record` adds to the transaction. */
+  /**
+   * Makes the release the target of the rollout, even if a later release is. `record` adds changes to the transaction.
+   */
   offerAgain(record: (unit: UnitOfWork) => void, signal: AbortSignal): Promise<void>;
 }
 
-const retryMs = 5_000;
+const retryDelayMs = 5_000;
 
 export function createOwnRelease(deps: {
   readonly code: AgentReleaseDeps;
@@ -35,7 +37,7 @@ export function createOwnRelease(deps: {
           deps.log.warn("agent release not offered", {
             reason: error instanceof Error ? error.message : String(error),
           });
-          await sleep(retryMs, undefined, { signal }).catch(() => undefined);
+          await sleep(retryDelayMs, undefined, { signal }).catch(() => undefined);
         }
       }
     },

@@ -71,7 +71,7 @@ test("controllers of two versions agree on the newer agents, in any order of sta
     expect(await offer(next)).toBe(true);
   }
   expect(rollouts.get(rolloutId)?.object.metadata.generation).toBe(2);
-  // The same release with another digest: the last offer wins, once.
+  // The same release with another digest: the last offer is the target, and the first is not offered again.
   expect(await offer(other)).toBe(true);
   expect(await offer(next)).toBe(false);
   expect(target()).toBe(other.digest);
@@ -79,7 +79,7 @@ test("controllers of two versions agree on the newer agents, in any order of sta
   expect(await bytesOf(other)).toBe("other");
   expect(await bytesOf(next)).toBe("next");
   expect(await bytesOf(old)).toBeUndefined();
-  // An operator brings it back.
+  // An operator makes it the target again.
   expect(await offer(old, true)).toBe(true);
   expect(target()).toBe(old.digest);
   expect(await bytesOf(old)).toBe("old");

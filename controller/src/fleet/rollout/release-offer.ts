@@ -26,8 +26,8 @@ export interface ReleaseOfferDeps {
 
 /**
  * Makes the release the target of the rollout, unless a later release is, or the release was replaced before: while
- * controllers of two versions run, the newer one's release wins and stays. `force` skips these checks. `record` adds to
- * the transaction. Returns true if the release is the target.
+ * controllers of two versions run, the release of the newer version is chosen and remains. `force` skips these checks.
+ * `record` adds changes to the transaction. Returns true if the release is the target.
  */
 export async function offerRelease(
   release: AgentRelease,
@@ -46,7 +46,7 @@ export async function offerRelease(
     if (before !== undefined && !force) {
       const wasReplaced = before.replaced.includes(digest);
       if (isLater(before.release, release.release) || (wasReplaced && !isLater(release.release, before.release))) {
-        log.info("agent release not offered: another one stays", {
+        log.info("agent release not offered: another release remains the target", {
           release: before.release,
           digest: before.digest,
           own: digest,
@@ -54,7 +54,7 @@ export async function offerRelease(
         return false;
       }
     }
-    // The package is stored before any machine is told to download it.
+    // The package is stored before any machine gets a task to download it.
     await objects.put(sharedKeyOf(payloadId), singleChunk(bytes), { signal });
     const unit = begin();
     const now = clock.now();

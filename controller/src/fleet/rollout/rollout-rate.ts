@@ -1,15 +1,19 @@
 import type { FleetSettings } from "../fleet-settings.ts";
 
-/** Speed and caution of a rollout. */
+/** Stages, observation time, failure limit and concurrency of a rollout. */
 export interface RolloutRate {
-  /** Percent of the machines upgraded after each stage, rising to 100, after a stage with a single machine. */
+  /**
+   * Percent of the machines that are upgraded after each stage, rising to 100. A stage with a single machine precedes.
+   */
   readonly shares: readonly number[];
   /** Time for which a stage is observed before the next one. */
   readonly soakMs: number;
-  /** Percent of the upgraded machines whose failure halts the rollout; the first machine must not fail at all. */
+  /**
+   * Percent of the upgraded machines above which failures halt the rollout; a failure of the first machine halts it.
+   */
   readonly failurePct: number;
-  /** Number of machines upgraded concurrently. */
-  readonly atOnce: number;
+  /** Maximum number of machines that are upgraded concurrently. */
+  readonly concurrency: number;
 }
 
 type Settings = Pick<
@@ -21,18 +25,18 @@ type Settings = Pick<
 export function rolloutRateOf(settings: Settings): RolloutRate | undefined {
   const { agentUpgrade, agentUpgradeShares, agentUpgradeSoakS, agentUpgradeFailurePct, agentUpgradeAtOnce } = settings;
   if (agentUpgrade !== "on" && agentUpgrade !== "off") {
-    throw new Error(`HOLDFAST_AGENT_UPGRADE is on or off, not ${agentUpgrade}`);
+    throw new Error(`HOLDFAST_AGENT_UPGRADE must be on or off, not ${agentUpgrade}`);
   }
   const shares = agentUpgradeShares.map(Number);
   const rising = shares.every((share, at) => share > (shares[at - 1] ?? 0) && share <= 100);
   if (!rising || shares.at(-1) !== 100) {
-    throw new Error("HOLDFAST_AGENT_UPGRADE_SHARES are percents that rise to 100, such as 5,25,100");
+    throw new Error("HOLDFAST_AGENT_UPGRADE_SHARES must be percents that rise to 100, such as 5,25,100");
   }
   if (agentUpgrade === "off") return undefined;
   return {
     shares,
     soakMs: agentUpgradeSoakS * 1_000,
     failurePct: agentUpgradeFailurePct,
-    atOnce: Math.max(1, agentUpgradeAtOnce),
+    concurrency: Math.max(1, agentUpgradeAtOnce),
   };
 }

@@ -9,9 +9,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { PeerService } from "@holdfast/proto/holdfast/control/v1/peer_pb.ts";
 
-/**
- * A received message; `frame` is undefined if the bytes are not a valid frame, so that the session logs and decides.
- */
+/** A received message. `frame` is undefined if the bytes are not a valid frame; the session handles that. */
 export interface ReceivedFrame {
   readonly frame: AgentFrame | undefined;
   readonly sizeBytes: number;
@@ -33,7 +31,7 @@ const session: GrpcMethod<ReceivedFrame, ControllerFrame> = {
   },
 };
 
-/** Service definitions of the agent listener for grpc-js. */
+/** Service definitions of the agent listener, for grpc-js. */
 export const agentDefinition = { ...agent, session };
 export const enrollmentDefinition = grpcService(EnrollmentService);
 export const peerDefinition = grpcService(PeerService);

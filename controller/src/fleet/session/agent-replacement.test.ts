@@ -69,11 +69,11 @@ test("unanswered tasks are sent to the agent's replacement, not to an unrelated 
   const lost = fleet.run("m-2", request, 30_000);
   lost.catch(() => undefined);
   await next.expect("task", (task) => task.id !== id);
-  const stranger = openSession(
+  const otherAgent = openSession(
     controller.dial(identity),
     hello("m-2", { sessionId: "stranger", replacesSessionId: "old" }),
   );
-  await stranger.expect("welcome");
+  await otherAgent.expect("welcome");
   await expect(lost).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
-  stranger.close();
+  otherAgent.close();
 });

@@ -8,11 +8,12 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
 /**
- * Largest observation, far above an honest agent's. It is stored in etcd and cached by every controller, per machine.
+ * Maximum size of an observation, far above that of a correct agent. Observations are stored in etcd and cached by
+ * every controller.
  */
-const observationBytes = 64 << 10;
-const reasonLength = 1_000;
-const wordLength = 128;
+const observationBytesMax = 64 << 10;
+const reasonLengthMax = 1_000;
+const nameLengthMax = 128;
 const checksMax = 64;
 const namesMax = 256;
 const openTasksMax = 10_000;
@@ -20,23 +21,23 @@ const termsMax = 1_000;
 const workloadsMax = 32;
 
 /**
- * The observation, if it has at most 64 KiB; otherwise without its parameters and backup progress, and with
- * truncated texts, so that the machine's state is still reported.
+ * The observation if it has at most 64 KiB; otherwise the observation with truncated texts and without parameters and
+ * the progress of backups, so that the machine's state is still reported.
  */
 export function boundedObservation(instance: InstanceObservation): InstanceObservation {
-  if (toBinary(InstanceObservationSchema, instance).byteLength <= observationBytes) return instance;
+  if (toBinary(InstanceObservationSchema, instance).byteLength <= observationBytesMax) return instance;
   const { serviceId, nodeId, state, reason, engineVersion, checks, pendingRestart, textLibraries } = instance;
-  const truncatedAll = (list: readonly string[], most: number) => list.slice(0, most).map(truncated);
+  const truncatedList = (list: readonly string[], max: number) => list.slice(0, max).map(truncated);
   return create(InstanceObservationSchema, {
     ...instance,
     serviceId: truncated(serviceId),
     nodeId: truncated(nodeId),
     state: truncated(state),
-    reason: reason.slice(0, reasonLength),
+    reason: reason.slice(0, reasonLengthMax),
     engineVersion: truncated(engineVersion),
     checks: checks.slice(0, checksMax).map(boundedCheck),
-    pendingRestart: truncatedAll(pendingRestart, namesMax),
-    textLibraries: truncatedAll(textLibraries, checksMax),
+    pendingRestart: truncatedList(pendingRestart, namesMax),
+    textLibraries: truncatedList(textLibraries, checksMax),
     rejectedParameters: {},
     effectiveParameters: {},
     absentMetrics: {},
@@ -49,14 +50,14 @@ export function boundedObservation(instance: InstanceObservation): InstanceObser
 
 /** Progress with a truncated step and a percentage between 0 and 100. */
 export function boundedProgress(progress: TaskProgress): TaskProgress {
-  const step = progress.step.slice(0, wordLength);
+  const step = progress.step.slice(0, nameLengthMax);
   return { ...progress, step, progressPct: Math.min(100, Math.max(0, progress.progressPct)) };
 }
 
-/** The reason why a hello is larger than any honest agent's; undefined for a valid one. */
-export function helloFault(hello: Hello): string | undefined {
+/** The reason why a hello is invalid: larger than that of a correct agent. Undefined for a valid one. */
+export function helloProblem(hello: Hello): string | undefined {
   const { agentVersion, agentDigest, bootId, sessionId, replacesSessionId, openTasks, terms, workloads } = hello;
-  const isLong = (text: string) => text.length > wordLength;
+  const isLong = (text: string) => text.length > nameLengthMax;
   if ([agentVersion, agentDigest, bootId, sessionId, replacesSessionId].some(isLong))
     return "a name in hello is too long";
   if (openTasks.length > openTasksMax || openTasks.some(isLong)) return "too many open tasks in hello";
@@ -67,9 +68,9 @@ export function helloFault(hello: Hello): string | undefined {
 
 function boundedCheck(check: Check): Check {
   const { name, status, reason } = check;
-  return { ...check, name: truncated(name), status: truncated(status), reason: reason.slice(0, reasonLength) };
+  return { ...check, name: truncated(name), status: truncated(status), reason: reason.slice(0, reasonLengthMax) };
 }
 
 function truncated(text: string): string {
-  return text.slice(0, wordLength);
+  return text.slice(0, nameLengthMax);
 }

@@ -14,27 +14,27 @@ import type { Store } from "#kernel/store/store.ts";
 import { boundedObservation } from "./bounded-frames.ts";
 
 const prefix = `${root}/observation/`;
-const retryMs = 1_000;
+const retryDelayMs = 1_000;
 /**
- * Rate of processed reports of one machine; of further reports the newest one waits. An honest agent sends one every 15
+ * Rate of processed reports of one machine; of excess reports the newest one waits. A correct agent sends one every 15
  * s, and more while its engine starts.
  */
 const reportRate = { burst: 60, perSecond: 1 };
 /** Rate of bytes written to etcd for one machine. */
 const writeRate = { burst: 1 << 20, perSecond: 2 << 10 };
 
-/** Sizes change all the time. Only a change by more than a sixteenth and more than 16 MiB is material. */
+/** Share below which a change of size is immaterial: only a change above a sixteenth and above 16 MiB is material. */
 const materialShare = 16n;
 const materialBytes = 16n << 20n;
 /** Interval at which the changing progress of backups, restores and archives is stored. */
-const progressEveryMs = 30_000;
+const progressIntervalMs = 30_000;
 
 /** An agent's report on its machine's engine. */
 export interface ObservedInstance {
   readonly instance: InstanceObservation;
   /** Milliseconds since 1970. */
   readonly observedAt: number;
-  /** Boot of the machine in which it was observed, as in SessionFacts. */
+  /** Boot id of the machine at the time of the observation, as in SessionFacts. */
   readonly bootId: string;
 }
 
@@ -44,7 +44,7 @@ export interface Observations {
   /** Processes a report of an agent connected here. Only material changes are stored. */
   report(machineId: string, instance: InstanceObservation, bootId: string): void;
   /** Deletes the observation of a deleted machine. */
-  forget(machineId: string): void;
+  remove(machineId: string): void;
   close(): void;
 }
 
@@ -55,7 +55,7 @@ export interface ObservationsDeps {
   readonly onChange: (machineId: string) => void;
 }
 
-interface Stored {
+interface StoredObservation {
   readonly observed: ObservedInstance;
   /** Data size of the last material observation. */
   readonly dataBytes: bigint;
@@ -65,17 +65,17 @@ interface Stored {
   readonly savedAt: number;
 }
 
-interface StoredJson {
+interface ObservationJson {
   readonly observedAt: number;
   readonly bootId: string;
   readonly instance: JsonValue;
 }
 
 export function createObservations({ store, clock, log, onChange }: ObservationsDeps): Observations {
-  const latest = new Map<string, Stored>();
+  const latest = new Map<string, StoredObservation>();
   const unsaved = new Set<string>();
   const saving = new Set<string>();
-  /** Newest report of each machine over its rate. */
+  /** Newest report of each machine that exceeds its rate. */
   const deferred = new Map<string, { readonly instance: InstanceObservation; readonly bootId: string }>();
   const reports = createTokenBuckets(reportRate, clock.monotonicMs);
   const writes = createTokenBuckets(writeRate, clock.monotonicMs);
@@ -91,7 +91,7 @@ export function createObservations({ store, clock, log, onChange }: Observations
     put({ key, value }) {
       const machineId = key.slice(prefix.length);
       unseen?.delete(machineId);
-      const { observedAt, bootId, instance } = JSON.parse(value) as StoredJson;
+      const { observedAt, bootId, instance } = JSON.parse(value) as ObservationJson;
       const previous = latest.get(machineId);
       // A report received here may be newer than the watch event of an earlier write.
       if (previous !== undefined && previous.observed.observedAt >= observedAt) return;
@@ -112,7 +112,7 @@ export function createObservations({ store, clock, log, onChange }: Observations
     },
   });
 
-  const saveSoon = (machineId: string) => inBackground(log, "observation", save(machineId));
+  const startSave = (machineId: string) => inBackground(log, "observation", save(machineId));
 
   async function save(machineId: string): Promise<void> {
     if (saving.has(machineId)) return;
@@ -125,7 +125,7 @@ export function createObservations({ store, clock, log, onChange }: Observations
         const value = JSON.stringify({ observedAt, bootId, instance: toJson(InstanceObservationSchema, instance) });
         if (!writes.admits(machineId, Buffer.byteLength(value))) {
           unsaved.add(machineId);
-          retry ??= setTimeout(catchUp, retryMs).unref();
+          retry ??= setTimeout(catchUp, retryDelayMs).unref();
           return;
         }
         await store.commit({ conditions: [], puts: [{ key: `${prefix}${machineId}`, value }], deletes: [] });
@@ -133,7 +133,7 @@ export function createObservations({ store, clock, log, onChange }: Observations
     } catch (error) {
       log.warn("observation not stored", { machine: machineId, error: String(error) });
       unsaved.add(machineId);
-      retry ??= setTimeout(catchUp, retryMs).unref();
+      retry ??= setTimeout(catchUp, retryDelayMs).unref();
     } finally {
       saving.delete(machineId);
     }
@@ -144,38 +144,38 @@ export function createObservations({ store, clock, log, onChange }: Observations
     retry = undefined;
     if (closed) return;
     for (const [machineId, { instance, bootId }] of deferred) take(machineId, instance, bootId);
-    for (const machineId of unsaved) saveSoon(machineId);
+    for (const machineId of unsaved) startSave(machineId);
   }
 
   function take(machineId: string, instance: InstanceObservation, bootId: string): void {
     if (!reports.admits(machineId, 1)) {
       deferred.set(machineId, { instance, bootId });
-      retry ??= setTimeout(catchUp, retryMs).unref();
+      retry ??= setTimeout(catchUp, retryDelayMs).unref();
       return;
     }
     deferred.delete(machineId);
     const previous = latest.get(machineId);
     const next = storedOf({ instance: boundedObservation(instance), observedAt: clock.now(), bootId });
     if (previous !== undefined && isImmaterialChange(previous, next)) {
-      const isDue = clock.now() - previous.savedAt >= progressEveryMs && !isIdentical(previous, next);
+      const isDue = clock.now() - previous.savedAt >= progressIntervalMs && !isIdentical(previous, next);
       latest.set(machineId, { ...previous, observed: next.observed, ...(isDue && { savedAt: clock.now() }) });
       if (isDue) {
         unsaved.add(machineId);
-        saveSoon(machineId);
+        startSave(machineId);
       }
-      if (isAtWork(instance)) onChange(machineId);
+      if (isBusy(instance)) onChange(machineId);
       return;
     }
     latest.set(machineId, next);
     unsaved.add(machineId);
-    saveSoon(machineId);
+    startSave(machineId);
     onChange(machineId);
   }
 
   return {
     get: (machineId) => latest.get(machineId)?.observed,
     report: take,
-    forget(machineId) {
+    remove(machineId) {
       unsaved.delete(machineId);
       deferred.delete(machineId);
       latest.delete(machineId);
@@ -191,12 +191,12 @@ export function createObservations({ store, clock, log, onChange }: Observations
   };
 }
 
-function storedOf(observed: ObservedInstance): Stored {
+function storedOf(observed: ObservedInstance): StoredObservation {
   const { dataBytes, freeBytes } = observed.instance;
   return { observed, dataBytes, freeBytes, savedAt: observed.observedAt };
 }
 
-function isImmaterialChange(previous: Stored, next: Stored): boolean {
+function isImmaterialChange(previous: StoredObservation, next: StoredObservation): boolean {
   const { dataBytes, freeBytes } = next;
   return (
     previous.observed.bootId === next.observed.bootId &&
@@ -211,12 +211,12 @@ function isImmaterialChange(previous: Stored, next: Stored): boolean {
   );
 }
 
-function isIdentical(previous: Stored, next: Stored): boolean {
+function isIdentical(previous: StoredObservation, next: StoredObservation): boolean {
   return equals(InstanceObservationSchema, previous.observed.instance, next.observed.instance);
 }
 
 /** True while a backup or restore runs, whose progress reconcilers wait for. */
-function isAtWork({ backup, restore }: InstanceObservation): boolean {
+function isBusy({ backup, restore }: InstanceObservation): boolean {
   return backup?.state === "running" || (restore !== undefined && restore.state !== "finished");
 }
 
@@ -241,6 +241,6 @@ function pick<T, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
 }
 
 function isNear(before: bigint, after: bigint): boolean {
-  const moved = before > after ? before - after : after - before;
-  return moved <= materialBytes || moved * materialShare <= before;
+  const difference = before > after ? before - after : after - before;
+  return difference <= materialBytes || difference * materialShare <= before;
 }

@@ -36,8 +36,8 @@ import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { peerDefinition } from "./agent-definitions.ts";
 import { TaskNotSent } from "../task-not-sent.ts";
 import { type QuickTasks, tooManyRequests } from "../task/quick-tasks.ts";
-import type { PrimaryLeases, PeerReport } from "./primary-leases.ts";
-import { type Session, unreachable } from "./session.ts";
+import type { PrimaryLeases, PeerLeaseReport } from "./primary-leases.ts";
+import { type AgentSession, unreachable } from "./session.ts";
 
 export interface PeerCallsDeps {
   readonly installationId: string;
@@ -49,21 +49,23 @@ export interface PeerCallsDeps {
 /** Calls to other controllers, over their agent listeners. `address` is the host:port of such a listener. */
 export interface PeerCalls {
   /**
-   * Runs a quick task over that controller's stream of the machine. Throws MACHINE_UNREACHABLE if the machine does not
+   * Runs a quick task over the controller's stream of the machine. Throws MACHINE_UNREACHABLE if the machine does not
    * respond in time (as TaskNotSent if the controller does not respond or has no stream), and RATE_LIMITED if too many
    * tasks wait there for the machine.
    */
   run(address: string, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
-  /** True if that controller has a lease. Throws if it does not respond in time. */
+  /** True if the controller has a lease. Throws if it does not respond in time. */
   hasLease(address: string, timeoutMs: number): Promise<boolean>;
   /**
-   * Makes that controller refuse the machine primary leases under this term. Resolves with the milliseconds since its
+   * Makes the controller refuse the machine primary leases under this term. Resolves with the milliseconds since its
    * last grant. Throws if it does not respond in time.
    */
-  revokeRight(address: string, machineId: string, term: bigint, timeoutMs: number): Promise<number>;
-  /** Reports on primaries with streams there that are overdue or unresponsive, by machine id. Throws on a timeout. */
-  listSilent(address: string, timeoutMs: number): Promise<ReadonlyMap<string, PeerReport>>;
-  /** The reconcilers of that controller, or only those with failing keys. Throws if it does not respond in time. */
+  revokePrimaryLease(address: string, machineId: string, term: bigint, timeoutMs: number): Promise<number>;
+  /** The controller's reports on primaries that are overdue or unresponsive, by machine id. Throws on a timeout. */
+  listSilent(address: string, timeoutMs: number): Promise<ReadonlyMap<string, PeerLeaseReport>>;
+  /**
+   * The reconcilers of the controller, or only reconcilers with failing keys. Throws if it does not respond in time.
+   */
   listReconcilers(
     address: string,
     failing: boolean,
@@ -75,7 +77,7 @@ export interface PeerCalls {
 
 export function createPeerCalls({ installationId, identity, trustBundle, log }: PeerCallsDeps): PeerCalls {
   const clients = new Map<string, { readonly client: Client; readonly calls: IdleClose }>();
-  // A new certificate needs new connections. Calls on the old ones are finished first.
+  // A new certificate needs new connections. The old ones are closed once their calls have ended.
   const renewals = identity.subscribe(() => {
     for (const { calls } of clients.values()) calls.close();
     clients.clear();
@@ -86,7 +88,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     if (cached !== undefined) return cached;
     const { privateKey, certificate } = identity.current;
     const tls = credentials.createSsl(Buffer.from(trustBundle()), Buffer.from(privateKey), Buffer.from(certificate), {
-      // Controllers move between hosts, so the identity in the certificate is checked instead of the host name.
+      // A controller can move to another host, so the identity in the certificate is checked instead of the host name.
       checkServerIdentity: (_host, peer) =>
         parseIdentity(peer.subjectaltname, installationId)?.kind === "controller"
           ? undefined
@@ -94,7 +96,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     });
     const client = new Client(address, tls, {
       "grpc.enable_channelz": 0,
-      // Larger than any result of an agent, so that RESOURCE_EXHAUSTED always comes from the peer.
+      // Above the maximum size of an agent's result, so that RESOURCE_EXHAUSTED is always an error of the peer.
       "grpc.max_receive_message_length": (4 << 20) + (64 << 10),
       // TLS forbids an IP address as server name (RFC 6066, section 3). The identity is checked above.
       "grpc.ssl_target_name_override": "controller",
@@ -106,7 +108,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     return opened;
   }
 
-  /** Calls the method; the connection stays open until the call has ended, also after a renewal. */
+  /** Calls the method. The connection remains open until the call has ended, also after a renewal. */
   async function call<I, O>(
     address: string,
     method: GrpcMethod<I, O>,
@@ -134,13 +136,13 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
         if ((error as { code?: unknown }).code === Code.RESOURCE_EXHAUSTED) throw tooManyRequests();
         throw new TaskNotSent("The controller with the machine's stream did not respond.");
       }
-      throw unreachable("The machine did not answer in time.");
+      throw unreachable("The machine did not respond in time.");
     },
     async hasLease(address, timeoutMs) {
       const request = create(GetStandingRequestSchema);
       return (await call(address, peerDefinition.getStanding, request, timeoutMs)).hasLease;
     },
-    async revokeRight(address, machineId, term, timeoutMs) {
+    async revokePrimaryLease(address, machineId, term, timeoutMs) {
       const request = create(RevokeRightRequestSchema, { machineId, term });
       return Number((await call(address, peerDefinition.revokeRight, request, timeoutMs)).ungrantedForMs);
     },
@@ -165,20 +167,23 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
   };
 }
 
-const longestMs = 600_000;
+const timeoutMaxMs = 600_000;
 
 export interface PeerRpcsDeps {
   readonly installationId: string;
   readonly log: Log;
   readonly quickTasks: QuickTasks;
   /** The machine's stream, if this controller has it and may act on it. */
-  readonly sessionOf: (machineId: string) => Session | undefined;
+  readonly sessionOf: (machineId: string) => AgentSession | undefined;
   readonly hasLease: () => boolean;
   readonly primaryLeases: Pick<PrimaryLeases, "revoke" | "suspects">;
   readonly reconcilers: (failing: boolean) => ReconcilerStatus[];
 }
 
-/** PeerService: other controllers run quick tasks on the streams here, query the lease, and revoke primary leases. */
+/**
+ * The RPCs of PeerService: other controllers run quick tasks on the streams here, query the lease, and revoke primary
+ * leases.
+ */
 export function createPeerRpcs(deps: PeerRpcsDeps) {
   const { installationId, log, quickTasks, sessionOf, hasLease, primaryLeases } = deps;
   return {
@@ -213,10 +218,10 @@ export function createPeerRpcs(deps: PeerRpcsDeps) {
     runTask: unary<RunTaskRequest, RunTaskResponse>("RunTask", log, async (request, call) => {
       requirePeer(call, installationId, "controller");
       const { machineId, task, timeoutMs } = request;
-      if (task === undefined) throw new RpcFailure(Code.INVALID_ARGUMENT, "there is no task");
+      if (task === undefined) throw new RpcFailure(Code.INVALID_ARGUMENT, "the request has no task");
       const cancellation = new AbortController();
       call.on("cancelled", () => cancellation.abort());
-      const running = quickTasks.run(machineId, task, Math.min(timeoutMs, longestMs), cancellation.signal);
+      const running = quickTasks.run(machineId, task, Math.min(timeoutMs, timeoutMaxMs), cancellation.signal);
       const result = await running.catch((error: unknown) => {
         log.debug("task not run for peer", { machine: machineId, error: String(error) });
         // The machine got the task, so the caller must not treat this as a task that was not sent.

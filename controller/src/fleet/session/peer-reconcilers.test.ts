@@ -23,7 +23,7 @@ test("a controller that does not respond, or has no address yet, is named and hi
     ],
   };
   const peers = {
-    // An older controller does not implement the call.
+    // A controller of a release without this call.
     listReconcilers: async (address: string) => {
       if (address !== "two:1") throw new Error("UNIMPLEMENTED");
       return reconcilerMessages([local], "c-2", false);

@@ -8,7 +8,7 @@ import type { PeerCalls } from "./peer-calls.ts";
 /** Reconcilers of other controllers. */
 export interface PeerReconcilers {
   readonly reconcilers: readonly ReconcilerStatus[];
-  /** Ids of controllers that did not respond in time, or are of a version without this call; at most 100. */
+  /** Ids of controllers that did not respond in time, or do not support this call; at most 100. */
   readonly unreachable: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export async function listPeerReconcilers(
   };
 }
 
-/** The messages of this controller's reconcilers, or only of those with failing keys. */
+/** The messages of this controller's reconcilers, or only of reconcilers with failing keys. */
 export function reconcilerMessages(
   reconcilers: readonly LocalStatus[],
   controllerId: string,

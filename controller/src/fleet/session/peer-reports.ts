@@ -1,14 +1,15 @@
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { PeerCalls } from "./peer-calls.ts";
-import type { PeerReport } from "./primary-leases.ts";
+import type { PeerLeaseReport } from "./primary-leases.ts";
 
-/** Reports of other controllers on primaries whose streams they have, polled every second. */
+/** Reports of other controllers on primaries whose streams they have. They are polled every second. */
 export interface PeerReports {
   /**
-   * That controller's last report on the machine; undefined while the machine's lease requests are on time, and while
-   * the controller does not respond. Ages are those of the last response: the machine may have sent a request since.
+   * The controller's last report on the machine; undefined while the machine's lease requests are on time, and while
+   * the controller does not respond. Ages are as of the controller's response: the machine may have sent a request
+   * since.
    */
-  report(controllerId: string, machineId: string): PeerReport | undefined;
+  report(controllerId: string, machineId: string): PeerLeaseReport | undefined;
   close(): void;
 }
 
@@ -20,7 +21,7 @@ export interface PeerReportsDeps {
 const pollIntervalMs = 1_000;
 
 export function createPeerReports({ controllerRegistry, peers }: PeerReportsDeps): PeerReports {
-  const reports = new Map<string, ReadonlyMap<string, PeerReport>>();
+  const reports = new Map<string, ReadonlyMap<string, PeerLeaseReport>>();
   const pending = new Set<string>();
 
   function poll(controllerId: string, address: string): void {
@@ -28,7 +29,7 @@ export function createPeerReports({ controllerRegistry, peers }: PeerReportsDeps
     peers
       .listSilent(address, pollIntervalMs)
       .then((silent) => reports.set(controllerId, silent))
-      // An earlier report may no longer be true.
+      // The previous report may be outdated.
       .catch(() => reports.delete(controllerId))
       .finally(() => pending.delete(controllerId));
   }

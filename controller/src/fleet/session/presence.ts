@@ -4,41 +4,39 @@ import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts"
 import { root } from "#kernel/store/resource.ts";
 import type { Lease, Store } from "#kernel/store/store.ts";
 import type { SessionFacts } from "./session-facts.ts";
-import type { Session } from "./session.ts";
+import type { AgentSession } from "./session.ts";
 
 const prefix = `${root}/session/`;
 
 /** A presence key: the controller that has the machine's stream. */
 interface Entry {
   readonly facts: SessionFacts;
-  /**
-   * Start time of the controller's process, because a restarted controller with the same id has none of the streams.
-   */
+  /** Start time of the controller's process: a restarted controller with the same id has none of the streams. */
   readonly holderStartedAt: number;
   readonly modRevision: bigint;
 }
 
 type EntryJson = SessionFacts & { readonly holderStartedAt: number };
 
-/** Stored JSON of presence keys, which controllers of the previous release read as well. */
+/** Format of presence keys, which controllers of the previous release read as well. */
 const entryFormat = storedFormat<EntryJson>({ primaryLeaseVersion: "rights" });
 
 /**
  * The controller that has each machine's stream, shared by all controllers through presence keys. A key is written
- * under its controller's lease, and the key written last wins.
+ * under its controller's lease; the last writer has the machine's stream.
  */
 export interface Presence {
   get(machineId: string): SessionFacts | undefined;
   entries(): IterableIterator<[machineId: string, facts: SessionFacts]>;
   /** Writes the session's key. Resolves to false if another controller wrote the machine's key afterwards. */
-  enter(session: Session, lease: Lease): Promise<boolean>;
+  enter(session: AgentSession, lease: Lease): Promise<boolean>;
   /**
    * Writes the key of a stream that outlived its lease. Resolves to false if the machine has a stream elsewhere by now.
    */
-  renew(session: Session, lease: Lease): Promise<boolean>;
+  renew(session: AgentSession, lease: Lease): Promise<boolean>;
   /** Deletes the session's key, unless a newer stream has written it. */
-  leave(session: Session): void;
-  /** Deletes own keys that had no stream at this call and the previous one. */
+  leave(session: AgentSession): void;
+  /** Deletes keys of this controller that had no stream at this call and at the previous one. */
   sweep(hasStream: (machineId: string) => boolean): void;
   close(): void;
 }
@@ -47,7 +45,9 @@ export interface PresenceDeps {
   readonly store: Store;
   readonly controllerRegistry: Pick<ControllerRegistry, "id" | "startedAt" | "controllers" | "subscribe">;
   readonly log: Log;
-  /** A key changed. `taken`: revision at which another controller's stream became the machine's. */
+  /**
+   * Called when a key changed. `taken`: revision at which a stream at another controller became the machine's stream.
+   */
   readonly onChange: (machineId: string, taken: bigint | undefined) => void;
 }
 
@@ -57,7 +57,7 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
   /** Start time of each registered controller, by its id. */
   let holders = startsOf(controllerRegistry);
 
-  /** Presence keys and controllers are watched separately: an entry counts only while its controller is registered. */
+  /** True if the entry's controller is registered. Presence keys and controllers are watched separately. */
   function isHolderAlive({ facts, holderStartedAt }: Entry): boolean {
     return holderStartedAt === (facts.controllerId === controllerId ? startedAt : holders.get(facts.controllerId));
   }
@@ -101,7 +101,7 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
     if (entries.delete(machineId)) onChange(machineId, undefined);
   }
 
-  /** Tried once: if it fails, the sweep finds the key, or the key ends with the lease. */
+  /** Deletes a key. It is tried once: after a failure the sweep deletes the key, or it is deleted with the lease. */
   function deleteKey(machineId: string, modRevision: bigint): void {
     const key = `${prefix}${machineId}`;
     store
@@ -109,7 +109,7 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
       .catch((error: unknown) => log.warn("presence key not deleted", { machine: machineId, error: String(error) }));
   }
 
-  function putOf({ machineId, hello, connectedAt }: Session, lease: Lease) {
+  function putOf({ machineId, hello, connectedAt }: AgentSession, lease: Lease) {
     const facts: SessionFacts = {
       controllerId,
       connectedAt,
@@ -125,7 +125,7 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
   }
 
   /** Records a write. Returns false if the watch has already reported a later key of another controller. */
-  function recordWrite(session: Session, facts: SessionFacts, modRevision: bigint): boolean {
+  function recordWrite(session: AgentSession, facts: SessionFacts, modRevision: bigint): boolean {
     session.presence = modRevision;
     const current = entries.get(session.machineId);
     if (current !== undefined && current.modRevision > modRevision) return current.facts.controllerId === controllerId;
@@ -145,13 +145,13 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
     async enter(session, lease) {
       const { facts, put } = putOf(session, lease);
       const done = await store.commit({ conditions: [], puts: [put], deletes: [] });
-      if (!done.committed) throw new Error("a put without conditions was not committed");
+      if (!done.committed) throw new Error("etcd did not commit a put without conditions");
       return recordWrite(session, facts, done.revision);
     },
     async renew(session, lease) {
       const { facts, put } = putOf(session, lease);
-      // The key is deleted with its lease, perhaps during this loop; until then it is as this stream wrote it. Any
-      // other revision belongs to another stream.
+      // The key is deleted with its lease, perhaps during this loop; until then it has the revision that this stream
+      // wrote. Any other revision belongs to another stream.
       for (const modRevision of [0n, session.presence, 0n]) {
         const done = await store.commit({ conditions: [{ key: put.key, modRevision }], puts: [put], deletes: [] });
         if (done.committed) return recordWrite(session, facts, done.revision);

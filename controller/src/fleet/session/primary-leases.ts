@@ -2,18 +2,18 @@ import type { Log } from "@holdfast/common/log.ts";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import type { PrimaryLeaseRequest } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { definePart } from "#kernel/part.ts";
-import type { Session } from "./session.ts";
+import type { AgentSession } from "./session.ts";
 
-/** Reserve beyond a primary lease's duration, for clock drift, a suspended keeper and the shutdown of an engine. */
+/** Time added to a primary lease's duration, for clock drift, a suspended keeper and the shutdown of an engine. */
 export const primaryLeaseMarginMs = 2_000;
-/** Largest age of the knowledge of who is the primary, by which a primary lease is granted. */
-export const maxKnowledgeAgeMs = 3_000;
+/** Maximum age of the cached objects by which a primary lease is granted. */
+export const cacheMaxAgeMs = 3_000;
 
 /** Decides whether a machine may be the primary of its service. */
 export interface PrimaryLeaseRules {
   /**
-   * Pure, by the cache: the reason why the machine may not be the service's primary under this term; undefined if it
-   * may.
+   * The reason, by the cached objects, why the machine may not be the service's primary under this term; undefined if
+   * it may. It has no side effects.
    */
   refusal(machineId: string, serviceId: string, term: number): string | undefined;
   /** Resolves when the cache has this revision. */
@@ -32,8 +32,8 @@ export interface LeaseReport {
   readonly isEngineUnresponsive: boolean;
 }
 
-/** The part of a lease report that other controllers get. */
-export type PeerReport = Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive">;
+/** The fields of a lease report that other controllers get. */
+export type PeerLeaseReport = Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive">;
 
 /** The facts that decide a grant. */
 export interface GrantContext {
@@ -45,27 +45,27 @@ export interface GrantContext {
 }
 
 /** The reason why no lease is granted; undefined if one is granted. */
-export function refusalOf({ hasLease, verifiedAgoMs, refusal }: GrantContext): string | undefined {
+export function leaseRefusalOf({ hasLease, verifiedAgoMs, refusal }: GrantContext): string | undefined {
   if (!hasLease) return "this controller has no lease";
-  return verifiedAgoMs < maxKnowledgeAgeMs ? refusal : "this controller's cache is too old";
+  return verifiedAgoMs < cacheMaxAgeMs ? refusal : "this controller's cache is too old";
 }
 
 /**
  * Grants primary leases to agents connected here. The agent of a primary requests a lease every second; it stops its
- * engine when its last lease ends. A lease is granted only by a controller that has an etcd lease itself and whose
- * cache was up to date within the last three seconds. Nothing is stored, so a failover first revokes leases at every
- * controller (`revocation.ts`) or waits until they have ended.
+ * engine when its last lease expires. A lease is granted only by a controller that has an etcd lease itself and whose
+ * cache was up to date within the last three seconds. Grants are not stored, so a failover first revokes leases at
+ * every controller (`revocation.ts`) or waits until they have expired.
  */
 export interface PrimaryLeases {
   /** Decides a request and responds on its stream. */
-  request(session: Pick<Session, "machineId" | "send">, request: PrimaryLeaseRequest): Promise<void>;
-  /** The machine opened a stream here, so its requests on an earlier stream are no longer overdue. */
+  request(session: Pick<AgentSession, "machineId" | "send">, request: PrimaryLeaseRequest): Promise<void>;
+  /** Call it when the machine opened a stream here: its requests on an earlier stream are no longer overdue. */
   opened(machineId: string): void;
   /** The machine's requests; undefined without one in the last minute. */
   report(machineId: string): LeaseReport | undefined;
   /**
-   * Refuses the machine leases under this term and earlier ones from now on. Returns the milliseconds in which
-   * certainly none was granted here, by an earlier process either.
+   * Refuses the machine leases under this term and earlier ones from now on. Returns the milliseconds for which this
+   * controller has certainly granted none, including earlier processes with its id.
    */
   revoke(machineId: string, term: bigint): number;
   /** Machines with a request in the last minute whose next request is overdue, or whose engine is unresponsive. */
@@ -82,9 +82,9 @@ export interface PrimaryLeasesDeps {
   /** The store's current revision. */
   readonly revision: () => Promise<bigint>;
   readonly hasLease: () => boolean;
-  /** Milliseconds since boot, time in suspend included. */
+  /** Milliseconds since boot, including time in suspend. */
   readonly bootMs: () => number;
-  /** The machine's engine became unresponsive, or responsive again. */
+  /** Called when the machine's engine became unresponsive, or responsive again. */
   readonly onChange: (machineId: string) => void;
   readonly log: Log;
 }
@@ -98,7 +98,7 @@ interface LeaseRecord {
 }
 
 const retentionMs = 60_000;
-/** Requests arrive every second: after this time the next one is overdue. */
+/** Time since the last request after which the next one is overdue. Requests arrive every second. */
 export const requestOverdueMs = 1_500;
 const revokedTermsMax = 10_000;
 
@@ -106,7 +106,7 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
   const { rules, revision, hasLease, bootMs, onChange, log } = deps;
   const records = new Map<string, LeaseRecord>();
   const revokedTerms = new Map<string, bigint>();
-  const begunMs = bootMs();
+  const startedMs = bootMs();
   const counts = new Map<LeaseOutcome, number>([
     ["granted", 0],
     ["late", 0],
@@ -118,13 +118,13 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
 
   async function refresh(to: PrimaryLeaseRules): Promise<void> {
     const requestedMs = bootMs();
-    await to.reached(await revision(), maxKnowledgeAgeMs);
+    await to.reached(await revision(), cacheMaxAgeMs);
     verifiedMs = requestedMs;
   }
 
   /** Verifies the cache at most once a second, for any number of requests. */
   async function ensureCurrent(to: PrimaryLeaseRules): Promise<void> {
-    if (bootMs() - verifiedMs < maxKnowledgeAgeMs / 3) return;
+    if (bootMs() - verifiedMs < cacheMaxAgeMs / 3) return;
     refreshing ??= refresh(to).finally(() => {
       refreshing = undefined;
     });
@@ -156,7 +156,7 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
     counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   }
 
-  /** True if half of the previous lease is over. A lease of another term was not to be renewed. */
+  /** True if more than half of the previous lease is over. A lease of another term is not a renewal. */
   function isLate(machineId: string, term: bigint): boolean {
     const before = records.get(machineId);
     if (before?.grantedMs === undefined || before.term !== term) return false;
@@ -177,10 +177,12 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
       await ensureCurrent(rules).catch((error: unknown) =>
         log.debug("primary lease rules not current", { error: String(error) }),
       );
-      // From here to the response there is no await, so a revocation cannot come in between.
+      // There is no await from here to the response, so no revocation can happen between them.
       const isRevoked = request.term <= (revokedTerms.get(machineId) ?? -1n);
-      const refusal = isRevoked ? "it is revoked" : rules.refusal(machineId, request.serviceId, Number(request.term));
-      const reason = refusalOf({ hasLease: hasLease(), verifiedAgoMs: bootMs() - verifiedMs, refusal });
+      const refusal = isRevoked
+        ? "leases under this term are revoked"
+        : rules.refusal(machineId, request.serviceId, Number(request.term));
+      const reason = leaseRefusalOf({ hasLease: hasLease(), verifiedAgoMs: bootMs() - verifiedMs, refusal });
       count(reason !== undefined ? "refused" : isLate(machineId, request.term) ? "late" : "granted");
       if (reason === undefined) record(machineId, { grantedMs: bootMs(), term: request.term });
       const granted = reason === undefined;
@@ -212,7 +214,7 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
       const now = bootMs();
       const { grantedMs } = records.get(machineId) ?? {};
       // A machine without a record had no grant within the retention, or since this process began.
-      return now - (grantedMs ?? Math.max(begunMs, now - retentionMs));
+      return now - (grantedMs ?? Math.max(startedMs, now - retentionMs));
     },
     outcomes: () => counts,
   };

@@ -19,19 +19,19 @@ test.each([
   [1_000, 1_000, 2, "before",  500],
   [  500, 1_000, 2, "before",    0],
   [  600, 1_000, 2, "before",    0],
-  [  600, 1_000, 2, "begun",   100],
-  [  500, 1_000, 2, "begun",     0],
+  [  600, 1_000, 2, "rebalancing",   100],
+  [  500, 1_000, 2, "rebalancing",     0],
   [  634, 1_000, 2, "before",  134],
   [   10,    12, 2, "before",    0],
-  [    6,    11, 2, "begun",     0],
+  [    6,    11, 2, "rebalancing",     0],
   [9_000, 9_000, 3, "before", 6_000],
 ])("of %i streams here, of %i in all at %i controllers, %s: %i are redirected", (streams, all, controllers, when, surplus) => {
-  expect(excessStreams(streams, all, controllers, when === "begun")).toBe(surplus);
+  expect(excessStreams(streams, all, controllers, when === "rebalancing")).toBe(surplus);
 });
 
 test("agents are redirected to a new controller, until each has its share", async () => {
   // These agents send no heartbeats, however long it takes until all are connected.
-  const limits = { silenceMs: 600_000, rebalance: { everyMs: 100, atOnce: 4 } };
+  const limits = { silenceMs: 600_000, rebalance: { intervalMs: 100, batchSize: 4 } };
   const first = await startController(installation, "c-1", { limits });
   const identities = new Map<string, AgentIdentity>();
   const open = async (machineId: string, address: string) => {

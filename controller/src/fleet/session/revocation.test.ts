@@ -26,7 +26,7 @@ function scenario(others: readonly string[], answers: Readonly<Record<string, nu
       },
     },
     peers: {
-      async revokeRight(address) {
+      async revokePrimaryLease(address) {
         const answer = answers[address];
         if (answer === undefined) throw new Error("no answer");
         return answer;

@@ -42,7 +42,7 @@ test("a revoked lease is refused by the controller that granted it", async () =>
   const ungrantedForMs = await waitUntil("all controllers confirmed", revoke);
   // The holder granted it; the deciding controller never did.
   expect(ungrantedForMs).toBeLessThanOrEqual(performance.now() - beganMs + stepMs);
-  expect(await request(2n, 1n)).toMatchObject({ granted: false, reason: "it is revoked" });
+  expect(await request(2n, 1n)).toMatchObject({ granted: false, reason: "leases under this term are revoked" });
   expect(await request(3n, 2n)).toMatchObject({ granted: true });
   agent.close();
 });

@@ -1,6 +1,6 @@
 import type { Sample, Samples } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { definePart } from "#kernel/part.ts";
-import type { Session } from "./session.ts";
+import type { AgentSession } from "./session.ts";
 
 /** Destination of the samples of machines. */
 export interface SampleSink {
@@ -19,25 +19,25 @@ export type SamplesOutcome =
     }
   | {
       readonly stored: false;
-      readonly retryMs: number;
+      readonly retryDelayMs: number;
     };
 
-const answering = new WeakSet<Session>();
-/** Retry delay for an agent that sends a batch before the last one was acknowledged, which an honest agent does not. */
+const pending = new WeakSet<AgentSession>();
+/** Retry delay for an agent that sends a batch before the last one was acknowledged, which a correct agent does not. */
 const tooEarlyRetryMs = 5_000;
 
-/** Passes a batch to the sink and acknowledges it. An agent sends its next batch after the acknowledgment. */
+/** Passes a batch to the sink and acknowledges it. The agent sends its next batch after the acknowledgment. */
 export async function acknowledgeSamples(
   sink: SampleSink,
-  session: Session,
+  session: AgentSession,
   { batch, samples }: Samples,
 ): Promise<void> {
-  if (answering.has(session)) {
+  if (pending.has(session)) {
     session.send({ case: "samplesAck", value: { batch, stored: false, retryMs: tooEarlyRetryMs } });
     return;
   }
-  answering.add(session);
+  pending.add(session);
   const taken = await sink.take(session.machineId, samples);
-  answering.delete(session);
+  pending.delete(session);
   session.send({ case: "samplesAck", value: { batch, ...taken } });
 }

@@ -1,4 +1,4 @@
-/** Facts of an agent's stream that every controller has, whichever controller has the stream. */
+/** Facts about an agent's stream, which every controller has. */
 export interface SessionFacts {
   readonly controllerId: string;
   /** Milliseconds since 1970. */
@@ -9,10 +9,10 @@ export interface SessionFacts {
   readonly agentDigest: string;
   /** Version of the machine's keeper protocol; 0 if the agent reported none. */
   readonly keeperProtocol: number;
-  /** 1: the agent stops its engine when its primary lease ends. Absent or 0: that is not certain. */
+  /** 1: the agent stops its engine when its primary lease expires. Absent or 0: that is not certain. */
   readonly primaryLeaseVersion?: number;
-  /** Kinds of workloads that the agent runs; absent for an agent that runs engines alone, by the older message. */
+  /** Kinds of workloads that the agent runs; absent for an agent from before workloads, which only runs engines. */
   readonly workloads?: readonly string[];
-  /** Changes with each start of the machine. */
+  /** Id that changes with each start of the machine. */
   readonly bootId: string;
 }

@@ -4,38 +4,39 @@ import { createTokenBuckets, type Rate } from "@holdfast/common/concurrency/toke
 
 /** Limits and timeouts of one agent's stream. */
 export interface SessionLimits {
+  /** Interval between heartbeats of an agent. */
   readonly heartbeatIntervalMs: number;
   /** Interval between samples of a machine. */
   readonly sampleIntervalMs: number;
   /**
    * A stream without frames for this time is cut. An agent that no longer receives anything may send one more
-   * heartbeat, so a machine is noticed as unreachable after this time and a heartbeat interval: below the 15 s promised
-   * to users.
+   * heartbeat, so a machine is unreachable after this time and a heartbeat interval: below the 15 s promised to users.
    */
   readonly silenceMs: number;
   /**
-   * Time to welcome one agent while the whole fleet reconnects, from which agents compute how long to wait. Twice the
-   * largest measurement (docs/development/scale.md), because agents that give up early and redial delay the others.
+   * Time that a controller needs to welcome one agent while all agents reconnect, by which agents compute their waiting
+   * time. It is twice the largest measurement (docs/development/scale.md), because agents that redial too early delay
+   * the others.
    */
-  readonly reconnectMs: number;
-  /** Time within which a stream must send its hello. */
-  readonly helloMs: number;
+  readonly welcomeMs: number;
+  /** Time after which a stream without a hello is cut. */
+  readonly helloTimeoutMs: number;
   /** Rate of streams opened by one machine. */
   readonly openings: Rate;
-  /** Concurrent streams of one machine. */
+  /** Maximum number of concurrent streams of one machine. */
   readonly streamsPerMachine: number;
-  /** Rate of unrequested frames of one agent; a stream over it is cut. */
+  /** Rate of unrequested frames of one agent; a stream that exceeds it is cut. */
   readonly frames: Rate;
-  /** Rate of bytes in unrequested frames of one agent; a stream over it is cut. */
+  /** Rate of bytes in unrequested frames of one agent; a stream that exceeds it is cut. */
   readonly frameBytes: Rate;
-  /** Rate of bytes in requested results of one agent. A stream over it is read more slowly and not cut. */
+  /** Rate of bytes in requested results of one agent. A stream that exceeds it is read more slowly and not cut. */
   readonly resultBytes: Rate;
-  /** Largest number of frames that wait for one agent to read them. */
+  /** Maximum number of frames that wait for one agent to read them. */
   readonly queuedFrames: number;
-  /** Time that a machine is refused after its stream was cut for misbehavior. */
+  /** Time for which a machine is refused after its stream was cut for misbehavior. */
   readonly penaltyMs: number;
   /** Interval of the checks of all streams. */
-  readonly tickMs: number;
+  readonly checkIntervalMs: number;
 }
 
 /** Limits the concurrent streams of each machine, and the rate at which it opens them. */
@@ -63,7 +64,7 @@ export function createStreamLimit(
   };
 }
 
-/** Machines that are refused for a moment, because their stream was cut for what it sent. */
+/** Machines that are refused for `penaltyMs`, because they sent invalid or too many frames. */
 export interface Penalties {
   add(machineId: string): void;
   has(machineId: string): boolean;

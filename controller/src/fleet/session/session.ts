@@ -14,11 +14,14 @@ import type { SessionLimits } from "./session-limits.ts";
 export type SessionCall = ServerDuplexStream<ReceivedFrame, ControllerFrame>;
 
 /** One stream of one agent. Times named `...Ms` are of the monotonic clock. */
-export interface Session {
+export interface AgentSession {
   readonly machineId: string;
   readonly peer: Peer;
-  /** Sequence number of the stream at this controller. The newest stream of a machine wins. */
+  /**
+   * Sequence number of the stream at this controller. A machine's stream with the highest number is its current one.
+   */
   readonly arrival: number;
+  /** Monotonic time at which the stream was opened. */
   readonly startedMs: number;
   readonly connectedAt: number;
   /** Monotonic time of the last frame. */
@@ -31,25 +34,29 @@ export interface Session {
   /** Open durable tasks delivered on this stream, by id; `hasResult`: a result has arrived. */
   readonly delivered: Map<string, { hasResult: boolean }>;
   readonly closed: boolean;
-  /** The newer stream of the same agent that replaced this one. Results that still arrive here are processed there. */
-  readonly replacement: Session | undefined;
+  /** The newer stream of the same agent that replaced this one. It processes results that still arrive on this one. */
+  readonly replacement: AgentSession | undefined;
   /** Waiters for results of quick tasks, by task id. */
   readonly waiting: Map<string, Waiter>;
-  /** Monotonic time at which this controller ended it. Its connection is closed soon after, whatever the peer does. */
+  /**
+   * Monotonic time at which this controller ended the stream. Its connection is closed about a second later, even if
+   * the peer does not close it.
+   */
   readonly endedMs: number | undefined;
   /** Queues a frame. Returns false if the stream is closed or its peer reads too slowly. */
   send(frame: MessageInitShape<typeof ControllerFrameSchema>["frame"]): boolean;
   /** Sends a quick task and resolves with its result. Throws MACHINE_UNREACHABLE. */
   run(task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
-  /** True for the first result of an open task that was sent on this stream; marks it as received. */
+  /** True for the first result of an open task that was sent on this stream; marks the result as received. */
   expectsResult(taskId: string): boolean;
   /** Resolves the result's waiter. Returns false without one. */
   deliverResult(result: TaskResult): boolean;
   /**
-   * Replaces this stream by a newer one of the same agent: waiters move there, and the agent's last frames are read.
+   * Replaces this stream by a newer one of the same agent: waiters move to that stream, and the agent's last frames are
+   * still read.
    */
-  replaceWith(replacement: Session, reason: string, goodbye: readonly string[]): void;
-  /** Ends the stream with this status, after a Goodbye when that is given. */
+  replaceWith(replacement: AgentSession, reason: string, goodbye: readonly string[]): void;
+  /** Ends the stream with this status, after a Goodbye with these controllers if `goodbye` is given. */
   end(code: Code, reason: string, goodbye?: readonly string[]): void;
   /** Marks the stream as closed. Its waiters are rejected. */
   markClosed(): void;
@@ -58,7 +65,7 @@ export interface Session {
 export interface Waiter {
   readonly task: Task;
   /** The agent's current stream. */
-  session: Session;
+  session: AgentSession;
   resolve(result: TaskResult): void;
   reject(error: Error): void;
 }
@@ -72,17 +79,17 @@ export interface SessionOptions {
   readonly queuedFrames: number;
   readonly monotonicMs: () => number;
   /** Called if too many frames wait for the peer to read them. */
-  readonly overflowed: (session: Session) => void;
+  readonly overflowed: (session: AgentSession) => void;
 }
 
-export function createSession(options: SessionOptions): Session {
+export function createSession(options: SessionOptions): AgentSession {
   const { call, peer, arrival, nowMs, connectedAt, queuedFrames, monotonicMs, overflowed } = options;
   const waiting = new Map<string, Waiter>();
-  let replacement: Session | undefined;
+  let replacement: AgentSession | undefined;
   let closed = false;
   let endedMs: number | undefined;
 
-  const session: Session = {
+  const session: AgentSession = {
     machineId: peer.identity.id,
     peer,
     arrival,
@@ -126,7 +133,7 @@ export function createSession(options: SessionOptions): Session {
           reject(unreachable(reason));
         };
         const onAbort = () => giveUp("The request was canceled.");
-        const timer = setTimeout(() => giveUp("The machine did not answer in time."), timeoutMs);
+        const timer = setTimeout(() => giveUp("The machine did not respond in time."), timeoutMs);
         const waiter: Waiter = {
           task,
           session,
@@ -193,8 +200,11 @@ export interface WelcomeDeps {
   readonly hasLease: () => boolean;
 }
 
-/** Sends the controllers' addresses, the authority's generation, the report intervals, and whether there is a lease. */
-export function sendWelcome(session: Session, deps: WelcomeDeps): void {
+/**
+ * Sends the controllers' addresses, the authority's generation, the report intervals, and whether this controller has a
+ * lease.
+ */
+export function sendWelcome(session: AgentSession, deps: WelcomeDeps): void {
   const { controllerId, controllers } = deps;
   const { heartbeatIntervalMs, sampleIntervalMs } = deps.limits;
   const authorityGeneration = BigInt(deps.authorityGeneration());

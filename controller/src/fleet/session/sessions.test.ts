@@ -19,11 +19,11 @@ let installation: TestInstallation;
 let controller: TestController;
 let other: TestSession;
 
-/** As short as a busy machine allows, whose heartbeats are late. */
+/** Limits as short as possible on a busy machine, where heartbeats are late. */
 const limits = {
   silenceMs: 5_000,
   helloMs: 3_000,
-  tickMs: 100,
+  checkIntervalMs: 100,
   penaltyMs: 3_000,
   frames: { burst: 200, perSecond: 100 },
   resultBytes: { burst: 1 << 20, perSecond: 8 << 20 },
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-/** Checks that a stream beside the misbehaving one continues. */
+/** Checks that another stream than the misbehaving one continues. */
 async function expectNobodyElseHurt(): Promise<void> {
   const before = other.received.length;
   await expect.poll(() => other.received.length).toBeGreaterThan(before);
@@ -82,14 +82,16 @@ test("junk in place of TLS ends that connection only", async () => {
   await expectNobodyElseHurt();
 });
 
-test("a flood is cut, logged and refused for a moment", async () => {
+test("a flood is cut, logged and refused for the penalty", async () => {
   const agent = await controller.newAgent("flood");
   const session = openSession(controller.dial(agent), helloOf("flood"));
   await session.expect("welcome");
   for (let n = 0; n < 1_000; n += 1) session.send({ case: "heartbeat", value: {} });
   await session.ended;
   expect(reasonLogged("flood")).toBe("too many frames");
-  expect((await openSession(controller.dial(agent), helloOf("flood")).ended).details).toBe("cut a moment ago");
+  expect((await openSession(controller.dial(agent), helloOf("flood")).ended).details).toBe(
+    "the machine's last stream was cut for invalid or too many frames",
+  );
   await delay(limits.penaltyMs + 500);
   const again = openSession(controller.dial(agent), helloOf("flood"));
   await again.expect("welcome");
@@ -108,7 +110,7 @@ test("requested results do not count against the frame rate, and large ones slow
     const output = { case: "listEngineUsers" as const, value: { users: large ? [{ username }] : [] } };
     session.send({ case: "taskResult", value: { taskId: frame.value.id, output } });
   });
-  // Ten times the burst of frames, and eight times that of bytes.
+  // Ten times the burst of frames, and eight times the burst of bytes.
   for (let n = 0; n < 80; n += 1) {
     await Promise.all(Array.from({ length: 25 }, () => controller.fleet.run("asked", taskRequest, 60_000)));
     await controller.fleet.run("asked", { ...taskRequest, lane: "query" }, 60_000);
@@ -218,8 +220,8 @@ test("heartbeats and unchanged observations write nothing to the store", async (
 });
 
 test("a disconnected machine is noticed within the time promised to users", () => {
-  const { heartbeatIntervalMs, silenceMs, tickMs } = defaultLimits;
-  expect(silenceMs + heartbeatIntervalMs + tickMs).toBeLessThan(15_000);
+  const { heartbeatIntervalMs, silenceMs, checkIntervalMs } = defaultLimits;
+  expect(silenceMs + heartbeatIntervalMs + checkIntervalMs).toBeLessThan(15_000);
   // One heartbeat may be lost or late.
   expect(silenceMs).toBeGreaterThan(2 * heartbeatIntervalMs);
 });

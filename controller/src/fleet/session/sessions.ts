@@ -12,49 +12,51 @@ import type {
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { ReceivedFrame } from "./agent-definitions.ts";
-import { helloFault } from "./bounded-frames.ts";
-import { createSession, sendWelcome, type Session, type SessionCall, type WelcomeDeps } from "./session.ts";
+import { helloProblem } from "./bounded-frames.ts";
+import { createSession, sendWelcome, type AgentSession, type SessionCall, type WelcomeDeps } from "./session.ts";
 import { createPenalties, createStreamLimit, type SessionLimits } from "./session-limits.ts";
 
-/** Handlers of what happens on the streams. */
+/** Handlers of events and frames on the streams. */
 export interface SessionEvents {
   /** Checks a stream after its hello; throws to refuse it. */
-  check(session: Session): Promise<unknown>;
+  check(session: AgentSession): Promise<unknown>;
   /** Checks a stream after its hello and writes its presence key; throws to refuse it. */
-  admit(session: Session): Promise<void>;
-  /** The stream is the machine's current one and was welcomed. */
-  opened(session: Session): void;
-  observation(session: Session, instance: InstanceObservation): void;
-  progress(session: Session, progress: TaskProgress): void;
-  result(session: Session, result: TaskResult): void;
-  samples(session: Session, samples: Samples): void;
-  primaryLease(session: Session, request: PrimaryLeaseRequest): void;
-  closed(session: Session): void;
+  admit(session: AgentSession): Promise<void>;
+  /** Called when the stream is the machine's current one and was welcomed. */
+  opened(session: AgentSession): void;
+  observation(session: AgentSession, instance: InstanceObservation): void;
+  progress(session: AgentSession, progress: TaskProgress): void;
+  result(session: AgentSession, result: TaskResult): void;
+  samples(session: AgentSession, samples: Samples): void;
+  primaryLease(session: AgentSession, request: PrimaryLeaseRequest): void;
+  closed(session: AgentSession): void;
 }
 
 export interface SessionsDeps extends WelcomeDeps {
   readonly limits: SessionLimits;
   readonly clock: Clock;
   readonly log: Log;
-  /** Ends the connection behind a stream. */
+  /** Ends the connection of a stream. */
   readonly disconnect: (address: string) => void;
   readonly events: SessionEvents;
 }
 
 /**
- * The agent streams of one controller. A stream begins with the agent's hello, which is checked and answered by a
- * welcome; from then on heartbeats, observations, task results, samples and lease requests arrive. The newest stream of
- * a machine is its current one. Streams that send too much, nothing or invalid frames are cut.
+ * The agent streams of one controller. A stream begins with the agent's hello, which is checked; the controller
+ * responds with a welcome. After that heartbeats, observations, task results, samples and lease requests arrive. The
+ * newest stream of a machine is its current one. Streams with too many, no or invalid frames are cut.
  */
 export interface Sessions {
   accept(call: SessionCall, peer: Peer): void;
-  get(machineId: string): Session | undefined;
-  values(): IterableIterator<Session>;
+  get(machineId: string): AgentSession | undefined;
+  values(): IterableIterator<AgentSession>;
   readonly size: number;
-  /** Ends a misbehaving stream with a warning. For invalid or too many frames its machine is refused for a moment. */
-  cut(session: Session, code: Code, reason: string): void;
+  /**
+   * Ends a misbehaving stream with a warning. After invalid or too many frames its machine is refused for `penaltyMs`.
+   */
+  cut(session: AgentSession, code: Code, reason: string): void;
   /** Ends a stream with a Goodbye, without a penalty. */
-  release(session: Session, reason: string): void;
+  release(session: AgentSession, reason: string): void;
   /** Sends every agent a welcome with the current controllers, authority generation and lease. */
   welcomeAll(): void;
   /** Ends all streams with a Goodbye. */
@@ -62,34 +64,34 @@ export interface Sessions {
   close(): void;
 }
 
-/** Time for a peer to read the final status before its connection is closed. */
+/** Time that a peer has to read the final status before its connection is closed. */
 const lingerMs = 1_000;
 
 export function createSessions(deps: SessionsDeps): Sessions {
   const { limits, clock, log, controllers, disconnect, events } = deps;
-  const all = new Set<Session>();
+  const all = new Set<AgentSession>();
   const streamLimit = createStreamLimit(limits, clock);
-  const open = new Map<string, Session>();
-  const ended = new Set<Session>();
+  const open = new Map<string, AgentSession>();
+  const ended = new Set<AgentSession>();
   /** Streams of one machine are admitted in the order of their hellos, so that the newest presence is written last. */
   const admit = createKeyedMutex();
   const penalties = createPenalties(limits.penaltyMs, clock);
   let arrivals = 0;
-  let tickedMs = clock.monotonicMs();
+  let checkedMs = clock.monotonicMs();
   // One timer for all streams.
-  const ticking = setInterval(tick, limits.tickMs).unref();
+  const checkTimer = setInterval(tick, limits.checkIntervalMs).unref();
 
   function tick(): void {
     const nowMs = clock.monotonicMs();
     const now = clock.now();
-    // A process that was suspended must first read the frames that arrived meanwhile.
-    const wasSuspended = nowMs - tickedMs > 2 * limits.tickMs;
-    tickedMs = nowMs;
+    // A process that was suspended must first read the frames that arrived during the suspend.
+    const wasSuspended = nowMs - checkedMs > 2 * limits.checkIntervalMs;
+    checkedMs = nowMs;
     for (const session of wasSuspended ? [] : all) {
       if (session.hello === undefined) {
-        if (nowMs - session.startedMs > limits.helloMs) cut(session, Code.DEADLINE_EXCEEDED, "no hello");
+        if (nowMs - session.startedMs > limits.helloTimeoutMs) cut(session, Code.DEADLINE_EXCEEDED, "no hello");
       } else if (nowMs - session.lastSeenMs > limits.silenceMs) cut(session, Code.DEADLINE_EXCEEDED, "silent");
-      else if (now > session.peer.notAfter) cut(session, Code.UNAUTHENTICATED, "certificate ended");
+      else if (now > session.peer.notAfter) cut(session, Code.UNAUTHENTICATED, "the certificate expired");
     }
     for (const session of ended) {
       if (nowMs - (session.endedMs ?? nowMs) < lingerMs) continue;
@@ -130,7 +132,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       } catch (error) {
         // An error thrown from a stream's callback would end the controller.
         log.error("agent frame failed", { machine: session.machineId, frame: received.frame?.frame.case, error });
-        cut(session, Code.INTERNAL, "a frame failed");
+        cut(session, Code.INTERNAL, "a frame could not be processed");
       }
     });
     function onFrame(received: ReceivedFrame): void {
@@ -146,11 +148,12 @@ export function createSessions(deps: SessionsDeps): Sessions {
         cut(session, Code.RESOURCE_EXHAUSTED, "too many frames");
       } else receive(session, call, received);
     }
-    if (penalties.has(session.machineId)) release(session, "cut a moment ago");
+    if (penalties.has(session.machineId))
+      release(session, "the machine's last stream was cut for invalid or too many frames");
   }
 
   /** Reads nothing from the stream for this time. */
-  function pauseReading(session: Session, call: SessionCall, waitMs: number): void {
+  function pauseReading(session: AgentSession, call: SessionCall, waitMs: number): void {
     call.pause();
     setTimeout(() => {
       if (!session.closed || session.replacement !== undefined) call.resume();
@@ -160,13 +163,13 @@ export function createSessions(deps: SessionsDeps): Sessions {
   /**
    * Processes a result that was in flight when the agent changed streams. The agent repeats its observations by itself.
    */
-  function forwardResult(session: Session, { frame }: ReceivedFrame): void {
+  function forwardResult(session: AgentSession, { frame }: ReceivedFrame): void {
     let newest = session.replacement;
     while (newest?.replacement !== undefined) newest = newest.replacement;
     if (newest !== undefined && frame?.frame.case === "taskResult") events.result(newest, frame.frame.value);
   }
 
-  function receive(session: Session, call: SessionCall, { frame }: ReceivedFrame): void {
+  function receive(session: AgentSession, call: SessionCall, { frame }: ReceivedFrame): void {
     if (frame === undefined) return cut(session, Code.INVALID_ARGUMENT, "not a frame");
     const { case: kind, value } = frame.frame;
     if (kind === "hello") {
@@ -174,7 +177,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (value.machineId !== session.machineId) {
         return cut(session, Code.PERMISSION_DENIED, "hello for another machine");
       }
-      const fault = helloFault(value);
+      const fault = helloProblem(value);
       if (fault !== undefined) return cut(session, Code.INVALID_ARGUMENT, fault);
       session.hello = value;
       const welcomed = value.standby ? welcomeStandby(session) : welcome(session, call);
@@ -186,7 +189,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       return cut(session, Code.INVALID_ARGUMENT, "a standby sends heartbeats only");
     }
     if (kind === "heartbeat") {
-      const fleetReturnMs = Math.ceil(open.size * limits.reconnectMs);
+      const fleetReturnMs = Math.ceil(open.size * limits.welcomeMs);
       session.send({ case: "heartbeatAck", value: { sequence: frame.sequence, fleetReturnMs } });
     } else if (kind === "observation") {
       if (value.instance !== undefined) events.observation(session, value.instance);
@@ -194,23 +197,23 @@ export function createSessions(deps: SessionsDeps): Sessions {
     else if (kind === "taskResult") events.result(session, value);
     else if (kind === "samples") events.samples(session, value);
     else if (kind === "primaryLeaseRequest") events.primaryLease(session, value);
-    // Unknown frames come from agents of later releases and are ignored.
+    // Unknown frames are sent by agents of later releases and are ignored.
   }
 
   /** Welcomes a standby agent, which takes over after a handover: the welcome proves that it can connect. */
-  async function welcomeStandby(session: Session): Promise<void> {
+  async function welcomeStandby(session: AgentSession): Promise<void> {
     await events.check(session);
     if (!session.closed) sendWelcome(session, deps);
   }
 
-  function refuse(session: Session, error: unknown): void {
+  function refuse(session: AgentSession, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
     log.warn("agent stream refused", { machine: session.machineId, address: session.peer.address, reason });
     end(session, Code.UNAVAILABLE, reason);
   }
 
-  async function welcome(session: Session, call: SessionCall): Promise<void> {
-    // Frames that arrive meanwhile wait in the connection's flow-control window.
+  async function welcome(session: AgentSession, call: SessionCall): Promise<void> {
+    // Frames that arrive before the welcome wait in the connection's flow-control window.
     call.pause();
     await admit(session.machineId, async () => {
       if (!session.closed) await events.admit(session);
@@ -230,14 +233,14 @@ export function createSessions(deps: SessionsDeps): Sessions {
    * Replaces a machine's older stream. If it is the same agent (after a renewal of its certificate) or its successor
    * (after a handover), waiting tasks move to the newer stream; otherwise they fail.
    */
-  function replaceOlder(older: Session, newer: Session): void {
+  function replaceOlder(older: AgentSession, newer: AgentSession): void {
     const reason = "a newer stream is open";
     const { sessionId = "" } = older.hello ?? {};
     const isContinued = newer.hello?.sessionId === sessionId || newer.hello?.replacesSessionId === sessionId;
     if (sessionId === "" || !isContinued) return release(older, reason);
     log.info("agent stream handed over", { machine: older.machineId, address: older.peer.address });
     older.replaceWith(newer, reason, controllers());
-    // The previous agent starts no task any more, and does not report which ones it did not start.
+    // The previous agent starts no more tasks, and does not report which tasks it did not start.
     if (newer.hello?.sessionId !== sessionId) {
       for (const { task } of newer.waiting.values()) newer.send({ case: "task", value: task });
     }
@@ -245,7 +248,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     if (leave(older)) removeOpen(older);
   }
 
-  function onClosed(session: Session): void {
+  function onClosed(session: AgentSession): void {
     session.markClosed();
     // The final status was sent. Only the connection of a misbehaving agent is closed as well.
     if (!penalties.has(session.machineId)) ended.delete(session);
@@ -253,25 +256,25 @@ export function createSessions(deps: SessionsDeps): Sessions {
     removeOpen(session);
   }
 
-  function leave(session: Session): boolean {
+  function leave(session: AgentSession): boolean {
     if (!all.delete(session)) return false;
     streamLimit.leave(session.machineId);
     return true;
   }
 
-  function removeOpen(session: Session): void {
+  function removeOpen(session: AgentSession): void {
     if (open.get(session.machineId) === session) open.delete(session.machineId);
     events.closed(session);
   }
 
-  function end(session: Session, code: Code, reason: string, goodbye?: readonly string[]): void {
+  function end(session: AgentSession, code: Code, reason: string, goodbye?: readonly string[]): void {
     if (session.closed) return;
     ended.add(session);
     session.end(code, reason, goodbye);
     if (leave(session)) removeOpen(session);
   }
 
-  function cut(session: Session, code: Code, reason: string): void {
+  function cut(session: AgentSession, code: Code, reason: string): void {
     if (session.closed) return;
     log.warn("agent stream cut", { machine: session.machineId, address: session.peer.address, reason });
     const misbehaved = code === Code.INVALID_ARGUMENT || code === Code.RESOURCE_EXHAUSTED;
@@ -279,7 +282,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     end(session, code, reason);
   }
 
-  function release(session: Session, reason: string): void {
+  function release(session: AgentSession, reason: string): void {
     log.info("agent stream ended", { machine: session.machineId, address: session.peer.address, reason });
     end(session, Code.UNAVAILABLE, reason, controllers());
   }
@@ -301,12 +304,12 @@ export function createSessions(deps: SessionsDeps): Sessions {
       for (const session of all) end(session, Code.UNAVAILABLE, reason, controllers());
     },
     close() {
-      clearInterval(ticking);
+      clearInterval(checkTimer);
     },
   };
 }
 
 /** True for a requested result, which does not count against the rate of unrequested frames. */
-function isRequestedResult(session: Session, { frame }: ReceivedFrame): boolean {
+function isRequestedResult(session: AgentSession, { frame }: ReceivedFrame): boolean {
   return frame?.frame.case === "taskResult" && session.expectsResult(frame.frame.value.taskId);
 }

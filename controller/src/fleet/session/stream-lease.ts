@@ -13,47 +13,48 @@ export interface StreamLease {
 
 export interface StreamLeaseDeps {
   readonly controllerRegistry: Pick<ControllerRegistry, "lease" | "draining" | "subscribe">;
-  /** Time that streams are retained without a lease while another controller can act. */
+  /** Time for which streams are retained without a lease while another controller can act. */
   readonly graceMs: number;
-  /** Interval at which the others are asked meanwhile. */
+  /** Interval at which the other controllers are queried while this one has no lease. */
   readonly checkIntervalMs: number;
   /** Resolves to true if another controller has a lease, or may have one. Never rejects. */
   readonly othersMayAct: () => Promise<boolean>;
   readonly monotonicMs: () => number;
   readonly log: Log;
-  /** The lease is over. Streams stay, because a new lease may follow soon. */
+  /** Called when the lease has ended. Streams are retained, because a new lease may follow soon. */
   readonly onLost: () => void;
-  /** A new lease exists; retained streams are to be reclaimed under it. */
+  /** Called when a new lease exists, under which retained streams are to be reclaimed. */
   readonly onRegained: (lease: Lease) => void;
-  /** All streams are to be ended, for this reason. */
+  /** Called when all streams are to be ended, for this reason. */
   readonly onEnd: (reason: string) => void;
 }
 
 /**
- * Watches the controller's lease. While no controller has one, as in an outage of etcd, streams are retained without a
- * limit: released agents would only dial in vain, and all at once after the outage. If only this controller has none
- * for `graceMs`, it ends its streams, so that its agents go to the others.
+ * Watches the controller's lease. While no controller has one, such as in an outage of etcd, streams are retained
+ * without a limit: agents without a stream would dial all controllers without success, and all of them would dial at
+ * the same time after the outage. If only this controller has had none for `graceMs`, it ends its streams, so that its
+ * agents connect to the others.
  */
 export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
   const { controllerRegistry, graceMs, checkIntervalMs, othersMayAct, monotonicMs, log, onLost, onRegained, onEnd } =
     deps;
   let current: Lease | undefined;
-  /** Defined while streams are retained without a lease. */
-  let waiting: AbortController | undefined;
+  /** Aborted when the retention of streams without a lease ends; undefined outside of a retention. */
+  let retention: AbortController | undefined;
 
   function check(): void {
     const before = current;
     current = controllerRegistry.draining ? undefined : controllerRegistry.lease();
     if (before !== undefined && before !== current) lose();
-    if (waiting === undefined) return;
+    if (retention === undefined) return;
     if (controllerRegistry.draining) end("the controller drains");
     else if (current !== undefined) regain(current);
   }
 
   function lose(): void {
-    waiting?.abort();
-    waiting = new AbortController();
-    inBackground(log, "agent streams without a lease", waitForLease(waiting.signal));
+    retention?.abort();
+    retention = new AbortController();
+    inBackground(log, "agent streams without a lease", waitForLease(retention.signal));
     if (!controllerRegistry.draining) onLost();
   }
 
@@ -70,14 +71,14 @@ export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
   }
 
   function regain(lease: Lease): void {
-    waiting?.abort();
-    waiting = undefined;
+    retention?.abort();
+    retention = undefined;
     onRegained(lease);
   }
 
   function end(reason: string): void {
-    waiting?.abort();
-    waiting = undefined;
+    retention?.abort();
+    retention = undefined;
     onEnd(reason);
   }
 
@@ -89,7 +90,7 @@ export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
     },
     close() {
       watch.close();
-      waiting?.abort();
+      retention?.abort();
       current = undefined;
     },
   };

@@ -16,7 +16,7 @@ let survivor: TestController;
 
 beforeAll(async () => {
   installation = await newInstallation();
-  survivor = await startController(installation, "c-survivor", { limits: { tickMs: 100 } });
+  survivor = await startController(installation, "c-survivor", { limits: { checkIntervalMs: 100 } });
 });
 afterAll(() => installation?.close());
 
@@ -40,7 +40,8 @@ test("tasks of a killed controller are delivered again elsewhere, and its presen
   const ids = Array.from({ length: 20 }, (_, n) => `t-${n}`);
   await Promise.all(ids.map((id) => survivor.fleet.submit("m-1", id, taskRequest)));
   const tasks = await Promise.all(ids.map((id) => session.expect("task", (task) => task.id === id)));
-  // Half of the results are in flight when the holder dies: each is stored and acknowledged, or requested again.
+  // Half of the results are in flight when the controller with the stream is killed: each is stored and acknowledged,
+  // or requested again.
   for (const { id } of tasks.slice(0, 10)) {
     session.send({ case: "taskResult", value: { taskId: id, output: { case: "listEngineUsers", value: {} } } });
   }

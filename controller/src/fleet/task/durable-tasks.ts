@@ -27,25 +27,30 @@ export interface DurableTasksDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly retentionMs: number;
-  /** A task was created, changed or deleted, by any controller. */
+  /** Called when a task was created, changed or deleted by any controller. */
   readonly onChange: (taskId: string, task: TaskObject | undefined) => void;
 }
 
-/** The durable tasks in the store. Writes of this controller are visible before its watch reports them. */
+/** The durable tasks in the store. Writes by this controller are visible before its watch reports them. */
 export interface DurableTasks {
+  /** Stores a task, unless one with its id exists. */
   submit(machineId: string, taskId: string, request: TaskRequest, signal?: AbortSignal): Promise<void>;
   get(taskId: string): TaskObject | undefined;
   /** The machine's pending and running tasks, oldest first. */
   openOf(machineId: string): TaskObject[];
+  /** Ids of the machines that have open tasks. */
   machinesWithOpen(): IterableIterator<string>;
-  /** The message for the agent, with the remaining time. */
+  /** The task's message for the agent, with the remaining time. */
   message(task: TaskObject): Promise<Task>;
+  /** Stores that the task was delivered. */
   started(taskId: string): Promise<void>;
+  /** Stores the progress of an open task. */
   progressed(taskId: string, progress: TaskProgress): Promise<void>;
-  /** Stores a result of the machine's agent. Resolves to "foreign" if the task is another machine's. */
+  /** Stores a result of the machine's agent. Resolves to "foreign" if the task belongs to another machine. */
   finish(taskId: string, machineId: string, result: TaskResult): Promise<"stored" | "unknown" | "foreign">;
   /** Ends a task without a result of its agent. */
   end(taskId: string, event: TaskEvent, code: string, message: string, signal?: AbortSignal): Promise<void>;
+  /** Cancels a pending task; for a running one, stores the request to cancel it, which its agent gets. */
   requestCancel(taskId: string, signal?: AbortSignal): Promise<void>;
   /** Fails tasks after their deadline. */
   expire(): Promise<void>;
@@ -58,25 +63,26 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
   const { store, tasks, messages, payloads, clock, log, retentionMs, onChange } = deps;
   const written = new Map<string, Stored<TaskObject>>();
   const open = new Map<string, Set<string>>();
-  /** Messages of tasks submitted here, so that a delivery at once need not unseal them. */
+  /** Messages of tasks that were submitted here, so that an immediate delivery need not unseal them. */
   const submitted = new WeakMap<TaskObject, Task>();
 
   const subscription = tasks.subscribe((taskId) => {
-    const mine = written.get(taskId);
-    const theirs = tasks.get(taskId);
-    if (mine !== undefined && (theirs === undefined || theirs.modRevision >= mine.modRevision)) written.delete(taskId);
-    note(taskId);
+    const writtenTask = written.get(taskId);
+    const cachedTask = tasks.get(taskId);
+    if (writtenTask !== undefined && (cachedTask === undefined || cachedTask.modRevision >= writtenTask.modRevision))
+      written.delete(taskId);
+    notify(taskId);
   });
   for (const { object } of tasks.values()) index(object);
 
   function newest(taskId: string): Stored<TaskObject> | undefined {
-    const theirs = tasks.get(taskId);
-    const mine = written.get(taskId);
-    if (theirs === undefined || mine === undefined) return mine ?? theirs;
-    return mine.modRevision > theirs.modRevision ? mine : theirs;
+    const cachedTask = tasks.get(taskId);
+    const writtenTask = written.get(taskId);
+    if (cachedTask === undefined || writtenTask === undefined) return writtenTask ?? cachedTask;
+    return writtenTask.modRevision > cachedTask.modRevision ? writtenTask : cachedTask;
   }
 
-  function note(taskId: string): void {
+  function notify(taskId: string): void {
     const task = newest(taskId)?.object;
     if (task !== undefined) index(task);
     else for (const ids of open.values()) ids.delete(taskId);
@@ -97,7 +103,8 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
   }
 
   /**
-   * Retries the change until its compare-and-set succeeds. Undefined if the task is missing or `edit` changes nothing.
+   * Retries the change until its compare-and-set succeeds. Resolves to undefined if the task does not exist or `edit`
+   * returns undefined.
    */
   async function change(
     taskId: string,
@@ -129,12 +136,12 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     const cached = tasks.get(id);
     if (cached === undefined || cached.modRevision < done.revision) {
       written.set(id, { object: task, modRevision: done.revision });
-      note(id);
+      notify(id);
     }
     return true;
   }
 
-  function moved(task: TaskObject, event: TaskEvent, result: StoredMessage): TaskObject | undefined {
+  function withEvent(task: TaskObject, event: TaskEvent, result: StoredMessage): TaskObject | undefined {
     const row = next(taskLifecycle, task.status.state, event);
     if (row === undefined) return undefined;
     return { ...task, status: { ...task.status, state: row[2], result, finishedAt: clock.now() } };
@@ -144,7 +151,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     const machineId = newest(taskId)?.object.spec.machineId ?? "";
     const result = failedResult(taskId, code, message);
     const stored = await messages.store(TaskResultSchema, result, keyOf(taskKind, taskId), machineId);
-    const after = await change(taskId, (task) => moved(task, event, stored), signal);
+    const after = await change(taskId, (task) => withEvent(task, event, stored), signal);
     if (after !== undefined) log.info("task ended", { task: taskId, machine: machineId, event, code });
   }
 
@@ -170,9 +177,9 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
         status: { state: "pending", progress: null, result: null, finishedAt: null, cancelRequestedAt: null },
       };
       submitted.set(task, message);
-      const first = await write(task, 0n, signal, request.onlyWhile);
+      const isNew = await write(task, 0n, signal, request.onlyWhile);
       const stored = task.spec.task;
-      if (!first && "payloadId" in stored) await payloads.remove(machineId, stored.payloadId, signal);
+      if (!isNew && "payloadId" in stored) await payloads.remove(machineId, stored.payloadId, signal);
     },
     get: (taskId) => newest(taskId)?.object,
     openOf(machineId) {
@@ -206,7 +213,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
       if (task.spec.machineId !== machineId) return "foreign";
       if (!isOpen(task)) return "stored";
       const stored = await messages.store(TaskResultSchema, result, keyOf(taskKind, taskId), machineId);
-      await change(taskId, (now) => moved(now, result.failure === undefined ? "succeeded" : "failed", stored));
+      await change(taskId, (now) => withEvent(now, result.failure === undefined ? "succeeded" : "failed", stored));
       return "stored";
     },
     end,

@@ -13,7 +13,7 @@ let installation: TestInstallation;
 /** The controller with the streams. */
 let holder: TestController;
 let other: TestController;
-const limits = { quickTasks: { atOnce: 3, queued: 2 } };
+const limits = { quickTasks: { concurrency: 3, queued: 2 } };
 
 beforeAll(async () => {
   installation = await newInstallation();
@@ -54,7 +54,7 @@ test("tasks over the limit wait in order, and further ones are refused by both c
   await expect.poll(() => ask(other).then(String, (error: unknown) => error)).toMatchObject(refusal);
   await expect(ask(holder)).rejects.toMatchObject(refusal);
   expect(requested()).toHaveLength(3);
-  // Each result lets the next waiting task go, in the order of the requests.
+  // After each result the next waiting task is sent, in the order of the requests.
   for (let n = 0; n < 5; n += 1) {
     await expect.poll(requested).toHaveLength(Math.min(5, 3 + n));
     answer(requested()[n]);
@@ -79,11 +79,11 @@ test("another lane of the machine and another machine do not wait", async () => 
 test("a task whose caller aborts or times out leaves the queue", async () => {
   const runs = Array.from({ length: 3 }, () => ask(holder));
   await expect.poll(requested).toHaveLength(3);
-  const gone = new AbortController();
-  const waiting = ask(holder, gone.signal);
+  const aborted = new AbortController();
+  const waiting = ask(holder, aborted.signal);
   const late = holder.fleet.run(machine, taskRequest, 200);
   await expect(ask(holder)).rejects.toMatchObject({ key: "RATE_LIMITED" });
-  gone.abort(new Error("gave up"));
+  aborted.abort(new Error("gave up"));
   await expect(waiting).rejects.toThrow("gave up");
   await expect(late).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
   const last = ask(holder);
@@ -93,7 +93,7 @@ test("a task whose caller aborts or times out leaves the queue", async () => {
   await Promise.all([...runs, last]);
 });
 
-test("when the stream breaks, sent and queued tasks fail at once", async () => {
+test("when the stream breaks, sent and queued tasks fail immediately", async () => {
   const runs = Array.from({ length: 5 }, () => ask(holder));
   await expect.poll(requested).toHaveLength(3);
   session.close();

@@ -2,18 +2,18 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createKeyedSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { TaskNotSent } from "../task-not-sent.ts";
-import type { Session } from "../session/session.ts";
+import type { AgentSession } from "../session/session.ts";
 
 export interface QuickTasksDeps {
-  /** Tasks of one machine and lane: sent and unanswered, and waiting to be sent. */
-  readonly limits: { readonly atOnce: number; readonly queued: number };
+  /** Maximum number of tasks of one machine and lane that are sent and unanswered, and that wait to be sent. */
+  readonly limits: { readonly concurrency: number; readonly queued: number };
   /** The machine's stream, if this controller has it and may act on it. */
-  readonly sessionOf: (machineId: string) => Session | undefined;
+  readonly sessionOf: (machineId: string) => AgentSession | undefined;
 }
 
 /**
- * Runs quick tasks on the streams here. The controller limits an agent's concurrent tasks: tasks over `atOnce` wait in
- * order, and tasks over `queued` waiting ones are refused.
+ * Runs quick tasks on the streams here. The controller limits an agent's concurrent tasks: above `concurrency` tasks
+ * wait in order, and above `queued` waiting tasks further ones are refused.
  */
 export interface QuickTasks {
   /**
@@ -24,12 +24,12 @@ export interface QuickTasks {
 }
 
 export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTasks {
-  const lanes = createKeyedSemaphore(limits.atOnce, {
+  const lanes = createKeyedSemaphore(limits.concurrency, {
     waitingMax: limits.queued,
     refusal: (reason) =>
       reason === "queue_full"
         ? tooManyRequests()
-        : new TaskNotSent("The machine was too busy to start the task in time."),
+        : new TaskNotSent("The machine is too busy: the task was not started in time. Try again."),
   });
 
   async function send(machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult> {
@@ -40,8 +40,8 @@ export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTa
 
   return {
     run(machineId, task, timeoutMs, signal) {
-      const begunMs = performance.now();
-      const work = () => send(machineId, task, timeoutMs - (performance.now() - begunMs), signal);
+      const startedMs = performance.now();
+      const work = () => send(machineId, task, timeoutMs - (performance.now() - startedMs), signal);
       return lanes.run(`${machineId} ${task.lane}`, work, { signal, waitMs: timeoutMs });
     },
   };
@@ -49,5 +49,7 @@ export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTa
 
 /** The error RATE_LIMITED for a machine with too many waiting tasks. */
 export function tooManyRequests(): HoldfastError {
-  return new HoldfastError("RATE_LIMITED", "Too many requests wait for the machine.", { retryAfterS: 1 });
+  return new HoldfastError("RATE_LIMITED", "Too many requests wait for the machine. Try again later.", {
+    retryAfterS: 1,
+  });
 }

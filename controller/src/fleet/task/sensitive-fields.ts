@@ -4,11 +4,13 @@ import { field as fieldRules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 
 /** Finds the fields that the protos mark `sensitive`. Their paths are cached by message type. */
 export interface SensitiveFields {
-  /** A copy of the message with each sensitive text changed; the message itself if its type has none. */
+  /**
+   * A copy of the message with each sensitive string changed; the message itself if its type has no sensitive field.
+   */
   map<D extends DescMessage>(schema: D, message: MessageShape<D>, change: (text: string) => string): MessageShape<D>;
 }
 
-/** Fields of one message type that are sensitive, or lead to sensitive fields. */
+/** Fields of one message type that are sensitive, or contain sensitive fields. */
 interface SensitivePaths {
   readonly texts: readonly DescField[];
   /** Fields with messages that contain sensitive fields. */
@@ -69,7 +71,7 @@ function messageOf(field: DescField): DescMessage | undefined {
 
 function textOf(message: ReflectMessage, field: DescField): string {
   const value: unknown = message.get(field);
-  if (typeof value !== "string") throw new Error(`${field.toString()} is sensitive and not a text`);
+  if (typeof value !== "string") throw new Error(`${field.toString()} is sensitive and not a string`);
   return value;
 }
 

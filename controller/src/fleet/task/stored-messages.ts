@@ -4,9 +4,12 @@ import type { PayloadStore } from "../payload/payloads.ts";
 import { createSensitiveFields } from "./sensitive-fields.ts";
 import type { StoredMessage } from "./task-object.ts";
 
-/** Converts messages to their stored form and back. Sensitive fields are sealed, and long messages are payloads. */
+/**
+ * Converts messages to their stored form and back. Sensitive fields are sealed, and messages above the inline limit are
+ * stored as payloads.
+ */
 export interface StoredMessages {
-  /** `owner`: key of the object that contains the message; the seals are bound to it. */
+  /** `owner`: key of the object that contains the message, to which the sealed fields are bound. */
   store<D extends DescMessage>(
     schema: D,
     message: MessageShape<D>,

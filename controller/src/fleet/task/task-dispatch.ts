@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { createTokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Session } from "../session/session.ts";
+import type { AgentSession } from "../session/session.ts";
 import type { DurableTasks } from "./durable-tasks.ts";
 import { isOpen, type TaskObject } from "./task-object.ts";
 
@@ -13,8 +13,8 @@ export interface TaskDispatchDeps {
   readonly tasks: DurableTasks;
   readonly log: Log;
   /** The machine's stream, if this controller has it and may act on it. */
-  readonly sessionOf: (machineId: string) => Session | undefined;
-  readonly cut: (session: Session, code: Code, reason: string) => void;
+  readonly sessionOf: (machineId: string) => AgentSession | undefined;
+  readonly cut: (session: AgentSession, code: Code, reason: string) => void;
 }
 
 /**
@@ -23,38 +23,38 @@ export interface TaskDispatchDeps {
  */
 export interface TaskDispatch {
   /** Delivers all open tasks of the machine on its new stream. */
-  attach(session: Session): void;
+  attach(session: AgentSession): void;
   /** Delivers on a reclaimed stream the changes since the lease was lost. */
-  resume(session: Session): void;
+  resume(session: AgentSession): void;
   changed(taskId: string, task: TaskObject | undefined): void;
   /** Stores progress. Returns false, and stores nothing, unless the task is an open one of the machine. */
-  progress(session: Session, progress: TaskProgress): boolean;
-  result(session: Session, result: TaskResult): Promise<void>;
+  progress(session: AgentSession, progress: TaskProgress): boolean;
+  result(session: AgentSession, result: TaskResult): Promise<void>;
   close(): void;
 }
 
-/** Prefix of quick tasks' ids, by which their late results are recognized without a read of the store. */
+/** Prefix of quick tasks' ids, so that late results of them are recognized without a read of the store. */
 export const quickPrefix = "quick-";
 
-/** A task that ends within this time is never stored as running, which saves a write. */
-const startedAfterMs = 200;
-const progressWriteMs = 2_000;
-const retryMs = 500;
-/** Rate of results of deleted tasks: an agent that was disconnected for long may have such results. */
+/** Delay before a task is stored as running. A task that ends earlier is never stored so, which saves a write. */
+const startStoreDelayMs = 200;
+const progressWriteIntervalMs = 2_000;
+const retryDelayMs = 500;
+/** Rate of results of deleted tasks. An agent that was disconnected for over a day may have such results. */
 const unknownResults = { burst: 10_000, perSecond: 20 };
 
 export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchDeps): TaskDispatch {
-  const unstored = new Set<string>();
+  const unstoredStarts = new Set<string>();
   /**
-   * Tasks whose results are being stored, with the stream of the result: they are neither delivered again nor canceled.
+   * Tasks whose results are being stored, with the stream of the result. They are neither delivered again nor canceled.
    */
-  const storing = new Map<string, Session>();
+  const storing = new Map<string, AgentSession>();
   const progressWrites = new Map<string, number>();
   const unknown = createTokenBuckets(unknownResults, () => performance.now());
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  async function deliver(session: Session, task: TaskObject): Promise<void> {
+  async function deliver(session: AgentSession, task: TaskObject): Promise<void> {
     const { id } = task.metadata;
     if (session.delivered.has(id)) return;
     session.delivered.set(id, { hasResult: false });
@@ -72,14 +72,14 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
   }
 
   function storeStartSoon(taskId: string): void {
-    unstored.add(taskId);
-    timer ??= setTimeout(storeStarts, startedAfterMs).unref();
+    unstoredStarts.add(taskId);
+    timer ??= setTimeout(storeStarts, startStoreDelayMs).unref();
   }
 
   function storeStarts(): void {
     timer = undefined;
-    const ids = [...unstored];
-    unstored.clear();
+    const ids = [...unstoredStarts];
+    unstoredStarts.clear();
     for (const id of ids) {
       const task = tasks.get(id);
       if (task?.status.state === "pending") {
@@ -90,22 +90,22 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
     }
   }
 
-  function attach(session: Session): void {
+  function attach(session: AgentSession): void {
     for (const task of tasks.openOf(session.machineId)) inBackground(log, "task delivery", deliver(session, task));
     for (const id of session.hello?.openTasks ?? []) {
       const task = tasks.get(id);
-      // The journal may delete a result only after its task has ended in the store.
+      // The agent's journal may delete a result only after its task has ended in the store.
       if (task !== undefined && !isOpen(task)) session.send({ case: "resultAck", value: { taskId: id } });
     }
   }
 
-  function cutForeign(session: Session): void {
+  function cutForeign(session: AgentSession): void {
     cut(session, Code.PERMISSION_DENIED, "a result for another machine's task");
   }
 
   function changed(taskId: string, task: TaskObject | undefined): void {
     if (task === undefined) {
-      unstored.delete(taskId);
+      unstoredStarts.delete(taskId);
       progressWrites.delete(taskId);
       return;
     }
@@ -117,7 +117,7 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
       else inBackground(log, "task delivery", deliver(session, task));
     } else {
       progressWrites.delete(taskId);
-      // The task ended without a result of the agent, so the agent can stop it.
+      // The task ended without a result of the agent, so the agent is to stop it.
       const delivered = session.delivered.delete(taskId);
       if (delivered && !storing.has(taskId)) session.send({ case: "cancelTask", value: { taskId } });
     }
@@ -135,7 +135,7 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
       const task = tasks.get(taskId);
       if (task === undefined || task.spec.machineId !== session.machineId || !isOpen(task)) return false;
       const now = performance.now();
-      if (now - (progressWrites.get(taskId) ?? -progressWriteMs) < progressWriteMs) return true;
+      if (now - (progressWrites.get(taskId) ?? -progressWriteIntervalMs) < progressWriteIntervalMs) return true;
       progressWrites.set(taskId, now);
       tasks
         .progressed(taskId, progress)
@@ -150,12 +150,12 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
       }
       const task = tasks.get(taskId);
       if (task !== undefined && task.spec.machineId !== session.machineId) return cutForeign(session);
-      // Each costs a read of the store, and no honest agent has that many results of deleted tasks.
+      // Each result needs a read of the store, and no correct agent has that many results of deleted tasks.
       if (task === undefined && !unknown.admits(session.machineId, 1))
         return cut(session, Code.RESOURCE_EXHAUSTED, "too many results of unknown tasks");
       // A repeated result: it is acknowledged when the first one is stored.
       if (storing.get(taskId) === session) return;
-      unstored.delete(taskId);
+      unstoredStarts.delete(taskId);
       storing.set(taskId, session);
       while (!session.closed && !closed) {
         try {
@@ -165,7 +165,7 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
           break;
         } catch (error) {
           log.warn("task result not stored", { task: taskId, machine: session.machineId, error: String(error) });
-          await delay(retryMs, undefined, { ref: false });
+          await delay(retryDelayMs, undefined, { ref: false });
         }
       }
       if (storing.get(taskId) === session) storing.delete(taskId);

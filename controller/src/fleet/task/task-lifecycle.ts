@@ -1,6 +1,6 @@
 import { defineMachine, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
-/** States of a durable task. An ended task does not change; a later result is acknowledged and dropped. */
+/** States of a durable task. An ended task does not change any more; a later result is acknowledged and dropped. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const taskLifecycle = defineMachine("task", [
   // from      event             to           effect

@@ -26,10 +26,10 @@ export function taskMessage(id: string, request: TaskRequest, deadlineAt: number
   });
 }
 
-/** The task with the remaining time until its deadline by the controller's clock, so that clocks need not agree. */
+/** The task with the remaining time until its deadline, so that the clocks of controller and agent need not agree. */
 export function sentNow(task: Task, now: number): Task {
   const deadlineAt = task.deadline === undefined ? now : timestampMs(task.deadline);
-  // 0 means absent in the proto. An agent refuses a task whose time is over.
+  // 0 means absent in the proto. An agent refuses a task whose time has passed.
   return { ...task, withinMs: BigInt(Math.max(1, Math.ceil(deadlineAt - now))) };
 }
 

@@ -2,6 +2,6 @@ import type { Contract } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   kindBounds: {
-    task: "work of machines",
+    task: "the work that controllers request of machines",
   },
 } satisfies Contract;

@@ -8,13 +8,13 @@ import type { StoredMessages } from "./stored-messages.ts";
 import { taskKind, type TaskObject } from "./task-object.ts";
 import type { TaskState } from "./task.ts";
 
-/** States of durable tasks for the rest of the controller, with unsealed results and the newest progress. */
+/** States of durable tasks for other groups, with unsealed results and the newest progress. */
 export interface TaskResults {
-  /** State of a task. It is running until a result in the object store is loaded. */
+  /** State of a task. A task whose result is in the object store is running until the result is loaded. */
   stateOf(task: TaskObject): TaskState;
   /** Records progress that is newer than the stored one. */
   progressed(progress: TaskProgress): void;
-  forget(taskId: string): void;
+  remove(taskId: string): void;
 }
 
 export function createTaskResults(
@@ -62,7 +62,7 @@ export function createTaskResults(
     progressed: (progress) => {
       latest.set(progress.taskId, progress);
     },
-    forget: (taskId) => {
+    remove: (taskId) => {
       latest.delete(taskId);
     },
   };

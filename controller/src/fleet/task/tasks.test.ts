@@ -23,8 +23,8 @@ let two: TestController;
 
 beforeAll(async () => {
   installation = await newInstallation();
-  one = await startController(installation, "c-1", { limits: { tickMs: 100 } });
-  two = await startController(installation, "c-2", { limits: { tickMs: 100 } });
+  one = await startController(installation, "c-1", { limits: { checkIntervalMs: 100 } });
+  two = await startController(installation, "c-2", { limits: { checkIntervalMs: 100 } });
 });
 afterAll(() => installation?.close());
 
@@ -82,7 +82,7 @@ test("a quick task runs on a machine whose stream another controller has", async
 test("a quick task fails when there is no stream, no answer in time, or the stream breaks", async () => {
   await expect(one.fleet.run("nobody", request(), 100)).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
   const { session } = await connected(one, "mute");
-  await expect(one.fleet.run("mute", request(), 50)).rejects.toThrow("did not answer in time");
+  await expect(one.fleet.run("mute", request(), 50)).rejects.toThrow("did not respond in time");
   await session.expect("cancelTask");
   const broken = one.fleet.run("mute", request(), 60_000);
   await session.expect("task", ({ id }) => id !== "");
@@ -153,11 +153,11 @@ test("an agent's failure, a cancellation, the deadline and a deleted machine end
 
 test("a late result changes nothing; a result for another machine's task cuts the stream", async () => {
   const { session } = await connected(one, "mine");
-  const { session: stranger } = await connected(one, "theirs");
+  const { session: otherSession } = await connected(one, "theirs");
   await one.fleet.submit("mine", "t-mine", request());
   const task = await session.expect("task");
-  stranger.send(usersOf(task));
-  expect((await stranger.ended).details).toContain("another machine's task");
+  otherSession.send(usersOf(task));
+  expect((await otherSession.ended).details).toContain("another machine's task");
   session.send(usersOf(task));
   await session.expect("resultAck");
   session.send({ case: "taskResult", value: { taskId: "t-mine", failure: { code: "engine_refused", message: "no" } } });
@@ -213,7 +213,7 @@ test("input and result over 64 KiB are in the object store, the task's object st
   session.close();
 });
 
-test("the newest stream of a machine wins, at whichever controller it is", async () => {
+test("the newest stream of a machine is its current one, at any controller", async () => {
   const { identity, session } = await connected(one, "moves");
   const moved = await reconnected(two, "moves", identity);
   expect((await session.ended).details).toContain("newer stream");
@@ -238,7 +238,7 @@ test("the next controller delivers the tasks of a controller that ended again", 
 
 test("ended tasks are deleted after their retention", async () => {
   const sweeper = await startController(installation, "c-4", {
-    limits: { taskRetentionMs: 0, tickMs: 50 },
+    limits: { taskRetentionMs: 0, checkIntervalMs: 50 },
     clock: fastClock(),
   });
   const { session } = await connected(one, "swept");
@@ -257,7 +257,7 @@ function fastClock() {
 }
 
 test.each(["c-1", "c-2"])(
-  "many tasks at once, submitted at %s and answered at once, come to the agent once each",
+  "many concurrent tasks, submitted at %s and completed immediately, are delivered to the agent once each",
   async (where) => {
     const machineId = `busy-${where}`;
     const { session } = await connected(one, machineId);

@@ -17,7 +17,7 @@ const deliveryTimeoutMs = 60_000;
  * no delivery is stored: the owner's reconciler repeats it until the machine reports the generation.
  */
 export interface WorkloadDelivery {
-  /** Starts a delivery unless the same one is in flight. Its result appears in the machine's observation. */
+  /** Starts a delivery unless the same one is in flight. Its effect appears in the machine's observation. */
   deliver(machineId: string, spec: MessageInitShape<typeof WorkloadSpecSchema>): void;
 }
 
@@ -33,7 +33,7 @@ export function createWorkloadDelivery({
   async function run(machineId: string, spec: WorkloadSpec): Promise<void> {
     const value = convergence(spec, fleet.session(machineId)?.workloads ?? []);
     if (value === undefined) {
-      log.warn("agent runs no such workload", { machine: machineId, workload: spec.workload.case });
+      log.warn("agent does not run this kind of workload", { machine: machineId, workload: spec.workload.case });
       return;
     }
     const { ownerId, generation, term } = commonOf(spec);
@@ -55,8 +55,8 @@ export function createWorkloadDelivery({
     deliver(machineId, delivered) {
       const spec = create(WorkloadSpecSchema, delivered);
       const { ownerId, generation, running } = commonOf(spec);
-      const boot = fleet.session(machineId)?.bootId ?? "";
-      const label = `${generation} ${running} ${boot}`;
+      const bootId = fleet.session(machineId)?.bootId ?? "";
+      const label = `${generation} ${running} ${bootId}`;
       if (inFlight.get(machineId) === label) return;
       inFlight.set(machineId, label);
       run(machineId, spec)
@@ -71,7 +71,7 @@ export function createWorkloadDelivery({
   };
 }
 
-/** The fields of every kind, which an engine has in a spec of its own. */
+/** The fields that every kind of workload has; an engine has them in its instance spec. */
 export function commonOf({ workload, ...common }: WorkloadSpec) {
   if (workload.case !== "engine") return common;
   const { serviceId, generation, term, running } = workload.value;
@@ -79,8 +79,8 @@ export function commonOf({ workload, ...common }: WorkloadSpec) {
 }
 
 /**
- * The message for an agent with these kinds of workloads. An agent that reports none gets an engine by itself, as
- * it knows it. Undefined for a kind that the agent does not run: an upgrade of the agent comes first.
+ * The message for an agent with these kinds of workloads. An agent that reports no kinds gets an engine in the field
+ * `instance`. Undefined for a kind that the agent does not run: the agent has to be upgraded first.
  */
 export function convergence(spec: WorkloadSpec, kinds: readonly string[]): ConvergeInstance | undefined {
   const { workload } = spec;

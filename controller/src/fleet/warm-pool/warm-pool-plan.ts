@@ -2,25 +2,28 @@ import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { MachineSpecObject, Software } from "../machine/machine.ts";
 
-/** Properties that a machine of the pool must share with a request. Its size is changed when it is claimed. */
+/**
+ * Properties that a machine of the pool must share with a request. The size of the machine is changed when it is
+ * claimed.
+ */
 export interface PoolKind {
   readonly software: Software;
   readonly zone: string;
   readonly storageTier: string;
 }
 
-/** A machine of the pool as it was observed. */
+/** An observed machine of the pool. */
 export interface PooledMachine {
   readonly id: string;
   readonly kind: PoolKind;
   /** Empty until an image is chosen. */
   readonly image: string;
   /**
-   * `waiting`: certainly free; `creating`: not yet certain; `failed`: creation failed before an agent enrolled; `used`:
-   * its agent reports an instance, so the store is wrong about it.
+   * `waiting`: certainly free; `creating`: not certain yet; `failed`: creation failed before an agent enrolled; `used`:
+   * its agent reports an instance, so it has an owner although its object has none.
    */
   readonly state: "creating" | "waiting" | "failed" | "used";
-  /** True if its host accepts machines and has free capacity. */
+  /** True if the machine's host accepts machines and has free capacity. */
   readonly hostHasCapacity: boolean;
 }
 
@@ -29,13 +32,13 @@ export interface PoolTarget {
   readonly kind: PoolKind;
   readonly image: string;
   readonly count: number;
-  /** True if a host of its zone has capacity for one more. */
+  /** True if a host of the kind's zone has capacity for one more. */
   readonly admitted: boolean;
 }
 
 export interface ObservedPool {
   readonly machines: readonly PooledMachine[];
-  /** In order of priority. Machines of other kinds are surplus. */
+  /** Desired numbers, in order of priority. Machines of other kinds are surplus. */
   readonly targets: readonly PoolTarget[];
   /** True while machines with owners are being created, which refills must not slow down. */
   readonly busy: boolean;
@@ -44,7 +47,10 @@ export interface ObservedPool {
 export type WarmPoolStep =
   | { readonly kind: "create"; readonly of: PoolKind; readonly image: string }
   | { readonly kind: "remove"; readonly machineId: string }
-  /** Deletes its object only. The orphan sweep removes the machine, and retains its data for a time if it has any. */
+  /**
+   * Deletes only the machine's object. The orphan sweep removes the machine, and retains its data for a week if it has
+   * any.
+   */
   | { readonly kind: "disown"; readonly machineId: string };
 
 export interface WarmPoolLimits {
@@ -54,12 +60,12 @@ export interface WarmPoolLimits {
   readonly max: number;
 }
 
-/** Time that demand counts. */
+/** Time for which demand counts. */
 export const demandWindowMs = 3_600_000;
-/** Requests within this time count as one burst. */
+/** Duration of a burst: requests within this time count together. */
 const burstMs = 60_000;
 
-/** The next steps. Machines are created one at a time. Surplus is removed at once, unless it may have data. */
+/** The next steps. Machines are created one at a time. Surplus is removed immediately, unless it may have data. */
 export function planWarmPool({ machines, targets, busy }: ObservedPool): WarmPoolStep[] {
   const unusable = machines.filter(({ state }) => state === "used" || state === "failed");
   const steps: WarmPoolStep[] = unusable.map(({ id }) => ({ kind: "disown", machineId: id }));
@@ -92,7 +98,7 @@ export function isSameKind(a: PoolKind, b: PoolKind): boolean {
   );
 }
 
-/** Size of the largest burst in the last hour. Times are in milliseconds. */
+/** Number of requests in the largest burst of the last hour. Times are in milliseconds. */
 export function peakOf(times: readonly number[], now: number): number {
   const recent = times.filter((at) => now - at < demandWindowMs).sort((a, b) => a - b);
   let peak = 0;
@@ -136,7 +142,7 @@ export function expectedDemand({ storageTiers }: CatalogData): Omit<PoolKind, "z
     .map(({ engine, defaultVersion }) => ({ software: { name: engine, version: defaultVersion }, storageTier }));
 }
 
-/** Size of the smallest plan. A machine can grow online but not shrink. */
+/** Size of the smallest plan, for machines of the pool: a running machine can grow but not shrink. */
 export function smallestSize({
   plans,
   limits,

@@ -31,12 +31,12 @@ export interface WarmPoolWorkDeps {
   readonly machines: Collection<MachineObject>;
   readonly fleet: Pick<Fleet, "session" | "observation">;
   readonly begin: () => UnitOfWork;
-  /** True while automation is paused, as after a restore: no machine is created or removed. */
+  /** True while automation is paused, such as after a restore: no machine is created or removed. */
   readonly isPaused: () => boolean;
-  /** Expected kinds: the minimum number of each waits in every zone that has a host with capacity. */
+  /** Expected kinds: the pool has the minimum number of each in every zone that has a host with capacity. */
   readonly always: readonly Omit<PoolKind, "zone">[];
   readonly limits: WarmPoolLimits;
-  /** Size of a machine until it is claimed: that of the smallest plan. */
+  /** Size of a machine until it is claimed: the smallest plan. */
   readonly size: Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "rootBytes" | "diskBytes">;
   readonly installationId: string;
   readonly clock: Clock;
@@ -44,10 +44,11 @@ export interface WarmPoolWorkDeps {
   readonly log: Log;
 }
 
+/** The only key. It is not renamed: during a rolling upgrade controllers of both versions must own the same key. */
 const key = "waiting-machines";
 const idleIntervalMs = 5_000;
 const busyIntervalMs = 1_000;
-/** Pause of refills after a machine got an owner, so that its start is not slowed down. */
+/** Pause of refills after a machine got an owner, so that refills do not slow down its start. */
 const refillPauseMs = 3_000;
 const creationTimeoutMs = 60_000;
 /** Pause of refills on a host that had no capacity. */
@@ -56,7 +57,8 @@ const shortageRetryMs = 600_000;
 const failureRetryMs = 60_000;
 
 /**
- * Keeps the warm pool at the expected demand, as far as hosts have capacity. It has one key, so one controller does it.
+ * Creates and removes machines so that the warm pool covers the expected demand, as far as hosts have capacity. It has
+ * one key, so one controller at a time does it.
  */
 export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
   const { provider, machines, clock, log } = deps;
@@ -86,7 +88,8 @@ export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
       return added;
     };
     for (const { kind, at } of demand.values()) of(kind).times.push(at);
-    // A controller that started recently has not seen the demand before. The existing machines stand for it.
+    // A controller that started recently did not observe the earlier demand, so the number of existing machines is
+    // used.
     if (now - startedAt < demandWindowMs) for (const { kind } of pooled) of(kind).existing += 1;
     const counted = peaks.map(({ kind, times, existing }) => ({ kind, peak: Math.max(peakOf(times, now), existing) }));
     for (const { kind, state } of pooled) if (state === "failed") retryKindAt.set(textOf(kind), now + failureRetryMs);
@@ -103,7 +106,7 @@ export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
     );
   }
 
-  /** Hosts that accept machines and have capacity for those of the pool, by id. */
+  /** Hosts that accept machines and have capacity for machines of the pool, by id. */
   async function hostsWithCapacity(now: number, signal: AbortSignal): Promise<Map<string, HostObject>> {
     const withCapacity = new Map<string, HostObject>();
     const [kind] = deps.always;
@@ -152,7 +155,7 @@ export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
     try {
       await machines.reached(await unit.commit(signal), 1_000);
     } catch (error) {
-      // It was claimed, or its agent enrolled. The next pass sees the current state.
+      // The machine was claimed, or its agent enrolled. The next pass plans with the current state.
       if (!(error instanceof Conflict)) throw error;
     }
   }
@@ -161,7 +164,7 @@ export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
 
   return {
     reconciler: {
-      name: key,
+      name: "warm-pool",
       async reconcile(_key, signal) {
         if (deps.isPaused()) return again(idleIntervalMs, "automation is paused");
         const now = clock.now();
@@ -179,8 +182,8 @@ export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
         const busy = isBusy(now);
         const steps = planWarmPool({ machines: pooled, targets: all, busy });
         for (const step of steps) await perform(step, signal);
-        const works = busy || steps.length > 0 || pooled.some(({ state }) => state === "creating");
-        return again(works ? busyIntervalMs : idleIntervalMs, "demand and capacity");
+        const isActive = busy || steps.length > 0 || pooled.some(({ state }) => state === "creating");
+        return again(isActive ? busyIntervalMs : idleIntervalMs, "demand and capacity");
       },
     },
     keys: () => [key],
@@ -208,13 +211,13 @@ function pooledMachines(
     const failed = status.state === "failed" && status.certificate === null;
     const stored = isFree(object, fleet, now) ? "waiting" : failed ? "failed" : "creating";
     const state = fleet.observation(metadata.id) === undefined ? stored : "used";
-    const isSpared = spec.hostId === null || withCapacity.has(spec.hostId);
-    found.push({ id: metadata.id, kind: kindOf(spec), image: spec.image, state, hostHasCapacity: isSpared });
+    const hostHasCapacity = spec.hostId === null || withCapacity.has(spec.hostId);
+    found.push({ id: metadata.id, kind: kindOf(spec), image: spec.image, state, hostHasCapacity });
   }
   return found;
 }
 
-/** Refused admission for a host that does not answer, so that machines elsewhere are still created. */
+/** Refused admission for a host that does not respond, so that machines on other hosts are still created. */
 function notAdmitted(error: unknown): Admission {
   return { admitted: false, reason: String(error) };
 }

@@ -13,20 +13,20 @@ export interface TakenMachine {
   readonly machine: Stored<MachineObject>;
   /** Reservation on its host, for the transaction of the claim; undefined if the host has no reservation limit. */
   readonly reservation: HostReservation | undefined;
-  /** Returns the machine to the pool, because it was not claimed. */
+  /** Returns the machine to the pool if it was not claimed. */
   release(): void;
 }
 
 /**
- * The warm pool: machines that run before anybody requests one, so that a new service starts within a second. A machine
- * of the pool is a machine object without an owner. `warm-pool-reconciler.ts` creates and removes them by demand
- * (`warm-pool-plan.ts`, pure); a new owner claims one in the transaction that creates the owner.
+ * The warm pool: machines that run before they are requested, so that a new service starts within a second. A machine
+ * of the pool is a machine object without an owner. `warm-pool-reconciler.ts` creates and removes these machines by
+ * demand (`warm-pool-plan.ts`); a new owner claims a machine in the transaction that creates the owner.
  */
 export interface WarmPool {
   /**
    * Takes a machine of the pool that matches the spec, on a host with capacity for its new size, preferably not on a
-   * host of the same owner. Undefined without one. No other caller of this controller gets it until it is released.
-   * It becomes the owner's by the transaction that writes `claimedMachine` and the reservation over the taken
+   * host of the same owner. Undefined without one. No other caller of this controller gets the machine until it is
+   * released. It gets its owner by the transaction that writes `claimedMachine` and the reservation over the taken
    * revisions: of two controllers that claim one machine, or a host's last capacity, one gets a Conflict.
    */
   take(request: MachineSpecObject, signal?: AbortSignal): Promise<TakenMachine | undefined>;
@@ -36,7 +36,9 @@ export interface WarmPoolDeps {
   readonly machines: Pick<Collection<MachineObject>, "values" | "reached">;
   readonly hosts: Pick<Collection<HostObject>, "get" | "getCurrent">;
   readonly fleet: Pick<Fleet, "session" | "observation">;
-  /** True while automation is paused, as after a restore: the store may be wrong about which machines are free. */
+  /**
+   * True while automation is paused, such as after a restore: machines that are free in the store may have an owner.
+   */
   readonly isPaused: () => boolean;
   readonly now: () => number;
 }
@@ -60,7 +62,7 @@ export function isFree(
 }
 
 export function createWarmPool({ machines, hosts, fleet, isPaused, now }: WarmPoolDeps): WarmPool {
-  // By object identity: a machine whose object changed may be taken again.
+  // Machines by object identity: a machine whose object changed may be taken again.
   const taken = new WeakSet<MachineObject>();
   const objects = () => Iterator.from(machines.values()).map(({ object }) => object);
 
@@ -69,7 +71,7 @@ export function createWarmPool({ machines, hosts, fleet, isPaused, now }: WarmPo
     if (request.kind === "virtual_machine") return false;
     if (!isSameKind(spec, request) || spec.diskBytes > request.diskBytes) return false;
     if (request.image !== "" && spec.image !== request.image) return false;
-    // Its image and its addresses exist already, so the host need not have others.
+    // The machine has its image and its addresses already, so the host need not have free ones.
     return refusalOn({ ...request, image: "", id: metadata.id, isCreated: true }, host, objects()) === undefined;
   }
 
@@ -119,7 +121,8 @@ function hostsOf(owner: MachineSpecObject["owner"], machines: Iterable<MachineOb
 }
 
 /**
- * The machine after its claim. Its id, host, addresses, certificate and image stay; all else is the owner's spec.
+ * The machine after its claim. Its id, host, addresses, certificate and image remain; everything else is from the
+ * owner's spec.
  */
 export function claimedMachine(
   machine: MachineObject,

@@ -2,7 +2,7 @@ import type { Resource } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
 /**
- * The addresses of one name. The id is the absolute name in lower case without the final dot, such as
+ * A DNS record: the addresses of one name. The id is the absolute name in lower case without the final dot, such as
  * `db-1.example.com`.
  */
 export type DnsRecordObject = Resource<DnsRecordSpec, DnsRecordStatus>;
@@ -16,5 +16,14 @@ export interface DnsRecordSpec {
   readonly owner: { readonly kind: string; readonly id: string };
 }
 
-/** Records have no status. */
+/** Status of a record, which has no fields. */
 export type DnsRecordStatus = Readonly<Record<string, never>>;
+
+/**
+ * The private form of a public name, which resolves to private addresses: `db-abcdefgh.private.local.example` for
+ * `db-abcdefgh.local.example`. `private` is a separate label, so that the name of no service can collide with it.
+ */
+export function privateNameOf(name: string): string {
+  const [label, ...rest] = name.split(".");
+  return [label, "private", ...rest].join(".");
+}

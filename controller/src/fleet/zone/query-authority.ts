@@ -23,11 +23,11 @@ function query(server: string, name: string, type: "A" | "AAAA", timeoutMs: numb
   const packet = encode({ type: "query", id, questions: [{ type, class: "IN", name }] });
   const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
   return new Promise<string[]>((resolve, reject) => {
-    const giveUp = () => reject(new Error("the server did not answer"));
+    const giveUp = () => reject(new Error("the DNS server did not respond"));
     const timer = setTimeout(giveUp, timeoutMs);
     signal.addEventListener("abort", giveUp, { once: true });
     socket.on("error", reject);
-    // A connected socket receives from its server only, and gets an error at once if nothing listens there.
+    // A connected socket receives packets of its server only, and gets an error immediately if nothing listens there.
     socket.connect(port, host, () => socket.send(packet));
     socket.on("message", (message) => {
       const addresses = addressesOf(message, id, type);
@@ -43,10 +43,11 @@ function query(server: string, name: string, type: "A" | "AAAA", timeoutMs: numb
 /** The addresses in an authoritative response to this query; undefined for any other packet. */
 function addressesOf(message: Buffer, id: number, type: "A" | "AAAA"): string[] | undefined {
   try {
-    const answer = decode(message);
-    const isAnswered = "rcode" in answer && (answer.rcode === "NOERROR" || answer.rcode === "NXDOMAIN");
-    if (answer.id !== id || answer.type !== "response" || !isAnswered || answer.flag_aa !== true) return undefined;
-    return (answer.answers ?? []).flatMap((each) => (each.type === type ? [each.data] : []));
+    const response = decode(message);
+    const isConclusive = "rcode" in response && (response.rcode === "NOERROR" || response.rcode === "NXDOMAIN");
+    if (response.id !== id || response.type !== "response" || !isConclusive || response.flag_aa !== true)
+      return undefined;
+    return (response.answers ?? []).flatMap((each) => (each.type === type ? [each.data] : []));
   } catch {
     return undefined;
   }

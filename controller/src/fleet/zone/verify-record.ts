@@ -1,14 +1,14 @@
 import type { ServedZone } from "./zone-service.ts";
 import { queryAddresses } from "./query-authority.ts";
 
-const answerMs = 500;
-const firstWaitMs = 10;
-const longestWaitMs = 400;
+const responseTimeoutMs = 500;
+const initialDelayMs = 10;
+const maxDelayMs = 400;
 
 /** Waits until DNS servers serve a record. */
 export interface RecordVerifier {
   /**
-   * Resolves when each of these servers (host:port) answers a UDP query with exactly these addresses; without
+   * Resolves when each of these servers (host:port) responds to a UDP query with exactly these addresses; without
    * addresses, when the name no longer exists. Rejects only if the signal aborts.
    */
   verifyRecord(
@@ -20,16 +20,16 @@ export interface RecordVerifier {
 }
 
 /**
- * An acknowledgment of a server on its stream triggers the next query at once. A server may follow another controller,
- * so queries are repeated without one, with a back-off.
+ * An acknowledgment of a server on its stream triggers the next query immediately. A server may follow another
+ * controller, so queries are also repeated without an acknowledgment, with a back-off.
  */
 export function createRecordVerifier(zone: Pick<ServedZone, "onAcknowledged">): RecordVerifier {
   async function verifyAt(server: string, name: string, expected: string, signal: AbortSignal): Promise<void> {
-    for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+    for (let waitMs = initialDelayMs; ; waitMs = Math.min(waitMs * 2, maxDelayMs)) {
       // Subscribed before the query, so that an acknowledgment between the response and the wait is not missed.
-      const acknowledged = nextAcknowledgement();
+      const acknowledged = nextAcknowledgment();
       try {
-        const found = await queryAddresses(server, name, answerMs, signal).catch(() => undefined);
+        const found = await queryAddresses(server, name, responseTimeoutMs, signal).catch(() => undefined);
         if (found !== undefined && canonical(found) === expected) return;
         signal.throwIfAborted();
         await acknowledged.within(waitMs, signal);
@@ -39,7 +39,7 @@ export function createRecordVerifier(zone: Pick<ServedZone, "onAcknowledged">): 
     }
   }
 
-  function nextAcknowledgement() {
+  function nextAcknowledgment() {
     const { promise, resolve } = Promise.withResolvers<void>();
     const subscription = zone.onAcknowledged(() => resolve());
     return {

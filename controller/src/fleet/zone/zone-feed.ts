@@ -2,14 +2,14 @@ import { idOf, prefixOf } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { dnsRecordKind, type DnsRecordObject } from "./dns-record.ts";
 
-/** One name as it is sent to DNS servers; without addresses it is deleted. */
+/** A name for DNS servers, with its addresses. Without addresses the name is deleted. */
 export interface ZoneEntry {
   readonly name: string;
   readonly addresses: readonly string[];
   readonly ttlS: number;
 }
 
-/** The zone in memory as of a revision of the store, with its changes. */
+/** The zone in memory at a revision of the store, and its changes. */
 export interface ZoneFeed {
   readonly revision: bigint;
   readonly ready: Promise<void>;
@@ -24,7 +24,7 @@ export interface ZoneFeed {
 export function createZoneFeed(store: Store): ZoneFeed {
   const zone = new Map<string, ZoneEntry>();
   const subscribers = new Set<(names: readonly string[]) => void>();
-  const { promise: ready, resolve: nowReady } = Promise.withResolvers<void>();
+  const { promise: ready, resolve: markReady } = Promise.withResolvers<void>();
   let changed = new Set<string>();
   let revision = 0n;
   // After a watch reset the store lists all keys; keys missing from the list were deleted. Followers get the
@@ -54,7 +54,7 @@ export function createZoneFeed(store: Store): ZoneFeed {
       revision = reached;
       const names = [...changed];
       changed = new Set();
-      nowReady();
+      markReady();
       for (const subscriber of subscribers) subscriber(names);
     },
   });

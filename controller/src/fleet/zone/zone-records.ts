@@ -4,7 +4,7 @@ import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
 import { dnsRecordKind, type DnsRecordObject, type DnsRecordSpec } from "./dns-record.ts";
 
-/** A name and its addresses, as its owner desires them. */
+/** A name with the addresses that its owner desires. */
 export interface DesiredRecord {
   readonly name: string;
   readonly addresses: readonly string[];

@@ -21,13 +21,13 @@ export interface ZoneServiceDeps {
   readonly feed: ZoneFeed;
   /** Origin of the zone, such as `local.holdfast.test`. */
   readonly origin: string;
-  /** The registered controllers, which servers may follow. */
+  /** The registered controllers, any of which a server may follow. */
   readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
   readonly log: Log;
 }
 
-/** ZoneService for DNS servers, and the revisions that they acknowledge. */
+/** The RPC of ZoneService for DNS servers, and the revisions that they acknowledge. */
 export interface ServedZone {
   readonly definition: ReturnType<typeof grpcService<typeof ZoneService>>;
   readonly implementation: { follow(call: FollowCall): void };
@@ -59,9 +59,9 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
       if (reported.length > 0) release ??= deps.listenerReports.add(`dns ${server}`, reported);
       for (const listener of listeners) listener(server, servedRevision);
     });
-    log.info("dns server follows", { server });
+    log.info("dns server follows the zone", { server });
     await feed.ready;
-    // Changed names wait here while a slow server reads: at most the zone's names, each sent once.
+    // Names that changed while a slow server reads. Each is sent once, so there are at most as many as in the zone.
     const pending = new Set<string>();
     let wake = Promise.withResolvers<void>();
     const subscription = feed.subscribe((names) => {
@@ -88,7 +88,7 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
       subscription.close();
       arrivals.close();
       release?.();
-      log.info("dns server left", { server });
+      log.info("dns server ended its stream", { server });
     }
     call.end();
   }

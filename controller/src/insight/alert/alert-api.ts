@@ -34,7 +34,7 @@ import {
   type RulesByService,
   touchRuleSet,
 } from "./alert-rule.ts";
-import { nameChannel } from "./rule-channels.ts";
+import { referenceChannel } from "./rule-channels.ts";
 import type { EvaluateRules } from "./rule-evaluations.ts";
 import { updateRule } from "./update-rule.ts";
 
@@ -53,7 +53,7 @@ export interface AlertApiDeps {
   readonly newId: () => string;
 }
 
-/** The RPCs of alert rules: rules themselves, the alerts that fired, and the default channel. */
+/** The RPCs of AlertService: alert rules, alerts, and the default channel. */
 export function createAlertApi(deps: AlertApiDeps): ServedService {
   const handlers = {
     ...createAlertRuleHandlers(deps),
@@ -101,7 +101,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
         );
         const now = clock.now();
         const id = deps.newId();
-        const channelId = nameChannel(unit, channels, request.notificationChannelId, call);
+        const channelId = referenceChannel(unit, channels, request.notificationChannelId, call);
         const condition = conditionOf(request.condition);
         const threshold = request.threshold ?? 0;
         const name = request.name ?? defaultNameOf(request.metric, condition, threshold);
@@ -122,10 +122,10 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
           },
           status: { fired: null },
         };
-        const answer = create(AlertRuleSchema, alertRuleMessage(rule, undefined));
+        const response = create(AlertRuleSchema, alertRuleMessage(rule, undefined));
         unit.create(alertRuleKind, rule);
         touchRuleSet(unit, ruleSets, { serviceId, organizationId }, now);
-        return { id, response: answer };
+        return { id, response };
       });
     },
 
@@ -153,14 +153,14 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
         const before = require(request.serviceId, request.ruleId, call);
         const now = clock.now();
         const { rule, reason } = updateRule(before.object, request, now);
-        const answer = create(AlertRuleSchema, alertRuleMessage(rule, undefined));
+        const response = create(AlertRuleSchema, alertRuleMessage(rule, undefined));
         if (rule.spec.channelId !== before.object.spec.channelId)
-          nameChannel(unit, channels, rule.spec.channelId ?? undefined, call);
+          referenceChannel(unit, channels, rule.spec.channelId ?? undefined, call);
         unit.update(alertRuleKind, before, rule);
         const { fired } = before.object.status;
         if (fired !== null && reason !== undefined)
           unit.event(resolvedEvent(before.object, fired, { reason, at: now, value: null }));
-        return { id: request.ruleId, response: answer };
+        return { id: request.ruleId, response };
       }),
 
     deleteAlertRule: ({ serviceId, ruleId }, call) =>
@@ -178,7 +178,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
 /** The event types of alert rules. */
 const alertEventTypes = ["alert.fired", "alert.resolved"] as const;
 
-/** The RPCs that list alerts: past events, and alerts that fire now. */
+/** The RPCs that list alerts: past events, and current alerts. */
 function createAlertListHandlers(
   deps: AlertApiDeps,
 ): Pick<Handlers<typeof AlertService>, "listAlertEvents" | "listFiringAlerts"> {
@@ -216,7 +216,7 @@ function createAlertListHandlers(
   };
 }
 
-/** The RPCs of the default channel, which gets the alerts of rules without a channel of their own. */
+/** The RPCs of the default channel, which gets the alerts of rules that name no channel. */
 function createDefaultChannelHandlers({
   alertSettings,
   channels,
@@ -234,10 +234,10 @@ function createDefaultChannelHandlers({
       const organizationId = organizationOf(call);
       const mutation = { action: "alert-settings.update", kind: "alert-settings", see: [alertSettings] } as const;
       return mutate(deps, call, mutation, async (unit) => {
-        const spec = { defaultChannelId: nameChannel(unit, channels, channelId, call) };
+        const spec = { defaultChannelId: referenceChannel(unit, channels, channelId, call) };
         const now = clock.now();
         const before = alertSettings.get(organizationId);
-        const answer = create(DefaultChannelSchema, channelId === undefined ? {} : { channelId });
+        const response = create(DefaultChannelSchema, channelId === undefined ? {} : { channelId });
         if (before === undefined)
           unit.create(alertSettingsKind, {
             metadata: newMetadata(organizationId, now, { organizationId }),
@@ -250,7 +250,7 @@ function createDefaultChannelHandlers({
             metadata: nextMetadata(before.object.metadata, now),
             spec,
           });
-        return { id: organizationId, response: answer };
+        return { id: organizationId, response };
       });
     },
   };

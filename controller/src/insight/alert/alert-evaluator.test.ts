@@ -126,8 +126,8 @@ function counted(samples: Pick<Samples, "recent"> = stored) {
 }
 
 /**
- * An evaluator with a short interval. Several may run at a time, as before a controller notices that another one took
- * over.
+ * An evaluator with a short interval. Several may run at a time, such as before a controller detects that another one
+ * took over.
  */
 function startEvaluator(time: Time, samples: Pick<Samples, "recent"> = stored) {
   const evaluator = createAlertEvaluator({

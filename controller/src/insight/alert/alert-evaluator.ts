@@ -42,29 +42,29 @@ export interface AlertEvaluator {
   stop(): Promise<void>;
 }
 
-interface Watched {
+interface WatchedOwner {
   readonly owner: MonitoredOwner;
   readonly rules: readonly StoredRule[];
-  /** By machine id: time since which the machine is expected to report samples. */
+  /** Time since which a machine is expected to report samples, by machine id. */
   readonly expectedSinceMs: ReadonlyMap<string, number>;
 }
 
 /**
- * Evaluates the rules of all owners of machines that are this controller's to evaluate. Each tick reads the new samples
- * of all machines with one statement, computes each rule's state (`evaluateRule`), and stores the states that changed
- * together with their events (`createAlertTransitions`). A controller that takes over an owner reads as much history as
- * its rules need. While the history is unavailable, no rule changes.
+ * Evaluates the rules of all owners of machines whose keys this controller owns. Each tick reads the new samples of all
+ * machines with one statement, computes each rule's state (`evaluateRule`), and stores the states that changed together
+ * with their events (`createAlertTransitions`). A controller that takes over an owner reads as much history as its
+ * rules need. While the history is unavailable, no rule changes.
  */
 export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
   const { rulesByService, owners, ownership, clock, log } = deps;
   const stopping = new AbortController();
   const reader = createSampleReader(deps.samples);
   const transitions = createAlertTransitions(deps, stopping.signal);
-  /** Of the previous tick, by owner id. */
+  /** `expectedSinceMs` of the previous tick, by owner id. */
   let expectedSince = new Map<string, ReadonlyMap<string, number>>();
-  /** By rule id: revision that was last evaluated. An unchanged rule without new samples is skipped. */
+  /** Revision of each rule that was last evaluated, by rule id. An unchanged rule without new samples is skipped. */
   let evaluated = new Map<string, bigint>();
-  /** Start of the history's current run of successful reads. */
+  /** Time since which all reads of the history have succeeded. */
   let readingSinceMs: number | undefined;
 
   async function evaluateAll(): Promise<void> {
@@ -82,15 +82,15 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
     const before = evaluated;
     evaluated = new Map();
     const changes = active.flatMap((watched) => changesOf(watched, { updated, before, now }));
-    // Evaluate these rules again in the next tick, also if their transition fails.
+    // These rules are evaluated again in the next tick, also if their transition fails.
     for (const { rule } of changes) evaluated.delete(rule.object.metadata.id);
     await transitions.apply(changes);
   }
 
-  /** This controller's owners with rules, and the firing rules of owners that are stopped or deleted. */
-  function watchedAt(now: number): { active: Watched[]; ended: Transition[] } {
+  /** The owners with rules whose keys this controller owns, and the firing rules of stopped or deleted owners. */
+  function watchedAt(now: number): { active: WatchedOwner[]; ended: Transition[] } {
     const next = new Map<string, ReadonlyMap<string, number>>();
-    const active: Watched[] = [];
+    const active: WatchedOwner[] = [];
     const ended: Transition[] = [];
     for (const id of rulesByService.services()) {
       const owner = ownership.owns(id) ? owners.get(id) : undefined;
@@ -113,12 +113,12 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
   }
 
   function changesOf(
-    { owner, rules, expectedSinceMs }: Watched,
+    { owner, rules, expectedSinceMs }: WatchedOwner,
     { updated, before, now }: { updated: ReadonlySet<string>; before: ReadonlyMap<string, bigint>; now: number },
   ): Transition[] {
     const nodes = owner.machines.map(({ id }) => id);
     const windows = new Map(nodes.flatMap((id) => [[id, reader.window(id)] as const]));
-    // Without the machine's history neither a value nor silence can be judged.
+    // Without the machine's samples in memory neither a value nor silence can be evaluated.
     if (nodes.some((id) => windows.get(id) === undefined)) return [];
     const hasNew = nodes.some((id) => updated.has(id));
     const readSinceMs = readingSinceMs ?? now;
@@ -170,8 +170,8 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
   };
 }
 
-/** By machine id: the metrics and the time range that its rules evaluate. */
-function rangesOf(active: readonly Watched[], now: number): ReadonlyMap<string, SampleRange> {
+/** The metrics and the time range that rules evaluate, by machine id. */
+function rangesOf(active: readonly WatchedOwner[], now: number): ReadonlyMap<string, SampleRange> {
   return new Map(
     active
       .filter(({ rules }) => rules.length > 0)

@@ -34,7 +34,7 @@ const alertExample = {
   notification_channel_id: "0198f2a4-9f4d-7b28-a3e6-7c1d0b5f8a92",
 };
 
-/** The events of alerts: one when a rule fires, one when that alert is resolved. */
+/** The event types of alerts: a rule fires, and its alert is resolved. */
 export const alertEventDefinitions = {
   "alert.fired": {
     when: "the condition of an alert rule has held for its duration, or data are missing and the rule has `no_data: fire`",

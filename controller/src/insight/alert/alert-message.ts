@@ -20,7 +20,7 @@ const states = {
   paused: AlertState.PAUSED,
 } as const satisfies Record<AlertRuleState, AlertState>;
 
-/** The API message of a rule: its stored fields, and its state by the newest samples. */
+/** The API message of a rule: its stored fields, and its state according to the newest samples. */
 export function alertRuleMessage(
   { metadata, spec, status: { fired } }: AlertRuleObject,
   evaluation: RuleEvaluation | undefined,
@@ -76,7 +76,7 @@ export function firingAlertMessage(
   };
 }
 
-// Stored names of enumeration values, and the values of the protos.
+// Tables from stored names to values of the protos' enumerations.
 
 const conditions = { gt: ConditionEnum.GT, lt: ConditionEnum.LT } as const satisfies Record<
   AlertCondition,
@@ -92,9 +92,9 @@ const noDataValues = { ignore: AlertNoData.IGNORE, fire: AlertNoData.FIRE } as c
   AlertNoData
 >;
 
-const conditionEnum = (word: AlertCondition) => conditions[word];
-const severityEnum = (word: AlertSeverity) => severities[word];
-const noDataEnum = (word: AlertRuleSpec["noData"]) => noDataValues[word];
+const conditionEnum = (name: AlertCondition) => conditions[name];
+const severityEnum = (name: AlertSeverity) => severities[name];
+const noDataEnum = (name: AlertRuleSpec["noData"]) => noDataValues[name];
 
 /** The stored name of a request's condition. Validation has refused UNSPECIFIED before. */
 export function conditionOf(value: ConditionEnum): AlertCondition {

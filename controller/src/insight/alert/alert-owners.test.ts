@@ -81,7 +81,7 @@ test("an owner that is no service gets the default rules of its kind, fires, and
   expect(firing()[0]?.object).toMatchObject({ spec: { metric: "health" }, status: { fired: { nodeId: machineId } } });
   await evaluator.stop();
 
-  // The owner is gone: its rules are removed, and the alert is resolved.
+  // The owner was deleted: its rules are removed, and the alert is resolved.
   board = undefined;
   await work.reconciler.reconcile(id, signal);
   await until(() => rulesByService.of(id).length === 0);

@@ -11,7 +11,7 @@ import type { Changes } from "#kernel/store/unit-of-work.ts";
 /** An alert rule watches one metric of one owner of machines, such as a service. Names of rules need not be unique. */
 export type AlertRuleObject = Resource<AlertRuleSpec, AlertRuleStatus>;
 
-/** Limit of rules for each service. */
+/** Quota of rules per service. */
 export const ruleQuota: Quota<AlertRuleObject> = {
   name: "alertRules",
   label: "alert rules",
@@ -25,12 +25,12 @@ export const alertRuleKind = defineKind<AlertRuleObject>("alert-rule", {
   quotas: [ruleQuota],
 });
 
-/** Index: the rules of one service. */
+/** Index of rules by service, or by another owner. */
 function serviceOfRule({ spec }: AlertRuleObject): string {
   return spec.serviceId;
 }
 
-/** Rules that were created before there were other owners have no kind. */
+/** Kind of the owner of a rule without `ownerKind`, which is how rules of services are stored. */
 const serviceKind = "managed-service";
 
 export type AlertCondition = "gt" | "lt";
@@ -51,12 +51,13 @@ export interface AlertRuleSpec {
   readonly noData: "ignore" | "fire";
   readonly paused: boolean;
   /**
-   * Time of the creation, or of the last change of the condition; older samples are ignored. Milliseconds since 1970.
+   * Time of the creation, or of the last change of the condition, in milliseconds since 1970. Older samples are
+   * ignored.
    */
   readonly since: number;
 }
 
-/** The kind of the rule's owner. Rules of services name none. */
+/** The kind of the rule's owner. */
 export function ownerKindOf({ ownerKind = serviceKind }: Pick<AlertRuleSpec, "ownerKind">): string {
   return ownerKind;
 }
@@ -71,7 +72,7 @@ export interface AlertRuleStatus {
   readonly fired: FiredAlert | null;
 }
 
-/** One alert: a rule fired and is not resolved yet. */
+/** An alert: its rule fired, and it is not resolved yet. */
 export interface FiredAlert {
   /** Id of the alert, the same in `alert.fired` and `alert.resolved`. */
   readonly id: string;
@@ -82,7 +83,7 @@ export interface FiredAlert {
   /** Start of the time for which the condition held, or data were missing. Milliseconds since 1970. */
   readonly since: number;
   readonly firedAt: number;
-  /** Id of the channel that got the alert; null when there was none. */
+  /** Id of the channel that got the alert; null if the rule and the organization had none. */
   readonly channelId: string | null;
   readonly serviceName: string;
 }
@@ -102,13 +103,13 @@ export interface RuleParameters {
   readonly threshold: number;
   readonly durationMs: number;
   readonly noData: "ignore" | "fire";
-  /** Older samples are ignored; milliseconds since 1970. */
+  /** Time before which samples are ignored, in milliseconds since 1970. */
   readonly sinceMs: number;
 }
 
 /**
- * The rule set of one service, its id is the service's. Every creation of a rule raises its revision, which serializes
- * creations for the quota.
+ * The rule set of one service; its id is the service's id. Every creation of a rule raises its revision, which
+ * serializes creations for the quota.
  */
 export type AlertRuleSetObject = Resource<AlertRuleSetSpec, object>;
 
@@ -136,21 +137,23 @@ export function defaultNameOf(metric: string, condition: AlertCondition, thresho
 
 /** The alert rules by service. */
 export interface RulesByService {
-  /** The rules of a service in the order of ids, which is that of their creation. */
+  /** The rules of a service in the order of ids, which is the order of their creation. */
   of(serviceId: string): StoredRule[];
   /** Ids of the services that have rules. */
   services(): IterableIterator<string>;
 }
 
-export function createRulesByService(rules: Pick<Collection<AlertRuleObject>, "by" | "keysOf">): RulesByService {
+export function createRulesByService(
+  defaultRuleTable: Pick<Collection<AlertRuleObject>, "by" | "keysOf">,
+): RulesByService {
   return {
-    of: (serviceId) => rules.by(serviceOfRule, serviceId),
-    services: () => rules.keysOf(serviceOfRule),
+    of: (serviceId) => defaultRuleTable.by(serviceOfRule, serviceId),
+    services: () => defaultRuleTable.keysOf(serviceOfRule),
   };
 }
 
 const minuteMs = 60_000;
-/** Samples are not at round times, so the run of true samples is read a little further back than its duration. */
+/** Additional time range that is read, because samples are not taken at the exact start of a rule's duration. */
 const marginMs = 5 * minuteMs;
 
 /** The parameters of a rule. Samples from before the owner's last start do not count. */
@@ -174,14 +177,14 @@ export function slotOf({ spec }: AlertRuleObject): number | undefined {
   return metricOf(spec.metric)?.slot;
 }
 
-/** The faults of a metric's name, for validation: empty when the catalog has it. */
+/** The errors of a metric's name, for validation: empty if the catalog has it. */
 export function faultsOfMetric(name: string): readonly FieldFault[] {
   if (name === "" || metricOf(name) !== undefined) return [];
-  const near = closestName(
+  const closest = closestName(
     name,
     metricCatalog.map((metric) => metric.name),
   );
-  const hint = near === undefined ? "GET /catalog lists those there are" : `did you mean ${near}?`;
+  const hint = closest === undefined ? "GET /catalog lists all metrics" : `did you mean ${closest}?`;
   return [{ field: "metric", pointer: "/metric", code: "unknown_metric", detail: `${name} is not a metric: ${hint}` }];
 }
 
@@ -212,19 +215,19 @@ type DefaultRule = Pick<
 
 /** The default rules of new owners. */
 // biome-ignore format: a table, aligned so that it reads as one
-const rules: readonly DefaultRule[] = [
+const defaultRuleTable: readonly DefaultRule[] = [
   { metric: "disk",                    condition: "gt", threshold: 90,  severity: "warning",  durationMinutes: 5, noData: "ignore" },
   { metric: "health",                  condition: "gt", threshold: 1,   severity: "critical", durationMinutes: 2, noData: "fire" },
   { metric: "restorable_age_seconds",  condition: "gt", threshold: 900, severity: "critical", durationMinutes: 5, noData: "ignore" },
   { metric: "replication_lag_seconds", condition: "gt", threshold: 300, severity: "warning",  durationMinutes: 5, noData: "ignore" },
 ];
 
-/** The default rules of an owner, of the metrics that its software collects. Replication lag needs replicas. */
+/** The default rules of an owner, for the metrics of its software. The rule of replication lag needs replicas. */
 export function defaultRulesOf(
   { machines, software }: Pick<MonitoredOwner, "machines" | "software">,
   { defaultRules }: Pick<Monitoring, "defaultRules">,
 ): readonly DefaultRule[] {
-  return rules.filter(({ metric }) => {
+  return defaultRuleTable.filter(({ metric }) => {
     const catalogMetric = metricOf(metric);
     if (!defaultRules.includes(metric) || (metric === "replication_lag_seconds" && machines.length < 2)) return false;
     return catalogMetric !== undefined && catalogMetric.source !== null && appliesToEngine(catalogMetric, software);
@@ -237,12 +240,12 @@ export function defaultRulesOf(
  */
 export function touchRuleSet(
   unit: Changes,
-  sets: Pick<Collection<AlertRuleSetObject>, "get">,
+  ruleSets: Pick<Collection<AlertRuleSetObject>, "get">,
   { serviceId, organizationId }: { readonly serviceId: string; readonly organizationId: string },
   now: number,
   createdDefaults: readonly string[] = [],
 ): void {
-  const before = sets.get(serviceId);
+  const before = ruleSets.get(serviceId);
   if (before === undefined) {
     const metadata = newMetadata(serviceId, now, { organizationId });
     unit.create(alertRuleSetKind, { metadata, spec: { createdDefaults }, status: {} });

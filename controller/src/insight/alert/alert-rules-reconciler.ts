@@ -30,7 +30,7 @@ interface Deps {
   readonly newId: () => string;
 }
 
-/** Number of rules removed in one transaction. */
+/** Number of rules that are removed in one transaction. */
 const batch = 25;
 
 /** Creates the default rules of each owner once, and removes the rules of deleted owners. Key: id of an owner. */
@@ -61,7 +61,7 @@ export function createAlertRulesWork(deps: Deps): ControlLoop {
     await unit.commit(signal);
   }
 
-  /** True when no rule of the owner remains. */
+  /** Removes rules of a deleted owner. True if no rule remains. */
   async function removeAll(serviceId: string, set: Stored<AlertRuleSetObject> | undefined, signal: AbortSignal) {
     const rules = rulesByService.of(serviceId);
     const reasonOf = ({ spec }: AlertRuleObject): ResolvedReason =>
@@ -88,7 +88,7 @@ export function createAlertRulesWork(deps: Deps): ControlLoop {
           if (owner.suspension !== "deleted") await createDefaults(owner, signal);
           return settled;
         }
-        // The collection of owners may lag behind that of rules: ask the store before anything is removed.
+        // The collection of owners may lag behind the collection of rules: read the store before rules are removed.
         if (await owners.exists(serviceId, signal)) return again(1_000, "the owner exists");
         return (await removeAll(serviceId, ruleSets.get(serviceId), signal)) ? settled : again(10, "more rules remain");
       },

@@ -24,7 +24,7 @@ export interface Transition {
 export interface AlertTransitions {
   /**
    * Writes each transition with its event in one transaction. A transition that conflicts with another write is
-   * dropped; the next evaluation computes it again. Throws the first other failure after all were tried.
+   * dropped; the next evaluation computes it again. Throws the first other failure after all transitions were tried.
    */
   apply(transitions: readonly Transition[]): Promise<void>;
 }
@@ -42,21 +42,21 @@ interface Deps {
 
 /** Number of concurrent transactions. */
 const concurrencyMax = 32;
-const reachedMs = 1_000;
+const reachedTimeoutMs = 1_000;
 
 export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTransitions {
   const { rules, ownership, begin, log } = deps;
 
   async function write({ rule, owner, to }: Transition): Promise<bigint | undefined> {
-    const right = ownership.begin(owner.owner.id);
-    if (right === undefined) return undefined;
+    const workLease = ownership.begin(owner.owner.id);
+    if (workLease === undefined) return undefined;
     try {
       const { object } = rule;
       const unit = begin();
       const next = "reason" in to ? resolved(unit, object, to.reason, null) : evaluated(unit, object, owner, to);
       unit.update(alertRuleKind, rule, { ...object, status: { ...object.status, fired: next } });
-      if (right.claim !== undefined) unit.onlyWhile(right.claim);
-      const revision = await unit.commit(AbortSignal.any([signal, right.signal]));
+      if (workLease.claim !== undefined) unit.onlyWhile(workLease.claim);
+      const revision = await unit.commit(AbortSignal.any([signal, workLease.signal]));
       const { id, name } = object.metadata;
       const [from, state] = [object.status.fired?.state ?? "ok", next?.state ?? "ok"];
       log.info("alert rule changed", { rule: id, name, service: object.spec.serviceId, from, to: state });
@@ -65,7 +65,7 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
       if (error instanceof Conflict) return undefined;
       throw error;
     } finally {
-      right.end();
+      workLease.end();
     }
   }
 
@@ -83,7 +83,7 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
   ): FiredAlert | null {
     if (state !== "firing" && state !== "no_data") return resolved(unit, rule, "condition_false", value ?? null);
     const before = rule.status.fired;
-    // The rule fires already and only its kind changes: no second event.
+    // The rule fires already and only the state of its alert changes: no second event.
     if (before !== null) return { ...before, state };
     const now = deps.clock.now();
     const fired: FiredAlert = {
@@ -105,14 +105,14 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
       let newest = 0n;
       const failures: unknown[] = [];
       for (let at = 0; at < transitions.length && !signal.aborted; at += concurrencyMax) {
-        const some = transitions.slice(at, at + concurrencyMax);
-        for (const result of await Promise.allSettled(some.map(write))) {
+        const batch = transitions.slice(at, at + concurrencyMax);
+        for (const result of await Promise.allSettled(batch.map(write))) {
           if (result.status === "rejected") failures.push(result.reason);
           else if (result.value !== undefined && result.value > newest) newest = result.value;
         }
       }
       // The next evaluation has to see these writes.
-      if (newest > 0n) await rules.reached(newest, reachedMs);
+      if (newest > 0n) await rules.reached(newest, reachedTimeoutMs);
       if (failures.length > 0) throw failures[0];
     },
   };

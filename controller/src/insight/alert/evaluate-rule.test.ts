@@ -20,7 +20,7 @@ const before = (nowS: number, more: Partial<RuleBefore> = {}): RuleBefore => ({
   silentFromMs: new Map(),
   ...more,
 });
-/** By node: time from which its silence counts. */
+/** Time from which the silence of each node counts, by node id. */
 const since = (ms: number, ...nodes: readonly string[]) =>
   new Map((nodes.length === 0 ? ["a"] : nodes).map((node) => [node, ms]));
 const one = (samples: readonly SampleValue[]): NodeSamples => new Map([["a", samples]]);
@@ -68,7 +68,7 @@ test.each(cases)("%s", (_, rule, samples, was, expected) => {
   expect(evaluateRule(rule, samples, was)).toMatchObject(expected);
 });
 
-/** One sample every 15 s, as machines report them: time taken, time of arrival, value. */
+/** Samples every 15 s, like those of machines: time of the sample, time of its arrival, value. */
 const streams = fc.array(
   fc.record({
     value: fc.integer({ min: 80, max: 100 }),
@@ -112,7 +112,7 @@ describe("over any stream", () => {
         for (let nowMs = 0; nowMs <= endMs; nowMs += 5_000) {
           const arrived = samples.filter(({ atMs }) => atMs <= nowMs).map(({ sample }) => sample);
           const was = { fired, nowMs, silentFromMs: since(0) };
-          // A controller that has just taken over has no more samples than one that runs for long.
+          // A controller that has just taken over has no more samples than one that has run for an hour.
           const window = arrived.filter(({ timeMs }) => timeMs >= nowMs - rule.durationMs - 5 * minute);
           const seen = evaluateRule(terms(rule), one(restarts(nowMs) ? window.toReversed() : window), was);
           const fires = seen.state === "firing" || seen.state === "no_data";

@@ -3,7 +3,7 @@ import type { RuleParameters } from "./alert-rule.ts";
 import { type AlertRuleEvent, alertRuleLifecycle, type AlertRuleState } from "./alert-rule-lifecycle.ts";
 
 /**
- * By node id: the metric's samples, in any order and possibly twice. Every node that can have the metric has an entry.
+ * Samples of a metric by node id, in any order and possibly twice. Every node that can have the metric has an entry.
  */
 export type NodeSamples = ReadonlyMap<string, readonly SampleValue[]>;
 
@@ -19,7 +19,7 @@ export interface RuleBefore {
     | { readonly state: "firing" | "no_data"; readonly nodeId: string | null; readonly firedAtMs: number }
     | undefined;
   readonly nowMs: number;
-  /** By node id: time from which missing samples count as silence. Nodes that need not report now are absent. */
+  /** Time from which missing samples count as silence, by node id. Nodes that need not report now are absent. */
   readonly silentFromMs: ReadonlyMap<string, number>;
 }
 
@@ -27,7 +27,7 @@ export interface RuleEvaluation {
   readonly state: Exclude<AlertRuleState, "paused">;
   /** Start of the time for which the condition holds, or data are missing; undefined for `ok`. */
   readonly sinceMs: number | undefined;
-  /** The node whose value decides. */
+  /** Id of the node whose value decides the state. */
   readonly nodeId: string | undefined;
   /** Newest value of that node. */
   readonly value: number | undefined;
@@ -35,7 +35,7 @@ export interface RuleEvaluation {
 
 /** Age from which a sample is not current any more. */
 export const staleAfterMs = 60_000;
-/** Largest tolerated lead of a machine's clock; later samples are ignored. */
+/** Maximum tolerated lead of a machine's clock; later samples are ignored. */
 const clockSkewMaxMs = 60_000;
 
 interface NodeCondition {
@@ -47,8 +47,8 @@ interface NodeCondition {
 }
 
 /**
- * The state of a rule that is not paused, from its samples and its stored state. The result does not depend on
- * the order of samples or on duplicates. A missing sample can only lead to `no_data`.
+ * The state of a rule that is not paused, from its samples and its stored state. The result does not depend on the
+ * order of samples or on duplicates. A missing sample can only cause `no_data`.
  */
 export function evaluateRule(rule: RuleParameters, samples: NodeSamples, before: RuleBefore): RuleEvaluation {
   const conditions = [...samples].flatMap(
@@ -92,7 +92,7 @@ function isMet({ condition, threshold }: Pick<RuleParameters, "condition" | "thr
   return condition === "gt" ? value > threshold : value < threshold;
 }
 
-/** How the node's samples meet the condition; undefined without a sample in the evaluated time range. */
+/** Evaluates the condition for a node; undefined without a sample in the evaluated time range. */
 function conditionOfNode(
   nodeId: string,
   values: readonly SampleValue[],
@@ -118,14 +118,14 @@ function isSustained({ isTrue, newest, trueSinceMs }: NodeCondition, { durationM
   return isTrue && newest.timeMs - trueSinceMs >= durationMs;
 }
 
-/** True if the newest sample is current: old samples that arrive late fire nothing. */
+/** True if the newest sample is current: old samples that arrive late do not fire the rule. */
 function isCurrent({ newest }: NodeCondition, nowMs: number): boolean {
   return newest.timeMs >= nowMs - staleAfterMs;
 }
 
 /**
- * True if the condition is over: the node that fired reported a value that does not meet it, or cannot have the metric
- * any more.
+ * True if the condition has ended: the node that fired reported a value that does not meet it, or cannot have the
+ * metric any more.
  */
 function isResolved(conditions: readonly NodeCondition[], samples: NodeSamples, { fired }: RuleBefore): boolean {
   // No node can have the metric any more.

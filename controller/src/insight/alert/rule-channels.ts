@@ -2,15 +2,14 @@ import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { organizationOf } from "#access/caller.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
-import type { Collection } from "#kernel/store/collection.ts";
-import { ofOrganization } from "#kernel/store/of-organization.ts";
+import { type Collection, ofOrganization } from "#kernel/store/collection.ts";
 import type { Resource, Stored } from "#kernel/store/resource.ts";
 import { channelKind, type ChannelObject } from "#notify/channel/channel.ts";
 import type { AlertRuleObject, AlertSettingsObject } from "./alert-rule.ts";
 
 /**
- * Returns a function that resolves the channel of a rule: its own, or the organization's default channel; null for
- * none.
+ * Returns a function that selects the channel of a rule: the channel that it names, or the organization's default
+ * channel; null without one.
  */
 export function createChannelFor({
   channels,
@@ -27,9 +26,9 @@ export function createChannelFor({
 }
 
 /**
- * Returns a function that lists what refers to a channel: ids of rules, and `default-channel`. A transaction that
- * refers to a channel also writes the channel (`nameChannel`), so all references up to the channel's revision are in
- * memory.
+ * Returns a function that lists the references to a channel: ids of rules, and `default-channel`. A transaction that
+ * refers to a channel also writes the channel (`referenceChannel`), so all references up to the channel's revision are
+ * in memory.
  */
 export function createChannelUsers({
   rules,
@@ -41,9 +40,9 @@ export function createChannelUsers({
   return async ({ object, modRevision }) => {
     const { id: channelId, organizationId } = object.metadata;
     await Promise.all([rules, alertSettings].map((memory) => memory.reached(modRevision, 1_000)));
-    const naming = ofOrganization(rules, organizationId).filter(({ spec }) => spec.channelId === channelId);
+    const referring = ofOrganization(rules, organizationId).filter(({ spec }) => spec.channelId === channelId);
     const isDefault = alertSettings.get(organizationId)?.object.spec.defaultChannelId === channelId;
-    return [...naming.map(({ metadata }) => metadata.id), ...(isDefault ? ["default-channel"] : [])];
+    return [...referring.map(({ metadata }) => metadata.id), ...(isDefault ? ["default-channel"] : [])];
   };
 }
 
@@ -51,7 +50,7 @@ export function createChannelUsers({
  * Checks the channel that a unit of work refers to. The transaction also writes the channel unchanged, so that a
  * concurrent deletion of it conflicts. Throws OBJECT_NOT_FOUND for a channel of another organization.
  */
-export function nameChannel(
+export function referenceChannel(
   unit: Changes,
   channels: Pick<Collection<ChannelObject>, "get">,
   id: string | undefined,

@@ -8,7 +8,7 @@ export interface SampleRange {
   readonly slots: ReadonlySet<number>;
 }
 
-/** Reads the samples that rules need: the whole time range of a machine once, then only new samples. */
+/** Reads the samples that rules need: the complete time range of a machine once, then only new samples. */
 export interface SampleReader {
   /** Reads in one statement; resolves to the machines with new samples. Throws STORE_UNAVAILABLE. */
   read(ranges: ReadonlyMap<string, SampleRange>): Promise<ReadonlySet<string>>;
@@ -17,11 +17,11 @@ export interface SampleReader {
 }
 
 /**
- * A sample may arrive this much later than a newer one and is still read; later ones are only read with the whole
- * range.
+ * Maximum time by which a sample may arrive after a newer one and is still read. Later samples are only read with the
+ * complete range.
  */
 const overlapMs = staleAfterMs;
-/** Number of machines whose whole range is read in one statement. */
+/** Maximum number of machines whose complete range is read in one statement. */
 const initialReadsMax = 200;
 
 export function createSampleReader(samples: Pick<Samples, "recent">): SampleReader {

@@ -3,7 +3,7 @@ import type { SampleValue } from "./evaluate-rule.ts";
 
 /** The newest samples of one machine, as far back as its rules need. */
 export interface SampleWindow {
-  /** Start of the time range in which no sample is missing. */
+  /** Start of the time range whose samples are complete, in milliseconds since 1970. */
   readonly fromMs: number;
   /** Slots of the metrics in the window. */
   readonly slots: ReadonlySet<number>;
@@ -13,10 +13,10 @@ export interface SampleWindow {
   values(slot: number): readonly SampleValue[];
   /** Time of the newest sample of this metric. */
   newestMs(slot: number): number | undefined;
-  /** Adds samples in any order; duplicates change nothing. True when a sample was new. */
+  /** Adds samples in any order; duplicates change nothing. True if a sample was new. */
   add(samples: readonly RecentSample[]): boolean;
   /**
-   * Removes samples older than the time, except the newest value of each metric: the time without samples begins there.
+   * Removes samples that are older than the time, except the newest value of each metric, at which a silence begins.
    */
   trim(fromMs: number): void;
 }

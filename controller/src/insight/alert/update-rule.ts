@@ -5,7 +5,7 @@ import { type AlertRuleObject, type AlertRuleSpec, defaultNameOf, type ResolvedR
 import { conditionOf, noDataOf, severityOf } from "./alert-message.ts";
 
 /**
- * Applies the fields of the mask. A change of the condition restarts the evaluation: an alert that fires is
+ * Applies the fields of the update mask. A change of the condition restarts the evaluation, and a current alert is
  * resolved with the returned reason. Throws INVALID_REQUEST.
  */
 export function updateRule(

@@ -12,7 +12,7 @@ import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 import { createEventNews } from "./event-news.ts";
 import { createOwnerCheck } from "./owner-check.ts";
 
-/** The RPCs of events. */
+/** The RPCs of EventService. */
 export function createEventApi({ page, ofService }: EventPages): ServedService {
   const handlers: Handlers<typeof EventService> = {
     listEvents: (request, call) => page(request, request.service, call),
@@ -34,18 +34,18 @@ export interface EventsRequest {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
   readonly follow?: boolean | undefined;
-  /** True for the newest events as the first page. */
+  /** True: the first page has the newest events. */
   readonly newest?: boolean | undefined;
 }
 
 /** The state of a follower after its last page. */
 interface LastPage {
-  /** Version of the organization's events before the page was read. */
+  /** Version of the organization's events before the page was read (`EventNews`). */
   readonly version: number;
   readonly at: number;
 }
 
-/** A follower queries the history at least this often, whatever the version. */
+/** Maximum interval between queries of a follower, even if the version did not change. */
 const refreshMs = 15_000;
 
 /** The position before the first event. */
@@ -54,12 +54,12 @@ const beginning = "0";
 type Page = MessageInitShape<typeof ListEventsResponseSchema>;
 
 export interface EventPages {
-  /** A page of the organization's events, or of one owner's. */
+  /** A page of the events of the caller's organization, or of one of its owners. */
   page(request: EventsRequest, serviceId: string | undefined, call: Call): Promise<Page>;
   /**
    * A page of the events of a service or another owner, also after its deletion. Throws SERVICE_NOT_FOUND if the
-   * organization never had it. `typeOf`: the only type of the events, by the owner's kind; otherwise that of the
-   * request.
+   * organization never had it. `typeOf`: returns the only type of the events, by the owner's kind; without it, the type
+   * of the request is used.
    */
   ofService(
     serviceId: string,
@@ -75,13 +75,13 @@ export function createEventPages({ history, owners, cursors, clock }: EventPages
   const lastPages = new WeakMap<Call, LastPage>();
   const requireOwner = createOwnerCheck({ history, owners });
 
-  /** True when the follower has read everything and no event came since. */
+  /** True if the follower has read all events and no event was added since. */
   function isCaughtUp(request: EventsRequest, call: Call, version: number): boolean {
     const last = lastPages.get(call);
     return request.cursor !== undefined && last?.version === version && clock.monotonicMs() - last.at < refreshMs;
   }
 
-  /** The newest events, oldest first. Its position is the end of the history at the beginning of the query. */
+  /** A page of the newest events, oldest first. Its position is the end of the history before the query. */
   async function newestPage(filter: HistoryFilter, limit: number) {
     const { newest } = await history.eventsAfter(undefined, 0);
     const after = String(BigInt(newest) + 1n);
@@ -93,7 +93,7 @@ export function createEventPages({ history, owners, cursors, clock }: EventPages
     const version = request.follow === true ? news.version(organizationOf(call)) : undefined;
     if (version !== undefined && isCaughtUp(request, call, version))
       return { events: [], nextCursor: request.cursor ?? "", hasMore: false };
-    // The cursor is not bound to `since`, which only selects the first page.
+    // The cursor is not bound to `since`, which selects only the first page.
     const filter = {
       organizationId: organizationOf(call),
       ...(request.type !== undefined && { type: request.type }),
@@ -109,7 +109,7 @@ export function createEventPages({ history, owners, cursors, clock }: EventPages
         : await history.events(selected, { after, limit, order: "oldest first" });
     if (version !== undefined && !more) lastPages.set(call, { version, at: clock.monotonicMs() });
     return {
-      // A token that is limited to objects gets the events of those alone, so its pages can be shorter than the limit.
+      // A token that is limited to objects gets only their events, so its pages can be shorter than the limit.
       events: items.filter((item) => mayRead(item, call)).map(eventMessage),
       nextCursor: cursorAt(next ?? beginning),
       hasMore: more,

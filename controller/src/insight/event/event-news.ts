@@ -18,14 +18,14 @@ interface Deps {
 const pollIntervalMs = 400;
 /** Polling stops this long after the last call of `version`. */
 const idleMs = 5_000;
-/** Events read by one poll; with more of them every version changes. */
+/** Maximum number of events that a poll reads; if there are more, every version changes. */
 const batchMax = 1_000;
-/** Number of organizations with a version of their own; past it all versions are reset. */
+/** Maximum number of organizations with a separate version; above it all versions are reset. */
 const organizationsMax = 10_000;
 
 /** Creates the detector; the first call of `version` starts it. */
 export function createEventNews({ history, clock }: Deps): EventNews {
-  /** Part of every organization's version: it grows when the owner of new events is not known. */
+  /** Part of every organization's version. It is raised if the organizations of new events are unknown. */
   let common = 0;
   let versions = new Map<string, number>();
   let newestSeen: string | undefined;
@@ -45,13 +45,13 @@ export function createEventNews({ history, clock }: Deps): EventNews {
     history
       .eventsAfter(newestSeen, batchMax)
       .then(({ newest, organizationIds }) => {
-        // Events before the first poll are not known.
+        // Events before the first poll are unknown.
         if (newestSeen === undefined || organizationIds.length >= batchMax || versions.size > organizationsMax)
           invalidateAll();
         else for (const id of new Set(organizationIds)) versions.set(id, (versions.get(id) ?? 0) + 1);
         newestSeen = newest;
       })
-      // Followers then query the history themselves and get its error.
+      // Followers then query the history and get its error.
       .catch(invalidateAll)
       .finally(() => {
         isPolling = false;

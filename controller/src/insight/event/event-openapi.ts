@@ -54,7 +54,7 @@ function operationOf(type: string, { when, data, example, planned }: EventDefini
     requestBody: { required: true, content: { "application/json": { schema, example: body } } },
     responses: {
       "2XX": { description: "The delivery succeeded." },
-      default: { description: "Any other status is a failure, also a redirect. The delivery is retried." },
+      default: { description: "Any other status, including a redirect, is a failure. The delivery is retried." },
     },
   };
 }

@@ -4,8 +4,9 @@ import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { History } from "#kernel/history/history.ts";
 
 /**
- * Returns a function that resolves with the kind of an owner that the organization has, or had, such as a service; a
- * deleted one is found by its events. It throws SERVICE_NOT_FOUND. A call that follows events is checked once.
+ * Returns a function that resolves to the kind of an owner, such as a service, that the organization has or had. A
+ * deleted owner is found by its events. The function throws SERVICE_NOT_FOUND. A call that follows events is checked
+ * once.
  */
 export function createOwnerCheck({
   history,

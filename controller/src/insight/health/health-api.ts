@@ -8,7 +8,7 @@ export interface HealthApiDeps {
   readonly events: EventPages;
 }
 
-/** The RPCs of health: the current health of a service or another owner, and its past changes by events. */
+/** The RPCs of HealthService: the current health of a service or another owner, and events of its past changes. */
 export function createHealthApi({ owners, events }: HealthApiDeps): ServedService {
   const handlers: Handlers<typeof HealthService> = {
     getHealth: async ({ serviceId }, call) => {

@@ -4,19 +4,19 @@ import type { StoredSample } from "./samples/samples.ts";
 export interface CheckedSamples {
   readonly samples: readonly StoredSample[];
   readonly refused: number;
-  /** Reason for refused samples; empty when none were refused. */
+  /** Reason for the refusal of samples; empty if none were refused. */
   readonly reason: string;
 }
 
-/** Agents spool samples for this long, so older ones are not plausible. */
+/** Maximum age of a sample: agents spool samples for this time, so older ones are implausible. */
 const oldestMs = 24 * 3_600_000;
-/** Largest tolerated lead of a machine's clock. */
+/** Maximum tolerated lead of a machine's clock. */
 const clockSkewMaxMs = 60_000;
-/** Slots of later versions of the catalog are stored too. */
+/** Maximum slot of a metric. Slots of later versions of the catalog are stored as well. */
 const slotsMax = 256;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The plausible samples of a batch. A machine that sends implausible ones affects no other machine. */
+/** Selects the plausible samples of a batch. A machine that sends implausible ones affects no other machine. */
 export function checkSamples(machineId: string, reported: readonly Sample[], now: number): CheckedSamples {
   if (!uuid.test(machineId))
     return { samples: [], refused: reported.length, reason: "The machine's id is not a UUID." };

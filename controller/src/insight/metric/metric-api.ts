@@ -12,9 +12,8 @@ import type { MonitoredMachine, MonitoredOwner } from "#fleet/owner/monitored-ow
 import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { Samples } from "./samples/samples.ts";
 import type { MetricPoint } from "./samples/sample-points.ts";
-import { nodeRoleOf } from "./node-role.ts";
+import { createSamplePages, machineRoleOf } from "./sample-pages.ts";
 import { metricExposition } from "./metric-exposition.ts";
-import { createSamplePages } from "./sample-pages.ts";
 import type { ServiceGauges } from "#kernel/metrics/service-gauge.ts";
 import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
@@ -31,10 +30,10 @@ export interface MetricApiDeps {
   readonly serviceGauges: Pick<ServiceGauges, "list">;
 }
 
-/** Older samples are left out of the Prometheus text. */
+/** Maximum age of a sample in the Prometheus text. */
 const sampleAgeMaxMs = 60_000;
 
-/** The RPCs of metrics, read from the history. */
+/** The RPCs of MetricService. Samples are read from the history. */
 export function createMetricApi(deps: MetricApiDeps): ServedService {
   const { storedSamples, owners, fleet, clock } = deps;
   const samplePages = createSamplePages(deps);
@@ -72,13 +71,13 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
         ...(period !== undefined && { period }),
         resolution,
         series: all
-          // Samples from before a metric became unavailable stay visible.
+          // Samples from before a metric became unavailable remain visible.
           .filter(({ reason, points: found }) => reason === undefined || found.length > 0)
           .map(({ metric, node, points: found }) => ({
             metric: metric.name,
             unit: metric.unit,
             nodeId: node.id,
-            role: nodeRoleOf(node),
+            role: machineRoleOf(node),
             points: found.map(pointMessage),
           })),
         absent: all.flatMap(({ metric, node, reason }) =>
@@ -95,8 +94,8 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
     }),
     exportPlatformMetrics: async () => ({ text: await deps.metrics.text() }),
     exportMetrics: async (_request, call) => {
-      const theirs = owners.ofOrganization(organizationOf(call));
-      return { text: await textOf(theirs.filter(({ owner }) => owners.mayRead(owner, call))) };
+      const owned = owners.ofOrganization(organizationOf(call));
+      return { text: await textOf(owned.filter(({ owner }) => owners.mayRead(owner, call))) };
     },
   };
   return serve(MetricService, handlers, {
@@ -105,7 +104,7 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
   });
 }
 
-/** The faults of a request: unknown metric names and invalid time ranges. */
+/** The errors of a request: unknown metric names and invalid time ranges. */
 function faultsOf(request: GetMetricsRequest, now: number): readonly FieldFault[] {
   const window = metricWindow(request, now);
   return [...request.metric.flatMap(faultOfName), ...("fromS" in window ? [] : window)];
@@ -113,11 +112,11 @@ function faultsOf(request: GetMetricsRequest, now: number): readonly FieldFault[
 
 function faultOfName(name: string, index: number): FieldFault[] {
   if (metricOf(name) !== undefined) return [];
-  const near = closestName(
+  const closest = closestName(
     name,
     metricCatalog.map((metric) => metric.name),
   );
-  const hint = near === undefined ? "GET /catalog lists those there are" : `did you mean ${near}?`;
+  const hint = closest === undefined ? "GET /catalog lists all metrics" : `did you mean ${closest}?`;
   return [
     { field: `metric[${index}]`, pointer: null, code: "unknown_metric", detail: `${name} is not a metric: ${hint}` },
   ];
@@ -132,20 +131,20 @@ function requireWindow(window: MetricWindow | readonly FieldFault[]): MetricWind
 /** The requested metrics without duplicates. Throws NOT_SUPPORTED if one belongs to other engines. */
 function metricsFor(request: Pick<GetMetricsRequest, "metric">, { noun, software }: MonitoredOwner): Metric[] {
   const metrics = [...new Set(request.metric)].flatMap((name) => metricOf(name) ?? []);
-  const foreign = metrics.find((metric) => !appliesToEngine(metric, software));
-  if (foreign === undefined) return metrics;
-  const detail = `${foreign.name} is a metric of ${foreign.engines.join(", ")}; this ${noun} is ${software}.`;
+  const unsupported = metrics.find((metric) => !appliesToEngine(metric, software));
+  if (unsupported === undefined) return metrics;
+  const detail = `${unsupported.name} is a metric of ${unsupported.engines.join(", ")}; this ${noun} is ${software}.`;
   throw new HoldfastError("NOT_SUPPORTED", detail);
 }
 
-/** The requested machines, or all. Throws OBJECT_NOT_FOUND for one that the owner lacks. */
+/** The requested machines, by default all. Throws OBJECT_NOT_FOUND for a machine that the owner does not have. */
 function machinesFor({ nodeId }: GetMetricsRequest, { noun, machines }: MonitoredOwner): readonly MonitoredMachine[] {
   const unknown = nodeId.find((id) => !machines.some((machine) => machine.id === id));
   if (unknown !== undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `The ${noun} has no node ${unknown}.`);
   return nodeId.length === 0 ? machines : machines.filter(({ id }) => nodeId.includes(id));
 }
 
-/** The reason why a node has no values of a metric; undefined when it may have. */
+/** The reason why a node has no values of a metric; undefined if it can have values. */
 function absenceOf({ name, source }: Metric, absentMetrics: Readonly<Record<string, string>>): string | undefined {
   return source === null ? "This version does not collect it." : lookUp(absentMetrics, name);
 }

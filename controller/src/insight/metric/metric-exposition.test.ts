@@ -39,7 +39,7 @@ test("the text has every reported metric once for each node, and no other", asyn
   ]);
 });
 
-test("a thousand services are exported at once", async () => {
+test("a thousand services are exported in one call", async () => {
   const services = Array.from({ length: 1_000 }, (_, index) =>
     runningService({ id: `s-${index}` }, { nodes: [nodeOf(`n-${index}`)] }),
   );

@@ -8,8 +8,8 @@ const serviceLabels = ["service_id", "service_name", "db_type"] as const;
 const labelNames = [...serviceLabels, "node_id", "role"] as const;
 
 /**
- * Prometheus text of the newest samples of these owners' machines, and of the figures that systems have about the
- * owners. Metrics without a value are left out.
+ * The Prometheus text of the newest samples of these owners' machines, and of the gauges that systems contribute for
+ * the owners. Metrics without a value are omitted.
  */
 export function metricExposition(
   owners: readonly MonitoredOwner[],

@@ -10,7 +10,7 @@ export interface MetricWindow {
   readonly toS: number;
   readonly resolutionS: number;
   readonly resolution: Resolution;
-  /** The requested period, such as `6h`; undefined when the request has a start. */
+  /** The requested period, such as `6h`; undefined if the request has a start. */
   readonly period: string | undefined;
 }
 
@@ -32,7 +32,7 @@ const periods: ReadonlyMap<string, number> = new Map(
 );
 const defaultPeriod = "1h";
 
-/** The finest first: longest range and retention of each resolution. */
+/** Resolutions, finest first, with the maximum time range and the retention of each. */
 // biome-ignore format: a table, aligned so that it reads as one
 const resolutions: readonly { readonly name: Resolution; readonly stepS: number; readonly spanMaxS: number; readonly retainedS: number }[] = [
   { name: "1m", stepS: minuteS,     spanMaxS: dayS,       retainedS: 8 * dayS },
@@ -41,7 +41,7 @@ const resolutions: readonly { readonly name: Resolution; readonly stepS: number;
 ];
 const oldestS = 400 * dayS;
 
-/** The range of a request, or its faults. `now` is in milliseconds. */
+/** The range of a request, or its errors. `now` is in milliseconds since 1970. */
 export function metricWindow(request: WindowRequest, now: number): MetricWindow | readonly FieldFault[] {
   const nowS = now / 1_000;
   const { startS, endS, faults } = intervalOf(request, nowS);

@@ -21,22 +21,22 @@ export interface SampleCollector extends SampleSink {
   readonly waiting: number;
   /** Age of the newest sample at the last insert, in seconds. */
   readonly lagS: number;
-  /** Ends after the running insert; agents keep samples that were not acknowledged. */
+  /** Resolves after the running insert; agents retain samples that were not acknowledged. */
   close(): Promise<void>;
 }
 
 interface Waiting {
   readonly samples: readonly StoredSample[];
-  answer(taken: SamplesOutcome): void;
+  respond(taken: SamplesOutcome): void;
   readonly taken: SamplesOutcome;
 }
 
-/** The first sample of a batch waits this long for others. */
+/** Time that the first sample of a batch waits for further samples. */
 const batchDelayMs = 100;
 const batchMax = 2_000;
-/** Above this number (about 10 MiB) machines have to retry. */
+/** Maximum number of waiting samples (about 10 MiB); above it machines have to retry. */
 const waitingMax = 20_000;
-const retryMs = 5_000;
+const retryDelayMs = 5_000;
 
 export function createSampleCollector({ storedSamples, clock, random, log }: SampleCollectorDeps): SampleCollector {
   let waiting: Waiting[] = [];
@@ -48,7 +48,7 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
   let lagS = 0;
   const refusing = new Map<string, string>();
 
-  const retryLater = (): SamplesOutcome => ({ stored: false, retryMs: Math.round(retryMs * (1 + random())) });
+  const retryLater = (): SamplesOutcome => ({ stored: false, retryDelayMs: Math.round(retryDelayMs * (1 + random())) });
 
   function next(): readonly Waiting[] {
     let size = 0;
@@ -65,12 +65,12 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
         const all = batch.flatMap(({ samples }) => samples);
         await storedSamples.insert(all);
         lagS = (clock.now() - all.reduce((newest, { timeMs }) => Math.max(newest, timeMs), 0)) / 1_000;
-        for (const { answer, taken } of batch) answer(taken);
+        for (const { respond, taken } of batch) respond(taken);
         isUnavailable = false;
       } catch (error) {
         if (!isUnavailable) log.warn("samples not stored", { error: String(error) });
         isUnavailable = true;
-        for (const { answer } of batch) answer(retryLater());
+        for (const { respond } of batch) respond(retryLater());
       }
     }
   }
@@ -83,7 +83,7 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
     });
   }
 
-  /** Logs a refusal once per machine, until a batch of it is accepted. */
+  /** Logs a refusal once per machine, until a batch of the machine is accepted. */
   function logRefusal(machineId: string, reason: string): void {
     if (reason === "") refusing.delete(machineId);
     else if (!refusing.has(machineId)) {
@@ -106,8 +106,8 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
       if (samples.length === 0) return Promise.resolve(taken);
       if (closed || count + samples.length > waitingMax) return Promise.resolve(retryLater());
       count += samples.length;
-      return new Promise((answer) => {
-        waiting.push({ samples, taken, answer });
+      return new Promise((respond) => {
+        waiting.push({ samples, taken, respond });
         if (inserting !== undefined) return;
         if (count >= batchMax) {
           clearTimeout(timer);

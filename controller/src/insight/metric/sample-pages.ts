@@ -11,7 +11,8 @@ import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { RecentSample } from "./samples/recent-samples.ts";
 import type { Samples } from "./samples/samples.ts";
-import { nodeRoleOf } from "./node-role.ts";
+import { NodeRole } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import type { MonitoredMachine } from "#fleet/owner/monitored-owner.ts";
 
 type Page = MessageInitShape<typeof ListMetricSamplesResponseSchema>;
 
@@ -22,12 +23,12 @@ interface Deps {
 }
 
 const defaultRangeMs = 60_000;
-/** Samples are taken every 15 s; a follower that is caught up queries again after this time. */
+/** Interval of the queries of a follower that has read all samples. Samples are taken every 15 s. */
 const refreshMs = 2_000;
 
-/** Pages of the raw samples of an owner, which calls can follow. */
+/** Returns a function that reads a page of an owner's raw samples, which calls can follow. */
 export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
-  /** Time at which followers that are caught up last queried. */
+  /** Time of the last query of each follower that has read all samples. */
   const refreshedAt = new WeakMap<Call, number>();
 
   return async (
@@ -63,7 +64,7 @@ export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
         return {
           time: timestampFromMs(timeMs),
           nodeId: machineId,
-          role: nodeRoleOf(node),
+          role: machineRoleOf(node),
           values: Object.fromEntries(named),
         };
       }),
@@ -83,8 +84,8 @@ export interface SamplePage {
 }
 
 /**
- * The oldest samples of all nodes. A node that was disconnected delivers its samples later than others, so each
- * node has a position of its own.
+ * The oldest samples of all nodes. A node that was disconnected delivers its samples later than others, so each node
+ * has a separate position.
  */
 export function samplePage(read: readonly RecentSample[], before: SamplePosition, limit: number): SamplePage {
   const inOrder = read.toSorted((a, b) => a.timeMs - b.timeMs || (a.machineId < b.machineId ? -1 : 1));
@@ -114,7 +115,14 @@ export function readPosition(text: string, nodeIds: readonly string[]): SamplePo
 
 const shortIdLength = 12;
 
-/** The random end of the id: UUIDs (version 7) that are created together begin alike. */
+/** The random end of the id: UUIDs (version 7) that are created together begin with the same digits. */
 function shortIdOf(id: string): string {
   return id.slice(-shortIdLength);
+}
+
+const roles = { primary: NodeRole.PRIMARY, replica: NodeRole.REPLICA } as const;
+
+/** Role of a machine in messages. */
+export function machineRoleOf({ role }: MonitoredMachine): NodeRole {
+  return roles[role];
 }

@@ -29,8 +29,8 @@ export interface ChatPrompt {
 }
 
 const deadlineMs = 60_000;
-const answerBytesMax = 256 << 10;
-const answerTokensMax = 2_000;
+const responseBytesMax = 256 << 10;
+const completionTokensMax = 2_000;
 
 interface Deps {
   /** The client for servers that operators configure. */
@@ -49,25 +49,25 @@ export function createChatModel(
   if (modelUrl === "" || modelName === "" || modelKeyFile === "") return undefined;
   const url = `${modelUrl.replace(/\/+$/, "")}/chat/completions`;
 
-  async function answerTo({ system, user }: ChatPrompt, signal: AbortSignal): Promise<string> {
+  async function requestCompletion({ system, user }: ChatPrompt, signal: AbortSignal): Promise<string> {
     const key = (await readFile(modelKeyFile, "utf8")).trim();
     const messages = [
       { role: "system", content: system },
       { role: "user", content: user },
     ];
-    const answer = await egress.request(url, {
+    const response = await egress.request(url, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-      body: JSON.stringify({ model: modelName, messages, temperature: 0, max_tokens: answerTokensMax }),
+      body: JSON.stringify({ model: modelName, messages, temperature: 0, max_tokens: completionTokensMax }),
       deadlineMs,
-      bytesMax: answerBytesMax,
+      bytesMax: responseBytesMax,
       signal,
     });
-    if (answer.status !== 200) {
-      await answer.drop();
-      throw new Error(`status ${answer.status}`);
+    if (response.status !== 200) {
+      await response.drop();
+      throw new Error(`status ${response.status}`);
     }
-    const content = contentOf(JSON.parse((await answer.bytes()).toString("utf8")));
+    const content = contentOf(JSON.parse((await response.bytes()).toString("utf8")));
     if (content === undefined) throw new Error("the response is not a chat completion");
     return content;
   }
@@ -75,21 +75,25 @@ export function createChatModel(
   return {
     async complete(prompt, signal) {
       try {
-        return await answerTo(prompt, signal);
+        return await requestCompletion(prompt, signal);
       } catch (error) {
         signal.throwIfAborted();
         // The server's error text may contain the prompt, so it is not logged.
         log.warn("model call failed", { error: error instanceof SyntaxError ? "no JSON" : String(error) });
-        throw new HoldfastError("MODEL_UNREACHABLE", "The model of this installation did not answer.", {
-          cause: error,
-        });
+        throw new HoldfastError(
+          "MODEL_UNREACHABLE",
+          "The model of this installation did not respond. Try again later.",
+          {
+            cause: error,
+          },
+        );
       }
     },
   };
 }
 
-function contentOf(answer: unknown): string | undefined {
-  const { choices } = (answer ?? {}) as { choices?: unknown };
+function contentOf(response: unknown): string | undefined {
+  const { choices } = (response ?? {}) as { choices?: unknown };
   const [first] = Array.isArray(choices) ? (choices as readonly ({ message?: { content?: unknown } } | null)[]) : [];
   const content = first?.message?.content;
   return typeof content === "string" ? content : undefined;

@@ -15,20 +15,20 @@ import { engineConsoleOf } from "./engine-consoles.ts";
 import type { StatementVerdict } from "./statement-verdict.ts";
 import { taskTarget } from "#services/service/member/member-roles.ts";
 
-/** A statement that the guard accepted: its printed text, and the names in it. */
+/** A statement that the guard accepted: its printed text, and its names. */
 export type AcceptedStatement = Exclude<StatementVerdict, { readonly refused: string }>;
 
 type StatementNames = Pick<AcceptedStatement, "functions" | "types" | "relations" | "qualified">;
 
-export type ConsoleAnswer =
+export type ConsoleResult =
   | Pick<RunConsoleQueryResult, "columns" | "rows" | "rowCount" | "executionMs" | "truncated">
   | { readonly refusal: ConsoleRefusal };
 
 /** Runs accepted statements by the agent of a service's primary. */
 export interface ConsoleRunner {
   /**
-   * The service and its engine's console. Throws INVALID_REQUEST, never a 409, when the engine has no console, or the
-   * service does not run.
+   * The service and its engine's console. Throws INVALID_REQUEST if the engine has no console, or the service does not
+   * run.
    */
   require(serviceId: string, call: Call): { readonly service: ManagedServiceObject; readonly engine: EngineConsole };
   /**
@@ -40,16 +40,18 @@ export interface ConsoleRunner {
     database: string,
     statement: Pick<AcceptedStatement, "sql"> & Partial<StatementNames>,
     signal: AbortSignal,
-  ): Promise<ConsoleAnswer>;
+  ): Promise<ConsoleResult>;
 }
 
 const rowsMax = 1_000;
 const bytesMax = 8 << 20;
-/** Largest result inside the task's message; larger results come by the object store. */
+/** Maximum size of a result inside the task's message; larger results are sent through the object store. */
 const inlineBytesMax = 3 << 20;
-const statementMs = 30_000;
-/** Rows come by the object store, whose bandwidth all tasks share. */
-const answerMs = statementMs + 10_000;
+const statementTimeoutMs = 30_000;
+/**
+ * Time-out of the task, which includes the transfer of rows through the object store: all tasks share its bandwidth.
+ */
+const taskTimeoutMs = statementTimeoutMs + 10_000;
 
 export function createConsoleRunner({
   access,
@@ -66,7 +68,7 @@ export function createConsoleRunner({
       const { state } = object.status;
       const engine = engineConsoleOf(object.spec.databaseType);
       if (engine === undefined)
-        throw wrongService("not_supported", `The console is not for services of ${object.spec.databaseType}.`);
+        throw wrongService("not_supported", `Services of ${object.spec.databaseType} have no query console.`);
       if (state !== "Running" || object.spec.power !== "on" || object.metadata.deletionRequestedAt !== undefined)
         throw wrongService("wrong_state", `The service must be Running for this; it is ${state}.`);
       return { service: object, engine };
@@ -85,7 +87,7 @@ export function createConsoleRunner({
         rowsMax,
         bytesMax: inlineBytesMax,
         contentBytesMax: bytesMax,
-        timeoutMs: statementMs,
+        timeoutMs: statementTimeoutMs,
       } satisfies RunConsoleQuery;
       const request = {
         ownerId: service.metadata.id,
@@ -93,14 +95,14 @@ export function createConsoleRunner({
         term: service.status.term,
         lane: "query",
         input: { case: "runConsoleQuery", value },
-        deadlineMs: answerMs,
+        deadlineMs: taskTimeoutMs,
       } as const;
       const { id: machineId } = taskTarget(service);
-      const { refusal, content, ...answer } = resultIn(await fleet.run(machineId, request, answerMs, signal));
+      const { refusal, content, ...result } = resultIn(await fleet.run(machineId, request, taskTimeoutMs, signal));
       if (refusal !== undefined) return { refusal };
-      const { columns, rowCount, executionMs, truncated } = answer;
+      const { columns, rowCount, executionMs, truncated } = result;
       try {
-        const rows = content === undefined ? answer.rows : await contents.unpack(machineId, content, signal);
+        const rows = content === undefined ? result.rows : await contents.unpack(machineId, content, signal);
         return { columns, rows, rowCount, executionMs, truncated };
       } finally {
         if (content !== undefined) await contents.drop(machineId, content);

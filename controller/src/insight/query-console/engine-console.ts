@@ -5,11 +5,12 @@ export interface EngineConsole {
   /** The program of the guard's thread, which calls `serveGuard`: it decides which statements only read. */
   readonly guardWorker: URL;
   /**
-   * The statement that reads the tables that a model may use. Tables that match words of the question come first.
+   * Returns the statement that reads the tables that a model may use. Tables that match words of the question are
+   * first.
    */
   schemaSql(question: string): string;
   /** The tables in that statement's rows. */
   tablesOf(rows: readonly (readonly unknown[])[]): SchemaTable[];
-  /** A statement that resolves every name of this one and runs nothing; undefined if there is none. */
+  /** Returns a statement that resolves every name of `sql` without running it; undefined if there is none. */
   explain(sql: string): string | undefined;
 }

@@ -4,7 +4,7 @@ import * as engines from "./engines.ts";
 
 const consoles: Readonly<Partial<Record<Engine, EngineConsole>>> = engines;
 
-/** Undefined for an engine without a query console. */
+/** The query console of an engine; undefined for an engine without one. */
 export function engineConsoleOf(engine: string): EngineConsole | undefined {
   return Object.hasOwn(consoles, engine) ? consoles[engine as Engine] : undefined;
 }

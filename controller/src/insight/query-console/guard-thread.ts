@@ -10,13 +10,15 @@ export interface GuardThread {
   close(): Promise<void>;
 }
 
-/** CPU time of the thread: on a busy host no statement counts as complex. */
+/**
+ * Limit of the thread's CPU time per statement. A limit of elapsed time would refuse simple statements on a busy host.
+ */
 const cpuMaxMs = 250;
 const elapsedMaxMs = 5_000;
 /** Limit for the start, until the parser is loaded. */
-const readyWithinMs = 20_000;
+const startTimeoutMs = 20_000;
 
-/** The guards of all engines, each with a thread of its own. */
+/** The guards of all engines, each with a separate thread. */
 export interface GuardThreads {
   of(engine: EngineConsole): GuardThread;
   close(): Promise<void>;
@@ -36,7 +38,7 @@ export function createGuardThreads(): GuardThreads {
   };
 }
 
-/** The thread starts with the first statement, and again after a statement that it did not survive. */
+/** Creates a guard. Its thread is started for the first statement, and after a statement that ended the thread. */
 export function createGuardThread({ guardWorker }: Pick<EngineConsole, "guardWorker">): GuardThread {
   const exclusive = createMutex();
   let thread: Promise<Worker> | undefined;
@@ -46,7 +48,7 @@ export function createGuardThread({ guardWorker }: Pick<EngineConsole, "guardWor
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     });
     worker.unref();
-    await nextMessage(worker, readyWithinMs);
+    await nextMessage(worker, startTimeoutMs);
     return worker;
   }
 
@@ -73,7 +75,7 @@ export function createGuardThread({ guardWorker }: Pick<EngineConsole, "guardWor
   };
 }
 
-/** Rejects when the thread has used its CPU time, unless its message came before. */
+/** Rejects once the thread has used its CPU time, unless its message arrives first. */
 async function rejectWhenSpent(worker: Worker, verdict: Promise<unknown>): Promise<never> {
   let finished = false;
   const done = () => void (finished = true);
@@ -87,22 +89,22 @@ async function rejectWhenSpent(worker: Worker, verdict: Promise<unknown>): Promi
   }
 }
 
-/** The thread's next message; rejects when the thread ends, or sends none in time. */
+/** Resolves to the thread's next message; rejects if the thread ends, or sends none in time. */
 function nextMessage(worker: Worker, ms: number): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => ended(new Error("no message in time")), ms);
+    const timeout = setTimeout(() => onEnd(new Error("no message in time")), ms);
     const onMessage = (message: unknown) => {
       cleanUp();
       resolve(message);
     };
-    const ended = (error: unknown) => {
+    const onEnd = (error: unknown) => {
       cleanUp();
       reject(error instanceof Error ? error : new Error("the thread has ended"));
     };
     const cleanUp = () => {
-      clearTimeout(late);
-      worker.off("message", onMessage).off("error", ended).off("exit", ended);
+      clearTimeout(timeout);
+      worker.off("message", onMessage).off("error", onEnd).off("exit", onEnd);
     };
-    worker.on("message", onMessage).on("error", ended).on("exit", ended);
+    worker.on("message", onMessage).on("error", onEnd).on("exit", onEnd);
   });
 }

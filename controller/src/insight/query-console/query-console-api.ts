@@ -14,7 +14,7 @@ import { requireModel, translateQuestion } from "./translate-question.ts";
 export interface QueryConsoleApiDeps {
   readonly runner: ConsoleRunner;
   readonly guards: Pick<GuardThreads, "of">;
-  /** Undefined where operators have configured none. */
+  /** The language model; undefined if operators have configured none. */
   readonly model: ChatModel | undefined;
   readonly auditNow: (entry: NewAudit) => Promise<void>;
 }
@@ -22,10 +22,10 @@ export interface QueryConsoleApiDeps {
 const sqlBytesMax = 65_536;
 
 /**
- * The RPCs of the query console. A statement is parsed and checked in a worker thread (`<engine>/guard.ts`: only nodes
- * that read are allowed), printed again from its parse tree, written to the audit log without constants, and run by the
- * agent of the service's primary as a login that only reads. A question in words becomes a statement by a language
- * model and passes the same checks.
+ * The RPCs of QueryConsoleService. A statement is parsed and checked in a worker thread (`<engine>/guard.ts`: only
+ * nodes that read are allowed), printed again from its parse tree, written to the audit log without constants, and run
+ * by the agent of the service's primary as a login that only reads. A question in words becomes a statement by a
+ * language model and passes the same checks.
  */
 export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService {
   const { runner, guards, auditNow } = deps;
@@ -46,9 +46,9 @@ export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService 
       const verdict = await guards.of(engine).check(sql);
       if ("refused" in verdict) throw sqlRefused(verdict.refused, verdict.position);
       await auditNow(auditOf(call, "query-console.execute", "managed-service", serviceId, verdict.auditText));
-      const answer = await runner.run(service, databaseName ?? databaseOf(service), verdict, call.signal);
-      if ("refusal" in answer) throw sqlRefused(answer.refusal.message, requestPosition(answer.refusal, verdict));
-      return answer;
+      const result = await runner.run(service, databaseName ?? databaseOf(service), verdict, call.signal);
+      if ("refusal" in result) throw sqlRefused(result.refusal.message, requestPosition(result.refusal, verdict));
+      return result;
     },
   };
   return serve(QueryConsoleService, handlers, {

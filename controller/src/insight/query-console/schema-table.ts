@@ -9,7 +9,7 @@ export interface SchemaTable {
   readonly keys: readonly string[];
 }
 
-/** The lower-case words of three letters or more; words with a plural s also without it. */
+/** The words of three letters or more, in lower case; a word with a plural s is included without it as well. */
 export function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
   const all = words.flatMap((word) => (word.length > 3 && word.endsWith("s") ? [word, word.slice(0, -1)] : [word]));

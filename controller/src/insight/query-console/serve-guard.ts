@@ -2,8 +2,8 @@ import { parentPort } from "node:worker_threads";
 import type { StatementVerdict } from "./statement-verdict.ts";
 
 /**
- * Checks statements in a thread of its own: a statement that blocks or crashes the parser affects no other call.
- * `first`: a statement that is checked before those of users, because code is compiled lazily.
+ * Checks statements in this worker thread, so that a statement that blocks or crashes the parser affects no other call.
+ * `first`: a statement that is checked at the start, because Node compiles code at its first use.
  */
 export function serveGuard(check: (sql: string) => StatementVerdict, first: string): void {
   check(first);

@@ -9,11 +9,11 @@ export interface ParsedText {
   readonly tree: Tree;
 }
 
-/** By position of a node in the printed statement: its position in the caller's text. Both count characters from 1. */
+/** Positions of nodes in the caller's text, by position in the printed statement. Both count characters from 1. */
 export type PositionMap = ReadonlyMap<number, number>;
 
 /**
- * Maps positions of the printed tree to those of the original tree, which has the same shape. `positionAt` converts
+ * Maps positions of the printed tree to positions of the original tree, which has the same shape. `positionAt` converts
  * bytes of the original text to characters.
  */
 export function positionMapOf(printed: ParsedText, original: Tree, positionAt: (byte: number) => number): PositionMap {

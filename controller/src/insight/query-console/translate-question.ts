@@ -8,7 +8,7 @@ import type { GuardThreads } from "./guard-thread.ts";
 import { parseTranslation, translationPrompt } from "./translation-prompt.ts";
 
 export interface TranslatedQuestion {
-  /** Empty when the model has no statement that may run. */
+  /** The statement; empty if the model has none that may run. */
   readonly sql: string;
   readonly explanation: string;
   readonly warning: string | undefined;
@@ -28,8 +28,8 @@ interface Deps {
 }
 
 /**
- * Translates a question by the model and checks the statement as `execute` does: the grammar here, names and plan by
- * EXPLAIN in the engine.
+ * Translates a question by the model, and checks the statement in the same way as `executeQuery`: the grammar here,
+ * names and plan by EXPLAIN in the engine.
  */
 export async function translateQuestion(
   { model, runner, guards }: Deps,
@@ -43,14 +43,14 @@ export async function translateQuestion(
   const rows = JSON.parse(Buffer.from(schema.rows).toString("utf8")) as unknown[][];
   const dialect = `${engineOf(databaseType)?.title ?? databaseType} ${version}`;
   const prompt = translationPrompt({ question, dialect, tables: engine.tablesOf(rows) });
-  const answer = parseTranslation(await model.complete(prompt, signal));
-  if (answer === undefined) return withoutSql("The model's answer could not be parsed. Rephrase the question.");
-  const { sql, explanation } = answer;
+  const result = parseTranslation(await model.complete(prompt, signal));
+  if (result === undefined) return withoutSql("The model's response could not be parsed. Rephrase the question.");
+  const { sql, explanation } = result;
   if (sql === "")
-    return { sql, explanation, warning: answer.warning ?? "The model has no statement for the question." };
+    return { sql, explanation, warning: result.warning ?? "The model has no statement for the question." };
   const refusal = await refusalOf(sql);
   return refusal === undefined
-    ? answer
+    ? result
     : { sql: "", explanation, warning: `The model's statement is refused: ${refusal}` };
 
   async function refusalOf(statement: string): Promise<string | undefined> {
@@ -58,8 +58,8 @@ export async function translateQuestion(
     if ("refused" in verdict) return verdict.refused;
     const explained = engine.explain(verdict.sql);
     if (explained === undefined) return undefined;
-    const answer = await runner.run(service, database, { ...verdict, sql: explained }, signal);
-    return "refusal" in answer ? answer.refusal.message : undefined;
+    const result = await runner.run(service, database, { ...verdict, sql: explained }, signal);
+    return "refusal" in result ? result.refusal.message : undefined;
   }
 }
 
@@ -67,11 +67,11 @@ function withoutSql(warning: string): TranslatedQuestion {
   return { sql: "", explanation: "", warning };
 }
 
-/** Throws NOT_CONFIGURED where operators have configured no model. */
+/** Returns the model. Throws NOT_CONFIGURED if operators have configured none. */
 export function requireModel(model: ChatModel | undefined): ChatModel {
   if (model !== undefined) return model;
   throw new HoldfastError(
     "NOT_CONFIGURED",
-    "This installation has no model (HOLDFAST_MODEL_URL, HOLDFAST_MODEL_NAME, HOLDFAST_MODEL_KEY_FILE).",
+    "This installation has no language model. An operator can set HOLDFAST_MODEL_URL, HOLDFAST_MODEL_NAME and HOLDFAST_MODEL_KEY_FILE.",
   );
 }

@@ -1,7 +1,7 @@
 import type { ChatPrompt } from "./chat-model.ts";
 import { type SchemaTable, wordsOf } from "./schema-table.ts";
 
-/** Limit of the complete prompt. */
+/** Maximum size of the complete prompt, in bytes. */
 export const promptBytesMax = 32 << 10;
 
 export interface TranslationInput {
@@ -12,8 +12,8 @@ export interface TranslationInput {
 }
 
 /**
- * The prompt of a question. Tables are ordered by how many of the question's words they contain; those that
- * exceed the limit are omitted, and the prompt says so.
+ * The prompt of a question. Tables are ordered by the number of the question's words that they contain. Tables that
+ * exceed the limit are omitted, and the prompt mentions that.
  */
 export function translationPrompt({ question, dialect, tables }: TranslationInput): ChatPrompt {
   const system = [
@@ -79,12 +79,12 @@ export interface ModelTranslation {
 
 const textMax = 4_000;
 
-/** Parses a model's answer, with or without a code fence; undefined when it is not the requested JSON. */
-export function parseTranslation(answer: string): ModelTranslation | undefined {
-  const [from, to] = [answer.indexOf("{"), answer.lastIndexOf("}")];
+/** Parses a model's text, with or without a code fence; undefined if it is not the requested JSON. */
+export function parseTranslation(modelText: string): ModelTranslation | undefined {
+  const [from, to] = [modelText.indexOf("{"), modelText.lastIndexOf("}")];
   let read: unknown;
   try {
-    read = JSON.parse(answer.slice(from, to + 1));
+    read = JSON.parse(modelText.slice(from, to + 1));
   } catch {
     return undefined;
   }

@@ -24,20 +24,20 @@ export interface QueryApiDeps {
 
 const defaultLimit = 50;
 const runningMax = 200;
-const taskMs = 60_000;
+const taskTimeoutMs = 60_000;
 
-/** The RPCs of query statistics and running queries. */
+/** The RPCs of QueryService: query statistics and running queries. */
 export function createQueryApi({ access, tasks, statistics, asynchronous, auditNow }: QueryApiDeps): ServedService {
   /** Throws NOT_SUPPORTED for an engine without query statistics. */
-  function requireCounting(serviceId: string, call: Call): ManagedServiceObject {
+  function requireStatistics(serviceId: string, call: Call): ManagedServiceObject {
     const { databaseType } = access.require(serviceId, call).object.spec;
     if (engineOf(databaseType)?.hasQueryStatistics !== true)
       throw new HoldfastError("NOT_SUPPORTED", `Services of ${databaseType} have no query statistics.`);
     return access.requireRunning(serviceId, call).object;
   }
 
-  async function signal(request: { serviceId: string; queryRunId: string }, terminate: boolean, call: Call) {
-    const service = requireCounting(request.serviceId, call);
+  async function signalQuery(request: { serviceId: string; queryRunId: string }, terminate: boolean, call: Call) {
+    const service = requireStatistics(request.serviceId, call);
     const session = sessionOf(request.queryRunId);
     const value = {
       $typeName: "holdfast.agent.v1.SignalQuery",
@@ -53,7 +53,7 @@ export function createQueryApi({ access, tasks, statistics, asynchronous, auditN
 
   const handlers: Handlers<typeof QueryService> = {
     async getQueryStatistics({ serviceId, limit = defaultLimit, order = "total_time" }, call) {
-      const service = requireCounting(serviceId, call);
+      const service = requireStatistics(serviceId, call);
       const input = inputOf(limit, order);
       const { queries, totalCount, collectedAt, since } = await tasks.run(service, input, call.signal);
       const { databaseType } = service.spec;
@@ -67,17 +67,17 @@ export function createQueryApi({ access, tasks, statistics, asynchronous, auditN
       };
     },
     async startQueryStatistics({ serviceId, limit = defaultLimit, sortBy = "total_time" }, call) {
-      const service = requireCounting(serviceId, call);
-      return { taskId: await statistics.submit(service, inputOf(limit, sortBy), taskMs, call) };
+      const service = requireStatistics(serviceId, call);
+      return { taskId: await statistics.submit(service, inputOf(limit, sortBy), taskTimeoutMs, call) };
     },
     async getQueryStatisticsTask({ serviceId, taskId }, call) {
       access.require(serviceId, call);
-      const isMeant = (ref: { type: string; serviceId: string }) =>
+      const isOfService = (ref: { type: string; serviceId: string }) =>
         ref.type === statistics.source.type && ref.serviceId === serviceId;
-      return taskMessage(await asynchronous.get(taskId, call, isMeant));
+      return taskMessage(await asynchronous.get(taskId, call, isOfService));
     },
     async listRunningQueries({ serviceId }, call) {
-      const service = requireCounting(serviceId, call);
+      const service = requireStatistics(serviceId, call);
       const value = { $typeName: "holdfast.agent.v1.ListRunningQueries", limit: runningMax } as const;
       const reported = await tasks.run(service, { case: "listRunningQueries", value }, call.signal);
       return {
@@ -97,8 +97,8 @@ export function createQueryApi({ access, tasks, statistics, asynchronous, auditN
         })),
       };
     },
-    cancelQuery: (request, call) => signal(request, false, call),
-    terminateQuery: (request, call) => signal(request, true, call),
+    cancelQuery: (request, call) => signalQuery(request, false, call),
+    terminateQuery: (request, call) => signalQuery(request, true, call),
   };
   return serve(QueryService, handlers);
 }
@@ -133,7 +133,7 @@ function taskMessage({ taskId, status, error, result }: Task) {
   } satisfies Partial<Omit<QueryStatisticsTask, "queries" | "$typeName">> & { queries: unknown };
 }
 
-interface Session {
+interface EngineSession {
   readonly pid: number;
   readonly startedUs: bigint;
 }
@@ -142,12 +142,12 @@ interface Session {
  * Id of a session: its pid and its start in microseconds since 1970, such as `4711-1764246000000000`. The start
  * distinguishes it from a later session with the same pid.
  */
-function queryRunId(session: Session | undefined): string {
+function queryRunId(session: EngineSession | undefined): string {
   return session === undefined ? "" : `${session.pid}-${session.startedUs}`;
 }
 
 /** Parses the id. Throws OBJECT_NOT_FOUND for any other text. */
-function sessionOf(id: string): Session {
+function sessionOf(id: string): EngineSession {
   const [, pid, startedUs] = /^([1-9]\d{0,8})-([1-9]\d{0,17})$/.exec(id) ?? [];
   if (pid === undefined || startedUs === undefined)
     throw new HoldfastError("OBJECT_NOT_FOUND", `There is no session ${id}.`);

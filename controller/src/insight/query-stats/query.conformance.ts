@@ -33,7 +33,7 @@ export default {
   listBounds: {
     "holdfast.v1.QueryStatistics.queries": "limit, 500 at most",
     "holdfast.v1.QueryStatisticsTask.queries": "limit, 500 at most",
-    "holdfast.v1.RunningQueries.queries": "200, and whether there are more",
+    "holdfast.v1.RunningQueries.queries": "200, and a field for whether more exist",
     "holdfast.v1.RunningQuery.blocked_by": "sessions of one engine",
   },
 } satisfies Contract;

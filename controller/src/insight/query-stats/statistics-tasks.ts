@@ -34,7 +34,7 @@ export interface StatisticsJson {
   readonly since: string;
 }
 
-/** The agent's statistics as JSON text, queries without literals. */
+/** The agent's statistics as JSON, with queries without literals. */
 async function statisticsJson(result: ReadQueryStatisticsResult, databaseType: string): Promise<string> {
   const queries = await statisticMessages(result.queries);
   return JSON.stringify({

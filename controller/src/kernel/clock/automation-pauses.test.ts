@@ -68,7 +68,7 @@ test("everything is paused until the store has been read", () => {
   expect(kinds(automationPauses)).toEqual(["unknown"]);
 });
 
-test("a clock jump pauses deletion at once, on every controller, for an hour", async () => {
+test("a clock jump pauses deletion immediately, on every controller, for an hour", async () => {
   const { time, pass, clock } = steppedClock();
   const automationPauses = await open(clock);
   expect(kinds(automationPauses)).toEqual([]);
@@ -82,7 +82,7 @@ test("a clock jump pauses deletion at once, on every controller, for an hour", a
   expect(kinds(others)).toEqual([]);
 });
 
-test("a pause without an end stays until it is released", async () => {
+test("a pause without an end is in force until it is released", async () => {
   const { pass, clock } = steppedClock();
   const automationPauses = await open(clock);
   await automationPauses.set({ kind: "restored", reason: "from a snapshot", since: clock.now(), until: null });

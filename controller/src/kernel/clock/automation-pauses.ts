@@ -5,36 +5,37 @@ import { root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
 
 /**
- * Automatic actions that an operator can pause. Deletion is every deletion by time: TTLs, sweeps, expiry of backups.
+ * Automatic actions that an operator can pause. "deletion" stands for every deletion by time: TTLs, sweeps and expiry
+ * of backups.
  */
 export type AutomaticAction = "deletion" | "maintenance" | "failover";
 
 /** A pause of some automatic actions (a "hold" in the admin API and in the store). */
 export interface AutomationPause {
-  /** "clock", "restored", or the action that it pauses. */
+  /** "clock", "restored", or the name of the paused action. */
   readonly kind: string;
-  /** The action that it pauses; absent: all of them. */
+  /** The paused action; absent: all actions. */
   readonly only?: AutomaticAction;
   /** Explanation for the operator. */
   readonly reason: string;
   readonly since: number;
-  /** Time at which it ends by itself, in milliseconds since 1970; null: only an operator ends it. */
+  /** Time at which the pause expires, in milliseconds since 1970; null: only an operator ends it. */
   readonly until: number | null;
 }
 
 /**
  * Pauses of automatic actions. An operator sets one; a restore of the control plane sets one; and this module sets
- * "clock" for an hour when the wall clock jumps, or when no controller ran for long, so that a wrong clock deletes
- * nothing. Controllers record the time every ten minutes to detect such a gap.
+ * "clock" for an hour when the wall clock jumps, or when no controller ran for over an hour, so that a wrong clock
+ * deletes nothing. Controllers record the time every ten minutes to detect such a gap.
  */
 export interface AutomationPauses {
   /**
-   * The pauses in force, or only those of one action. Call it right before each deletion: the call compares the clocks,
-   * and returns a pause of its own until the stored ones are loaded.
+   * The pauses in force, or only the pauses of one action. Call it right before each deletion: the call compares the
+   * clocks, and returns the pause "unknown" until the stored pauses are loaded.
    */
   list(action?: AutomaticAction): AutomationPause[];
   set(pause: AutomationPause, signal?: AbortSignal): Promise<void>;
-  /** Condition for `UnitOfWork.onlyWhile`: the commit throws Conflict when a pause of this kind is stored. */
+  /** Condition for `UnitOfWork.onlyWhile`: the commit throws Conflict if a pause of this kind is stored. */
   unlessPaused(kind: string): { readonly key: string; readonly modRevision: bigint };
   /** Ends the pause of this kind; no-op without one. */
   release(kind: string, signal?: AbortSignal): Promise<void>;
@@ -44,9 +45,10 @@ export interface AutomationPauses {
 export const pausePrefix = `${root}/hold/`;
 
 const clockPauseMs = 3_600_000;
-const checkMs = 5_000;
-/** Interval in which controllers record the wall clock, and the longest gap since the last record without a pause. */
+const checkIntervalMs = 5_000;
+/** Interval at which controllers record the wall clock. */
 const recordIntervalMs = 600_000;
+/** Maximum time since the last record for which no pause is set. */
 const maxGapMs = 3_600_000;
 const backwardsToleranceMs = 60_000;
 /** Kind of the record: stored as a pause that has already ended. */
@@ -62,24 +64,25 @@ export function createAutomationPauses({
   log: Log;
 }): AutomationPauses {
   const drift = createDrift(clock);
-  const stored = createMirror<AutomationPause>(store, pausePrefix, ({ value }) => JSON.parse(value), forgetStored);
-  /** Written by this process, null for released ones. They count until the mirror has their revision. */
+  const stored = createMirror<AutomationPause>(store, pausePrefix, ({ value }) => JSON.parse(value), discardStored);
+  /** Pauses that this process wrote; null: released. They count until the mirror has their revision. */
   const written = new Map<string, { readonly pause: AutomationPause | null; readonly revision: bigint }>();
-  /** Set by this process and not stored yet. */
+  /** The clock pause that this process set and has not stored yet. */
   let pending: AutomationPause | undefined;
   let hasCheckedGap = false;
   let recordedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * Compares the clock with the last recorded time. A host that boots with a wrong clock sees no jump. A gap without
-   * any controller may be such a jump, or the installation was off; in either case deletions can wait for an hour.
+   * Compares the clock with the last recorded time. A host that boots with a wrong clock sees no jump. A gap without a
+   * running controller may be such a jump, or the installation was off; in either case deletions are paused for an
+   * hour.
    */
   function checkGap(): void {
     hasCheckedGap = true;
-    const seen = [...stored.values()].find(({ kind }) => kind === lastSeenKind);
-    const passedMs = clock.now() - (seen?.since ?? clock.now());
-    if (passedMs > maxGapMs || passedMs < -backwardsToleranceMs)
-      pauseDeletion(`The wall clock is ${Math.round(passedMs / 1_000)} s past the last time that a controller saw.`);
+    const lastRecord = [...stored.values()].find(({ kind }) => kind === lastSeenKind);
+    const elapsedMs = clock.now() - (lastRecord?.since ?? clock.now());
+    if (elapsedMs > maxGapMs || elapsedMs < -backwardsToleranceMs)
+      pauseDeletion(`The wall clock is ${Math.round(elapsedMs / 1_000)} s past the last time that a controller saw.`);
   }
 
   function pauseDeletion(reason: string): void {
@@ -97,7 +100,7 @@ export function createAutomationPauses({
     });
   }
 
-  function forgetStored(): void {
+  function discardStored(): void {
     for (const [kind, { revision }] of written) if (revision <= stored.revision) written.delete(kind);
   }
 
@@ -106,7 +109,7 @@ export function createAutomationPauses({
     const puts = pause === null ? [] : [{ key, value: JSON.stringify(pause) }];
     const done = await store.commit({ conditions: [], puts, deletes: pause === null ? [key] : [] }, signal);
     if (done.committed) written.set(kind, { pause, revision: done.revision });
-    forgetStored();
+    discardStored();
   }
 
   function compareClocks(): void {
@@ -125,8 +128,8 @@ export function createAutomationPauses({
       (error) => log.debug("automation pause not stored", { kind: pause.kind, error: String(error) }),
     );
   }
-  const checking = setInterval(compareClocks, checkMs);
-  checking.unref();
+  const checkTimer = setInterval(compareClocks, checkIntervalMs);
+  checkTimer.unref();
 
   return {
     list(action) {
@@ -150,7 +153,7 @@ export function createAutomationPauses({
       await write(kind, null, signal);
     },
     close() {
-      clearInterval(checking);
+      clearInterval(checkTimer);
       stored.close();
     },
   };
@@ -159,29 +162,29 @@ export function createAutomationPauses({
 /** Compares the wall clock with the monotonic clock. */
 interface Drift {
   /**
-   * The drift between the clocks since the last reference, in milliseconds, when it exceeds a minute; that moment
-   * becomes the new reference. Undefined otherwise.
+   * The drift between the clocks since the last reference, in milliseconds, if it exceeds a minute; the time of this
+   * call becomes the new reference. Otherwise undefined.
    */
   check(): number | undefined;
 }
 
-const allowedMs = 60_000;
-/** Clocks that NTP slews drift a little all the time, so the reference is renewed every hour. */
-const referenceAgeMs = 3_600_000;
+const allowedDriftMs = 60_000;
+/** NTP slews a clock a little all the time, so the reference is renewed every hour. */
+const referenceMaxAgeMs = 3_600_000;
 
 export function createDrift(clock: Clock): Drift {
   let wall = clock.now();
   let monotonic = clock.monotonicMs();
   return {
     check() {
-      const passed = clock.monotonicMs() - monotonic;
-      const drift = clock.now() - wall - passed;
-      const apart = Math.abs(drift) > allowedMs;
-      if (apart || passed > referenceAgeMs) {
+      const elapsedMs = clock.monotonicMs() - monotonic;
+      const drift = clock.now() - wall - elapsedMs;
+      const isDrifted = Math.abs(drift) > allowedDriftMs;
+      if (isDrifted || elapsedMs > referenceMaxAgeMs) {
         wall = clock.now();
         monotonic = clock.monotonicMs();
       }
-      return apart ? drift : undefined;
+      return isDrifted ? drift : undefined;
     },
   };
 }

@@ -13,28 +13,28 @@ export interface DatabaseOptions {
 }
 
 /**
- * Connections to the history database. Every query ends within seconds, by a time-out here and on the server; failures
- * of the database are STORE_UNAVAILABLE.
+ * Connections to the history database. Every query ends within five seconds, by a time-out here and on the server;
+ * failures of the database throw STORE_UNAVAILABLE.
  */
 export interface Database {
   query<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** As `query`, for reads: it has connections of its own, so that readers never delay writers. */
+  /** Runs a query that only reads, on separate connections, so that readers never delay writers. */
   read<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<R[]>;
   /** Runs on one connection, without a statement time-out. */
   session<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-const queryMs = 5_000;
+const queryTimeoutMs = 5_000;
 /** Readers time out before writers, whose work must continue. */
-const readMs = 4_000;
+const readTimeoutMs = 4_000;
 const poolMax = 6;
 const readersMax = 4;
 
 export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions): Database {
   const { hostname, port, username, pathname } = new URL(url);
   const connection = {
-    // Not `connectionString`: its empty password would override the one of the file.
+    // Not `connectionString`: its empty password would override the password of the file.
     host: hostname,
     port: Number(port || 5432),
     user: decodeURIComponent(username),
@@ -45,22 +45,23 @@ export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions)
     idleTimeoutMillis: 60_000,
     keepAlive: true,
   };
-  // Acknowledged rows are deleted from the outbox, so they must survive a crash, whatever the server's settings.
-  const options = `-c synchronous_commit=on -c statement_timeout=${queryMs}`;
+  // Acknowledged rows are deleted from the outbox, so they must survive a crash, even if the server's settings disable
+  // that.
+  const options = `-c synchronous_commit=on -c statement_timeout=${queryTimeoutMs}`;
   const pool = new pg.Pool({ ...connection, max: poolMax, application_name: "holdfast-controller", options });
-  // A read that the server cancels costs nothing more once the reader has its error.
-  const readOptions = `-c statement_timeout=${readMs}`;
+  // The server cancels a read before the client times out, so that no read continues after its caller has the error.
+  const readOptions = `-c statement_timeout=${readTimeoutMs}`;
   const name = "holdfast-controller-reader";
   const readers = new pg.Pool({ ...connection, max: readersMax, application_name: name, options: readOptions });
   // A connection that breaks while idle leaves the pool; the next call opens another.
   for (const each of [pool, readers])
     each.on("error", (error) => log.debug("history connection broken", { error: String(error) }));
 
-  async function queryOn<R extends pg.QueryResultRow>(on: pg.Pool, text: string, values: readonly unknown[]) {
+  async function queryOn<R extends pg.QueryResultRow>(connections: pg.Pool, text: string, values: readonly unknown[]) {
     try {
       // The server may hang: only the client's own time-out always works.
-      const query = { text, values: [...values], query_timeout: queryMs };
-      const { rows } = await on.query<R>(query);
+      const query = { text, values: [...values], query_timeout: queryTimeoutMs };
+      const { rows } = await connections.query<R>(query);
       return rows;
     } catch (error) {
       throw asUnavailable(error);
@@ -99,11 +100,12 @@ export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions)
 }
 
 /**
- * Errors about our own SQL are bugs and stay as they are; all others mean that the database is unavailable.
+ * Returns errors about the statement itself unchanged, since they are bugs of this code. All others mean that the
+ * database is unavailable.
  */
 function asUnavailable(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  // SQLSTATE classes that are about a statement: data exception, integrity violation, syntax or missing object.
+  // SQLSTATE classes of statement errors: data exception, integrity violation, syntax or missing object.
   if (/^(22|23|42)/.test(code)) return error;
   return new HoldfastError("STORE_UNAVAILABLE", "The history database does not respond.", { cause: error });
 }

@@ -13,7 +13,7 @@ interface DumpedTable {
   readonly references: readonly string[];
 }
 
-/** Tables of measurements, which are too large for a snapshot, and the record of applied migrations. */
+/** Tables that a dump omits: measurements, which are too large for a snapshot, and the record of applied migrations. */
 const notDumped: readonly string[] = [
   "sample",
   "sample_minute",
@@ -25,7 +25,7 @@ const notDumped: readonly string[] = [
 
 const fetchRows = 500;
 
-/** Every table of the database except `notDumped`, also those of migrations that are added later. */
+/** Every table of the database except `notDumped`, including tables of later migrations. */
 async function dumpedTables(database: Database): Promise<readonly DumpedTable[]> {
   const found = await database.query<DumpedTable>(
     `select c.relname as name,
@@ -47,8 +47,8 @@ async function dumpedTables(database: Database): Promise<readonly DumpedTable[]>
 }
 
 /**
- * Tables after those that they reference. Pending webhook deliveries come last: a delivery that ended before that
- * is not repeated after a restore, and a pending one is in the snapshot with its event.
+ * Orders tables so that each follows the tables that it references. Pending webhook deliveries come last: a delivery
+ * that ended before that is not repeated after a restore, and a pending one is in the snapshot with its event.
  */
 export function inLoadOrder<T extends Pick<DumpedTable, "name" | "references">>(tables: readonly T[]): readonly T[] {
   const isLast = ({ name }: T) => name === "webhook_delivery";
@@ -65,8 +65,8 @@ export function inLoadOrder<T extends Pick<DumpedTable, "name" | "references">>(
 }
 
 /**
- * Every row that existed at the start and was not deleted since, page by page: paging by key misses none of them, and
- * no connection is in use while the rows are uploaded.
+ * Yields every row that existed at the start and was not deleted since. Rows are read in pages by primary key, which
+ * misses none of them, and no connection is in use while the rows are uploaded.
  */
 export async function* dumpHistory(database: Database): AsyncGenerator<HistoryRow> {
   for (const { name: table, key } of await dumpedTables(database)) {
@@ -86,21 +86,21 @@ export async function* dumpHistory(database: Database): AsyncGenerator<HistoryRo
   }
 }
 
-/** Inserts rows; existing ones stay. Tables and columns that this version does not have are skipped. */
+/** Inserts rows; existing rows remain unchanged. Tables and columns that this version does not have are skipped. */
 export async function loadHistory(database: Database, rows: readonly HistoryRow[]): Promise<void> {
   const byTable = Map.groupBy(rows, ({ table }) => table);
   for (const { name: table } of await dumpedTables(database)) {
-    const those = byTable.get(table);
-    if (those === undefined) continue;
+    const tableRows = byTable.get(table);
+    if (tableRows === undefined) continue;
     await database.query(
       `insert into ${table} overriding system value
        select * from jsonb_populate_recordset(null::${table}, $1::jsonb) on conflict do nothing`,
-      [JSON.stringify(those.map(({ row }) => row))],
+      [JSON.stringify(tableRows.map(({ row }) => row))],
     );
   }
 }
 
-/** Call after the last load: advances all sequences beyond the loaded rows. */
+/** Advances all sequences beyond the loaded rows. Call it after the last load. */
 export async function resumeSequences(database: Database): Promise<void> {
   await database.query(
     `select setval('history_sequence', greatest(nextval('history_sequence'),

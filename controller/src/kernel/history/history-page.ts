@@ -1,14 +1,14 @@
-/** Every field that is set must match. */
+/** Filter of events and audit entries: an entry must match every field that is set. */
 export interface HistoryFilter {
   readonly organizationId?: string;
   readonly objectId?: string;
-  /** Matches events only: those whose object is the service, and those that name it as `service_id`. */
+  /** Matches events only: events of the service, and events of other objects that name it as `service_id`. */
   readonly serviceId?: string;
   /** Matches audit entries only. */
   readonly actor?: string;
   /** Type of an event, or action of an audit entry. */
   readonly type?: string;
-  /** Any of these types. */
+  /** Types of events, or actions of audit entries: one of them must match. */
   readonly types?: readonly string[];
   /** Milliseconds since 1970; inclusive. */
   readonly since?: number;
@@ -17,7 +17,7 @@ export interface HistoryFilter {
 }
 
 export interface HistoryPage {
-  /** `next` of the previous page. */
+  /** `next` of the previous page; undefined for the first page. */
   readonly after: string | undefined;
   readonly limit: number;
   readonly order: "newest first" | "oldest first";

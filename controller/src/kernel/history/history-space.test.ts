@@ -19,7 +19,7 @@ afterAll(async () => {
 
 test("users may add nothing to a nearly full history, while the platform still writes", async () => {
   const { usedBytes: emptyBytes = 0 } = await createdWith(1).measure();
-  // The database as it is has half of it.
+  // The database uses half of the quota.
   const space = createdWith(emptyBytes * 2);
   const empty = await space.measure();
   expect(stateOfSpace(empty).state).toBe("ok");
@@ -30,7 +30,7 @@ test("users may add nothing to a nearly full history, while the platform still w
   await database.query("INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, $1)", [rows]);
   expect(stateOfSpace(await space.measure())).toMatchObject({ state: "full", reason: expect.stringContaining("80%") });
   expect(() => space.admitGrowth()).toThrow("history has used");
-  await database.query("INSERT INTO filler VALUES ('goes on')");
+  await database.query("INSERT INTO filler VALUES ('is written')");
   await database.query("DROP TABLE filler");
   await space.measure();
   space.admitGrowth();

@@ -5,9 +5,9 @@ import type { Database } from "./database.ts";
 
 /** Disk usage of the history. */
 export interface HistorySpace {
-  /** Throws STORE_UNAVAILABLE when users may add nothing more. Deletions and the platform's own writes still work. */
+  /** Throws STORE_UNAVAILABLE while users may only delete. Deletions and the platform's own writes still work. */
   admitGrowth(): void;
-  /** Queries the size now. Without a response `admitGrowth` uses the last size. */
+  /** Queries the size now. If the database does not respond, `admitGrowth` uses the last size. */
   measure(): Promise<StoreSpace>;
   close(): void;
 }

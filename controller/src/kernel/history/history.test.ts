@@ -18,7 +18,7 @@ const now = Date.parse("2026-03-15T12:00:00.123Z");
 
 beforeAll(async () => {
   postgresql = await startTestPostgresql();
-  // Together, so that they would collide in the migrations if they did not wait for each other.
+  // They start concurrently, so that their migrations would fail if they did not wait for each other.
   const all = [open(), open(), open()];
   await Promise.all(all.map(({ ready }) => ready));
   const [first, ...others] = all;
@@ -146,7 +146,8 @@ test("migrations of systems follow the numbered ones by their dates, once, under
   ];
   const applied = (migrations: readonly MigrationGroup[]) =>
     history.database.session((client) => migrate(client, migrations));
-  // An installation with the numbered migrations goes on with those of its systems, also when a system comes later.
+  // An installation with the numbered migrations gets the migrations of its systems, also of a system that is added
+  // later.
   expect(await applied(groups.slice(0, 1))).toEqual(["notes/2026-12-01-notes.sql", "notes/2026-12-02-index.sql"]);
   expect(await applied(groups)).toEqual(["links/2026-12-01-links.sql"]);
   expect(await applied(groups)).toEqual([]);
@@ -180,9 +181,9 @@ test("rows are in the partition of their month, and old partitions are dropped",
 
 test("calls fail quickly while the database is unavailable, and work again afterwards", async () => {
   await postgresql.kill();
-  const begun = Date.now();
+  const startedAt = Date.now();
   await expect(history.insert([event("away")])).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
-  expect(Date.now() - begun).toBeLessThan(60_000);
+  expect(Date.now() - startedAt).toBeLessThan(60_000);
   const late = open();
   await expect(late.events({}, first)).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   await postgresql.start();

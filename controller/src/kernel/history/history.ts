@@ -8,8 +8,7 @@ import { createDatabase, type Database, type DatabaseOptions } from "./database.
 import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";
 import { migrate, type MigrationGroup, migrationSteps } from "./migrate.ts";
 import { dropOldPartitions, createPartitions } from "./partitions.ts";
-import type { PlannedRows } from "./planned-rows.ts";
-import { eventsAfter, insertAudit, insertEvents, listAudit, listEvents } from "./records.ts";
+import { eventsAfter, insertAudit, insertEvents, listAudit, listEvents, type PlannedRows } from "./records.ts";
 import type { KernelSettings } from "../kernel-settings.ts";
 
 /**
@@ -18,23 +17,29 @@ import type { KernelSettings } from "../kernel-settings.ts";
  */
 export interface History {
   /**
-   * Inserts entries in the given order; they are durable when it resolves. An existing entry stays unchanged, and its
+   * Inserts entries in the given order; they are durable when it resolves. An existing entry remains unchanged, and its
    * planned rows are skipped. Resolves to the ids of the inserted planned rows.
    */
   insert(entries: readonly OutboxEntry[], planned?: readonly PlannedRows[]): Promise<string[]>;
   events(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<EventEntry>>;
-  /** The organizations of at most `limit` events after a sequence number; without one, only the newest number. */
+  /**
+   * The organizations of at most `limit` events after a sequence number, and the newest number of these events. Without
+   * `after`, only the newest number.
+   */
   eventsAfter(after: string | undefined, limit: number): Promise<{ newest: string; organizationIds: string[] }>;
   audit(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<AuditEntry>>;
-  /** For tables of systems; throws STORE_UNAVAILABLE until the schema is migrated. */
+  /** The database, for tables of systems. Throws STORE_UNAVAILABLE until the schema is migrated. */
   readonly sql: () => Database;
-  /** Registers a system's upkeep of its tables. It runs when partitions are created, before old ones are dropped. */
-  addUpkeep(work: (now: number) => Promise<unknown>): void;
-  /** Creates the coming partitions, then runs the systems' upkeep. */
+  /**
+   * Registers work on a system's tables, such as a roll-up. It runs in `prepare`, after partitions are created and
+   * before old ones are dropped.
+   */
+  addTableMaintenance(work: (now: number) => Promise<unknown>): void;
+  /** Creates the partitions of the next time spans, then runs the work of `addTableMaintenance`. */
   prepare(now: number): Promise<void>;
-  /** Drops the partitions beyond their table's retention; resolves to their names. */
+  /** Drops the partitions that are older than their table's retention; resolves to their names. */
   dropExpired(now: number): Promise<string[]>;
-  /** For snapshots of the control plane. */
+  /** The database, for snapshots of the control plane; it may not be migrated yet. */
   readonly database: Database;
   /** Resolves when the schema is migrated. Until then every call throws STORE_UNAVAILABLE. */
   readonly ready: Promise<void>;
@@ -47,15 +52,15 @@ export interface HistoryOptions extends DatabaseOptions {
   readonly migrations?: readonly MigrationGroup[];
 }
 
-/** Connects and migrates the schema as soon as the database responds; a controller starts without it. */
+/** Connects, and migrates the schema once the database responds. A controller starts even if it does not. */
 export function createHistory(options: HistoryOptions): History {
   const { log, now, migrations = [] } = options;
   const database = createDatabase(options);
   const closed = new AbortController();
-  const upkeep: ((now: number) => Promise<unknown>)[] = [];
-  let current = false;
+  const maintenanceTasks: ((now: number) => Promise<unknown>)[] = [];
+  let isMigrated = false;
 
-  async function bringUp(): Promise<void> {
+  async function migrateWhenAvailable(): Promise<void> {
     for (let failures = 0; ; failures += 1) {
       try {
         await database.session(async (client) => {
@@ -63,7 +68,7 @@ export function createHistory(options: HistoryOptions): History {
           if (steps.length > 0) log.info("history migrated", { steps });
           await createPartitions(client, now());
         });
-        current = true;
+        isMigrated = true;
         return;
       } catch (error) {
         if (closed.signal.aborted) return;
@@ -72,13 +77,13 @@ export function createHistory(options: HistoryOptions): History {
       }
     }
   }
-  const ready = bringUp();
+  const ready = migrateWhenAvailable();
   ready.catch(() => {
     // Closed before the database responded: callers that await `ready` get the error.
   });
 
   function whenReady(): Database {
-    if (!current) throw new HoldfastError("STORE_UNAVAILABLE", "The history database is not ready.");
+    if (!isMigrated) throw new HoldfastError("STORE_UNAVAILABLE", "The history database is not ready.");
     return database;
   }
 
@@ -95,13 +100,13 @@ export function createHistory(options: HistoryOptions): History {
     eventsAfter: async (after, limit) => eventsAfter(whenReady(), after, limit),
     audit: async (filter, page) => listAudit(whenReady(), filter, page),
     sql: whenReady,
-    addUpkeep: (work) => {
-      upkeep.push(work);
+    addTableMaintenance: (work) => {
+      maintenanceTasks.push(work);
     },
     async prepare(time) {
       const skipped = await whenReady().session((client) => createPartitions(client, time));
       if (skipped.length > 0) log.warn("history partitions not created", { skipped });
-      for (const work of upkeep) await work(time);
+      for (const work of maintenanceTasks) await work(time);
     },
     dropExpired: (time) => whenReady().session((client) => dropOldPartitions(client, time)),
     database,
@@ -113,7 +118,7 @@ export function createHistory(options: HistoryOptions): History {
   };
 }
 
-/** The history that the settings name, migrated as soon as its database responds. Throws for a misnamed migration. */
+/** Opens the history of the settings. It is migrated once its database responds. Throws for a misnamed migration. */
 export async function openHistory(
   settings: Pick<KernelSettings, "historyUrl" | "historyPasswordFile" | "historyCa">,
   { clock, log, migrations }: { clock: Clock; log: Log; migrations: readonly MigrationGroup[] },

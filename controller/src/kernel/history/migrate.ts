@@ -4,7 +4,7 @@ import { contributionPoint } from "../contribution-point.ts";
 
 /** Migrations of one system: a folder with files `<date>-<name>.sql`, such as `2026-11-28-notes.sql`. */
 export interface MigrationGroup {
-  /** Prefix of its recorded steps. */
+  /** Prefix of the names of its steps. */
   readonly group: string;
   /** URL of the folder, with a slash at the end. */
   readonly directory: URL;
@@ -14,7 +14,7 @@ export const migrationGroups = contributionPoint<MigrationGroup>("migrations", {
 
 /** A file of SQL that is applied once. */
 interface MigrationStep {
-  /** Its name in the table `schema_version`. It never changes: a renamed step would be applied again. */
+  /** Name of the step in the table `schema_version`. It never changes: a renamed step would be applied again. */
   readonly name: string;
   readonly file: URL;
 }
@@ -26,7 +26,7 @@ const datedName = /^\d{4}-\d{2}-\d{2}-[a-z0-9-]+\.sql$/;
 /** Advisory lock of the migration; the same number on every controller and version. */
 const lockId = 4_824_067;
 
-/** All steps in the order in which they are applied: numbered ones, then those of all groups by their dates. */
+/** All steps in the order in which they are applied: numbered steps, then the steps of all groups by date. */
 export async function migrationSteps(groups: readonly MigrationGroup[]): Promise<readonly MigrationStep[]> {
   const first = (await sqlFiles(numbered)).toSorted();
   const dated = await Promise.all(
@@ -49,7 +49,7 @@ export async function migrationSteps(groups: readonly MigrationGroup[]): Promise
 
 /**
  * Applies each step that the database lacks, in order, each in a transaction. Controllers that start together wait for
- * each other. A database that a newer version migrated stays unchanged.
+ * each other. A database that a newer version migrated remains unchanged.
  */
 export async function migrate(client: pg.ClientBase, groups: readonly MigrationGroup[]): Promise<string[]> {
   const steps = await migrationSteps(groups);
@@ -59,8 +59,8 @@ export async function migrate(client: pg.ClientBase, groups: readonly MigrationG
       "create table if not exists schema_version (step text primary key, applied_at timestamptz not null default now())",
     );
     const { rows } = await client.query<{ step: string }>("select step from schema_version");
-    const seen = new Set(rows.map(({ step }) => step));
-    const missing = steps.filter(({ name }) => !seen.has(name));
+    const applied = new Set(rows.map(({ step }) => step));
+    const missing = steps.filter(({ name }) => !applied.has(name));
     for (const step of missing) await apply(client, step);
     return missing.map(({ name }) => name);
   } finally {

@@ -10,6 +10,6 @@ test.each([
   ["quarterDay", "2026-11-21T23:59:00Z", 0, "2026_11_21_18", "2026-11-21T18", "2026-11-22T00"],
   ["quarterDay", "2026-11-21T00:00:00Z", -1, "2026_11_20_18", "2026-11-20T18", "2026-11-21T00"],
 ] as const)("of kind %s, at %s and %d later, is %s", (kind, time, offset, suffix, from, to) => {
-  const whole = (hour: string) => `${hour}:00:00.000Z`;
-  expect(spanOf(kind, Date.parse(time), offset)).toEqual({ suffix, from: whole(from), to: whole(to) });
+  const timestampOf = (hour: string) => `${hour}:00:00.000Z`;
+  expect(spanOf(kind, Date.parse(time), offset)).toEqual({ suffix, from: timestampOf(from), to: timestampOf(to) });
 });

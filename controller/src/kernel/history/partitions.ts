@@ -5,13 +5,15 @@ interface Table {
   readonly span: SpanKind;
   /** Number of past spans that still receive rows. */
   readonly lateSpans: number;
-  /** A span is dropped once all of it is older than this. */
+  /** Retention: a span is dropped once all of it is older. */
   readonly retentionHours: number;
 }
 
 const dayHours = 24;
 
-/** Samples arrive until they are 24 hours old; the roll-up needs two more hours. */
+/**
+ * Tables that are partitioned by time. Samples arrive until they are 24 hours old; the roll-up needs two more hours.
+ */
 // biome-ignore format: a table, aligned so that it reads as one
 const tables: readonly Table[] = [
   { table: "event",                span: "month",      lateSpans: 0, retentionHours: 90 * dayHours },
@@ -28,12 +30,12 @@ const tables: readonly Table[] = [
 const offsetsAhead = [0, 1, 2];
 const hourMs = 3_600_000;
 
-/** SQLSTATEs: the default partition has rows of the span; the span overlaps one of another time zone. */
+/** SQLSTATEs: the default partition has rows of the span; the span overlaps a partition of another time zone. */
 const occupiedCodes = ["23514", "42P17"];
 
 /**
- * Creates the partitions of the current span and the next two. A span whose rows are in a default partition, because a
- * clock was wrong, is skipped; resolves to the skipped names.
+ * Creates the partitions of the current span and the next two. Skips a span whose rows are in a default partition
+ * because a clock was wrong. Resolves to the skipped names.
  */
 export async function createPartitions(client: pg.ClientBase, now: number): Promise<string[]> {
   const skipped: string[] = [];
@@ -91,18 +93,18 @@ type SpanKind = "month" | "day" | "quarterDay";
 const dayMs = 86_400_000;
 
 // biome-ignore format: a table, aligned so that it reads as one
-const kinds: Record<SpanKind, { readonly begin: (time: number, offset: number) => number; readonly letters: number }> = {
-  month:      { begin: monthBegin,               letters: 7 },
-  day:        { begin: everyMs(dayMs),           letters: 10 },
-  quarterDay: { begin: everyMs(dayMs / 4),       letters: 13 },
+const kinds: Record<SpanKind, { readonly begin: (time: number, offset: number) => number; readonly suffixLength: number }> = {
+  month:      { begin: monthBegin,               suffixLength: 7 },
+  day:        { begin: everyMs(dayMs),           suffixLength: 10 },
+  quarterDay: { begin: everyMs(dayMs / 4),       suffixLength: 13 },
 };
 
-/** The span of a time (UTC), or the one `offset` spans later. */
+/** The span that contains a time (UTC), or the span `offset` spans later. */
 export function spanOf(kind: SpanKind, time: number, offset = 0): Span {
-  const { begin, letters } = kinds[kind];
+  const { begin, suffixLength } = kinds[kind];
   const text = (spans: number) => new Date(begin(time, spans)).toISOString();
   const from = text(offset);
-  return { suffix: from.slice(0, letters).replaceAll(/[-T]/g, "_"), from, to: text(offset + 1) };
+  return { suffix: from.slice(0, suffixLength).replaceAll(/[-T]/g, "_"), from, to: text(offset + 1) };
 }
 
 function monthBegin(time: number, offset: number): number {

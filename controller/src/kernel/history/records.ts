@@ -1,8 +1,18 @@
 import type { AuditEntry, EventEntry } from "../store/outbox-entry.ts";
 import type { Database } from "./database.ts";
 import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";
-import type { PlannedRows } from "./planned-rows.ts";
-import { millisecondsOf, timeOf } from "./times.ts";
+import { millisecondsOf, timeOf } from "./sql-timestamps.ts";
+
+/** Rows of a system, which the statement that inserts their events inserts as well. */
+export interface PlannedRows {
+  /** Plain objects whose members are columns of `jsonb_to_recordset`. */
+  readonly rows: readonly object[];
+  /**
+   * SQL that inserts the rows from a JSON parameter, joined with `added (id, occurred_at)`, the events that are new. It
+   * returns the `id` of each row.
+   */
+  insertSql(parameter: string): string;
+}
 
 /**
  * Inserts events together with the rows that systems plan for them, in one statement, so that no row is missed or
@@ -32,7 +42,7 @@ export async function insertEvents(
   return rows.map(({ id }) => id);
 }
 
-/** Inserts audit entries; existing ones stay unchanged. */
+/** Inserts audit entries; existing ones remain unchanged. */
 export async function insertAudit(database: Database, entries: readonly AuditEntry[]): Promise<void> {
   await database.query(
     `insert into audit (id, occurred_at, organization_id, actor, source, action, object_kind, object_id, result, request_id, detail)
@@ -128,12 +138,12 @@ export async function listAudit(
   }));
 }
 
-/** A page ends once its rows have this much text; it has at least one row. */
+/** Limit of the text of one page, in bytes; a page has at least one row. */
 const pageBytesMax = 1024 * 1024;
 
 /**
  * The rows of a page. Their column `found` is the number of matching rows up to `limit` + 1, so a number above the
- * page's length means that there are more.
+ * page's length means that more rows match.
  */
 async function list<R extends Row>(
   database: Database,
@@ -142,7 +152,7 @@ async function list<R extends Row>(
   { after, limit, order }: HistoryPage,
 ): Promise<R[]> {
   const newest = order === "newest first";
-  // `?` is the parameter.
+  // `?` stands for the value's parameter.
   const conditions: readonly (readonly [string, unknown])[] = [
     ["organization_id = ?", filter.organizationId],
     ["object_id = ?", filter.objectId],

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 
 /** A gauge that is read at each scrape, or a counter, whose name ends with `_total`. */
 export interface ProcessGauge {
-  /** Without the prefix `holdfast_`; it ends with its unit. */
+  /** Name without the prefix `holdfast_`; it ends with the unit. */
   readonly name: string;
   readonly help: string;
   /** One value, or one for each value of a label. */
@@ -29,7 +29,7 @@ const bucketsS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
 export function createProcessMetrics(): ProcessMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  // prom-client names these gauges like counters; each also exists by type.
+  // prom-client gives these gauges names of counters; the same numbers also exist by type.
   for (const name of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${name}_total`);
   return {
     add({ name, help, read }) {

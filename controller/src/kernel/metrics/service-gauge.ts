@@ -1,9 +1,9 @@
-/** A gauge of a service that is computed by a system, besides its machines' metrics. Read at each scrape. */
+/** A gauge of a service that a system computes, besides the metrics of its machines. Read at each scrape. */
 export interface ServiceGauge {
-  /** Without the prefix `holdfast_`; it ends with its unit. */
+  /** Name without the prefix `holdfast_`; it ends with the unit. */
   readonly name: string;
   readonly help: string;
-  /** Names of labels besides those that identify the service. */
+  /** Names of labels besides the labels that identify the service. */
   readonly labels: readonly string[];
   /** The values of one service, each with its labels; may be empty. */
   read(serviceId: string): Iterable<{ readonly labels: Readonly<Record<string, string>>; readonly value: number }>;

@@ -6,7 +6,8 @@ import type { Store } from "../store/store.ts";
 import type { ControlLoop } from "../runtime/runner.ts";
 
 /**
- * A service that records the duration of its unary methods, over REST and gRPC. Streams last as long as their readers.
+ * A service that records the duration of its unary methods, over REST and gRPC. Streams are not timed: a stream lasts
+ * as long as its reader.
  */
 export function timedService(served: ServedService, times: WorkTimes): ServedService {
   const handlers: Record<string, (input: never, call: Call) => unknown> = { ...served.handlers };
@@ -21,7 +22,7 @@ export function timedService(served: ServedService, times: WorkTimes): ServedSer
   return { ...served, handlers };
 }
 
-/** The store, recording the duration of its calls. */
+/** A store that records the duration of its calls. */
 export function timedStore(store: Store, metrics: Pick<ProcessMetrics, "times">): Store {
   const times = metrics.times("etcd_call_seconds", "Calls of etcd", "call");
   return {

@@ -12,7 +12,7 @@ import { createUrlSigner, type UrlSigner } from "./url-signer.ts";
 /** The installation's object store, and the signer of URLs for single objects. */
 export interface OpenedObjectStore {
   readonly objects: ObjectStore;
-  /** Undefined where machines cannot reach the store: then there are no backups. */
+  /** Undefined if machines cannot reach the store: then there are no backups. */
   readonly signer: UrlSigner | undefined;
 }
 
@@ -46,7 +46,10 @@ export async function openObjectStore(
     case "s3:":
       return openS3(url, settings, deps);
     default:
-      throw new HoldfastError("NOT_CONFIGURED", `There is no object store for ${url.protocol} here.`);
+      throw new HoldfastError(
+        "NOT_CONFIGURED",
+        `HOLDFAST_OBJECTS begins with ${url.protocol}//: use file:// or s3://.`,
+      );
   }
 }
 
@@ -76,7 +79,7 @@ async function openS3(url: URL, settings: ObjectStoreSettings, { now }: ObjectSt
   if (bucket === "" || !URL.canParse(endpoint)) {
     throw new HoldfastError(
       "NOT_CONFIGURED",
-      "An S3 store is written as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION.",
+      "HOLDFAST_OBJECTS of an S3 store has the form s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION.",
     );
   }
   const path = decodeURIComponent(url.pathname).replaceAll(/^\/+|\/+$/g, "");
@@ -107,10 +110,10 @@ async function readCredential(file: string): Promise<{ readonly id: string; read
   if (file === "") throw new HoldfastError("NOT_CONFIGURED", "An S3 store needs HOLDFAST_OBJECTS_KEY_FILE.");
   const { id, secret } = JSON.parse(await readFile(file, "utf8")) as { id?: unknown; secret?: unknown };
   if (typeof id === "string" && typeof secret === "string") return { id, secret };
-  throw new HoldfastError("NOT_CONFIGURED", `${file} has no id and secret.`);
+  throw new HoldfastError("NOT_CONFIGURED", `${file} must be JSON with the members id and secret.`);
 }
 
-/** Machines cannot resolve public names, so names are resolved here each time that URLs are signed. */
+/** Machines cannot resolve public names, so the controller resolves them each time that it signs URLs. */
 async function addressesOf(host: string): Promise<readonly string[]> {
   const bare = host.replaceAll(/^\[|\]$/g, "");
   if (isIP(bare) !== 0) return [bare];

@@ -24,9 +24,9 @@ export interface S3Location {
 type Method = "GET" | "HEAD" | "PUT" | "DELETE";
 type Response = Dispatcher.ResponseData;
 
-const signedForS = 900;
+const urlLifetimeS = 900;
 const attemptsMax = 4;
-const retryMs = 300;
+const retryDelayMs = 300;
 
 /** Objects of an S3 bucket. The store must support the header If-None-Match. */
 export function createS3Store(location: S3Location): ObjectStore {
@@ -40,31 +40,31 @@ export function createS3Store(location: S3Location): ObjectStore {
   async function send(
     method: Method,
     path: string,
-    options: { headers?: Record<string, string>; plain?: Record<string, string>; file?: string } = {},
+    options: { headers?: Record<string, string>; unsignedHeaders?: Record<string, string>; file?: string } = {},
   ): Promise<Response> {
-    const { headers = {}, plain = {}, file } = options;
+    const { headers = {}, unsignedHeaders = {}, file } = options;
     for (let attempt = 1; ; attempt += 1) {
       try {
         const url = await signUrl(
           { method, url: `${bucketUrl}${path}`, headers },
           credential,
-          signedForS,
+          urlLifetimeS,
           new Date(now()),
         );
         const body = file === undefined ? null : createReadStream(file);
-        const response = await request(url, { method, headers: { ...headers, ...plain }, body, dispatcher });
+        const response = await request(url, { method, headers: { ...headers, ...unsignedHeaders }, body, dispatcher });
         if (response.statusCode < 500 || attempt === attemptsMax) return response;
         await response.body.dump();
       } catch (error) {
         if (attempt === attemptsMax) throw error;
       }
-      await new Promise((resolve) => setTimeout(resolve, retryMs * 2 ** attempt));
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs * 2 ** attempt));
     }
   }
 
-  async function refused(response: Response, operation: string): Promise<Error> {
+  async function errorOf(response: Response, operation: string): Promise<Error> {
     const text = (await response.body.text()).slice(0, 300);
-    return new Error(`the object store answered ${response.statusCode} to ${operation}: ${text}`);
+    return new Error(`the object store responded ${response.statusCode} to ${operation}: ${text}`);
   }
 
   async function head(key: string): Promise<ObjectFacts | undefined> {
@@ -72,7 +72,8 @@ export function createS3Store(location: S3Location): ObjectStore {
     const response = await send("HEAD", `/${prefix}${key}`);
     await response.body.dump();
     if (response.statusCode === 404) return undefined;
-    if (response.statusCode !== 200) throw new Error(`the object store answered ${response.statusCode} to HEAD ${key}`);
+    if (response.statusCode !== 200)
+      throw new Error(`the object store responded ${response.statusCode} to HEAD ${key}`);
     const { "content-length": length, "last-modified": modified } = response.headers;
     return { key, sizeBytes: Number(length), modifiedAt: Date.parse(String(modified)) };
   }
@@ -92,14 +93,14 @@ export function createS3Store(location: S3Location): ObjectStore {
         };
         const response = await send("PUT", `/${prefix}${key}`, {
           headers,
-          plain: { "content-length": String(size) },
+          unsignedHeaders: { "content-length": String(size) },
           file,
         });
         if (response.statusCode === 412 || response.statusCode === 409) {
           await response.body.dump();
           throw new ObjectExists(key);
         }
-        if (response.statusCode !== 200) throw await refused(response, `PUT ${key}`);
+        if (response.statusCode !== 200) throw await errorOf(response, `PUT ${key}`);
         await response.body.dump();
         return { key, sizeBytes: size, modifiedAt: now() };
       } finally {
@@ -111,23 +112,23 @@ export function createS3Store(location: S3Location): ObjectStore {
       if (range !== undefined && range.end <= range.start) {
         return (await head(key)) === undefined ? undefined : empty();
       }
-      const plain = range === undefined ? {} : { range: `bytes=${range.start}-${range.end - 1}` };
-      const response = await send("GET", `/${prefix}${key}`, { plain });
+      const unsignedHeaders = range === undefined ? {} : { range: `bytes=${range.start}-${range.end - 1}` };
+      const response = await send("GET", `/${prefix}${key}`, { unsignedHeaders });
       if (response.statusCode === 200 || response.statusCode === 206) return response.body;
-      if (response.statusCode !== 404) throw await refused(response, `GET ${key}`);
+      if (response.statusCode !== 404) throw await errorOf(response, `GET ${key}`);
       await response.body.dump();
       return undefined;
     },
     head,
-    async list(below, { after = "", limit }) {
+    async list(listedPrefix, { after = "", limit }) {
       const query = new URLSearchParams({
         "list-type": "2",
-        prefix: prefix + below,
+        prefix: prefix + listedPrefix,
         "max-keys": String(Math.min(limit, 1_000)),
       });
       if (after !== "") query.set("start-after", prefix + after);
       const response = await send("GET", `?${query}`);
-      if (response.statusCode !== 200) throw await refused(response, `a list of ${below}`);
+      if (response.statusCode !== 200) throw await errorOf(response, `a list of ${listedPrefix}`);
       const text = await response.body.text();
       const objects = [...text.matchAll(/<Contents>(.*?)<\/Contents>/gs)].flatMap(([, entry = ""]) =>
         factsIn(entry, prefix),
@@ -138,13 +139,13 @@ export function createS3Store(location: S3Location): ObjectStore {
       checkKey(key);
       const response = await send("DELETE", `/${prefix}${key}`);
       if (response.statusCode !== 204 && response.statusCode !== 200 && response.statusCode !== 404)
-        throw await refused(response, `DELETE ${key}`);
+        throw await errorOf(response, `DELETE ${key}`);
       await response.body.dump();
     },
   };
 }
 
-/** An entry of a list. Our keys need no XML escapes; entries with other keys are not ours. */
+/** The facts in an entry of a list; none for a key without the prefix. Keys of Holdfast need no XML escapes. */
 function factsIn(entry: string, prefix: string): ObjectFacts[] {
   const value = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(entry)?.[1] ?? "";
   const key = value("Key");

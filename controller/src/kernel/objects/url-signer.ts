@@ -1,7 +1,7 @@
 import { type StoreKey, signUrl } from "@holdfast/common/objects/signed-url.ts";
 import { checkKey } from "@holdfast/common/objects/object-store.ts";
 
-/** Signs URLs with which a holder without a credential can write or read one object. */
+/** Signs URLs that permit a client without a credential to write or read one object. */
 export interface UrlSigner {
   /** A PUT writes once: the store responds 412 if the object exists. */
   sign(use: { readonly method: "PUT" | "GET" | "HEAD"; readonly key: string }, expiresInS: number): Promise<SignedUrl>;
@@ -10,7 +10,7 @@ export interface UrlSigner {
 
 export interface SignedUrl {
   readonly url: string;
-  /** Headers that must be sent exactly as they are. */
+  /** Headers that the request must have unchanged. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -27,7 +27,7 @@ export interface UrlSignerDeps {
   readonly base: string;
   readonly key: StoreKey;
   readonly endpoint: StoreEndpoint;
-  /** Requests server-side encryption from an S3 store, in addition to our own. */
+  /** True: requests server-side encryption from an S3 store, in addition to encryption by Holdfast. */
   readonly serverSideEncryption: boolean;
   readonly now: () => number;
 }

@@ -1,18 +1,18 @@
 import type { History } from "../history/history.ts";
-import type { PlannedRows } from "../history/planned-rows.ts";
+import type { PlannedRows } from "../history/records.ts";
 import type { EventEntry, OutboxEntry } from "../store/outbox-entry.ts";
 
 /** Plans the history rows that a system derives from events, such as webhook deliveries. */
 export interface EntryPlanner {
-  /** Plans with the state at the store's revision `asOf` or later. */
+  /** Plans the rows of these events by the state at the store's revision `asOf` or later. */
   plan(events: readonly EventEntry[], asOf: bigint): Promise<EntryPlan>;
 }
 
 export interface EntryPlan {
   readonly planned: PlannedRows;
   /**
-   * Called when the insert ended, with the ids of the rows that it inserted and that are durable. Rows without their id
-   * there may be durable too: by an earlier insert of their event, or because the result of this one was lost.
+   * Called after the insert, with the ids of the rows that it inserted durably. A planned row that is not among them
+   * may be durable as well: by an earlier insert of its event, or because the result of this insert was lost.
    */
   ended(rowIds: ReadonlySet<string>): void;
 }

@@ -12,13 +12,13 @@ export interface EventDefinition {
   readonly when: string;
   readonly data: Readonly<Record<string, DataField>>;
   readonly example: Readonly<Record<string, unknown>>;
-  /** Filters may already name the type, but this version does not emit it. */
+  /** True: filters may already name the type, but this version does not emit it. */
   readonly planned?: true;
-  /** Webhooks get it only when their filter names it. */
+  /** True: webhooks get the event only if their filter names its type. */
   readonly optIn?: true;
 }
 
-/** A predicate: true for types that webhooks get only when their filter names them. */
+/** Returns a predicate that is true for event types that webhooks get only if their filter names them. */
 export function optInOf(eventTypes: ReadonlyMap<string, EventDefinition>): (type: string) => boolean {
   return (type) => eventTypes.get(type)?.optIn === true;
 }

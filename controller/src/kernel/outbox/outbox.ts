@@ -19,8 +19,8 @@ export interface Outbox extends OutboxGate {
   /** Number of entries in the store that the history may not have yet. */
   readonly waiting: number;
   /**
-   * Audits actions that must never go unrecorded, such as a reveal: the entry is in the history when it resolves.
-   * Throws STORE_UNAVAILABLE.
+   * Audits actions that must never be unrecorded, such as a reveal of a password: the entry is in the history when it
+   * resolves. Throws STORE_UNAVAILABLE.
    */
   auditNow(entry: NewAudit): Promise<void>;
   /** Audits calls that changed nothing, such as a refusal, asynchronously. It never throws and never blocks. */
@@ -41,22 +41,23 @@ interface Deps {
 }
 
 /**
- * Most waiting entries: above `user` changes by users are refused, above `platform` also those of the platform itself.
+ * Maximum number of waiting entries: above `user` changes by users are refused, above `platform` also changes by the
+ * platform itself.
  */
 const limits = { user: 20_000, platform: 40_000 };
 const batchSize = 100;
-/** Inserted entries are deleted from the store a moment later, so that one transaction deletes many. */
+/** Delay from the insert into the history to the deletion from etcd, so that one transaction deletes many entries. */
 const removalDelayMs = 50;
 const refusedBatchSize = 500;
-/** Refusals that the history has not taken after this are saved in etcd, so that a kill loses one second at most. */
+/** Refusals that are not in the history after this time are saved in etcd, so that a kill loses one second at most. */
 const saveAfterMs = 250;
 const saveIntervalMs = 250;
-/** Key of the ownership: one controller moves, so that entries arrive in the order of their changes. */
+/** Key whose owner moves the entries: a single controller, so that entries arrive in the order of their changes. */
 const ownershipKey = "outbox";
 
 /**
- * It starts moving by itself. After a crash between insert and delete, the next run inserts the entry again, which
- * changes nothing.
+ * Creates the outbox, which starts to move entries immediately. After a crash between insert and delete, the next run
+ * inserts the entry again, which changes nothing.
  */
 export function createOutbox({ store, history, ownership, clock, ids, random, log }: Deps): Outbox {
   const stopped = new AbortController();
@@ -132,7 +133,7 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
     }
   }
 
-  /** False when nothing is left to move, or another controller owns the outbox. */
+  /** Moves one batch. False if nothing remains to be moved, or another controller owns the outbox. */
   async function moveBatch(): Promise<boolean> {
     const batch = entries.oldest(batchSize);
     if (batch.length === 0) return refused.size > 0;
@@ -156,8 +157,8 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
   }
 
   /**
-   * Deletes entries from the store that are in the history. An entry whose deletion fails is moved again later, which
-   * changes nothing.
+   * Deletes entries from the store that are in the history. An entry whose deletion fails is inserted again later,
+   * which changes nothing.
    */
   async function removeInserted(): Promise<void> {
     for (let failures = 0; inserted.size > 0; ) {
@@ -174,7 +175,7 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
         if (failures === 1) log.warn("outbox not cleared", { waiting: inserted.size, error: String(error) });
       }
     }
-    // In the same turn as the last check of `inserted`: a later entry starts a new removal.
+    // No await since the last check of `inserted`, so a later entry starts a new removal.
     removing = undefined;
   }
 
@@ -190,7 +191,7 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
       if (entries.size < limits[cause]) return;
       throw new HoldfastError(
         "STORE_UNAVAILABLE",
-        "The history database is unavailable, and too many events wait for it.",
+        "The history database is unavailable, and too many events wait for it. Try again later.",
         {
           retryAfterS: 5,
         },

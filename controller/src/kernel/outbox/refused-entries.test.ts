@@ -13,7 +13,7 @@ const entry = (actor: string, objectId = "", source = "192.0.2.1"): NewAudit => 
   requestId: "r",
 });
 
-/** The oldest ones, which the history has then. */
+/** Moves the oldest entries to the history. */
 function take(entries: RefusedEntries, count: number): OutboxEntry[] {
   const taken = entries.oldest(count);
   entries.remove(taken);
@@ -56,7 +56,7 @@ test("many anonymous sources add a bounded number of entries, and evict no other
     written += take(entries, 10_000).length;
   }
   expect(written).toBeLessThan(2_400);
-  // A caller with a credential is still counted: past its limit nothing is added.
+  // A caller with a credential is still limited: above its limit no entry is added.
   for (let n = 0; n < 200; n += 1) entries.add(entry("api_key:flood"));
   expect(take(entries, 10_000).filter((each) => each.entry === "audit" && each.actor === "api_key:flood")).toHaveLength(
     100,

@@ -6,14 +6,14 @@ import type { NewAudit, OutboxEntry } from "../store/outbox-entry.ts";
 /** Audit entries of refused calls that wait for the history, in order of arrival and bounded for each caller. */
 export interface RefusedEntries {
   readonly size: number;
-  /** False when the entry is only counted: its caller exceeded the limit of a minute, or has most waiting entries. */
+  /** False if the entry is only counted: its caller exceeded the limit per minute, or has the most waiting entries. */
   add(entry: NewAudit): boolean;
   oldest(count: number): OutboxEntry[];
-  /** Call when the history has these. */
+  /** Removes entries that are in the history. */
   remove(entries: readonly OutboxEntry[]): void;
-  /** The oldest entries that have waited this long and were not passed to `markSaved`. */
+  /** The oldest entries that have waited for `waitedMs` and were not passed to `markSaved`. */
   unsaved(waitedMs: number, count: number): OutboxEntry[];
-  /** Call when these are saved in etcd, so that they survive this process. */
+  /** Marks entries as saved in etcd, so that they survive this process. */
   markSaved(entries: readonly OutboxEntry[]): void;
   /** Ids of saved entries that were evicted since the last call. */
   takeEvicted(): string[];
@@ -33,27 +33,27 @@ interface Count {
   excess: number;
 }
 
-/** Most entries of one caller in a minute. */
+/** Maximum number of entries of one caller per minute. */
 const callerMax = 100;
-/** Rate of all calls without a valid credential: many sources together must not fill the history over days. */
+/** Rate of all calls without a valid credential together: many sources must not fill the history over days. */
 const anonymousRate = { burst: 500, perSecond: 0.5 };
 const anonymous = "anonymous";
 const windowMs = 60_000;
-/** Most waiting entries while the history is unavailable. */
+/** Maximum number of waiting entries while the history is unavailable. */
 const waitingMax = 2_000;
 
 /**
  * A flood of one caller evicts no entries of others: its excess entries are only counted, and the count is audited.
- * When full, the newest entry of the caller with most waiting entries is evicted.
+ * When `waitingMax` is reached, the newest entry of the caller with the most waiting entries is evicted.
  */
 export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEntries {
-  /** By id, oldest first. */
+  /** Waiting entries by id, oldest first. */
   const waiting = new Map<string, Waiting>();
   /** Number of waiting entries of each caller. */
   const byCaller = createKeyedCounter();
   let evicted: string[] = [];
   let counts = new Map<string, Count>();
-  let endsAt = 0;
+  let windowEndsAt = 0;
   const anonymousBucket = createTokenBucket(anonymousRate, clock.monotonicMs());
 
   function enqueue(entry: NewAudit): void {
@@ -74,11 +74,11 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
     return waiting.size < waitingMax || evictFor(caller);
   }
 
-  /** Starts a new minute and audits the number of entries that the last one only counted. */
+  /** Starts a new minute, and audits the number of entries that were only counted in the last one. */
   function rollWindow(): void {
     const now = clock.monotonicMs();
-    if (now < endsAt) return;
-    endsAt = now + windowMs;
+    if (now < windowEndsAt) return;
+    windowEndsAt = now + windowMs;
     const before = counts;
     counts = new Map();
     for (const [name, { firstExcess, excess }] of before) {
@@ -96,12 +96,12 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
   }
 
   /**
-   * The exhausted count of the entry's caller, if any. Anonymous callers beyond the rate of all share one count: one
-   * for each source would be unbounded.
+   * The exhausted count of the entry's caller, if any. Anonymous callers beyond `anonymousRate` share one count, since
+   * a count for each source would be unbounded.
    */
   function fullCount(entry: NewAudit): Count | undefined {
-    const own = counts.get(callerOf(entry));
-    if (own !== undefined && own.entries >= callerMax) return own;
+    const callerCount = counts.get(callerOf(entry));
+    if (callerCount !== undefined && callerCount.entries >= callerMax) return callerCount;
     if (entry.actor !== anonymous || anonymousBucket.take(1, clock.monotonicMs())) return undefined;
     return countOf(anonymous);
   }
@@ -111,7 +111,7 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
     count.excess += 1;
   }
 
-  /** Evicts the newest entry of the caller with most entries; false when that is this caller. */
+  /** Evicts the newest entry of the caller with the most entries; false if that is this caller. */
   function evictFor(caller: string): boolean {
     const fullest = byCaller.highest();
     if (fullest === undefined || fullest.count <= byCaller.of(caller) + 1) return false;
@@ -134,12 +134,12 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
     add(entry) {
       rollWindow();
       const full = fullCount(entry);
-      const own = full ?? countOf(callerOf(entry));
+      const callerCount = full ?? countOf(callerOf(entry));
       if (full !== undefined || !hasCapacity(callerOf(entry))) {
-        countExcess(own, entry);
+        countExcess(callerCount, entry);
         return false;
       }
-      own.entries += 1;
+      callerCount.entries += 1;
       enqueue(entry);
       return true;
     },
@@ -171,7 +171,7 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
   };
 }
 
-/** Identifies the caller: by credential, or by source without one. */
+/** Identifies the caller by its credential, or by its source if it has none. */
 function callerOf({ organizationId, actor, source }: NewAudit): string {
   return actor === anonymous ? `from ${source}` : `${organizationId} ${actor}`;
 }

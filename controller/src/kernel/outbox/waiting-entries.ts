@@ -1,6 +1,6 @@
 import type { StoredValue } from "../store/store.ts";
 
-/** Entries of the outbox in etcd, as the watch delivers them, in the order of the changes that wrote them. */
+/** Entries of the outbox in etcd that the watch delivered, in the order of the changes that wrote them. */
 export interface WaitingEntries {
   readonly size: number;
   add(value: StoredValue): void;
@@ -12,7 +12,9 @@ export interface WaitingEntries {
 export function createWaitingEntries(): WaitingEntries {
   let entries = new Map<string, StoredValue>();
   let last = 0n;
-  /** A listing is in key order, which mixes several controllers; changes arrive in the order of their revisions. */
+  /**
+   * False after a listing, which is in key order and not by revision; changes arrive in the order of their revisions.
+   */
   let ordered = true;
   return {
     get size() {

@@ -4,7 +4,7 @@ import type { Collection } from "../store/collection.ts";
 import type { Cursors } from "./cursor.ts";
 import { pageByName } from "./page-by-name.ts";
 
-/** One page of a collection for an operator; the list ends without `nextCursor`. */
+/** One page of a collection, for an operator; the last page has no `nextCursor`. */
 export function adminPage<R>(
   collection: Pick<Collection<R>, "page">,
   accepts: (object: R) => boolean,
@@ -18,7 +18,7 @@ export function adminPage<R>(
   return { items: items.map(({ object }) => object), ...page.next(next) };
 }
 
-/** The same for lists that are complete in memory and ordered by their names. */
+/** One page, for an operator, of a list that is complete in memory and ordered by names. */
 export function adminPageByName<T>(
   all: Iterable<T>,
   nameOf: (item: T) => string,

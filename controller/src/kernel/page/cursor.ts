@@ -4,10 +4,10 @@ import type { Sealer } from "../secrets/sealer.ts";
 
 /**
  * Cursors of lists: a position, sealed with the organization, the list and its filter as associated data, so that a
- * cursor of another list does not open. Text: base64url of sealed text.
+ * cursor of another list does not open. The text of a cursor is the base64url of sealed text.
  */
 export interface Cursors {
-  /** The requested page. Throws INVALID_REQUEST that names `cursor`. */
+  /** Opens the requested page. Throws INVALID_REQUEST for the field `cursor`. */
   open(call: Call, list: string, filter: unknown, requested: RequestedPage | undefined): OpenPage;
 }
 
@@ -19,9 +19,9 @@ export interface RequestedPage {
 
 /** The range of a page. */
 export interface PageBounds {
-  /** Position after which it begins; undefined: at the beginning of the list. */
+  /** Position after which the page begins; undefined: the beginning of the list. */
   readonly after: string | undefined;
-  /** Most entries of the page. */
+  /** Maximum number of entries of the page. */
   readonly limit: number;
 }
 
@@ -29,7 +29,7 @@ export interface PageBounds {
 export interface OpenPage extends PageBounds {
   /** To spread into the response: the cursor of the position after which the list continues; undefined at its end. */
   next(position: string | undefined): { nextCursor?: string };
-  /** For lists that clients follow, which have a cursor on every page. */
+  /** The cursor of a position. Lists that clients follow have one on every page. */
   cursorAt(position: string): string;
 }
 

@@ -59,7 +59,7 @@ export function initialRecord(authority: StoredAuthority, now: number): Authorit
 
 type RotationEvent = EventOf<typeof authorityRotationLifecycle>;
 
-/** The record after the event; undefined when the event does not apply, such as after another caller's. */
+/** The record after the event; undefined if the event does not apply in its state, such as after a concurrent call. */
 export function afterRotationEvent(
   record: AuthorityRecord,
   event: RotationEvent,
@@ -81,8 +81,8 @@ export function afterRotationEvent(
 }
 
 /**
- * The record with a second authority, trusted from now on. The first one signs until `signsFrom` and until every
- * machine trusts the second.
+ * The record with a second authority, which is trusted from now on. The first authority signs until `signsFrom`, and
+ * until every machine trusts the second one.
  */
 export function withSecondAuthority(
   record: AuthorityRecord,
@@ -90,7 +90,7 @@ export function withSecondAuthority(
   now: number,
   signsFrom: number,
 ): AuthorityRecord | undefined {
-  const after = afterRotationEvent(record, "begun", now);
+  const after = afterRotationEvent(record, "started", now);
   if (after === undefined) return undefined;
   return { ...after, authorities: [...after.authorities, added], rotation: { ...after.rotation, signsFrom } };
 }

@@ -8,7 +8,7 @@ import { defineMachine, type StateOf } from "@holdfast/common/machine.ts";
 // biome-ignore format: a table, aligned so that it reads as one
 export const authorityRotationLifecycle = defineMachine("authority-rotation", [
   // from        event          to           effect
-  ["idle",       "begun",       "spreading", "none"],
+  ["idle",       "started",     "spreading", "none"],
   ["spreading",  "trusted",     "renewing",  "newestSigns"],
   ["spreading",  "cancelled",   "idle",      "dropOthers"],
   ["renewing",   "renewed",     "idle",      "dropOthers"],

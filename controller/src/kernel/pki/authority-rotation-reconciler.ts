@@ -5,9 +5,9 @@ import type { Watch } from "../store/store.ts";
 import type { InstallationAuthority } from "./create-authority.ts";
 import type { AuthorityRecord } from "./authority-record.ts";
 
-/** The machines, hosts and controllers that lack the record's authorities. */
+/** The machines, hosts and controllers whose certificates predate the record of authorities. */
 export interface OutdatedCertificates {
-  /** Their ids: machine ids, `host/<id>` and `controller/<id>`. */
+  /** Ids of the holders: machine ids, `host/<id>` and `controller/<id>`. */
   outdated(): readonly string[];
   /** Calls back when the list may have changed. */
   subscribe(onChange: () => void): Watch;
@@ -21,7 +21,7 @@ export interface AuthorityRotationDeps {
 
 const key = "authority";
 
-/** Advances the rotation of the installation's authority as soon as every machine has taken the current record. */
+/** Advances the rotation of the installation's authority once every holder of certificates has the current record. */
 export function createAuthorityRotation({ authority, followers, clock }: AuthorityRotationDeps): ControlLoop {
   return {
     reconciler: {
@@ -34,7 +34,10 @@ export function createAuthorityRotation({ authority, followers, clock }: Authori
           case "nothing":
             return settled;
           case "wait":
-            return again(plan.untilMs, outdated.length > 0 ? `${outdated.length} machines are behind` : "the overlap");
+            return again(
+              plan.untilMs,
+              outdated.length > 0 ? `${outdated.length} holders have outdated certificates` : "the overlap",
+            );
           case "rotate":
             await authority.rotate(plan.event);
             return again(0, plan.event);
@@ -46,10 +49,10 @@ export function createAuthorityRotation({ authority, followers, clock }: Authori
       const onRotationChange = () => {
         if (authority.record.rotation.state !== "idle") onChange(key);
       };
-      const watching = [authority.subscribe(onRotationChange), followers.subscribe(onRotationChange)];
+      const watches = [authority.subscribe(onRotationChange), followers.subscribe(onRotationChange)];
       return {
         close() {
-          for (const watch of watching) watch.close();
+          for (const watch of watches) watch.close();
         },
       };
     },
@@ -66,13 +69,13 @@ type RotationPlan =
 /** `outdatedCount`: number of machines, hosts and controllers that lack the record's authorities. */
 function planAuthorityRotation({ rotation }: AuthorityRecord, outdatedCount: number, now: number): RotationPlan {
   if (rotation.state === "idle") return { kind: "nothing" };
-  if (outdatedCount > 0) return { kind: "wait", untilMs: recheckMs };
+  if (outdatedCount > 0) return { kind: "wait", untilMs: recheckIntervalMs };
   if (rotation.state === "renewing") return { kind: "rotate", event: "renewed" };
   const remainingMs = rotation.signsFrom - now;
   return remainingMs > 0
-    ? { kind: "wait", untilMs: Math.min(remainingMs, longestWaitMs) }
+    ? { kind: "wait", untilMs: Math.min(remainingMs, maxWaitMs) }
     : { kind: "rotate", event: "trusted" };
 }
 
-const recheckMs = 2_000;
-const longestWaitMs = 3_600_000;
+const recheckIntervalMs = 2_000;
+const maxWaitMs = 3_600_000;

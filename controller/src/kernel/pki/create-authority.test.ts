@@ -41,7 +41,7 @@ afterAll(async () => {
   await etcd?.stop();
 });
 
-test("twenty controllers that start at once create one authority with a sealed key", async () => {
+test("twenty controllers that start concurrently create one authority with a sealed key", async () => {
   const all = await Promise.all(Array.from({ length: 20 }, () => createAuthority({ ...deps, store })));
   expect(new Set(all.map((each) => each.fingerprint))).toEqual(new Set([authority.fingerprint]));
   for (const each of all) each.close();

@@ -35,7 +35,7 @@ export interface Lifetimes {
   readonly authorityMs: number;
   readonly identityMs: number;
   readonly serverMs: number;
-  /** `notBefore` is backdated by this, so that a clock step of an hour on either side does not invalidate it. */
+  /** Backdating of `notBefore`, so that a clock step of an hour on either side does not invalidate a certificate. */
   readonly backdateMs: number;
 }
 
@@ -48,8 +48,8 @@ const defaultLifetimes: Lifetimes = {
 };
 
 /**
- * Lifetimes derived from that of machine certificates. Server certificates last at least three minutes, also in tests
- * with short lifetimes.
+ * Lifetimes derived from the lifetime of machine certificates. Server certificates last at least three minutes, also in
+ * tests with short lifetimes.
  */
 export function lifetimesOf(machineCertificateS: number): Pick<Lifetimes, "identityMs" | "serverMs"> {
   const identityMs = machineCertificateS * 1_000;
@@ -61,11 +61,11 @@ export interface InstallationAuthority extends Authority {
   /** The current record, including sealed keys. */
   readonly record: AuthorityRecord;
   /**
-   * Creates a second authority, trusted from now on; it signs after the overlap. False while a rotation is in progress.
-   * `begin` creates a unit of work for each attempt; the change is committed as part of that unit.
+   * Creates a second authority, which is trusted from now on and signs after the overlap. False while a rotation is in
+   * progress. `begin` creates a unit of work for each attempt; the change is committed as part of that unit.
    */
   beginRotation(overlapMs: number, begin?: () => UnitOfWork): Promise<boolean>;
-  /** Advances the rotation by one state; false when the event does not apply. */
+  /** Advances the rotation by one state; false if the event does not apply. */
   rotate(event: "trusted" | "renewed" | "cancelled", begin?: () => UnitOfWork): Promise<boolean>;
   /** Calls back when the trust bundle or the signing authority changed, here or on another controller. */
   subscribe(onChange: () => void): { close(): void };
@@ -111,7 +111,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
       const record = before && (JSON.parse(before.value) as AuthorityRecord);
       const after = await edit(record);
       if (after === undefined) {
-        if (before === undefined || record === undefined) throw new Error("there is no authority");
+        if (before === undefined || record === undefined) throw new Error("the store has no record of authorities");
         return { record, modRevision: before.modRevision, changed: false };
       }
       const modRevision = await write(before?.modRevision ?? 0n, JSON.stringify(after), begin?.());
@@ -163,17 +163,17 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
       publicKey: certificate.publicKey,
       key: await importKey(sealer.open(stored.sealedKey, authorityKey)),
     };
-    return { record, modRevision, signer, signerEnds: stored.notAfter, trustBundle: trustBundleOf(record) };
+    return { record, modRevision, signer, signerExpiresAt: stored.notAfter, trustBundle: trustBundleOf(record) };
   }
 
   async function issue(
     leaf: Pick<Leaf, "commonName" | "publicKey" | "client"> & Partial<Leaf>,
     lifetimeMs: number,
   ): Promise<IssuedCertificate> {
-    const { signer, signerEnds, record } = current;
+    const { signer, signerExpiresAt, record } = current;
     const now = clock.now();
     const notBefore = new Date(now - lifetimes.backdateMs);
-    const notAfter = new Date(Math.min(now + lifetimeMs, signerEnds));
+    const notAfter = new Date(Math.min(now + lifetimeMs, signerExpiresAt));
     const { der, serial } = await issueLeaf(signer, {
       uris: [],
       names: [],
@@ -205,7 +205,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     },
     async issueServer(csr, names, member) {
       const [commonName] = member === undefined ? names : [member];
-      if (commonName === undefined) throw new Error("a server certificate needs a name");
+      if (commonName === undefined) throw new Error("a server certificate must have a name");
       // A common name has at most 64 characters (RFC 5280, ub-common-name); clients read the alternative names only.
       const short = commonName.length <= 64 ? commonName : "server";
       return issue(
@@ -226,7 +226,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     },
     async beginRotation(overlapMs, begin) {
       const now = clock.now();
-      // A distinct name: clients build chains by name and could not tell two authorities of one name apart.
+      // A distinct name: clients build chains by name and could not distinguish two authorities with the same name.
       const added = await newAuthority(` ${now}`);
       const { changed } = await updateRecord(
         (before) => before && withSecondAuthority(before, added, now, now + overlapMs),

@@ -30,31 +30,32 @@ export const certificateNames = contributionPoint<CertificateNames>("names in ce
 
 export interface LocalIdentitiesDeps {
   readonly authority: InstallationAuthority;
-  /** File of the trust bundle; empty for none, as are the directories. */
+  /** File of the trust bundle; empty: it is not written. */
   readonly caFile: string;
+  /** Directory of each data plane's identity; empty: it is not written. */
   readonly directories: Readonly<Record<DataPlaneName, string>>;
   readonly certificateNames: readonly CertificateNames[];
-  /** Called with the generation of the authorities that all files have. */
+  /** Called after each write, with the oldest generation of authorities in the files. */
   readonly onWritten: (generation: number) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The files of one reader. */
+/** The files that one program reads. */
 interface Files {
   /** Writes the current files; resolves to the generation of their authorities. */
   write(): Promise<number>;
-  /** Calls back when there is something new to write. */
+  /** Calls back when the files have to be written again. */
   subscribe(onChange: () => void): { close(): void };
   close(): void;
 }
 
 /** Delay after a failed write, such as on a full disk. */
-const retryMs = 5_000;
+const retryDelayMs = 5_000;
 
 /**
  * Writes trust and identities for programs on this machine: the authorities, and in local mode the identities of the
- * data planes beside the controller. Files are written again whenever their content changes. Rejects when the first
+ * data planes on the controller's host. Files are written again whenever their content changes. Rejects if the first
  * write fails.
  */
 export async function maintainLocalIdentities(deps: LocalIdentitiesDeps): Promise<{ close(): void }> {
@@ -67,7 +68,7 @@ export async function maintainLocalIdentities(deps: LocalIdentitiesDeps): Promis
   let isClosed = false;
   let isOutdated = false;
   let writing: Promise<void> | undefined;
-  let retry: NodeJS.Timeout | undefined;
+  let retryTimer: NodeJS.Timeout | undefined;
 
   async function write(): Promise<void> {
     const generations: number[] = [];
@@ -82,25 +83,25 @@ export async function maintainLocalIdentities(deps: LocalIdentitiesDeps): Promis
     }
   }
 
-  function changed(): void {
+  function requestWrite(): void {
     isOutdated = true;
-    clearTimeout(retry);
+    clearTimeout(retryTimer);
     writing ??= writeAll()
       .catch((error: unknown) => {
         log.error("identities not written", { error });
-        if (!isClosed) retry = setTimeout(changed, retryMs).unref();
+        if (!isClosed) retryTimer = setTimeout(requestWrite, retryDelayMs).unref();
       })
       .finally(() => {
         writing = undefined;
       });
   }
 
-  const watches = all.map((files) => files.subscribe(changed));
+  const watches = all.map((files) => files.subscribe(requestWrite));
   await write();
   return {
     close() {
       isClosed = true;
-      clearTimeout(retry);
+      clearTimeout(retryTimer);
       for (const part of [...watches, ...all]) part.close();
     },
   };

@@ -6,7 +6,7 @@ export interface ControllerAddresses {
   readonly all: readonly string[];
   /** host:port of every other controller that listens, including draining ones. */
   readonly others: readonly string[];
-  /** host:port of one controller, for forwarded calls; undefined when it is absent or does not listen yet. */
+  /** host:port of one controller, for forwarded calls; undefined if it is absent or does not listen yet. */
   of(controllerId: string): string | undefined;
   close(): void;
 }

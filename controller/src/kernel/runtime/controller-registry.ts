@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { createMirror } from "../store/mirror.ts";
 import { root } from "../store/resource.ts";
 import type { Lease, Store, Watch } from "../store/store.ts";
-import { type StoredForm, storedForms } from "./stored-forms.ts";
+import { type StoredFormat, storedFormats } from "./stored-formats.ts";
 
 /** A live controller, as stored under its lease. */
 export interface RegisteredController {
@@ -13,13 +13,16 @@ export interface RegisteredController {
   /** host:port of its gRPC listener, for agents and other controllers; empty until it listens. */
   readonly address: string;
   readonly startedAt: number;
-  /** True when it accepts no more shards and hands its own over. */
+  /** True if it accepts no more shards and releases the shards that it owns. */
   readonly draining: boolean;
-  /** Generation of the authorities that it and the data planes beside it use; absent before its first report. */
+  /**
+   * Generation of the authorities that the controller and the data planes on its host use; absent before its first
+   * report.
+   */
   readonly authorityGeneration?: number;
-  /** host:port of its listeners and of those of processes that follow it; absent before its first report. */
+  /** host:port of its listeners, and of the listeners of processes that follow it; absent before its first report. */
   readonly listeners?: readonly string[];
-  /** Stored formats that it can read; absent for a controller of an earlier version. */
+  /** Stored formats that it can read (`storedFormats`); absent for a controller from before the first of them. */
   readonly reads?: readonly string[];
 }
 
@@ -29,18 +32,21 @@ export interface RegisteredController {
  */
 export interface ControllerRegistry {
   readonly id: string;
-  /** Start time in milliseconds since 1970; distinguishes this process from an earlier one with the same id. */
+  /** Start time in milliseconds since 1970. It distinguishes this process from an earlier one with the same id. */
   readonly startedAt: number;
   /** Controllers whose lease is live, this one included; may be slightly stale. */
   controllers(): RegisteredController[];
   controller(id: string): RegisteredController | undefined;
   /** True if every live controller reads the format, so that it may be stored. */
-  allRead(form: StoredForm): boolean;
+  allRead(format: StoredFormat): boolean;
   /** Ids of the controllers whose lease is live now, by a linearizable read. */
   liveIds(signal: AbortSignal): Promise<string[]>;
-  /** This controller's lease; undefined while it has no live one. */
+  /** Lease of this controller; undefined while it has no live one. */
   lease(): Lease | undefined;
-  /** Calls back when a controller comes, goes or drains, and at once when this one's lease begins or ends. */
+  /**
+   * Calls back when a controller is added, removed or drains, and immediately when the lease of this controller begins
+   * or ends.
+   */
   subscribe(onChange: () => void): Watch;
   /** Publishes this controller's address, now and under each later lease. */
   announce(address: string): Promise<void>;
@@ -51,7 +57,10 @@ export interface ControllerRegistry {
   /** Publishes that this controller drains. */
   drain(): Promise<void>;
   readonly draining: boolean;
-  /** Revokes the lease and all that depends on it: other controllers take over at once. */
+  /**
+   * Revokes the lease and everything that depends on it, so that other controllers take over without waiting for its
+   * TTL.
+   */
   leave(): Promise<void>;
 }
 
@@ -65,11 +74,13 @@ interface Deps {
 }
 
 const prefix = `${root}/controller/`;
-const retryMs = 500;
+const retryDelayMs = 500;
 
-/** Registers at once, and again after each lost lease, until it leaves. */
+/**
+ * Creates the registry and starts to register this controller; it registers again after each lost lease, until `leave`.
+ */
 export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps): ControllerRegistry {
-  let self: RegisteredController = { id, address: "", startedAt: clock.now(), draining: false, reads: storedForms };
+  let entry: RegisteredController = { id, address: "", startedAt: clock.now(), draining: false, reads: storedFormats };
   const leaving = new AbortController();
   const subscribers = new Set<() => void>();
   /** The lease that etcd granted; it becomes `lease` once the controller is registered under it. */
@@ -86,22 +97,24 @@ export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps
   async function register(under: Lease): Promise<void> {
     let written: RegisteredController;
     do {
-      written = self;
+      written = entry;
       const put = { key: prefix + id, value: JSON.stringify(written), lease: under };
       await store.commit({ conditions: [], puts: [put], deletes: [] }, leaving.signal);
-    } while (written !== self);
+    } while (written !== entry);
   }
 
-  /** Writes a change under the current lease; the next lease begins with it anyway. */
+  /**
+   * Writes a change under the current lease. Without a lease, the registration under the next one includes the change.
+   */
   async function change(changed: Partial<RegisteredController>): Promise<void> {
-    self = { ...self, ...changed };
+    entry = { ...entry, ...changed };
     while (granted?.live && !leaving.signal.aborted) {
       try {
         await register(granted);
         break;
       } catch (error) {
-        log.warn("not registered again", { controller: id, error: String(error) });
-        await delay(retryMs, undefined, { ref: false });
+        log.warn("change of the registration not stored", { controller: id, error: String(error) });
+        await delay(retryDelayMs, undefined, { ref: false });
       }
     }
     notify();
@@ -113,31 +126,33 @@ export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps
     try {
       await register(next);
       lease = next;
-      log.info("registered", { controller: id });
+      log.info("controller registered", { controller: id });
       notify();
       await next.lost;
     } finally {
       granted = undefined;
       lease = undefined;
       notify();
-      inBackground(log, "end of a lease", endForAll(next));
+      inBackground(log, "end of a lease", revokeEnded(next));
     }
     if (!leaving.signal.aborted) log.warn("lease lost", { controller: id });
   }
 
-  /** Revokes a lease that has ended here: etcd may still have it, and others would wait for its TTL. */
-  async function endForAll(over: Lease): Promise<void> {
+  /**
+   * Revokes a lease that has ended by this process's clock: etcd may still have it, and others would wait for its TTL.
+   */
+  async function revokeEnded(ended: Lease): Promise<void> {
     while (!leaving.signal.aborted) {
       try {
-        return await over.revoke();
+        return await ended.revoke();
       } catch (error) {
-        log.debug("lease not revoked", { lease: over.id, error: String(error) });
+        log.debug("lease not revoked", { lease: ended.id, error: String(error) });
         await delay(1_000);
       }
     }
   }
 
-  async function stayRegistered(): Promise<void> {
+  async function maintainRegistration(): Promise<void> {
     for (let failures = 0; !leaving.signal.aborted; ) {
       try {
         await registerUnderLease();
@@ -150,14 +165,14 @@ export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps
       }
     }
   }
-  inBackground(log, "registration", stayRegistered());
+  inBackground(log, "registration", maintainRegistration());
 
   return {
     id,
-    startedAt: self.startedAt,
+    startedAt: entry.startedAt,
     controllers: () => [...controllers.values()],
     controller: (controllerId) => controllers.get(controllerId),
-    allRead: (form) => [...controllers.values()].every(({ reads }) => reads?.includes(form) === true),
+    allRead: (format) => [...controllers.values()].every(({ reads }) => reads?.includes(format) === true),
     async liveIds(signal) {
       const { values } = await store.list(prefix, { limit: 500 }, signal);
       return values.map(({ key }) => key.slice(prefix.length));
@@ -172,7 +187,7 @@ export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps
     announceListeners: (listeners) => change({ listeners }),
     drain: () => change({ draining: true }),
     get draining() {
-      return self.draining;
+      return entry.draining;
     },
     async leave() {
       leaving.abort(new Error("the controller leaves"));

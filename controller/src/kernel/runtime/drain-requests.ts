@@ -2,15 +2,15 @@ import { idOf, root } from "../store/resource.ts";
 import type { Store, Watch } from "../store/store.ts";
 import type { RegisteredController } from "./controller-registry.ts";
 
-/** One run of a controller: a restarted controller may have the same id. */
+/** One process of a controller: a restarted controller may have the same id. */
 type Process = Pick<RegisteredController, "id" | "startedAt">;
 
-/** Requests between controllers to drain, each a key that the target watches. */
+/** Requests to a controller to drain. Each is a key in etcd that the target watches. */
 export interface DrainRequests {
   request(controller: Process, signal: AbortSignal): Promise<void>;
   /**
-   * Calls back once on a request to this process. Requests are deleted as they are read, including those to an earlier
-   * run.
+   * Calls back once on a request to this process. Requests are deleted when they are read, including requests to an
+   * earlier process with the same id.
    */
   serve(controller: Process, drain: () => void): Watch;
 }

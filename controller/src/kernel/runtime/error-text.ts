@@ -1,13 +1,13 @@
-/** Longest text of an error that operators see. */
-const charactersMax = 300;
-/** An error is at most this long before it is searched for secrets. */
-const searchedMax = 4_096;
+/** Maximum length of an error's text that operators see, in characters. */
+const textLengthMax = 300;
+/** Maximum length of one message that is searched for secrets, in characters; the rest is dropped. */
+const searchedLengthMax = 4_096;
 const causesMax = 3;
 
 /**
- * Texts that are, or may contain, a secret: PEM blocks, user information and signatures of URLs, credentials of HTTP
- * and of Holdfast (docs/reference/api-stability.md, "Reserved words"), verifiers of PostgreSQL, and values named like a
- * secret.
+ * Patterns of texts that are, or may contain, a secret: PEM blocks, user information and signatures of URLs,
+ * credentials of HTTP and of Holdfast (docs/reference/api-stability.md, "Reserved words"), verifiers of PostgreSQL, and
+ * values named like a secret.
  */
 // biome-ignore format: a table
 const secrets: readonly (readonly [pattern: RegExp, replacement: string])[] = [
@@ -20,12 +20,12 @@ const secrets: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/(["']?\b\w*(?:password|passwd|secret|token|authorization|verifier|private_?key)["']?\s*[:=]\s*)(?:"[^"]*"?|'[^']*'?|[^\s,;)}]+)/gi, "$1[redacted]"],
 ];
 
-/** Text of an error with its causes, on one line, without secrets, and at most 300 characters long. */
+/** The text of an error with its causes, on one line, without secrets, and at most 300 characters long. */
 export function errorText(error: unknown): string {
   const messages: string[] = [];
   let current = error;
   for (let depth = 0; depth <= causesMax && current !== undefined && current !== null; depth += 1) {
-    const text = messageOf(current).slice(0, searchedMax);
+    const text = messageOf(current).slice(0, searchedLengthMax);
     if (!messages.some((message) => message.includes(text))) messages.push(text);
     current = current instanceof Error ? current.cause : undefined;
   }
@@ -35,7 +35,7 @@ export function errorText(error: unknown): string {
   );
   // A control character would let an error write to the terminal of an operator.
   const line = redacted.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
-  return line.length <= charactersMax ? line : `${line.slice(0, charactersMax - 1)}…`;
+  return line.length <= textLengthMax ? line : `${line.slice(0, textLengthMax - 1)}…`;
 }
 
 function messageOf(error: unknown): string {

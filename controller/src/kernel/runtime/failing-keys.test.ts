@@ -8,7 +8,7 @@ test("failing keys are described up to a limit, and the rest is counted", () => 
   expect(failing.described()).toHaveLength(describedKeysMax);
   expect(failing.described()[0]).toEqual({ key: "k0", failures: 1, since: 5, lastError: "Error: e0" });
 
-  // The description of a key that recovered goes to the next key that fails.
+  // A key that recovers frees its description for the next key that fails.
   failing.end("k0");
   failing.failed("k25", new Error("again"));
   expect(failing.count).toBe(describedKeysMax + 9);

@@ -1,31 +1,31 @@
 import { errorText } from "./error-text.ts";
 import { hash } from "./ownership.ts";
 
-/** Number of failing keys of a reconciler whose error is in memory; the others are only counted. */
+/** Maximum number of failing keys of a reconciler whose error is in memory; further keys are only counted. */
 export const describedKeysMax = 20;
 
-/** A key whose last reconcile failed, or goes on after its abort. */
+/** A key whose last reconcile failed, or still runs after its abort. */
 export interface FailingKey {
   readonly key: string;
   /** Number of failures since the last success. */
   readonly failures: number;
-  /** Time of the first of them, in milliseconds since 1970. */
+  /** Time of the first of these failures, in milliseconds since 1970. */
   readonly since: number;
-  /** The last error, as `errorText` has it. */
+  /** The last error, formatted by `errorText`. */
   readonly lastError: string;
 }
 
-/** The keys of one reconciler that fail now, in the order of their first failures. */
+/** The failing keys of one reconciler, in the order of their first failures. */
 export interface FailingKeys {
   /** Number of failing keys. */
   readonly count: number;
-  /** The last failure of any key, also of one that has recovered; undefined before the first one. */
+  /** The last failure of any key, including keys that have recovered; undefined before the first failure. */
   readonly last: { readonly error: string; readonly at: number } | undefined;
-  /** Failures of the key since its last success; 0 for a key that does not fail. */
+  /** Number of failures of the key since its last success. */
   failuresOf(key: string): number;
   /** Counts a failure. `isNewError` is false if the key's previous failure had the same text. */
   failed(key: string, error: unknown): { readonly failures: number; readonly isNewError: boolean };
-  /** Ends the failures of a key, which succeeded or belongs to another controller. */
+  /** Resets a key that succeeded, or that another controller owns now. */
   end(key: string): void;
   /** At most `describedKeysMax` of the failing keys. */
   described(): FailingKey[];
@@ -34,7 +34,7 @@ export interface FailingKeys {
 interface Failure {
   failures: number;
   readonly since: number;
-  /** In place of the text, so that the memory of a key is small even when every key fails. */
+  /** Hash of the error's text, so that a key uses little memory even if every key fails. */
   errorHash: number;
 }
 
@@ -60,7 +60,7 @@ export function createFailingKeys(now: () => number): FailingKeys {
       failure.failures += 1;
       failure.errorHash = errorHash;
       failing.set(key, failure);
-      // The place of a key that recovered goes to the next key that fails.
+      // A key that recovers frees its text, which the next failing key can use.
       if (texts.has(key) || texts.size < describedKeysMax) texts.set(key, text);
       return { failures: failure.failures, isNewError };
     },

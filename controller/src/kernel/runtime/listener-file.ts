@@ -6,7 +6,7 @@ import type { ListenerReports } from "./listener-reports.ts";
 interface ListenerFileDeps {
   /** Name of the process in the reports. */
   readonly process: string;
-  /** Directory in which the process writes its listeners; empty if no such process is beside this controller. */
+  /** Directory in which the process writes its listeners; empty if no such process runs on this host. */
   readonly directory: string;
   readonly reports: Pick<ListenerReports, "add">;
   readonly log: Pick<Log, "error">;
@@ -14,7 +14,7 @@ interface ListenerFileDeps {
 
 const pollIntervalMs = 5_000;
 
-/** Reports the listeners of a process beside this controller that follows no feed, as it writes them to a file. */
+/** Reports the listeners that a process on this host writes to a file, because it follows no feed of the controller. */
 export function followListenerFile({ process, directory, reports, log }: ListenerFileDeps): { close(): void } {
   if (directory === "") return { close() {} };
   let reported = "";

@@ -9,15 +9,15 @@ import type { ControllerRegistry } from "./controller-registry.ts";
  */
 export interface ListenerReports {
   /**
-   * Adds a process's report until the returned function is called, and for `lingerMs` after that: the process may
-   * follow another controller by then.
+   * Adds a process's report. It remains until `lingerMs` after the call of the returned function, since the process
+   * then moves to another controller.
    */
   add(process: string, listeners: readonly string[]): () => void;
   /** Publishes listeners that this controller has opened since. */
   refresh(): void;
 }
 
-/** Most listeners of one process: a wildcard listener is reported at each address of its host. */
+/** Maximum number of listeners of one process: a wildcard listener is reported with each address of its host. */
 const listenersPerProcessMax = 64;
 const reportsMax = 256;
 const lingerMs = 10 * 60_000;
@@ -26,7 +26,7 @@ export function createListenerReports(
   registry: Pick<ControllerRegistry, "announceListeners">,
   log: Pick<Log, "error">,
 ): ListenerReports {
-  /** By process and listeners, since processes may share an identity; the oldest report is evicted first. */
+  /** Reports by process and listeners, since processes may share an identity; the oldest is evicted first. */
   const reports = new Map<string, readonly string[]>();
   let announced = "";
 
@@ -49,7 +49,7 @@ export function createListenerReports(
       refresh();
       return () => {
         setTimeout(() => {
-          // A newer report of the process stays.
+          // A newer report of the process remains.
           if (reports.get(key) === report && reports.delete(key)) refresh();
         }, lingerMs).unref();
       };
@@ -58,7 +58,7 @@ export function createListenerReports(
   };
 }
 
-/** The entries of a process's report that have the form host:port. */
+/** The entries of a process's report that have the form host:port, at most `listenersPerProcessMax`. */
 export function checkedListeners(texts: readonly string[]): string[] {
   const isEndpoint = (text: string) => text.length <= 300 && /:\d{1,5}$/.test(text) && URL.canParse(`tcp://${text}`);
   return texts.slice(0, listenersPerProcessMax).filter(isEndpoint);

@@ -1,12 +1,12 @@
 import type { Watch } from "../store/store.ts";
 
-/** The keys that this controller may act on now. */
+/** Keys that this controller may act on. */
 export interface Ownership {
-  /** False as soon as the lease behind it may have ended; true again only with a later gain. */
+  /** True if this controller owns the key: false as soon as its lease may have ended. */
   owns(key: string): boolean;
   /**
    * Begins work on an owned key; undefined for other keys. No other controller gets the key before `end` is called,
-   * unless the lease expires; `signal` aborts before that.
+   * unless the lease expires; `signal` aborts before it does.
    */
   begin(key: string): WorkLease | undefined;
   /** Calls back when this controller gains keys. */
@@ -17,8 +17,8 @@ export interface WorkLease {
   readonly signal: AbortSignal;
   /**
    * Condition for `UnitOfWork.onlyWhile`: a commit with it fails once the ownership has ended, however late it arrives.
-   * For commits that depend only on ownership, such as those of alerts. A commit that updates an object needs none, as
-   * the object's revision guards it. Undefined where there is one controller only.
+   * Commits that depend only on ownership need it, such as commits of alerts. A commit that updates an object does not,
+   * since the object's revision guards it. Undefined if there is only one controller.
    */
   readonly claim: { readonly key: string; readonly modRevision: bigint } | undefined;
   end(): void;
@@ -26,16 +26,16 @@ export interface WorkLease {
 
 export const shardCount = 32;
 
-/** The shard of a key: the same on every controller and version. */
+/** The shard of a key. It is the same on every controller and in every version. */
 export function shardOf(key: string): number {
   return hash(key) % shardCount;
 }
 
 /**
- * The owner of a shard by rendezvous hashing: the controller with the highest hash. A controller that comes or goes
- * moves only its own share. Undefined without controllers.
+ * The owner of a shard by rendezvous hashing: the controller with the highest hash. A controller that is added or
+ * removed moves only its own share. Undefined without controllers.
  */
-export function ownerOf(shard: number, members: readonly string[]): string | undefined {
+export function shardOwnerOf(shard: number, members: readonly string[]): string | undefined {
   let best: { id: string; score: number } | undefined;
   for (const id of members) {
     const score = hash(`${shard}/${id}`);

@@ -1,7 +1,9 @@
 import { again } from "./reconciler.ts";
 import type { ControlLoop } from "./runner.ts";
 
-/** Periodic work of one controller at a time, such as a sweep. It also runs when another controller takes over. */
+/**
+ * Periodic work, such as a sweep, that one controller at a time does. It also runs when another controller takes over.
+ */
 export function createPeriodic(
   name: string,
   everyMs: number,

@@ -1,6 +1,6 @@
 /**
- * Converges the objects of one kind: compares desired and observed state and performs what is missing. It gets a key,
- * never a change, and each call is idempotent.
+ * Converges the objects of one kind: compares desired and observed state and performs what is missing. It gets a key
+ * and not a description of the change, and each call is idempotent.
  */
 export interface Reconciler {
   readonly name: string;
@@ -14,7 +14,7 @@ export type Outcome =
 
 export const settled: Outcome = { done: true };
 
-/** Reconciles the key again after this many milliseconds, or on an earlier hint. */
+/** The outcome after which the key is reconciled again after this many milliseconds, or on an earlier hint. */
 export function again(afterMs: number, reason: string): Outcome {
   return { done: false, afterMs, reason };
 }

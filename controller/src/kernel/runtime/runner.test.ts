@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-/** A runner of one loop, behind others. */
+/** A runner of one loop, after other loops. */
 function createFixture(
   behave: (key: string, run: number, signal: AbortSignal) => Promise<Outcome> | Outcome,
   ...before: ControlLoop[]
@@ -194,7 +194,7 @@ test("work is aborted when its ownership ends, which is no failure", async () =>
 });
 
 describe("the status of a reconciler", () => {
-  test("has a key whose reconcile goes on after its abort, until it ends", async () => {
+  test("has a key whose reconcile still runs after its abort, until it ends", async () => {
     const hanging = Promise.withResolvers<Outcome>();
     const { fixture, runner, logged } = createFixture((_key, run) => (run === 1 ? hanging.promise : settled));
     onTestFinished(() => hanging.resolve(settled));

@@ -13,14 +13,14 @@ export interface ControlLoop {
   readonly reconciler: Reconciler;
   /** Every existing key. Called at each resync, so it must be cheap. */
   keys(): Iterable<string>;
-  /** Calls back with keys that may have changed. A hint: missed ones are found by the resync. */
+  /** Calls back with keys that may have changed. These are hints: the resync finds keys whose hint was missed. */
   subscribe?(onChange: (key: string) => void): Watch;
   /**
    * Cheap summary of a reconcile's inputs in memory, such as revisions. While it equals the summary at the time the key
-   * settled, resyncs skip the key; without it every key waits for the full resync.
+   * settled, resyncs skip the key. Without this function, a settled key is reconciled at the full resync.
    */
   inputs?(key: string): string | number | bigint;
-  /** Keys worked on at once; default 8. */
+  /** Number of keys that are worked on concurrently; default 8. */
   readonly concurrency?: number;
   /** Time after which a reconcile is aborted; default 60 s. */
   readonly deadlineMs?: number;
@@ -30,9 +30,9 @@ export interface Runner {
   start(): void;
   /** Number of keys of each reconciler that are due or worked on. */
   sizes(): Iterable<readonly [reconciler: string, keys: number]>;
-  /** Number of keys of each reconciler whose last run failed, or goes on after its abort. */
+  /** Number of keys of each reconciler whose last run failed, or still runs after its abort. */
   failing(): Iterable<readonly [reconciler: string, keys: number]>;
-  /** The state of each reconciler, in memory: it begins anew with the process. */
+  /** The state of each reconciler since the start of this process. */
   status(): ReconcilerStatus[];
   /** Aborts running work and resolves when it has ended. */
   stop(): Promise<void>;
@@ -44,9 +44,9 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
-  /** Interval in which the inputs of every key are compared; default 30 s. */
+  /** Interval at which the inputs of every key are compared; default 30 s. */
   readonly resyncMs?: number;
-  /** Interval in which every key is reconciled even if its inputs are unchanged; default 10 minutes. */
+  /** Interval at which every key is reconciled, even if its inputs are unchanged; default 10 minutes. */
   readonly fullResyncMs?: number;
 }
 
@@ -57,13 +57,13 @@ export interface ReconcilerStatus {
   readonly queued: number;
   /** Number of keys that are worked on. */
   readonly running: number;
-  /** Number of keys whose last run failed, or goes on after its abort. */
+  /** Number of keys whose last run failed, or still runs after its abort. */
   readonly failing: number;
   /** At most `describedKeysMax` of the failing keys; `nextTryAt` is undefined while a key is due or worked on. */
   readonly failingKeys: readonly (FailingKey & { readonly nextTryAt: number | undefined })[];
-  /** End of the last run; undefined before the first one. */
+  /** Time at which the last run ended; undefined before the first one. */
   readonly lastRunAt: number | undefined;
-  /** The last failure of any key, also of one that has recovered. */
+  /** The last failure of any key, including keys that have recovered. */
   readonly lastFailure: { readonly error: string; readonly at: number } | undefined;
 }
 
@@ -73,46 +73,46 @@ interface KeyState {
   conflicts: number;
 }
 
-/** Conflicts in a row that are retried soon: more of them are no race, and back off as failures. */
+/** Maximum number of conflicts in a row that are retried within milliseconds; further ones count as failures. */
 const conflictsMax = 50;
-/** Time in which an aborted reconcile ends; the key of one that goes on counts as failing. */
+/** Time that an aborted reconcile has to end; after that its key counts as failing. */
 const graceMs = 30_000;
 /** A resync covers one slice of the keys at a time, so that its load is spread. */
 const slices = 10;
 
 /**
- * Runs the control loops. Each loop has a work queue; its keys come from hints (`subscribe`), from resyncs in slices
- * and from gained shards, and only keys of owned shards are worked on. Failures back off here; no reconciler retries by
- * itself.
+ * Runs the control loops. Each loop has a work queue. Keys are added by hints (`subscribe`), by resyncs in slices and
+ * when shards are gained; only keys of owned shards are worked on. The runner retries failures with a back-off; no
+ * reconciler retries by itself.
  */
 export function createRunner(deps: Deps): Runner {
   const stopping = new AbortController();
-  const tracks = deps.loops.map((one) => createTrack(one, deps, stopping.signal));
+  const runningLoops = deps.loops.map((loop) => createRunningLoop(loop, deps, stopping.signal));
   const watches: Watch[] = [];
   let slice = 0;
-  let ticking: NodeJS.Timeout | undefined;
+  let resyncTimer: NodeJS.Timeout | undefined;
   return {
     start() {
-      for (const track of tracks) watches.push(...track.start());
+      for (const runningLoop of runningLoops) watches.push(...runningLoop.start());
       const tick = () => {
         slice = (slice + 1) % slices;
-        for (const track of tracks) track.resync(slice);
+        for (const runningLoop of runningLoops) runningLoop.resync(slice);
       };
-      ticking = setInterval(tick, (deps.resyncMs ?? 30_000) / slices);
+      resyncTimer = setInterval(tick, (deps.resyncMs ?? 30_000) / slices);
     },
-    sizes: () => tracks.map(({ name, queue }) => [name, queue.size] as const),
-    failing: () => tracks.map(({ name, failing }) => [name, failing.count] as const),
-    status: () => tracks.map((track) => track.status()),
+    sizes: () => runningLoops.map(({ name, queue }) => [name, queue.size] as const),
+    failing: () => runningLoops.map(({ name, failing }) => [name, failing.count] as const),
+    status: () => runningLoops.map((runningLoop) => runningLoop.status()),
     async stop() {
-      clearInterval(ticking);
+      clearInterval(resyncTimer);
       for (const watch of watches) watch.close();
       stopping.abort(new Error("the controller stops"));
-      await Promise.all(tracks.map(({ queue }) => queue.stop()));
+      await Promise.all(runningLoops.map(({ queue }) => queue.stop()));
     },
   };
 }
 
-interface Track {
+interface RunningLoop {
   readonly name: string;
   readonly queue: WorkQueue;
   readonly failing: FailingKeys;
@@ -121,7 +121,7 @@ interface Track {
   resync(slice: number): void;
 }
 
-function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Track {
+function createRunningLoop(loop: ControlLoop, deps: Deps, stopping: AbortSignal): RunningLoop {
   const { reconciler, inputs, concurrency = 8, deadlineMs = 60_000 } = loop;
   const { ownership, clock, random, fullResyncMs = 600_000 } = deps;
   const log = deps.log.child({ reconciler: reconciler.name });
@@ -140,11 +140,11 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     states.set(key, state);
     state.settled = undefined;
     const deadline = AbortSignal.timeout(deadlineMs);
-    const overdue = setTimeout(
-      () => failed(key, new Error("the attempt goes on after its abort")),
+    const overdueTimer = setTimeout(
+      () => failed(key, new Error("the attempt still runs after its abort")),
       deadlineMs + graceMs,
     );
-    overdue.unref();
+    overdueTimer.unref();
     try {
       const before = inputs?.(key);
       const outcome = await reconciler.reconcile(key, AbortSignal.any([lease.signal, stopping, deadline]));
@@ -160,14 +160,14 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
         failing.end(key);
         return "done";
       }
-      // Another writer was first; its write may not have reached the collections yet.
+      // Another writer committed first, and its write may not be in the collections yet.
       if (error instanceof Conflict && failing.failuresOf(key) === 0 && state.conflicts < conflictsMax) {
         state.conflicts += 1;
         return { afterMs: 5 + 20 * random() };
       }
       return failed(key, error);
     } finally {
-      clearTimeout(overdue);
+      clearTimeout(overdueTimer);
       lastRunAt = clock.now();
       lease.end();
     }
@@ -181,7 +181,7 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
 
   const queue = createWorkQueue(concurrency, clock.monotonicMs, work, log);
 
-  /** True if the key's inputs are those it settled with, and the full resync is not due. */
+  /** True if the key's inputs are the same as when it settled, and its full resync is not due. */
   function isUnchangedSinceSettled(key: string, now: number): boolean {
     const settled = states.get(key)?.settled;
     if (settled === undefined) return false;
@@ -193,7 +193,7 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     return dueAt === undefined ? undefined : Math.round(clock.now() + dueAt - clock.monotonicMs());
   }
 
-  /** Runs a step over all keys. Its error does not reach the other loops, whose keys are listed in the same turn. */
+  /** Runs a step over all keys. An error is logged, so that the keys of the other loops are still listed. */
   function overKeys(step: () => void): void {
     try {
       step();

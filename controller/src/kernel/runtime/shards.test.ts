@@ -10,7 +10,7 @@ import { type Collection, createCollection } from "../store/collection.ts";
 import { keyOf, type Resource, root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
 import { createControllerRegistry, type ControllerRegistry } from "./controller-registry.ts";
-import { ownerOf, shardCount, shardOf } from "./ownership.ts";
+import { shardOwnerOf, shardCount, shardOf } from "./ownership.ts";
 import { createShards, type Shards } from "./shards.ts";
 import { defineKind } from "../store/kind.ts";
 
@@ -18,7 +18,7 @@ const counterKind = defineKind("machine");
 
 let etcd: TestEtcd;
 const running: Controller[] = [];
-/** Keys with two owners at once. Checked all the time; must stay empty. */
+/** Keys that had two owners at the same time. Checked during the whole test; it must remain empty. */
 const twice: string[] = [];
 let checking: NodeJS.Timeout;
 
@@ -27,7 +27,7 @@ interface Controller {
   readonly controllerRegistry: ControllerRegistry;
   readonly shards: Shards;
   readonly memory: Collection<Resource<unknown, unknown>>;
-  /** Cuts its connection to etcd, as if it were killed or isolated; its own state continues. */
+  /** Cuts the controller's connection to etcd, as if it were killed or isolated; its state in memory remains. */
   cut(): void;
   heal(): void;
   stop(): Promise<void>;
@@ -98,11 +98,11 @@ async function startController(
 const everyKeyIsOwned = () => keys.every((key) => running.some(({ shards }) => shards.owns(key)));
 /** Number of owned shards: each shard has one key. */
 const ownedCount = (shards: Shards) => keys.filter((key) => shards.owns(key)).length;
-/** True when no shard is moving. */
+/** True if no shard is moving. */
 const isBalanced = () => {
   const ids = running.map(({ id }) => id);
   return keys.every((key) => {
-    const owner = ownerOf(shardOf(key), ids);
+    const owner = shardOwnerOf(shardOf(key), ids);
     return running.some(({ id, shards }) => id === owner && shards.owns(key));
   });
 };
@@ -110,11 +110,11 @@ const isBalanced = () => {
 test("every shard has a key in these tests, and controllers share them evenly", () => {
   expect(keys).toHaveLength(shardCount);
   const members = ["a", "b", "c"];
-  const owners = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, members));
+  const owners = Array.from({ length: shardCount }, (_, shard) => shardOwnerOf(shard, members));
   for (const member of members) expect(owners.filter((owner) => owner === member).length).toBeGreaterThan(4);
-  const without = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, ["a", "b"]));
+  const without = Array.from({ length: shardCount }, (_, shard) => shardOwnerOf(shard, ["a", "b"]));
   expect(without.every((owner, shard) => owners[shard] === "c" || owner === owners[shard])).toBe(true);
-  expect(ownerOf(1, [])).toBeUndefined();
+  expect(shardOwnerOf(1, [])).toBeUndefined();
 });
 
 test("each key has at most one of three controllers as its owner at all times", async () => {

@@ -6,7 +6,7 @@ import { createMirror } from "../store/mirror.ts";
 import { root } from "../store/resource.ts";
 import type { Lease, Store } from "../store/store.ts";
 import type { ControllerRegistry } from "./controller-registry.ts";
-import { type Ownership, ownerOf, shardCount, shardOf } from "./ownership.ts";
+import { type Ownership, shardOwnerOf, shardCount, shardOf } from "./ownership.ts";
 
 /**
  * Distributes the keys over the controllers that listen for agents. Keys are hashed to shards, and rendezvous hashing
@@ -29,7 +29,7 @@ interface OwnedShard {
 /** A claim in etcd. */
 interface Claim {
   readonly modRevision: bigint;
-  /** Id of the lease that it was created under. */
+  /** Id of the lease under which it was created. */
   readonly lease: string;
 }
 
@@ -37,14 +37,17 @@ const prefix = `${root}/shard/`;
 const idOfShard = (shard: number) => String(shard).padStart(2, "0");
 const keyOfShard = (shard: number) => prefix + idOfShard(shard);
 const shards = Array.from({ length: shardCount }, (_, shard) => shard);
-const retryMs = 500;
-/** Limit of one wait for the collections: a longer one would delay the release of other shards. */
+const retryDelayMs = 500;
+/** Limit of one wait for the collections: a longer wait would delay the release of other shards. */
 const catchUpTimeoutMs = 1_000;
 
 interface Deps {
   readonly store: Store;
   readonly controllerRegistry: ControllerRegistry;
-  /** The collections that reconcilers read: a claim's revision is later than all writes of the former owner. */
+  /**
+   * The collections that reconcilers read. The revision of a claim is later than all writes of the shard's former
+   * owner.
+   */
   readonly cache: Pick<Collection<unknown>, "reached">;
   readonly log: Log;
 }
@@ -54,9 +57,9 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
   const owned = new Map<number, OwnedShard>();
   /** Released shards whose work has not ended, or whose claim is not deleted yet. */
   const releasing = new Map<number, Promise<void>>();
-  /** Claims sent under this lease without a response: etcd may have them. */
+  /** Claims that were sent under a lease and got no response: etcd may have them. */
   const unconfirmed = new Map<number, Lease>();
-  /** Claimed in etcd; work begins once the collections include all earlier changes. */
+  /** Shards that are claimed in etcd. Work on them begins once the collections include all earlier changes. */
   const claimed = new Map<number, { readonly modRevision: bigint; readonly lease: Lease }>();
   const gains = new Set<() => void>();
   let isBalancing = false;
@@ -69,7 +72,7 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
     () => {
       for (const [shard, { modRevision }] of owned) {
         if (claims.revision >= modRevision && claims.get(idOfShard(shard))?.modRevision !== modRevision) {
-          endWork(shard, "its claim is gone");
+          endWork(shard, "its claim was deleted");
         }
       }
       balance();
@@ -80,7 +83,7 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
     balance();
   });
 
-  /** Ends the ownership: from here on no work of the shard may begin or continue. */
+  /** Ends the ownership: work on the shard must neither begin nor continue after this. */
   function endWork(shard: number, reason: string): OwnedShard | undefined {
     const ended = owned.get(shard);
     owned.delete(shard);
@@ -103,23 +106,25 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
       } catch (error) {
         if (closed.signal.aborted) return;
         log.debug("shards not balanced", { error: String(error) });
-        setTimeout(balance, retryMs).unref();
+        setTimeout(balance, retryDelayMs).unref();
       }
     }
-    // In the same turn as the check of `changed`: a later change starts a new run.
+    // No await since the last check of `changed`, so a later change starts a new run.
     isBalancing = false;
   }
 
   async function balanceOnce(): Promise<void> {
     const lease = registry.lease();
-    // A controller without an address is not listening: one that restarts in a loop must not take shards each time.
+    // A controller has an address once it listens: a controller that crashes before that must not take shards at each
+    // start.
     const members = registry.controllers().filter(({ address, draining }) => address !== "" && !draining);
     if (lease === undefined || claims.revision === 0n) return;
     adoptUnconfirmed(lease);
-    const desired = shards.filter((shard) => ownerOf(shard, ids(members)) === registry.id);
+    const desired = shards.filter((shard) => shardOwnerOf(shard, ids(members)) === registry.id);
     for (const shard of owned.keys()) if (!desired.includes(shard)) release(shard);
     const free = desired.filter(
-      (shard) => ![owned, claimed, releasing].some((ours) => ours.has(shard)) && !claims.has(idOfShard(shard)),
+      (shard) =>
+        ![owned, claimed, releasing].some((shardsInUse) => shardsInUse.has(shard)) && !claims.has(idOfShard(shard)),
     );
     if (free.length > 0) await claim(free, lease);
     await activateClaimed(lease);
@@ -127,10 +132,10 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
 
   /** Adopts claims whose response was lost: while this lease is live, no other controller can own them. */
   function adoptUnconfirmed(lease: Lease): void {
-    for (const [shard, under] of unconfirmed) {
+    for (const [shard, claimLease] of unconfirmed) {
       const claim = claims.get(idOfShard(shard));
       // A claim under another lease is deleted with that lease.
-      if (under !== lease) unconfirmed.delete(shard);
+      if (claimLease !== lease) unconfirmed.delete(shard);
       else if (claim?.lease === lease.id) recordClaimed([shard], claim.modRevision, lease);
     }
   }
@@ -154,7 +159,7 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
       closed.signal,
     );
     if (!done.committed) {
-      // One of them has an owner that is not mirrored here yet: claim the others one by one.
+      // One of the shards has an owner that is not mirrored here yet: claim each shard separately.
       if (free.length > 1) for (const shard of free) await claim([shard], lease);
       return;
     }
@@ -163,7 +168,7 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
 
   /** Starts ownership of claimed shards once the collections have everything that the former owners wrote. */
   async function activateClaimed(lease: Lease): Promise<void> {
-    for (const [shard, { lease: under }] of claimed) if (under !== lease) claimed.delete(shard);
+    for (const [shard, { lease: claimLease }] of claimed) if (claimLease !== lease) claimed.delete(shard);
     if (claimed.size === 0) return;
     const revisions = [...claimed.values()].map(({ modRevision }) => modRevision);
     await cache.reached(
@@ -202,7 +207,7 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
         return;
       } catch (error) {
         log.debug("claim not removed", { shard, error: String(error) });
-        await delay(retryMs);
+        await delay(retryDelayMs);
       }
     }
   }

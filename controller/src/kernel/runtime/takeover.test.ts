@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => etcd?.stop());
 
-/** Keys that a controller works on with a right that has not ended; two at once would be a fault. */
+/** Keys that a controller works on under a lease that has not ended. Two controllers must not work on one key. */
 const working = new Map<string, AbortSignal>();
 const overlaps: string[] = [];
 const same = (text: string) => text;

@@ -39,11 +39,11 @@ const step = fc.oneof(
   fc.record({ passMs: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 3_000 })) }),
 );
 
-test("each hint and each planned run leads to a run in time, in any order of hints, runs and timers", async () => {
+test("each hint and each planned run is followed by a run in time, in any order of hints, runs and timers", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(run, { maxLength: 30 }), fc.array(step, { maxLength: 60 }), async (runs, steps) => {
       vi.clearAllTimers();
-      const begun: { key: string; at: number }[] = [];
+      const started: { key: string; at: number }[] = [];
       const due: Due[] = [];
       const running = new Set<string>();
       const faults: string[] = [];
@@ -52,14 +52,14 @@ test("each hint and each planned run leads to a run in time, in any order of hin
       /** Longest wait for a worker: each other key runs at most once before. */
       const waitMs = keys.length * longestRunMs;
       const plan = (key: string, afterMs: number, reason: string) =>
-        due.push({ key, after: begun.length, until: Date.now() + afterMs + waitMs, reason });
+        due.push({ key, after: started.length, until: Date.now() + afterMs + waitMs, reason });
 
       async function work(key: string): Promise<NextRun> {
-        if (running.has(key)) faults.push(`two runs of ${key} at once`);
+        if (running.has(key)) faults.push(`two concurrent runs of ${key}`);
         running.add(key);
-        if (running.size > concurrency) faults.push(`${running.size} runs at once`);
+        if (running.size > concurrency) faults.push(`${running.size} concurrent runs`);
         if (Date.now() < (backsOffUntil.get(key) ?? 0)) faults.push(`${key} runs during its back-off`);
-        begun.push({ key, at: Date.now() });
+        started.push({ key, at: Date.now() });
         const { tookMs, next } = results.shift() ?? { tookMs: 0, next: "done" };
         await new Promise((resolve) => setTimeout(resolve, tookMs));
         running.delete(key);
@@ -80,7 +80,7 @@ test("each hint and each planned run leads to a run in time, in any order of hin
       }
       await vi.advanceTimersByTimeAsync(400_000);
       const missed = due.filter(
-        ({ key, after, until }) => !begun.slice(after).some((each) => each.key === key && each.at <= until),
+        ({ key, after, until }) => !started.slice(after).some((each) => each.key === key && each.at <= until),
       );
       expect([faults, missed]).toEqual([[], []]);
       expect([queue.size, keys.filter((key) => queue.has(key))]).toEqual([0, []]);

@@ -39,7 +39,7 @@ test("a waiting key is not queued twice, and a running one runs once more", asyn
   expect(seen.sameAtOnce).toBe(false);
 });
 
-test("at most `concurrency` keys run at once", async () => {
+test("at most `concurrency` keys run concurrently", async () => {
   const { seen, work } = recorded();
   const queue = createWorkQueue(3, systemClock.monotonicMs, work, silentLog);
   for (let i = 0; i < 20; i += 1) queue.add(String(i));
@@ -62,7 +62,7 @@ test("a key runs again after its delay, or sooner after a hint", async () => {
   expect(queue.has("a")).toBe(false);
 });
 
-test("a hint shortens a back-off, but does not run the key at once", async () => {
+test("a hint shortens a back-off, but does not run the key immediately", async () => {
   const { seen, work } = recorded([{ afterMs: 10_000, backingOff: true }], 0);
   const queue = createWorkQueue(1, systemClock.monotonicMs, work, silentLog);
   queue.add("a");
@@ -91,7 +91,7 @@ test("back-off doubles up to a minute, with half of it random", () => {
   expect(backOffMs(1, () => 0)).toBe(50);
 });
 
-test("a key whose work rejects runs again, and occupies no worker meanwhile", async () => {
+test("a key whose work rejects runs again, and occupies no worker until then", async () => {
   const runs: string[] = [];
   const work = async (key: string): Promise<NextRun> => {
     runs.push(key);

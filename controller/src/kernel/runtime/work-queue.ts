@@ -3,21 +3,21 @@ import type { Log } from "@holdfast/common/log.ts";
 
 /**
  * A work queue of keys, as in Kubernetes' client-go: a key is in it at most once, and one worker at a time handles it.
- * At most `concurrency` keys are worked on at once.
+ * At most `concurrency` keys are worked on concurrently.
  */
 export interface WorkQueue {
   /**
-   * Schedules the key now. A key that is being worked on runs once more afterwards; a key in back-off runs soon, not at
-   * once.
+   * Schedules the key immediately. A key that is being worked on runs once more afterwards. A key in back-off runs
+   * after `hintDuringBackOffMs`.
    */
   add(key: string): void;
-  /** Stops starting work; resolves when the last worker has ended. */
+  /** Starts no more work; resolves when the last worker has ended. */
   stop(): Promise<void>;
   /** True if the key is due, worked on, or scheduled for later. */
   has(key: string): boolean;
   /** Time of the key's next run, monotonic; undefined for a key that is not scheduled for later. */
   dueAt(key: string): number | undefined;
-  /** Number of keys that are due or worked on; keys scheduled for later are no backlog. */
+  /** Number of keys that are due or worked on, without keys that are scheduled for later. */
   readonly size: number;
   /** Number of keys that are worked on. */
   readonly running: number;
@@ -42,9 +42,9 @@ interface Waiting {
  * repaired the cause should not wait for the full back-off.
  */
 const hintDuringBackOffMs = 500;
-const againAfterFaultMs = 5_000;
+const retryAfterErrorMs = 5_000;
 
-/** `work` handles its own failures; a key whose work rejects anyway runs again after `againAfterFaultMs`. */
+/** `work` handles its own failures. A key whose work still rejects runs again after `againAfterFaultMs`. */
 export function createWorkQueue(
   concurrency: number,
   monotonicMs: () => number,
@@ -101,16 +101,16 @@ export function createWorkQueue(
   async function run(key: string): Promise<void> {
     const next = await work(key).catch((error: unknown): NextRun => {
       log.error("work on a key rejected", { key, error });
-      return { afterMs: againAfterFaultMs, backingOff: true };
+      return { afterMs: retryAfterErrorMs, backingOff: true };
     });
     running.delete(key);
-    const hinted = rerun.delete(key);
+    const wasHinted = rerun.delete(key);
     if (stopped) {
       if (running.size === 0) onIdle?.();
       return;
     }
     if (next !== "done") schedule(key, next);
-    if (hinted) add(key);
+    if (wasHinted) add(key);
     pump();
   }
 

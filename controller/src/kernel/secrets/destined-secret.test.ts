@@ -37,10 +37,10 @@ test("a secret written beside an older controller opens there, and is bound by t
   let hasOlder = true;
   const rolling = { ...sealer, mayStore: () => !hasOlder };
   const sealed = sealFor(rolling, binding, "secret");
-  // An older controller uses the object key only.
+  // A controller from before bound secrets uses the object key only.
   expect(sealer.open(sealed, objectKey)).toBe("secret");
   expect(openFor(rolling, binding, sealed)).toBe("secret");
-  // A secret that older versions never sealed has no legacy label.
+  // A secret that was never sealed without a destination has no legacy label.
   expect(openFor(sealer, bindingOf(home), sealFor(rolling, bindingOf(home), "new"))).toBe("new");
   hasOlder = false;
   const after = secretAfter(rolling, { field: "key", provided: undefined, stored: { sealed, binding }, binding });

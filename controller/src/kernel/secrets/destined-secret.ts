@@ -7,8 +7,8 @@ declare const destined: unique symbol;
 
 /**
  * A sealed secret of a user that the platform sends to a destination of the user's choice, such as an API key or a
- * password. The destination is part of its associated data: it opens for that destination only, so that a change of the
- * destination cannot leak the secret.
+ * password. The destination is part of its associated data: it can be opened for that destination only, so that a
+ * change of the destination cannot leak the secret.
  */
 export type DestinedSecret = string & { readonly [destined]: true };
 
@@ -22,13 +22,13 @@ export interface SecretBinding {
   /** etcd key of the object that contains the secret. */
   readonly objectKey: string;
   readonly destination: SecretDestination;
-  /** Associated data that earlier versions used for the secret. */
+  /** Associated data of secrets that were sealed before they had a destination. */
   readonly legacyLabel?: string;
 }
 
 /**
- * Seals the secret for its destination. While a controller runs that reads only the earlier format, the earlier format
- * is written, and the next change binds the secret.
+ * Seals the secret for its destination. While a live controller cannot read the format "destined-secret", the secret is
+ * sealed with `legacyLabel`, and the next change of the object binds it to the destination.
  */
 export function sealFor(sealer: Sealer, binding: SecretBinding, secret: string): DestinedSecret {
   const { legacyLabel } = binding;
@@ -46,7 +46,7 @@ export function openFor(sealer: Sealer, binding: SecretBinding, sealed: Destined
   }
 }
 
-/** Names of the fields whose change redirects a secret; empty when the destination is the same. */
+/** Names of the fields whose change redirects a secret; empty if the destination is the same. */
 export function changedDestination(before: SecretDestination, after: SecretDestination): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names.filter(
@@ -54,7 +54,7 @@ export function changedDestination(before: SecretDestination, after: SecretDesti
   );
 }
 
-/** The fault of a change that would send a stored secret to another destination; undefined when it may stay. */
+/** The error of a change that would send a stored secret to another destination; undefined if it may remain stored. */
 export function carriedSecretFault(
   field: string,
   before: SecretDestination,
@@ -62,16 +62,16 @@ export function carriedSecretFault(
 ): FieldFault | undefined {
   const changed = changedDestination(before, after);
   if (changed.length === 0) return undefined;
-  const detail = `must be given again, since ${changed.join(", ")} decides where it is sent`;
+  const detail = `must be given again, since a change of ${changed.join(", ")} sends it to another server`;
   return { field, pointer: pointerOf(field), code: "secret_required", detail };
 }
 
-/** Stands for a stored secret in responses; in a request it means that the stored one stays. */
+/** Placeholder of a stored secret in responses. In a request it means that the stored secret remains. */
 export const secretMask = "********";
 
 /**
- * The secret after a change: the provided one, or the stored one when the destination is the same. Throws
- * INVALID_REQUEST for the field when there is neither.
+ * The secret after a change: the provided secret, or the stored one if the destination is the same. Throws
+ * INVALID_REQUEST for the field if it has neither.
  */
 export function secretAfter(
   sealer: Sealer,
@@ -85,7 +85,8 @@ export function secretAfter(
   const { field, stored, binding } = change;
   const provided = change.provided === secretMask ? undefined : change.provided;
   if (provided !== undefined) return sealFor(sealer, binding, provided);
-  if (stored === undefined) throw invalid({ field, code: "required", detail: "must be given: there is none yet" });
+  if (stored === undefined)
+    throw invalid({ field, code: "required", detail: "must be given: no secret is stored yet" });
   const fault = carriedSecretFault(field, stored.binding.destination, binding.destination);
   if (fault !== undefined) throw invalid(fault);
   return sealFor(sealer, binding, openFor(sealer, stored.binding, stored.sealed));

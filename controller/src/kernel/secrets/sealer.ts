@@ -9,45 +9,50 @@ import {
   randomBytes,
 } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { StoredForm } from "../runtime/stored-forms.ts";
+import type { StoredFormat } from "../runtime/stored-formats.ts";
 
 /** Encrypts secrets in etcd, the history, their backups and logs: AES-256-GCM under a versioned master key. */
 export interface Sealer {
-  /** `associatedData` is the key of the object that contains the text: sealed text does not open elsewhere. */
+  /**
+   * `associatedData` is the key of the object that contains the text: in another object the sealed text cannot be
+   * opened.
+   */
   seal(plain: string, associatedData: string): string;
   /**
-   * Seals deterministically under the current key: equal inputs give equal texts, for ids that must be found again. A
-   * reader of two sealed texts can tell whether the plain texts are equal.
+   * Seals deterministically under the current key: equal inputs give equal texts, for ids that are looked up by their
+   * sealed text. A reader of two sealed texts can see whether the plain texts are equal.
    */
   sealDeterministic(plain: string, associatedData: string): string;
   open(sealed: string, associatedData: string): string;
   /** HMAC-SHA256 in hex under a key for the purpose, for storing and comparing credentials. */
   keyedHash(purpose: string, value: string): string;
-  /** True if every controller reads the format, so that it may be stored. Absent where there is one controller. */
-  mayStore?(form: StoredForm): boolean;
+  /**
+   * True if every live controller reads the format, so that it may be stored. Absent if there is only one controller.
+   */
+  mayStore?(format: StoredFormat): boolean;
 }
 
-/** Master keys by version, as in the file of HOLDFAST_MASTER_KEY_FILE. */
+/** Master keys by version, from the file HOLDFAST_MASTER_KEY_FILE. */
 export interface Keyring {
-  /** Version that seals new texts; older versions still open theirs. */
+  /** Version that seals new texts. Texts that were sealed under other versions can still be opened. */
   readonly current: string;
   readonly keys: ReadonlyMap<string, Uint8Array>;
 }
 
 /**
  * A master key is used only to derive subkeys (HKDF-SHA256, one for each purpose). Sealed text has the form
- * `sealed.<version>.<base64url of nonce, ciphertext and tag>`. Hashes use the first version for the life of the
- * installation, since stored hashes cannot be recomputed.
+ * `sealed.<version>.<base64url of nonce, ciphertext and tag>`. Keyed hashes use the first version during the whole
+ * lifetime of the installation, since stored hashes cannot be recomputed.
  */
 export function createSealer(keyring: Keyring, random: (bytes: number) => Buffer = randomBytes): Sealer {
-  // KeyObjects: with raw bytes Node takes five times as long for each text and each hash.
+  // Keys are KeyObjects: with raw bytes Node needs five times as long for each text and each hash.
   const sealing = new Map([...keyring.keys].map(([version, key]) => [version, keyFor(key, "seal")]));
   const current = sealing.get(keyring.current);
   const first = keyring.keys.get([...keyring.keys.keys()].toSorted(byNumber)[0] ?? "");
-  assert(current !== undefined && first !== undefined, "the keyring has its current key");
+  assert(current !== undefined && first !== undefined, "the keyring contains its current and first key");
   const hashing = new Map<string, KeyObject>();
 
-  // The nonce of a deterministic text is derived from all of the text, so no two texts share one (as in RFC 5297).
+  // The nonce of a deterministic text is derived from the complete text, so no two texts share one (as in RFC 5297).
   const master = keyring.keys.get(keyring.current) ?? first;
   const deterministic = { seal: keyFor(master, "seal alike"), nonce: keyFor(master, "nonce alike") };
   for (const [version, key] of keyring.keys) sealing.set(`${version}${deterministicMark}`, keyFor(key, "seal alike"));
@@ -72,7 +77,7 @@ export function createSealer(keyring: Keyring, random: (bytes: number) => Buffer
       const key = sealing.get(version);
       if (key === undefined) throw new Error(`sealed under key ${version}, which is not in the keyring`);
       const bytes = Buffer.from(text, "base64url");
-      if (bytes.length < nonceBytes + tagBytes) throw new Error("sealed text is cut short");
+      if (bytes.length < nonceBytes + tagBytes) throw new Error("the sealed text is truncated");
       const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, nonceBytes));
       decipher.setAAD(Buffer.from(associatedData));
       decipher.setAuthTag(bytes.subarray(-tagBytes));
@@ -105,7 +110,7 @@ function byNumber(a: string, b: string): number {
 }
 
 /**
- * Reads `{"current": "v2", "keys": {"v1": "<base64 of 32 bytes>", "v2": ...}}`. Throws when the file is missing or
+ * Reads `{"current": "v2", "keys": {"v1": "<base64 of 32 bytes>", "v2": ...}}`. Throws if the file is missing or
  * malformed.
  */
 export async function readKeyring(file: string): Promise<Keyring> {

@@ -2,7 +2,7 @@ import { type Collection, createCollection } from "./collection.ts";
 import type { AnyKind, Kind } from "./kind.ts";
 import { createNewestRevision } from "./newest-revision.ts";
 import type { Resource } from "./resource.ts";
-import { createRevisionWaits, type Progress } from "./revision-waits.ts";
+import { createRevisionWaits, type RevisionProgress } from "./revision-waits.ts";
 import type { Store } from "./store.ts";
 
 /** The in-memory collections of all kinds that this controller has opened. */
@@ -14,8 +14,8 @@ export interface CollectionSet {
   /** Resolves when the first listing of every open kind is loaded. */
   ready(): Promise<void>;
   /**
-   * Resolves when every collection has loaded this revision. Throws INVALID_REQUEST for a revision that etcd has not
-   * reached, and STORE_UNAVAILABLE after timeoutMs.
+   * Resolves when every collection has loaded this revision. Throws INVALID_REQUEST for a revision beyond etcd's, and
+   * STORE_UNAVAILABLE after timeoutMs.
    */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   close(): void;
@@ -30,12 +30,12 @@ export function createCollectionSet(store: Store): CollectionSet {
   const newest = createNewestRevision(store);
   const opened = new Map<string, OpenKind>();
   const waits = createRevisionWaits();
-  const progressOfAll: Progress = {
+  const progressOfAll: RevisionProgress = {
     revision() {
-      let least: bigint | undefined;
+      let lowest: bigint | undefined;
       for (const { collection } of opened.values())
-        if (least === undefined || collection.revision < least) least = collection.revision;
-      return least ?? 0n;
+        if (lowest === undefined || collection.revision < lowest) lowest = collection.revision;
+      return lowest ?? 0n;
     },
     requestProgress() {
       for (const { collection } of opened.values()) collection.progress.requestProgress();

@@ -1,19 +1,19 @@
 import { createOrderedIds } from "./ordered-ids.ts";
 import type { Kind } from "./kind.ts";
 import { type Index, idOf, keyOf, prefixOf, type Resource, type Stored } from "./resource.ts";
-import { createRevisionWaits, type Progress } from "./revision-waits.ts";
+import { createRevisionWaits, type RevisionProgress } from "./revision-waits.ts";
 import type { Store, StoredValue, Watch } from "./store.ts";
 
 /**
- * The objects of one kind, mirrored in memory by a watch, like an informer's cache in Kubernetes. Reads cost nothing
+ * The objects of one kind, mirrored in memory by a watch, like an informer's cache in Kubernetes. Reads are in memory
  * and may be slightly stale; `getCurrent` reads the store. Changes go through a unit of work (unit-of-work.ts).
  */
 export interface Collection<R> {
   get(id: string): Stored<R> | undefined;
   getCurrent(id: string, signal?: AbortSignal): Promise<Stored<R> | undefined>;
-  /** Every object, unordered. For resync and indexes; a response to a user uses `page`. */
+  /** Every object, unordered: for resyncs and indexes. A response to a user uses `page`. */
   values(): IterableIterator<Stored<R>>;
-  /** The objects under this key of an index of the kind, in id order. Throws for an index that the kind lacks. */
+  /** The objects under this key of an index, in id order. Throws for an index that the kind does not declare. */
   by(index: Index<R>, key: string): Stored<R>[];
   /** The keys of an index of the kind, unordered. */
   keysOf(index: Index<R>): IterableIterator<string>;
@@ -33,8 +33,8 @@ export interface Collection<R> {
   subscribe(onChange: (id: string, before: R | undefined) => void): Watch;
   /** Resolves when the collection has this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
-  /** Its revision, for waits on several collections together. */
-  readonly progress: Progress;
+  /** RevisionProgress of the collection, for waits on several collections together. */
+  readonly progress: RevisionProgress;
   /** The etcd revision that the collection has loaded. */
   readonly revision: bigint;
   /** Resolves when the first listing is loaded. */
@@ -43,7 +43,7 @@ export interface Collection<R> {
   close(): void;
 }
 
-/** Limit of the objects in one page. */
+/** Limit of the objects in one page, in bytes. */
 const pageBytesMax = 1024 * 1024;
 
 /** Opens the collection of a kind; it is complete once `ready`. Collections with the same `waits` share its timer. */
@@ -66,14 +66,15 @@ export function createCollection<R extends Resource<unknown, unknown>>(
 
   function change(id: string, after: Stored<R> | undefined): void {
     const before = objects.get(id);
-    const home = before?.object.metadata.organizationId;
+    const formerOrganizationId = before?.object.metadata.organizationId;
     // Most changes keep the organization, and an update of the order costs time, so skip it.
-    const moves = home === undefined || after?.object.metadata.organizationId !== home;
-    if (moves && home !== undefined) order.remove(home, id);
+    const changesOrganization =
+      formerOrganizationId === undefined || after?.object.metadata.organizationId !== formerOrganizationId;
+    if (changesOrganization && formerOrganizationId !== undefined) order.remove(formerOrganizationId, id);
     if (after === undefined) objects.delete(id);
     else {
       objects.set(id, after);
-      if (moves) order.add(after.object.metadata.organizationId, id);
+      if (changesOrganization) order.add(after.object.metadata.organizationId, id);
     }
     for (const entries of indexes.values()) entries.update(id, before?.object, after?.object);
     for (const onChange of subscribers) onChange(id, before?.object);
@@ -118,7 +119,7 @@ export function createCollection<R extends Resource<unknown, unknown>>(
       waits.advanced();
     },
   });
-  const progress: Progress = { revision: () => revision, requestProgress: watch.requestProgress };
+  const progress: RevisionProgress = { revision: () => revision, requestProgress: watch.requestProgress };
 
   return {
     get: (id) => objects.get(id),
@@ -194,4 +195,11 @@ function createIndexEntries<R>(index: Index<R>): IndexEntries<R> {
     under: (key) => [...(idsOf.get(key) ?? [])].toSorted(),
     keys: () => idsOf.keys(),
   };
+}
+
+/** All objects of an organization, in id order. For counts and plans; a response to a user uses `Collection.page`. */
+export function ofOrganization<R>(collection: Pick<Collection<R>, "page">, organizationId: string): R[] {
+  const all = { after: undefined, limit: Number.POSITIVE_INFINITY, organizationId };
+  const { items } = collection.page(() => true, all, { maxScanned: Number.POSITIVE_INFINITY });
+  return items.map(({ object }) => object);
 }

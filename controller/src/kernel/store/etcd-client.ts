@@ -14,7 +14,7 @@ export interface EtcdOptions {
 /** An etcd client. Each call is retried on any member that responds, and fails when its deadline passes. */
 export interface EtcdClient {
   readonly raw: Etcd3;
-  /** Throws STORE_UNAVAILABLE when no attempt succeeds in time; errors that etcd itself returns pass unchanged. */
+  /** Throws STORE_UNAVAILABLE if no attempt succeeds in time. Errors that etcd itself returns are thrown unchanged. */
   call<T>(run: (options: CallOptions) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
@@ -27,45 +27,45 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
       // The connection pool outlives a call; the default back-off would delay calls up to two minutes after an outage.
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
-      // etcd closes connections that ping more often than every 5 s.
+      // etcd closes connections with pings more often than every 5 s.
       "grpc.keepalive_time_ms": 6_000,
       "grpc.keepalive_timeout_ms": 3_000,
     },
-    // Retries are done below; the client's own circuit breaker would keep failing after etcd is back.
+    // `call` retries. The client's own circuit breaker would fail calls even after etcd responds again.
     faultHandling: { global: noop, host: () => noop },
   });
   const retrying = retry(handleWhen(isTransient), {
     maxAttempts: 30,
     backoff: new ExponentialBackoff({ initialDelay: 20, maxDelay: 300 }),
   });
-  const attemptMs = hosts.length > 1 ? callTimeoutMs / 2 : callTimeoutMs;
+  const attemptTimeoutMs = hosts.length > 1 ? callTimeoutMs / 2 : callTimeoutMs;
   return {
     raw,
     async call(run, signal) {
       signal?.throwIfAborted();
-      // AbortSignal.timeout and AbortSignal.any cost more than the call itself: Node tracks them in weak references.
-      const stop = new AbortController();
-      const onAbort = () => stop.abort(signal?.reason);
+      // AbortSignal.timeout and AbortSignal.any take more CPU time than the call: Node tracks them in weak references.
+      const aborting = new AbortController();
+      const onAbort = () => aborting.abort(signal?.reason);
       signal?.addEventListener("abort", onAbort, { once: true });
-      let late = false;
+      let isTimedOut = false;
       const timer = setTimeout(() => {
-        late = true;
-        stop.abort(new Error("etcd did not respond in time"));
+        isTimedOut = true;
+        aborting.abort(new Error("etcd did not respond in time"));
       }, callTimeoutMs);
       let lastError: unknown;
       const attempt = async () => {
         try {
-          return await run({ deadline: new Date(Date.now() + attemptMs) });
+          return await run({ deadline: new Date(Date.now() + attemptTimeoutMs) });
         } catch (error) {
           lastError = error;
           throw error;
         }
       };
       try {
-        return await unlessAborted(retrying.execute(attempt, stop.signal), stop.signal);
+        return await unlessAborted(retrying.execute(attempt, aborting.signal), aborting.signal);
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
-        if (late || (error instanceof Error && isTransient(error))) throw unavailable(lastError ?? error);
+        if (isTimedOut || (error instanceof Error && isTransient(error))) throw unavailable(lastError ?? error);
         throw error;
       } finally {
         clearTimeout(timer);
@@ -75,12 +75,12 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
   };
 }
 
-/** The error that users get for any failure of etcd. */
+/** The error that users get for a failure of etcd. */
 export function unavailable(cause: unknown): HoldfastError {
   return new HoldfastError("STORE_UNAVAILABLE", "The store does not respond.", { cause });
 }
 
-/** True for a failed connection, and for states of etcd that can pass, such as no leader. */
+/** True for a failed connection, and for temporary states of etcd, such as no leader. */
 function isTransient(error: Error): boolean {
   return isRecoverableError(error);
 }
@@ -93,12 +93,12 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener("abort", onAbort);
-    work.catch(ignoreLate);
+    work.catch(ignoreLateResult);
   }
 }
 
-/** Ignores the outcome of an attempt that ends after the caller gave up. */
-function ignoreLate(): void {
+/** Ignores the result of an attempt that ends after its call was aborted. */
+function ignoreLateResult(): void {
   return;
 }
 
@@ -129,15 +129,15 @@ export async function readEtcdCredentials(files: {
 /**
  * Milliseconds after which a call, or a transaction that waits to be sent, fails with STORE_UNAVAILABLE. An election in
  * etcd takes about one second, so it delays calls and does not fail them. The limit is well below the lease of a
- * controller (5 s), which stops its work when etcd stays away.
+ * controller (5 s), which stops its work if etcd remains unavailable.
  */
 export const callTimeoutMs = 2_000;
 
-/** Largest response in bytes: the gRPC default of 4 MiB is less than a page of large objects. */
+/** Maximum size of a response in bytes: the gRPC default of 4 MiB is less than a page of large objects. */
 const responseBytesMax = 64 * 1024 * 1024;
 
-/** Most keys in one page of a list. */
+/** Maximum number of keys in one page of a list. */
 export const pageKeysMax = 500;
 
-/** Most keys of one transaction: etcd's default limit (`--max-txn-ops`). */
+/** Maximum number of keys of one transaction: etcd's default limit (`--max-txn-ops`). */
 export const transactionKeysMax = 128;

@@ -13,20 +13,20 @@ export interface EtcdCommits {
 interface Waiting {
   readonly transaction: Transaction;
   readonly requestedAtMs: number;
-  /** True when the caller no longer waits for the outcome. */
+  /** True if the caller no longer waits for the outcome. */
   isAbandoned: boolean;
   resolve(outcome: Committed): void;
   reject(error: unknown): void;
 }
 
-/** One call is in flight while the next batch collects: more calls at a time would only make smaller batches. */
+/** Maximum number of concurrent calls: more would only make the batches smaller. */
 const maxInFlight = 2;
 
 /**
  * Batches transactions. While `maxInFlight` calls are in flight, new transactions wait; they are then sent together,
  * each with its own conditions, as one etcd call and one entry of etcd's log. Without calls in flight a transaction is
- * sent at once. A call costs the controller several times as much as a transaction in it, and after a restart a
- * thousand agents reconnect at the same time.
+ * sent immediately. A call takes the controller several times as much CPU time as a transaction in it, and after a
+ * restart a thousand agents reconnect at the same time.
  */
 export function createEtcdCommits(client: EtcdClient, nowMs: () => number): EtcdCommits {
   let queue: Waiting[] = [];
@@ -48,7 +48,7 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
     for (const each of queue) if (each.requestedAtMs < before) each.reject(unavailable(new Error("etcd is too slow")));
     queue = queue.filter(({ isAbandoned }) => !isAbandoned);
     while (inFlight < maxInFlight && queue.length > 0) {
-      const next = queue.slice(0, membersMax).map(({ transaction }) => transaction);
+      const next = queue.slice(0, batchTransactionsMax).map(({ transaction }) => transaction);
       const batch = queue.splice(0, batchLength(next));
       inFlight += 1;
       sendBatch(batch)
@@ -76,16 +76,16 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
       if (error instanceof HoldfastError || batch.length === 1) {
         for (const waiting of batch) waiting.reject(error);
       } else if (only !== undefined) {
-        // etcd rejected the batch for one of its members, such as a put under an expired lease: send each of them
-        // alone.
+        // etcd rejected the batch because of one transaction, such as a put under an expired lease: send each one
+        // separately.
         await Promise.all(batch.map((waiting) => sendAlone(waiting, attempts.count > 1)));
       }
     }
   }
 
-  async function sendAlone(waiting: Waiting, mayBeDone: boolean): Promise<void> {
+  async function sendAlone(waiting: Waiting, mayBeCommitted: boolean): Promise<void> {
     try {
-      const [outcome] = await outcomesOf([waiting], { count: mayBeDone ? 1 : 0 });
+      const [outcome] = await outcomesOf([waiting], { count: mayBeCommitted ? 1 : 0 });
       assert(outcome, "a transaction has an outcome");
       waiting.resolve(outcome);
     } catch (error) {
@@ -95,19 +95,19 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
 
   function outcomesOf(batch: readonly Waiting[], attempts: { count: number }): Promise<Committed[]> {
     return client.call(async (options) => {
-      const again = attempts.count > 0;
+      const isRetry = attempts.count > 0;
       attempts.count += 1;
-      const requests = batch.map(({ transaction }) => requestOf(transaction, again));
+      const requests = batch.map(({ transaction }) => requestOf(transaction, isRetry));
       const [single] = requests;
       const request =
         requests.length === 1 && single !== undefined
           ? single
           : { success: requests.map((each) => ({ request_txn: each })) };
-      const answer = await client.raw.kv.txn(request, options);
+      const response = await client.raw.kv.txn(request, options);
       return batch.map(({ transaction }, index) => {
-        const own = batch.length === 1 ? answer : answer.responses[index]?.response_txn;
-        assert(own, "etcd answers each transaction");
-        return committedOf(transaction, own, answer.header.revision, again);
+        const result = batch.length === 1 ? response : response.responses[index]?.response_txn;
+        assert(result, "etcd responds to each transaction");
+        return committedOf(transaction, result, response.header.revision, isRetry);
       });
     });
   }
@@ -146,14 +146,15 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
   };
 }
 
-/** Most transactions of one batch: etcd counts 128 operations per nesting level (`--max-txn-ops`). */
-const membersMax = 64;
-const keysMax = 48;
-const bytesMax = 256 << 10;
+/** Maximum number of transactions of one batch: etcd counts 128 operations per nesting level (`--max-txn-ops`). */
+const batchTransactionsMax = 64;
+const batchKeysMax = 48;
+const batchBytesMax = 256 << 10;
 
 /**
- * Number of these transactions, from the first on, that can be committed in one etcd call: at least one. etcd compares
- * all conditions of a call before it writes, so no transaction may touch a key that another of the batch changes.
+ * Number of transactions, from the first on, that can be committed in one etcd call: at least one. etcd compares all
+ * conditions of a call before it writes, so no transaction may touch a key that another transaction of the batch
+ * changes.
  */
 export function batchLength(transactions: readonly Transaction[]): number {
   const read = new Set<string>();
@@ -166,10 +167,10 @@ export function batchLength(transactions: readonly Transaction[]): number {
     const conflicts =
       changes.some((key) => changed.has(key) || read.has(key)) || conditions.some(({ key }) => changed.has(key));
     bytes += sizeOf(transaction);
-    const isLarge = changes.length > keysMax || conditions.length > keysMax || bytes > bytesMax;
-    if (length > 0 && (conflicts || isLarge || length === membersMax)) break;
+    const isLarge = changes.length > batchKeysMax || conditions.length > batchKeysMax || bytes > batchBytesMax;
+    if (length > 0 && (conflicts || isLarge || length === batchTransactionsMax)) break;
     length += 1;
-    // A large transaction is a batch of its own.
+    // A large transaction is a separate batch.
     if (isLarge) break;
     for (const key of changes) changed.add(key);
     for (const { key } of conditions) read.add(key);

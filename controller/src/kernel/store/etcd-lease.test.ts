@@ -5,9 +5,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { EtcdClient } from "./etcd-client.ts";
 import { grantEtcdLease } from "./etcd-lease.ts";
 
-// The order of a stall, a check and an answer is scripted: etcd itself would have to be slow to the millisecond.
+// The order of a stall, a check and a response is scripted: a real etcd cannot be delayed to the millisecond.
 
-/** An etcd that grants a lease and leaves its renewals unanswered until `answer`. */
+/** An etcd that grants a lease and does not respond to its renewals until `answer`. */
 function scriptedEtcd() {
   const renewals: number[] = [];
   const stream = Object.assign(new EventEmitter(), {
@@ -20,7 +20,7 @@ function scriptedEtcd() {
   return { client, renewals, answer: () => stream.emit("data", { ID: "7", TTL: "5" }) };
 }
 
-test("a lease that was seen as ended does not live again by a late answer", async () => {
+test("a lease that was reported as ended is not revived by a late response", async () => {
   vi.useFakeTimers({ now: 0 });
   onTestFinished(() => void vi.useRealTimers());
   let stalledMs = 0;

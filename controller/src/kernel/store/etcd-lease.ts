@@ -25,84 +25,84 @@ type Stream = IDuplexStream<ILeaseKeepAliveRequest, ILeaseKeepAliveResponse>;
 const checkIntervalMs = 50;
 
 /**
- * Grants a lease and renews it every sixth of its TTL. etcd counts the TTL from the receipt of a renewal; this side
- * counts from its sending and ends a margin earlier, so the lease always ends here before it ends in etcd.
+ * Grants a lease and renews it every sixth of its TTL. etcd counts the TTL from the receipt of a renewal. This process
+ * counts it from the sending, and subtracts a margin, so the lease always ends here before it ends in etcd.
  */
 export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number): Promise<EtcdLease> {
   const ttlMs = ttlS * 1_000;
-  const lengthMs = ttlMs - Math.min(500, ttlMs / 10);
-  let sentAt = bootMs();
+  const durationMs = ttlMs - Math.min(500, ttlMs / 10);
+  let lastSentAt = bootMs();
   const { ID: id } = await client.call((options) => {
-    sentAt = bootMs();
+    lastSentAt = bootMs();
     return client.raw.leaseClient.leaseGrant({ TTL: ttlS }, options);
   });
-  let endsAt = sentAt + lengthMs;
+  let endsAt = lastSentAt + durationMs;
   let hasEnded = false;
   let stream: Stream | undefined;
-  let opening = false;
-  let unanswered: number[] = [];
+  let isOpening = false;
+  let pendingSentAtMs: number[] = [];
   const { promise: lost, resolve } = Promise.withResolvers<void>();
 
   function end(): void {
     hasEnded = true;
-    clearInterval(renewing);
-    clearInterval(ending);
+    clearInterval(renewalTimer);
+    clearInterval(expiryTimer);
     stream?.cancel();
     resolve();
   }
 
-  function onAnswer(answer: ILeaseKeepAliveResponse): void {
-    const sentAtMs = unanswered.shift();
+  function onResponse(response: ILeaseKeepAliveResponse): void {
+    const sentAtMs = pendingSentAtMs.shift();
     if (hasEnded || sentAtMs === undefined) return;
-    if (Number(answer.TTL) <= 0) {
+    if (Number(response.TTL) <= 0) {
       log.warn("lease ended by the store", { lease: id });
       return end();
     }
-    endsAt = Math.max(endsAt, sentAtMs + lengthMs);
+    endsAt = Math.max(endsAt, sentAtMs + durationMs);
   }
 
   async function open(): Promise<void> {
-    if (opening || hasEnded) return;
-    opening = true;
+    if (isOpening || hasEnded) return;
+    isOpening = true;
     try {
       const current = await client.raw.leaseClient.leaseKeepAlive();
       const drop = () => {
         if (stream === current) stream = undefined;
       };
-      current.on("data", (answer) => stream === current && onAnswer(answer));
+      current.on("data", (response) => stream === current && onResponse(response));
       current.on("error", drop);
       current.on("end", drop);
       if (hasEnded) return current.cancel();
       stream = current;
-      unanswered = [];
+      pendingSentAtMs = [];
     } finally {
-      opening = false;
+      isOpening = false;
     }
   }
 
   async function renew(): Promise<void> {
-    if (unanswered.length >= 2) {
+    if (pendingSentAtMs.length >= 2) {
       stream?.cancel();
       stream = undefined;
     }
     if (stream === undefined) await open();
     if (hasEnded || stream === undefined) return;
-    unanswered.push(bootMs());
+    pendingSentAtMs.push(bootMs());
     stream.write({ ID: id });
   }
 
-  const renewing = setInterval(() => {
+  const renewalTimer = setInterval(() => {
     renew().catch((error) => log.debug("lease not renewed", { lease: id, error: String(error) }));
   }, ttlMs / 6);
   // Timers stop during suspend, so the end is checked at an interval instead of by one timer.
-  const ending = setInterval(() => {
+  const expiryTimer = setInterval(() => {
     if (bootMs() >= endsAt) end();
   }, checkIntervalMs);
 
   return {
     id,
     get live() {
-      // An answer that arrives later does not revive the lease: callers have dropped work because of its end.
+      // A response that arrives later does not revive the lease: callers have dropped work because of its end.
       if (!hasEnded && bootMs() >= endsAt) end();
       return !hasEnded;
     },

@@ -2,7 +2,7 @@ import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createEtcdClient, type EtcdOptions } from "./etcd-client.ts";
 
-/** The members of etcd, as the cluster lists them. */
+/** The members of etcd, according to the cluster's list. */
 export interface EtcdMembers {
   /** URLs that the members advertise to clients and to each other; empty before the first response. */
   readonly listeners: readonly string[];

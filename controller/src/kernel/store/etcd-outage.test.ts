@@ -45,10 +45,10 @@ test("calls fail within the deadline during an outage of etcd, and work again af
   const seen = follow("/o/");
   await until(() => seen.state.has("/o/1"));
   await etcd.kill();
-  const begun = Date.now();
+  const startedAt = Date.now();
   await expect(store.get("/o/1")).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   await expect(put("/o/2", "lost")).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
-  expect(Date.now() - begun).toBeLessThan(60_000);
+  expect(Date.now() - startedAt).toBeLessThan(60_000);
   await delay(2_000);
   await etcd.start();
   expect((await put("/o/3", "after")).committed).toBe(true);
@@ -123,7 +123,7 @@ test("a watch leaves an etcd member without a leader", async () => {
   const seen = follow("/n/", watching);
   await put("/n/1", "one");
   await until(() => seen.state.has("/n/1"));
-  // A second member that never starts: the first one alone has no majority any more.
+  // A second member that never starts: the first member has no majority any more.
   const body = JSON.stringify({ peerURLs: ["http://127.0.0.1:1"] });
   expect((await fetch(`${etcd.url}/v3/cluster/member/add`, { method: "POST", body })).status).toBe(200);
   await until(() => errors.some((error) => /no leader/.test(String(error))));

@@ -104,7 +104,7 @@ test("an operator frees a stopped etcd that the periodic round would leave stopp
   const [stopped] = await space.stores();
   expect(stopped).toMatchObject({ name: `etcd ${etcd.url}`, quotaBytes });
   expect(stopped && stateOfSpace(stopped).reason).toContain("holdfast admin free-etcd");
-  // More than 80% stays in use, so that `tidy` leaves the alarm.
+  // More than 80% remains in use, so that `tidy` does not disarm the alarm.
   const retained = Math.floor((quotaBytes * 0.85) / valueBytes);
   for (let n = 1; n <= filled - retained; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
   await until(async () => {
@@ -114,7 +114,7 @@ test("an operator frees a stopped etcd that the periodic round would leave stopp
       () => false,
     );
   });
-  // It accepts writes, but users may only delete: the reported usage is that of the last commit to disk.
+  // It accepts writes, but users may only delete: the reported usage is from the last commit to disk.
   await until(async () => {
     const [freed] = await space.stores();
     return freed !== undefined && stateOfSpace(freed).state === "full";

@@ -5,13 +5,13 @@ import { alarmAt, createSpaceLevel, refuseAt, type StoreSpace } from "../space/s
 import { createEtcdClient, type EtcdOptions } from "./etcd-client.ts";
 
 /**
- * Disk usage of etcd. The members' sizes are polled; from `alarmAt` of the quota on the history of keys is compacted
- * and the files are defragmented, and from `refuseAt` on users may only delete.
+ * Disk usage of etcd. The members' sizes are polled. Above `alarmAt` of the quota the history of keys is compacted and
+ * the files are defragmented, and above `refuseAt` users may only delete.
  */
 export interface EtcdSpace {
   /** Used fraction of the quota on the fullest member; 0 until the first poll. */
   readonly used: number;
-  /** Throws STORE_UNAVAILABLE when users may add nothing more. Deletions and the platform's own writes still work. */
+  /** Throws STORE_UNAVAILABLE while users may only delete. Deletions and the platform's own writes still work. */
   admitGrowth(): void;
   /**
    * If a member is above `alarmAt`: compacts, defragments one member after another, and disarms the NOSPACE alarm when
@@ -19,25 +19,25 @@ export interface EtcdSpace {
    */
   tidy(signal: AbortSignal): Promise<void>;
   /**
-   * The same on an operator's request: defragments every member whose file has unused pages, and disarms the alarm as
-   * soon as every file is below the quota.
+   * Frees space on an operator's request: compacts, defragments every member whose file has unused pages, and disarms
+   * the alarm if every file is below the quota then.
    */
   free(signal: AbortSignal): Promise<void>;
-  /** Queries every member. */
+  /** Queries the disk usage of every member. */
   stores(): Promise<StoreSpace[]>;
   close(): void;
 }
 
-/** A file is defragmented when at most this fraction of it is in use. */
+/** A file is defragmented if at most this fraction of it is in use. */
 const defragmentBelow = 0.75;
 /**
- * The fraction for a file of `refuseAt` of the quota and more. etcd stops writing when the file reaches the quota,
- * however much of the file is unused, and large values leave free pages that later values do not fit into.
+ * Limit of that fraction for a file above `refuseAt` of the quota. etcd refuses writes when the file reaches the quota,
+ * even if much of the file is unused, and large values leave free pages into which later values do not fit.
  */
 const defragmentBelowWhenLarge = 0.97;
 const pollIntervalMs = 5_000;
-const defragmentMs = 60_000;
-const commitMs = 500;
+const defragmentTimeoutMs = 60_000;
+const commitDelayMs = 500;
 
 interface Sizes {
   readonly memberId: string;
@@ -84,17 +84,20 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
 
   async function defragment(accepts: (sizes: Sizes) => boolean, signal: AbortSignal): Promise<void> {
     // etcd reports the bytes in use as of its last commit to disk.
-    await delay(commitMs, undefined, { signal }).catch(() => undefined);
+    await delay(commitDelayMs, undefined, { signal }).catch(() => undefined);
     for (const member of members) {
       if (signal.aborted) return;
       const sizes = await sizesOf(member);
       if (!accepts(sizes)) continue;
-      await member.client.raw.maintenance.defragment({ deadline: new Date(Date.now() + defragmentMs) });
+      await member.client.raw.maintenance.defragment({ deadline: new Date(Date.now() + defragmentTimeoutMs) });
       log.info("etcd defragmented", { member: member.host, fileBytes: sizes.fileBytes });
     }
   }
 
-  /** Ids of the members with a NOSPACE alarm. An alarm stops all writes until it is disarmed, even with space again. */
+  /**
+   * Ids of the members with a NOSPACE alarm. An alarm stops all writes until it is disarmed, even if the member has
+   * free space.
+   */
   async function alarms(): Promise<string[]> {
     const { maintenance } = cluster.raw;
     const raised = await cluster.call((call) => maintenance.alarm({ action: "Get" }, call));
@@ -103,7 +106,7 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
       .map(({ memberID }) => memberID);
   }
 
-  async function endAlarm(): Promise<void> {
+  async function disarmAlarms(): Promise<void> {
     for (const memberID of await alarms()) {
       const ended = { action: "Deactivate", memberID, alarm: "Nospace" } as const;
       await cluster.call((call) => cluster.raw.maintenance.alarm(ended, call));
@@ -126,13 +129,13 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
         await defragment(large, signal);
         await poll();
       }
-      if (level.used < refuseAt) await endAlarm();
+      if (level.used < refuseAt) await disarmAlarms();
     },
     async free(signal) {
       await compact();
       await defragment(({ fileBytes, usedBytes }) => usedBytes < fileBytes, signal);
       const after = await poll();
-      if (after.every(({ fileBytes }) => fileBytes < quotaBytes)) await endAlarm();
+      if (after.every(({ fileBytes }) => fileBytes < quotaBytes)) await disarmAlarms();
     },
     async stores() {
       const raised = await alarms().catch((): string[] => []);

@@ -24,7 +24,7 @@ function put(key: string, value: string) {
   return store.commit({ ...nothing, puts: [{ key, value }] });
 }
 
-/** A handler that keeps what a watcher would know. */
+/** A handler that records the state that a watcher would have. */
 function mirror() {
   const state = new Map<string, string>();
   const seen = { state, resets: 0, synced: 0n };
@@ -135,7 +135,7 @@ test("concurrent commits each have their own conditions and outcome", async () =
     expect(found?.value).toBe(String(i));
     expect(outcomes[i]).toEqual({ committed: true, revision: found?.modRevision });
   }
-  // They travelled together: etcd saw far fewer changes than there were.
+  // The commits were batched: etcd's revision is far lower than the number of commits.
   expect((await store.revision()) - before).toBeLessThan(50n);
 });
 
@@ -182,6 +182,6 @@ test("keys of a lease are deleted when it is revoked", async () => {
   expect(await store.get("/l/1")).toBeUndefined();
 });
 
-test("an aborted call ends at once with the reason", async () => {
+test("an aborted call rejects immediately with the reason", async () => {
   await expect(store.get("/a/1", AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough");
 });

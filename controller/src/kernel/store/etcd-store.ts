@@ -83,19 +83,19 @@ export function createEtcdStore(options: EtcdStoreOptions): Store {
   return store;
 }
 
-const retryMs = 500;
+const retryDelayMs = 500;
 
-/** Resolves when the store responds, however long that takes. Logs once that it waits. */
+/** Resolves when the store responds, without a time-out. Logs a warning if it does not respond immediately. */
 export async function awaitStore(store: Pick<Store, "revision">, log: Log, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await store.revision(signal);
-      if (attempt > 1) log.info("the store answers");
+      if (attempt > 1) log.info("the store responds");
       return;
     } catch (error) {
       signal.throwIfAborted();
       if (attempt === 1) log.warn("waiting for the store", { error: String(error) });
-      await delay(retryMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+      await delay(retryDelayMs, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }
 }

@@ -3,10 +3,10 @@ import { outboxPrefix } from "./outbox-entry.ts";
 import type { Committed, Transaction, StoredValue } from "./store.ts";
 
 /**
- * The transaction as an etcd request. With `again`, an earlier attempt without a response may have been committed, so
- * the request also reads the current values in case a condition fails.
+ * The transaction as an etcd request. `isRetry`: an earlier attempt without a response may have been committed, so the
+ * request also reads the current values if a condition fails.
  */
-export function requestOf({ conditions, puts, deletes }: Transaction, again: boolean): ITxnRequest {
+export function requestOf({ conditions, puts, deletes }: Transaction, isRetry: boolean): ITxnRequest {
   return {
     compare: conditions.map(({ key, modRevision }) => ({
       key: Buffer.from(key),
@@ -20,21 +20,21 @@ export function requestOf({ conditions, puts, deletes }: Transaction, again: boo
       })),
       ...deletes.map((key) => ({ request_delete_range: { key: Buffer.from(key) } })),
     ],
-    ...(again && { failure: [...puts.map(({ key }) => key), ...deletes].map(rangeOf) }),
+    ...(isRetry && { failure: [...puts.map(({ key }) => key), ...deletes].map(rangeOf) }),
   };
 }
 
-/** The outcome in etcd's response, with the store's `revision` at that moment. */
+/** The outcome according to etcd's response; `revision` is the store's revision in that response. */
 export function committedOf(
   transaction: Transaction,
   { succeeded, responses }: Pick<ITxnResponse, "succeeded" | "responses">,
   revision: string,
-  again: boolean,
+  isRetry: boolean,
 ): Committed {
   if (succeeded) return { committed: true, revision: BigInt(revision) };
-  if (!again) return { committed: false };
-  const ours = revisionOfOurs(transaction, responses);
-  if (ours !== undefined) return { committed: true, revision: ours };
+  if (!isRetry) return { committed: false };
+  const earlierRevision = revisionOfEarlierAttempt(transaction, responses);
+  if (earlierRevision !== undefined) return { committed: true, revision: earlierRevision };
   return isRemoved(transaction, responses) ? { committed: true, revision: BigInt(revision) } : { committed: false };
 }
 
@@ -43,10 +43,14 @@ function rangeOf(key: string): IRequestOp {
 }
 
 /**
- * The revision of this transaction if an earlier attempt was committed. One matching value proves it: all values were
- * written together and contain unique ids or times. Others, such as outbox entries, may have been removed since.
+ * The revision of an earlier attempt of this transaction; undefined unless it was committed. One matching value proves
+ * that: all values are written together and contain unique ids or times. Other values, such as outbox entries, may have
+ * been removed since.
  */
-function revisionOfOurs({ puts, conditions }: Transaction, responses: ITxnResponse["responses"]): bigint | undefined {
+function revisionOfEarlierAttempt(
+  { puts, conditions }: Transaction,
+  responses: ITxnResponse["responses"],
+): bigint | undefined {
   const read = new Map(conditions.map(({ key, modRevision }) => [key, modRevision]));
   for (const [index, { key, value }] of puts.entries()) {
     const found = responses[index]?.response_range.kvs[0];
@@ -59,12 +63,13 @@ function revisionOfOurs({ puts, conditions }: Transaction, responses: ITxnRespon
 
 /**
  * True if an earlier attempt of a delete was committed. A transaction that only deletes leaves no value to match, and
- * its outbox entries are removed within moments; when all its keys are absent its goal is reached, by any writer.
+ * its outbox entries are removed soon after. If all its keys are absent, its goal is reached, even if another writer
+ * deleted them.
  */
 function isRemoved({ puts, conditions, deletes }: Transaction, responses: ITxnResponse["responses"]): boolean {
   if (deletes.length === 0 || !puts.every(({ key }) => key.startsWith(outboxPrefix))) return false;
-  const wasThere = conditions.some(({ key, modRevision }) => modRevision > 0n && deletes.includes(key));
-  return wasThere && deletes.every((_, index) => responses[puts.length + index]?.response_range.kvs.length === 0);
+  const existed = conditions.some(({ key, modRevision }) => modRevision > 0n && deletes.includes(key));
+  return existed && deletes.every((_, index) => responses[puts.length + index]?.response_range.kvs.length === 0);
 }
 
 /** The exclusive end of the range of all keys with the prefix: the prefix with its last byte incremented. */

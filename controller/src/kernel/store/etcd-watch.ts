@@ -17,12 +17,12 @@ interface Deps {
 
 type Stream = IDuplexStream<IWatchRequest, IWatchResponse>;
 
-const progressEveryMs = 3_000;
+const progressIntervalMs = 3_000;
 const silenceTimeoutMs = 10_000;
 const firstResponseTimeoutMs = 3_000;
 const maxBackOffMs = 1_000;
 
-/** Makes etcd end a stream of a member without a leader, which would otherwise stay open and deliver nothing. */
+/** Makes etcd end the stream of a member without a leader, which would otherwise remain open and deliver nothing. */
 const requireLeader: Interceptor = (options, nextCall) =>
   new InterceptingCall(nextCall(options), {
     start(metadata, listener, next) {
@@ -32,14 +32,14 @@ const requireLeader: Interceptor = (options, nextCall) =>
   });
 
 /**
- * Watches a prefix until closed: lists it, watches from the listed revision, and resumes a broken stream at the last
- * delivered revision. It lists again when that revision was compacted, or when etcd's revision went backwards because
- * it was restored from a snapshot.
+ * Watches a prefix until it is closed: lists it, watches from the listed revision, and resumes a broken stream at the
+ * last delivered revision. It lists again if that revision was compacted, or if etcd's revision is lower than before
+ * because etcd was restored from a snapshot.
  */
 export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, handler: WatchHandler): StoreWatch {
   const closed = new AbortController();
   let stream: Stream | undefined;
-  /** The last delivered revision; undefined when everything has to be listed. */
+  /** The last delivered revision; undefined if everything has to be listed. */
   let deliveredRevision: bigint | undefined;
   let cluster: string | undefined;
   let hasListed = false;
@@ -67,7 +67,7 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
     handler.synced(revision);
   }
 
-  function handleResponse(response: IWatchResponse): "go on" | "list again" | "reconnect" {
+  function handleResponse(response: IWatchResponse): "continue" | "list again" | "reconnect" {
     const revision = BigInt(response.header.revision);
     cluster ??= response.header.cluster_id;
     const wentBack = deliveredRevision !== undefined && revision < deliveredRevision;
@@ -76,35 +76,39 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
       return "list again";
     }
     if (response.canceled) return "reconnect";
-    if (response.created) return "go on";
+    if (response.created) return "continue";
     for (const { type, kv } of response.events) {
       if (type === "Put") handler.put(storedOf(kv));
       else handler.delete(kv.key.toString(), BigInt(kv.mod_revision));
     }
-    // While etcd catches up, the header's revision is ahead of events that are not delivered yet.
+    // While the watch catches up, the header's revision is higher than the revision of events that are not delivered
+    // yet.
     const last = response.events.at(-1)?.kv.mod_revision;
     deliveredRevision = last === undefined ? revision : BigInt(last);
     handler.synced(deliveredRevision);
-    return "go on";
+    return "continue";
   }
 
-  /** Resolves when the stream cannot be used any more. */
+  /**
+   * Watches until the stream ends. Resolves if the prefix has to be listed again or the watch is closed; rejects if the
+   * stream breaks.
+   */
   async function follow(): Promise<void> {
     const current = await client.raw.watchClient.watch({ interceptors: [requireLeader] });
     if (closed.signal.aborted) return current.cancel();
     stream = current;
-    const { promise: over, resolve, reject } = Promise.withResolvers<void>();
+    const { promise: streamEnd, resolve, reject } = Promise.withResolvers<void>();
     let lastResponseAt = clock.monotonicMs() - silenceTimeoutMs + firstResponseTimeoutMs;
-    const ticking = setInterval(() => {
+    const progressTimer = setInterval(() => {
       if (clock.monotonicMs() - lastResponseAt > silenceTimeoutMs) reject(new Error("the stream is silent"));
       else current.write({ progress_request: {} });
-    }, progressEveryMs);
+    }, progressIntervalMs);
     current.on("data", (response) => {
       lastResponseAt = clock.monotonicMs();
       failures = 0;
       try {
         const verdict = handleResponse(response);
-        if (verdict === "go on") return;
+        if (verdict === "continue") return;
         if (verdict === "reconnect") return reject(new Error(`cancelled: ${response.cancel_reason}`));
         deliveredRevision = undefined;
         resolve();
@@ -125,9 +129,9 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
       },
     });
     try {
-      await over;
+      await streamEnd;
     } finally {
-      clearInterval(ticking);
+      clearInterval(progressTimer);
       closed.signal.removeEventListener("abort", onClose);
       stream = undefined;
       current.cancel();

@@ -2,15 +2,18 @@ import { type StoredNames, storedFormat } from "@holdfast/common/stored-names.ts
 import type { Index, KindName, Resource } from "./resource.ts";
 import type { Quota } from "./quota.ts";
 
-/** A type of stored object: its key range, its format, its indexes and quotas. Declared beside its resource. */
+/**
+ * A type of stored object: its key range, its format, its indexes and quotas. It is declared in the file of its
+ * resource.
+ */
 export interface Kind<R> extends KindName {
-  /** Name of its key range. Stored, so it never changes. */
+  /** Name of the kind, and of its key range. It is stored, so it never changes. */
   readonly name: string;
-  /** Parses a stored object. Fields that this version does not know are preserved. */
+  /** Parses a stored object. Fields that this version does not define are preserved. */
   parse(value: string): R;
   /** Formats an object for the store; `parse` reverses it. */
   format(object: R): string;
-  /** True: objects of a deleted organization are void from that moment on, and are deleted by a reconciler. */
+  /** True: a reconciler deletes the objects of a deleted organization; until then they have no effect. */
   readonly deletedWithOrganization: boolean;
   /** Indexes of the kind's collection (`Collection.by`). */
   readonly indexes: readonly Index<R>[];
@@ -20,7 +23,7 @@ export interface Kind<R> extends KindName {
   afterRestore?(object: R): R;
 }
 
-/** A kind whose objects are not read. */
+/** A kind of any type of object, for code that does not read the objects. */
 export type AnyKind = Kind<Resource<unknown, unknown>>;
 
 /** `parse` and `format` are for objects whose stored form differs in more than names. */

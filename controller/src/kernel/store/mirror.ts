@@ -1,7 +1,7 @@
 import { idOf } from "./resource.ts";
 import type { Store, StoredValue, StoreWatch } from "./store.ts";
 
-/** Values under a prefix, mirrored in memory by a watch. During a new listing the previous values stay visible. */
+/** Values under a prefix, mirrored in memory by a watch. During a new listing the previous values remain visible. */
 export interface Mirror<T> {
   get(id: string): T | undefined;
   has(id: string): boolean;

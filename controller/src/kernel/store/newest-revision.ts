@@ -18,7 +18,10 @@ export function createNewestRevision(store: Pick<Store, "revision">): NewestRevi
     if (newest > highest) highest = newest;
   }
 
-  /** A query that began before the caller may return an older revision than the caller has seen, so start a new one. */
+  /**
+   * Starts a new query for this caller: a query that began before the call may return an older revision than the caller
+   * saw.
+   */
   function queryFromNow(): Promise<void> {
     if (inFlight === undefined) {
       inFlight = query().finally(() => {
@@ -40,7 +43,7 @@ export function createNewestRevision(store: Pick<Store, "revision">): NewestRevi
       if (revision <= highest) return;
       await queryFromNow();
       if (revision <= highest) return;
-      const detail = "is not a revision of the store";
+      const detail = "is not a revision of the store: use the value of an earlier response";
       const errors = [{ field: "Holdfast-Revision", pointer: null, code: "invalid_revision", detail }];
       throw new HoldfastError("INVALID_REQUEST", `Holdfast-Revision ${detail}`, { errors });
     },

@@ -19,15 +19,15 @@ export function createOrderedIds(): OrderedIds {
   return {
     add(organizationId, id) {
       all.add(id);
-      const own = byOrganization.get(organizationId) ?? createList();
-      own.add(id);
-      byOrganization.set(organizationId, own);
+      const organizationIds = byOrganization.get(organizationId) ?? createList();
+      organizationIds.add(id);
+      byOrganization.set(organizationId, organizationIds);
     },
     remove(organizationId, id) {
       all.remove(id);
-      const own = byOrganization.get(organizationId);
-      own?.remove(id);
-      if (own?.size === 0) byOrganization.delete(organizationId);
+      const organizationIds = byOrganization.get(organizationId);
+      organizationIds?.remove(id);
+      if (organizationIds?.size === 0) byOrganization.delete(organizationId);
     },
     of(organizationId) {
       const list = organizationId === undefined ? all : byOrganization.get(organizationId);
@@ -49,8 +49,8 @@ interface List {
 }
 
 /**
- * Sorted when it is read. A hundred thousand tasks have ids in random order and are rarely listed; an insertion into a
- * sorted array would move half of it each time.
+ * A list of ids that is sorted when it is read. A hundred thousand tasks have ids in random order and are rarely
+ * listed; an insertion into a sorted array would move half of it each time.
  */
 function createList(): List {
   let ids: string[] = [];

@@ -1,6 +1,6 @@
 import { root } from "./resource.ts";
 
-/** An entry that waits in etcd for the history. Its id and time are those of the change that wrote it. */
+/** An entry that waits in etcd for the history. Its id and time were assigned by the change that wrote it. */
 export type OutboxEntry = EventEntry | AuditEntry;
 
 export interface EventEntry extends NewEvent {
@@ -37,7 +37,7 @@ export interface NewAudit {
   readonly objectId: string;
   readonly result: "ok" | "refused";
   readonly requestId: string;
-  /** Further subject of the call besides the object; never a secret. */
+  /** Detail of the call besides the object, such as the statement that the console ran; never a secret. */
   readonly detail?: string;
 }
 

@@ -3,9 +3,12 @@ import type { Index } from "./resource.ts";
 
 /** A limit on objects of one owner, or on an amount that they use. Declared with the kind of the objects. */
 export interface Quota<R> {
-  /** Such as "storageGb"; `quotaField` is its name in the API. Stored where operators set it, so it never changes. */
+  /**
+   * Name, such as "storageGb"; `quotaField` is its name in the API. It is stored with operators' limits, so it never
+   * changes.
+   */
   readonly name: string;
-  /** Unit for people, such as "GB of storage". */
+  /** Unit for users, such as "GB of storage". */
   readonly label: string;
   /** Default limit of an organization; operators can set another one. */
   readonly limit: number;
@@ -15,11 +18,11 @@ export interface Quota<R> {
   readonly ownerOf?: Index<R>;
   /** Error of an exceeded quota; absent: QUOTA_EXCEEDED. */
   readonly error?: ErrorKey;
-  /** True: each organization has its own limit. Absent: organizations that one person created share one limit. */
+  /** True: each organization has its own limit. Absent: organizations that one user created share one limit. */
   readonly isPerOrganization?: true;
 }
 
-/** The amount that these objects use together. */
+/** The sum of the amounts that these objects use. */
 export function usedOf<R>(quota: Quota<R>, objects: readonly R[]): number {
   return objects.reduce((sum, object) => sum + (quota.amountOf?.(object) ?? 1), 0);
 }
@@ -29,7 +32,10 @@ export function quotaField({ name }: Pick<Quota<unknown>, "name">): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Throws the quota's error when the objects of one owner reach its limit. `subject` begins the sentence. */
+/**
+ * Throws the quota's error if the objects of one owner have reached its limit. `subject` begins the sentence, such as
+ * "The service has".
+ */
 export function requireCapacity<R>(quota: Quota<R>, objects: readonly R[], subject: string): void {
   requireAmount(quota, { used: usedOf(quota, objects), requested: 1, limit: quota.limit }, subject);
 }

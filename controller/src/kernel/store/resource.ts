@@ -1,9 +1,9 @@
 /** An object in the store, as in Kubernetes: metadata, desired state, observed state. */
 export interface Resource<Spec, Status> {
   readonly metadata: Metadata;
-  /** The desired state. */
+  /** The desired state, which users and operators set. */
   readonly spec: Spec;
-  /** The observed state. */
+  /** The observed state, which reconcilers write. */
   readonly status: Status;
 }
 
@@ -44,7 +44,7 @@ export interface Stored<R> {
 /** A kind by its name. */
 export interface KindName {
   readonly name: string;
-  /** Reason for names that are unique in the installation. Absent: names are unique in their organization. */
+  /** Reason why names are unique in the installation. Absent: names are unique in their organization. */
   readonly globalNames?: string;
 }
 
@@ -71,8 +71,8 @@ export function idOf(key: string): string {
 }
 
 /**
- * A secondary index: maps an object to its key, such as the id of its service, or to undefined when the object is not
- * indexed. The function itself identifies the index. Written as a method, so that it is bivariant: an index of
- * objects is usable for a subtype of them.
+ * A secondary index: maps an object to its key, such as the id of its service, or to undefined if the object is not
+ * indexed. The function itself identifies the index. Written as a method, so that it is bivariant: an index of objects
+ * is usable for a subtype of them.
  */
 export type Index<R> = { key(object: R): string | undefined }["key"];

@@ -1,18 +1,18 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 
 /** A source of revisions: one collection, or several together. */
-export interface Progress {
-  /** The revision that it has loaded. */
+export interface RevisionProgress {
+  /** The revision that the source has loaded. */
   revision(): bigint;
   /** Requests a progress notification from etcd, which advances the revision. */
   requestProgress(): void;
 }
 
-/** Waits for revisions. All waits share one timer; each tick requests progress once for each source waited for. */
+/** Waits for revisions. All waits share one timer; each tick requests progress once for each source with waits. */
 export interface RevisionWaits {
   /** Resolves when the source has the revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
-  reached(progress: Progress, target: bigint, timeoutMs: number): Promise<void>;
-  /** Call when a source has advanced: satisfied waits resolve in the next turn of the event loop. */
+  reached(progress: RevisionProgress, target: bigint, timeoutMs: number): Promise<void>;
+  /** Call it when a source has advanced: satisfied waits resolve in the next iteration of the event loop. */
   advanced(): void;
 }
 
@@ -26,11 +26,11 @@ interface Waiter {
 const requestIntervalMs = 100;
 
 export function createRevisionWaits(): RevisionWaits {
-  const waiting = new Map<Progress, Set<Waiter>>();
+  const waiting = new Map<RevisionProgress, Set<Waiter>>();
   let timer: NodeJS.Timeout | undefined;
   let checking = false;
 
-  function forget(progress: Progress, waiters: Set<Waiter>, waiter: Waiter): void {
+  function removeWaiter(progress: RevisionProgress, waiters: Set<Waiter>, waiter: Waiter): void {
     waiters.delete(waiter);
     if (waiters.size > 0) return;
     waiting.delete(progress);
@@ -45,7 +45,7 @@ export function createRevisionWaits(): RevisionWaits {
       const revision = progress.revision();
       for (const waiter of waiters) {
         if (revision < waiter.target) continue;
-        forget(progress, waiters, waiter);
+        removeWaiter(progress, waiters, waiter);
         waiter.resolve();
       }
     }
@@ -57,8 +57,10 @@ export function createRevisionWaits(): RevisionWaits {
       for (const waiter of waiters) {
         waiter.remainingTicks -= 1;
         if (waiter.remainingTicks > 0) continue;
-        forget(progress, waiters, waiter);
-        waiter.reject(new HoldfastError("STORE_UNAVAILABLE", "This replica has not seen the change yet."));
+        removeWaiter(progress, waiters, waiter);
+        waiter.reject(
+          new HoldfastError("STORE_UNAVAILABLE", "This controller has not received the change yet. Try again."),
+        );
       }
     }
   }

@@ -13,16 +13,18 @@ export interface Store {
     page: { after?: string; limit: number; revision?: bigint },
     signal?: AbortSignal,
   ): Promise<StoredPage>;
-  /** Commits all or nothing; at most 128 keys. `committed` is false when a condition failed. */
+  /** Commits all changes or none; at most 128 keys. `committed` is false if a condition failed. */
   commit(transaction: Transaction, signal?: AbortSignal): Promise<Committed>;
   /** The current revision of the store, by a linearizable read. */
   revision(signal?: AbortSignal): Promise<bigint>;
   /**
-   * Delivers every key of the prefix (in pages of 500), then `synced`, then each change in order. After compaction or a
-   * long outage it starts over with `reset`. It retries until closed.
+   * Delivers every key of the prefix (in pages of 500), then `synced`, then each change in order. After a compaction or
+   * a long outage it starts over with `reset`. It retries until it is closed.
    */
   watch(prefix: string, handler: WatchHandler): StoreWatch;
-  /** A lease that renews itself. `lost` resolves when it may have ended, counted from the send of the last renewal. */
+  /**
+   * A lease that renews itself. `lost` resolves when it may have ended, counted from the sending of the last renewal.
+   */
   lease(ttlS: number): Promise<Lease>;
   close(): Promise<void>;
 }
@@ -33,7 +35,7 @@ export interface StoredValue {
   /** Revision of the last change, for compare-and-set. */
   readonly modRevision: bigint;
   readonly createRevision: bigint;
-  /** True when the key is attached to a lease: it describes a live process, and snapshots leave it out. */
+  /** True if the key is attached to a lease: it describes a live process, and snapshots omit it. */
   readonly leased: boolean;
 }
 
@@ -44,7 +46,7 @@ export interface StoredPage {
 }
 
 export interface Transaction {
-  /** The key must have this mod revision; 0n means that it must not exist. */
+  /** Each key must have this mod revision; 0n: it must not exist. */
   readonly conditions: readonly { readonly key: string; readonly modRevision: bigint }[];
   readonly puts: readonly { readonly key: string; readonly value: string; readonly lease?: Lease }[];
   readonly deletes: readonly string[];
@@ -70,9 +72,9 @@ export interface StoreWatch extends Watch {
   requestProgress(): void;
 }
 
-/** The requested revision was compacted: start over at the newest. */
+/** The requested revision was compacted: start over at the newest revision. */
 export class RevisionCompacted extends Error {
-  override readonly name = "RevisionGone";
+  override readonly name = "RevisionCompacted";
 }
 
 export interface Lease {

@@ -3,7 +3,7 @@ import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.t
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Store, StoredValue } from "./store.ts";
 
-/** Limits of the responses that are stored for a day: of one principal, of one organization, and of all. */
+/** Limits of the responses that are stored for a day: per principal, per organization, and in the installation. */
 export interface StoredResponseLimits {
   readonly principal: ResponseLimit;
   readonly organization: ResponseLimit;
@@ -17,21 +17,21 @@ interface ResponseLimit {
 
 const mebibyte = 1024 * 1024;
 
-/** Well above what a person or program needs in a day; a runaway loop reaches it. */
+/** Limits well above the needs of a user or program in a day; only a runaway loop reaches them. */
 const storedResponseLimits: StoredResponseLimits = {
   principal: { responses: 10_000, bytes: 32 * mebibyte },
   organization: { responses: 20_000, bytes: 64 * mebibyte },
   all: { responses: 100_000, bytes: 256 * mebibyte },
 };
 
-/** Largest response that is stored, in bytes. */
+/** Maximum size of a stored response, in bytes. */
 export const storedResponseBytesMax = 64 * 1024;
 
-/** Counts the stored responses of all controllers, as the watch reports them, and bounds their number and size. */
+/** Counts the stored responses of all controllers, by a watch, and bounds their number and size. */
 export interface StoredResponseBudget {
   /**
-   * Reserves space for one more response; the returned function releases it. Throws RATE_LIMITED when a limit is
-   * reached. A response that is stored meanwhile counts twice until its reservation is released.
+   * Reserves space for one more response; the returned function releases it. Throws RATE_LIMITED if a limit is reached.
+   * After the response is stored, it counts twice until its reservation is released.
    */
   reserve(idempotency: Idempotency): () => void;
   close(): void;
@@ -94,7 +94,7 @@ export function createStoredResponseBudget(
 
   return {
     reserve(idempotency) {
-      const entry = { ...ownerOf(idempotency), bytes: 0 };
+      const entry = { ...responseOwnerOf(idempotency), bytes: 0 };
       for (const [name, share] of limitsOf(entry, limits)) {
         if (used.responses.of(name) < share.responses && used.bytes.of(name) < share.bytes) continue;
         const subject =
@@ -103,7 +103,7 @@ export function createStoredResponseBudget(
             : name.startsWith("org ")
               ? "the organization"
               : "the credential";
-        const detail = `Responses are stored for a day, and ${subject} has reached its limit. Nothing was done.`;
+        const detail = `Responses to requests with Idempotency-Key are stored for a day, and ${subject} has reached its limit. Nothing was changed. Try again later, or without the header.`;
         throw new HoldfastError("RATE_LIMITED", detail, { retryAfterS: retryAfterMinutes * 60 });
       }
       add(entry, 1);
@@ -118,7 +118,7 @@ export function createStoredResponseBudget(
 }
 
 /** The owner of a response to this request. */
-export function ownerOf({ principal, organizationId }: Idempotency): ResponseOwner {
+export function responseOwnerOf({ principal, organizationId }: Idempotency): ResponseOwner {
   return { principal, ...(organizationId !== undefined && { organizationId }) };
 }
 

@@ -8,19 +8,21 @@ import {
   storedResponseBytesMax,
   type StoredResponseLimits,
   type ResponseOwner,
-  ownerOf,
+  responseOwnerOf,
 } from "./stored-response-budget.ts";
 import { root } from "./resource.ts";
 import type { Store, StoredValue } from "./store.ts";
 
 /** Responses stored for 24 h under the Idempotency-Key of their request. */
 export interface StoredResponses {
-  /** The stored response. Throws IDEMPOTENCY_KEY_REUSED when the key was used with another body. */
+  /**
+   * The stored response; undefined without one. Throws IDEMPOTENCY_KEY_REUSED if the key was used with another body.
+   */
   find(idempotency: Idempotency, signal?: AbortSignal): Promise<StoredResponse | undefined>;
-  /** Stores a response to a call that changed nothing, such as a refusal. The first response of a key stays. */
+  /** Stores a response to a call that changed nothing, such as a refusal. The first response of a key remains. */
   store(idempotency: Idempotency, response: StoredResponse, signal?: AbortSignal): Promise<void>;
   /**
-   * Reserves space for one more response, until the returned function is called. Throws RATE_LIMITED when a limit is
+   * Reserves space for one more response, until the returned function is called. Throws RATE_LIMITED if a limit is
    * reached.
    */
   reserve(idempotency: Idempotency): () => void;
@@ -39,7 +41,7 @@ interface StoredResponseRecord extends ResponseOwner {
   readonly expiresAt: number;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** As it was sent, or sealed if `secret`. */
+  /** Body of the response; sealed if `secret`. */
   readonly body: string;
   readonly secret: boolean;
 }
@@ -111,7 +113,7 @@ export function storedResponseOf(
     );
   }
   const record: StoredResponseRecord = {
-    ...ownerOf(idempotency),
+    ...responseOwnerOf(idempotency),
     bodyHash: storedHash(idempotency, sealer),
     expiresAt: clock.now() + retentionMs,
     status,

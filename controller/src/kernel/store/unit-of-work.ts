@@ -29,27 +29,29 @@ export interface UnitOfWorkDeps {
 
 /** Bounds the events and audit entries that wait for the history. */
 export interface OutboxGate {
-  /** Throws STORE_UNAVAILABLE when no more entries of this cause may wait. */
+  /** Throws STORE_UNAVAILABLE if no more entries of this cause may wait. */
   admit(cause: "user" | "platform"): void;
 }
 
 /** Changes of objects, with their events, that are committed together. */
 export interface Changes {
   create<R extends Resource<unknown, unknown>>(kind: Kind<R>, object: R): void;
-  /** Compare-and-set on the revision that was read. */
+  /** Replaces the object if it still has the revision that was read. */
   update<R extends Resource<unknown, unknown>>(kind: Kind<R>, before: Stored<R>, after: R): void;
   remove<R extends Resource<unknown, unknown>>(kind: Kind<R>, before: Stored<R>): void;
-  /** Compare-and-set of a key outside of the kinds, such as the authority's record; revision 0n for an absent key. */
+  /** Compare-and-set of a key that belongs to no kind, such as the authority's record; revision 0n: an absent key. */
   replace(key: string, modRevision: bigint, value: string): void;
   /**
    * Claims a name in an organization; the commit throws NAME_TAKEN if another object has it. `organizationId` is empty
-   * exactly for kinds with `globalNames`: elsewhere an error across organizations would reveal other tenants' names.
+   * for kinds with `globalNames`, and only for these: an error across organizations would reveal other tenants' names.
    * `taken` replaces the error NAME_TAKEN.
    */
   claimName(kind: KindName, organizationId: string, name: string, id: string, taken?: HoldfastError): void;
   releaseName(kind: KindName, organizationId: string, name: string): void;
   event(event: NewEvent): void;
-  /** The commit throws Conflict unless the key still has this revision, such as the claim of the shard that acts. */
+  /**
+   * Adds a condition: the commit throws Conflict unless the key still has this revision, such as the claim of a shard.
+   */
   onlyWhile(condition: { readonly key: string; readonly modRevision: bigint }): void;
 }
 
@@ -64,22 +66,25 @@ export interface UnitOfWork extends Changes {
   /** Replaces the response that an earlier unit of work of the call stored; undefined deletes it. */
   replaceResponse(call: Call, response: AnyMessage | undefined): void;
   /**
-   * Throws Conflict when an object changed since it was read: read again and redo. Throws NAME_TAKEN, AlreadyResponded,
-   * RATE_LIMITED past the bytes that the caller may write in an hour, and STORE_UNAVAILABLE when etcd does not respond
-   * or too many entries wait for the history.
+   * Throws Conflict if an object changed since it was read: read it again and repeat the change. Throws NAME_TAKEN,
+   * AlreadyResponded, RATE_LIMITED beyond the bytes that the caller may write in an hour, and STORE_UNAVAILABLE if etcd
+   * does not respond or too many entries wait for the history.
    */
   commit(signal?: AbortSignal): Promise<bigint>;
 }
 
 /**
- * Another call with the same Idempotency-Key committed first, on another replica; its response is this call's too. Do
- * not redo the work: the gateway finds the stored response.
+ * Another call with the same Idempotency-Key committed first, on another controller; its response is the response of
+ * this call as well. Do not repeat the work: the gateway finds the stored response.
  */
 export class AlreadyResponded extends HoldfastError {
-  override readonly name = "AlreadyAnswered";
+  override readonly name = "AlreadyResponded";
 
   constructor() {
-    super("OPERATION_IN_PROGRESS", "Another request with this Idempotency-Key was answered meanwhile.");
+    super(
+      "OPERATION_IN_PROGRESS",
+      "Another request with this Idempotency-Key completed first. Repeat the request to get its response.",
+    );
   }
 }
 
@@ -113,7 +118,7 @@ export function createUnitOfWork(
     );
   }
 
-  /** The reason of a failed condition, from the current values in the store. */
+  /** The error of a failed condition, by the current values in the store. */
   async function conflictOf(signal: AbortSignal | undefined): Promise<Error> {
     if (responseKey !== undefined && (await store.get(responseKey, signal)) !== undefined)
       return new AlreadyResponded();
@@ -177,7 +182,7 @@ export function createUnitOfWork(
     },
     async commit(signal) {
       const keys = [...puts.map(({ key }) => key), ...deletes];
-      assert(new Set(keys).size === keys.length, "each key changes once in a unit of work");
+      assert(new Set(keys).size === keys.length, "a unit of work changes each key at most once");
       outbox.admit(writer === undefined ? "platform" : "user");
       const refund = chargeBytes();
       const done = await store.commit({ conditions, puts, deletes }, signal);

@@ -1,16 +1,19 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createTokenBuckets, takeTokens } from "@holdfast/common/concurrency/token-buckets.ts";
 
-/** Limits the bytes that each caller writes to etcd in an hour. Quotas bound stored objects; this bounds the churn. */
+/**
+ * Limits the bytes that each caller writes to etcd in an hour. Quotas bound the stored objects, and this limit the
+ * number of changes.
+ */
 export interface WriteRateLimit {
   /**
-   * Charges the bytes. Throws RATE_LIMITED past the hourly limit of the credential or of its organization. The returned
-   * function refunds them.
+   * Charges the bytes. Throws RATE_LIMITED beyond the hourly limit of the credential or of its organization. The
+   * returned function refunds the bytes.
    */
   take(writer: Writer, bytes: number): () => void;
 }
 
-/** The author of a change, as the audit log names it. */
+/** The author of a change, with the actor of the audit log. */
 export interface Writer {
   readonly actor: string;
   readonly organizationId: string;
@@ -19,7 +22,7 @@ export interface Writer {
 /** An organization may write as much as this many credentials. */
 const organizationFactor = 3;
 const hourS = 3_600;
-/** Actors of users; the platform's own changes have an actor without a kind. */
+/** Actors that are limited. Changes by the platform itself have an actor without a kind. */
 const caller = /^(?:api_key|token|user):/;
 
 /** `bytesPerHour` is the limit of one credential, and its burst. Counts are in this process's memory. */
@@ -43,7 +46,7 @@ export function createWriteRateLimit(bytesPerHour: number, monotonicMs: () => nu
       const taken = takeTokens(shares);
       if (taken.exceeded === undefined) return taken.refund;
       const { subject, buckets } = taken.exceeded;
-      const detail = `${subject} may have ${buckets.rate.burst} bytes written in an hour. Nothing was done.`;
+      const detail = `${subject} may write ${buckets.rate.burst} bytes per hour. Nothing was changed.`;
       throw new HoldfastError("RATE_LIMITED", detail, { retryAfterS: Math.ceil(taken.waitS) });
     },
   };

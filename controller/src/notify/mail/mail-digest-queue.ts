@@ -1,5 +1,5 @@
 import type { Database } from "#kernel/history/database.ts";
-import { millisecondsOf, timeOf } from "#kernel/history/times.ts";
+import { millisecondsOf, timeOf } from "#kernel/history/sql-timestamps.ts";
 import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 
 /** The queue of events that are sent together in digests, by channel, in the history. */

@@ -1,6 +1,6 @@
 import type { Database } from "#kernel/history/database.ts";
-import type { PlannedRows } from "#kernel/history/planned-rows.ts";
-import { millisecondsOf, timeOf } from "#kernel/history/times.ts";
+import type { PlannedRows } from "#kernel/history/records.ts";
+import { millisecondsOf, timeOf } from "#kernel/history/sql-timestamps.ts";
 import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 
 /** One attempt of a delivery, as the API lists it. */

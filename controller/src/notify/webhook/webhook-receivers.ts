@@ -1,5 +1,5 @@
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
-import { ofOrganization } from "#kernel/store/of-organization.ts";
+import { ofOrganization } from "#kernel/store/collection.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { envelopeOf } from "./envelope.ts";
 import type { Receivers } from "./receiver.ts";

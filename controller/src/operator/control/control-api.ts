@@ -10,7 +10,7 @@ import type { Kernel } from "#kernel/kernel.ts";
 import { adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { RegisteredController } from "#kernel/runtime/controller-registry.ts";
-import { ownerOf, shardCount } from "#kernel/runtime/ownership.ts";
+import { shardOwnerOf, shardCount } from "#kernel/runtime/ownership.ts";
 import { type StoreSpace, stateOfSpace } from "#kernel/space/space-level.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { mutate } from "#access/mutate.ts";
@@ -44,7 +44,7 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
     listControllers: async ({ page }, call) => {
       const members = deps.members();
       const candidates = members.filter(({ draining }) => !draining).map(({ id }) => id);
-      const owners = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, candidates));
+      const owners = Array.from({ length: shardCount }, (_, shard) => shardOwnerOf(shard, candidates));
       const holders = [...deps.sessions()].map(([, { controllerId }]) => controllerId);
       const { items, ...next } = adminPageByName(members, ({ id }) => id, page, call, deps.cursors, "controllers");
       const controllers = items.map(({ id, address, startedAt, draining }) => ({

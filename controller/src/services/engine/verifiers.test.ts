@@ -1,7 +1,7 @@
 import pg from "pg";
 import { expect, test } from "vitest";
 import { startTestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
-import { makePassword } from "#kernel/secrets/passwords.ts";
+import { makePassword } from "#kernel/secrets/engine-password.ts";
 import { cachingSha2Verifier } from "./caching-sha2-verifier.ts";
 import { mysql } from "./mysql.ts";
 import { scramSha256Verifier } from "./scram-verifier.ts";

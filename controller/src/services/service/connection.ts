@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { privateNameOf } from "#fleet/zone/private-name.ts";
+import { privateNameOf } from "#fleet/zone/dns-record.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { clientPorts, poolerPortOf } from "./pooler.ts";

@@ -20,7 +20,7 @@ import {
 import { defaultWindow } from "./maintenance-window.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";
-import { privateNameOf } from "#fleet/zone/private-name.ts";
+import { privateNameOf } from "#fleet/zone/dns-record.ts";
 import type {
   ManagedServiceObject,
   NodeSpec,

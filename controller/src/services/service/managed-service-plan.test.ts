@@ -54,9 +54,9 @@ test.each([
   ["fails no operation that began after it", 1_000, undefined],
   ["fails an operation that it interrupts", 3_000, "machine_failed"],
   ["fails the operation without a time", undefined, "machine_failed"],
-])("a machine that ended often %s", (_, diedAt, code) => {
+])("a machine that ended often %s", (_, crashedAt, code) => {
   const machine = runningMachine(node.id, {});
-  const status = { ...machine.status, state: "failed", reason: "It ended 5 times.", diedAt } as const;
+  const status = { ...machine.status, state: "failed", reason: "It ended 5 times.", crashedAt } as const;
   const request = { id: "op", subject: serviceSubject("s-1"), organizationId: "org", type: serviceOperations.start };
   const operation = newOperation({ ...request, now: 2_000 });
   const failed = observedNode(node, {}, { machine: { ...machine, status } });

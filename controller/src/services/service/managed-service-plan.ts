@@ -266,8 +266,8 @@ export function faultOf(
 }
 
 /** True if the machine ended often before the operation, which fails only if it ends again. */
-function isStartedAgain({ status: { diedAt } }: MachineObject, operation: OperationObject | undefined): boolean {
-  return operation !== undefined && diedAt !== undefined && diedAt < operation.metadata.createdAt;
+function isStartedAgain({ status: { crashedAt } }: MachineObject, operation: OperationObject | undefined): boolean {
+  return operation !== undefined && crashedAt !== undefined && crashedAt < operation.metadata.createdAt;
 }
 
 /** The operation may repair an earlier failure, so the time counts from its begin at the earliest. */

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { privateNameOf } from "#fleet/zone/private-name.ts";
+import { privateNameOf } from "#fleet/zone/dns-record.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ObservedNode } from "./observed-service.ts";
 import type { FieldFault } from "@holdfast/common/errors.ts";

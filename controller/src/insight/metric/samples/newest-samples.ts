@@ -1,5 +1,5 @@
 import type { Database } from "#kernel/history/database.ts";
-import { timeOf } from "#kernel/history/times.ts";
+import { timeOf } from "#kernel/history/sql-timestamps.ts";
 
 /** The newest sample of a machine. */
 export interface NewestSample {
@@ -8,7 +8,7 @@ export interface NewestSample {
   readonly values: ReadonlyMap<number, number>;
 }
 
-/** The newest sample of each machine that has one since a time (milliseconds since 1970). */
+/** Reads the newest sample of each machine that has one since a time (milliseconds since 1970). */
 export async function readNewestSamples(
   database: Database,
   machineIds: readonly string[],

@@ -1,5 +1,5 @@
 import type { Database } from "#kernel/history/database.ts";
-import { millisecondsOf, timeOf } from "#kernel/history/times.ts";
+import { millisecondsOf, timeOf } from "#kernel/history/sql-timestamps.ts";
 
 /** Selects the samples of a machine that are newer than a time, milliseconds since 1970. */
 export interface RecentQuery {
@@ -14,19 +14,19 @@ export interface RecentSample {
   readonly values: ReadonlyMap<number, number>;
 }
 
-/** Raw samples of many machines with one statement, oldest first for each machine, at most `most` of each. */
+/** Reads raw samples of many machines with one statement, oldest first for each machine, at most `limit` of each. */
 export async function readRecentSamples(
   database: Database,
   queries: readonly RecentQuery[],
   slots: readonly number[],
-  most?: number,
+  limit?: number,
 ): Promise<RecentSample[]> {
   if (queries.length === 0) return [];
   const rows = await database.query<{ machine_id: string; time_ms: string; vals: (number | null)[] }>(statement, [
     queries.map(({ machineId }) => machineId),
     queries.map(({ afterMs }) => Math.trunc(afterMs)),
     slots,
-    most ?? null,
+    limit ?? null,
   ]);
   return rows.map(({ machine_id, time_ms, vals }) => ({
     machineId: machine_id,

@@ -1,5 +1,5 @@
 import type { Database } from "#kernel/history/database.ts";
-import { timeOf } from "#kernel/history/times.ts";
+import { timeOf } from "#kernel/history/sql-timestamps.ts";
 
 export interface PointsQuery {
   readonly machineIds: readonly string[];
@@ -27,11 +27,11 @@ interface Row {
   readonly slot: number;
   readonly time: string;
   readonly average: number;
-  readonly least: number;
-  readonly most: number;
+  readonly minimum: number;
+  readonly maximum: number;
 }
 
-/** Roll-ups, the coarsest first. The first that is as fine as the requested resolution is read. */
+/** Roll-ups, coarsest first. The first one with at most the requested resolution's step is read. */
 const rollUps = [
   { stepS: 3_600, table: "sample_hour" },
   { stepS: 300, table: "sample_five_minutes" },
@@ -39,7 +39,7 @@ const rollUps = [
 ] as const;
 
 /**
- * Points, oldest first for each machine and metric. Reads roll-ups up to the first hour that is not rolled up, and raw
+ * Reads points, oldest first for each machine and metric: roll-ups up to the first hour that is not rolled up, and raw
  * samples from there on.
  */
 export async function readPoints(database: Database, query: PointsQuery): Promise<MetricPoint[]> {
@@ -57,9 +57,9 @@ export async function readPoints(database: Database, query: PointsQuery): Promis
     slot: row.slot,
     timeS: Number(row.time),
     // The average of equal values can differ from them by rounding.
-    average: Math.min(Math.max(row.average, row.least), row.most),
-    minimum: row.least,
-    maximum: row.most,
+    average: Math.min(Math.max(row.average, row.minimum), row.maximum),
+    minimum: row.minimum,
+    maximum: row.maximum,
   }));
 }
 

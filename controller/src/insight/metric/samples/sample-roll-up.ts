@@ -1,5 +1,5 @@
 import type { Database } from "#kernel/history/database.ts";
-import { timeOf } from "#kernel/history/times.ts";
+import { timeOf } from "#kernel/history/sql-timestamps.ts";
 
 /** Number of machine hours in one transaction, about ten thousand samples. */
 const hoursAtOnce = 100;
@@ -11,7 +11,7 @@ const hoursAtOnce = 100;
 export function rollUpHours(database: Database, now: number): Promise<number> {
   return database.session(async (client) => {
     await client.query("begin");
-    // A statement of its own: samples inserted before the mark was locked are visible to the statements after it.
+    // A separate statement: samples that were inserted before it locked the mark are visible to later statements.
     const { rows } = await client.query<{ machine_id: string; hour: string }>(takeHours, [now, hoursAtOnce]);
     const hours = [rows.map(({ machine_id }) => machine_id), rows.map(({ hour }) => hour)];
     if (rows.length > 0) {
@@ -33,7 +33,7 @@ const takeHours = `
   )
   returning machine_id, hour::text`;
 
-/** From rows of (machine_id, time, slot, n, total, least, most) to one row per machine and time. */
+/** SQL that gathers rows of (machine_id, time, slot, n, total, least, most) into one row per machine and time. */
 const gathered = (table: string, from: string) => `
   insert into ${table} as before (machine_id, time, counts, sums, mins, maxs)
   select machine_id, time, array_agg(n order by slot), array_agg(total order by slot), array_agg(least order by slot),
@@ -53,7 +53,7 @@ const minutesOfSamples = gathered(
    group by 1, 2, 3`,
 );
 
-/** From one roll-up to the next coarser one. */
+/** SQL that computes a roll-up from the next finer one. */
 const coarser = (table: string, from: string, step: string) =>
   gathered(
     table,

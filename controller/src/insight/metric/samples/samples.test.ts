@@ -11,7 +11,7 @@ let history: History;
 let samples: Samples;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
-/** In the middle of an hour, and of a quarter of a day. */
+/** A time in the middle of an hour, and of a quarter of a day. */
 const now = Date.parse("2026-03-15T14:30:00Z");
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
   history = createHistory({ url: postgresql.url, log: silentLog, now: () => now });
   await history.ready;
   samples = createSamples(history.sql);
-  history.addUpkeep(samples.rollUp);
+  history.addTableMaintenance(samples.rollUp);
 });
 afterAll(async () => {
   await history?.close();
@@ -54,7 +54,7 @@ async function rowsOf(table: string, machineId: string): Promise<number> {
   return Number(row?.count);
 }
 
-test("samples are visible as points at once, each once, and gaps stay gaps", async () => {
+test("samples are visible as points immediately, each once, and gaps remain gaps", async () => {
   const machine = uuidv7();
   const from = now - 10 * minuteMs;
   const first = samplesOf(machine, from, from + 2 * minuteMs);
@@ -121,7 +121,7 @@ test("samples that arrive during the roll-up of their hour are in the next one",
   const from = now - 3.5 * hourMs;
   const all = samplesOf(machine, from, from + hourMs / 2);
   for (let index = 0; index < all.length; index += 12) {
-    // Both at once: the second one waits for the first, or skips the hour.
+    // Concurrently: the insert waits for the lock of the roll-up, or the roll-up skips the hour.
     await Promise.all([samples.insert(all.slice(index, index + 12)), samples.rollUp(now)]);
   }
   await samples.rollUp(now);

@@ -1,10 +1,9 @@
 import type { Database } from "#kernel/history/database.ts";
-import { countValues } from "./count-values.ts";
 import { rollUpHours } from "./sample-roll-up.ts";
 import { type NewestSample, readNewestSamples } from "./newest-samples.ts";
 import { readRecentSamples, type RecentQuery, type RecentSample } from "./recent-samples.ts";
 import { type MetricPoint, readPoints, type PointsQuery } from "./sample-points.ts";
-import { timeOf } from "#kernel/history/times.ts";
+import { timeOf } from "#kernel/history/sql-timestamps.ts";
 
 /** All metrics of one machine at one time. */
 export interface StoredSample {
@@ -23,8 +22,8 @@ export interface Samples {
   points(query: PointsQuery): Promise<MetricPoint[]>;
   /** The newest sample of each machine that has one since a time (milliseconds since 1970). */
   newest(machineIds: readonly string[], sinceMs: number): Promise<NewestSample[]>;
-  /** Raw samples newer than each machine's time, the first `most` of each. */
-  recent(query: readonly RecentQuery[], slots: readonly number[], most?: number): Promise<RecentSample[]>;
+  /** Raw samples that are newer than each machine's time, the first `limit` of each. */
+  recent(query: readonly RecentQuery[], slots: readonly number[], limit?: number): Promise<RecentSample[]>;
   /**
    * Number of a machine's values after one time and before another (milliseconds since 1970), to the minute, by
    * roll-ups.
@@ -49,7 +48,7 @@ export function createSamples(whenReady: () => Database): Samples {
     },
     points: async (query) => readPoints(whenReady(), query),
     newest: async (machineIds, sinceMs) => readNewestSamples(whenReady(), machineIds, sinceMs),
-    recent: async (query, slots, most) => readRecentSamples(whenReady(), query, slots, most),
+    recent: async (query, slots, limit) => readRecentSamples(whenReady(), query, slots, limit),
     countValues: async (...query) => countValues(whenReady(), ...query),
     async rollUp(now) {
       let hours = 0;
@@ -79,3 +78,25 @@ function arrayText(values: ReadonlyMap<number, number>): string {
   const length = Math.max(...values.keys());
   return `{${Array.from({ length }, (_, index) => values.get(index + 1) ?? "NULL").join()}}`;
 }
+
+/**
+ * Number of values in the complete minutes between two times, milliseconds since 1970, by roll-ups: the raw samples may
+ * be deleted.
+ */
+export async function countValues(
+  database: Database,
+  machineId: string,
+  afterMs: number,
+  beforeMs: number,
+): Promise<number> {
+  const [row] = await database.query<{ values: string }>(countStatement, [
+    machineId,
+    Math.trunc(afterMs),
+    Math.trunc(beforeMs),
+  ]);
+  return Number(row?.values ?? 0);
+}
+
+const countStatement = `
+  select coalesce(sum(n), 0)::text as values from sample_minute, unnest(counts) as n
+  where machine_id = $1 and time > ${timeOf("$2::bigint")} and time < ${timeOf("$3::bigint")} - interval '1 minute'`;

@@ -5,6 +5,6 @@ export const mysql: EngineConsole = {
   guardWorker: new URL("./guard-worker.ts", import.meta.url),
   schemaSql,
   tablesOf,
-  // SHOW and EXPLAIN cannot be explained.
+  // EXPLAIN does not accept SHOW or another EXPLAIN.
   explain: (sql) => (/^\(*(SELECT|WITH|VALUES|TABLE)\b/i.test(sql) ? `EXPLAIN ${sql}` : undefined),
 };

@@ -6,10 +6,10 @@ export const beforeParenthesis = list(`
   key lateral left like mod not on or order over partition regexp right rlike select straight_join then union
   use using values when where window with xor`);
 
-/** Reserved words that have no use in a statement that only reads. */
+/** Reserved words that no statement that only reads contains. */
 export const refusedWords = list("call delete into load lock procedure update");
 
-/** Functions of MySQL 9.7 that compute, or read what the session may read anyway. */
+/** Functions of MySQL 9.7 that only compute, or read data that the session may read in any case. */
 export const readingFunctions = list(`
   abs acos adddate addtime any_value ascii asin atan atan2 avg bin bin_to_uuid bit_and bit_count bit_length bit_or
   bit_xor cast ceil ceiling char char_length character_length charset coalesce coercibility collation compress concat

@@ -1,6 +1,6 @@
 import type { StatementVerdict } from "../statement-verdict.ts";
 import { beforeParenthesis, readingFunctions, refusedWords, sizedTypes } from "./grammar.ts";
-import { Refused, textOf, type Token, tokensOf } from "./tokens.ts";
+import { Refused, sqlOf, type SqlToken, tokensOf } from "./tokens.ts";
 
 const parenthesesMax = 100;
 const tokensMax = 20_000;
@@ -8,10 +8,11 @@ const namesMax = 1_000;
 const auditTextMax = 1_000;
 
 /**
- * Decides whether a statement may run; pure. A statement is SELECT, or a form of SHOW, DESCRIBE or EXPLAIN that is
- * printed anew. A SELECT is read as tokens: it can write by INTO only, lock by FOR UPDATE and the like, and run code by
- * the name of a function, which an opening parenthesis follows. So only functions of the engine from a list may be
- * called, and the text that runs is made of the checked tokens, without comments.
+ * Decides whether a statement may run, without side effects. It accepts SELECT, and forms of SHOW, DESCRIBE and
+ * EXPLAIN, which it prints itself. A SELECT is checked as a list of tokens. It can write only by INTO, lock only by FOR
+ * UPDATE or FOR SHARE, and run code only by a function's name before an opening parenthesis: so the guard refuses these
+ * words, and functions that are not in `readingFunctions`. The engine runs the text of the checked tokens, without
+ * comments.
  */
 export function checkStatement(sql: string): StatementVerdict {
   try {
@@ -24,12 +25,15 @@ export function checkStatement(sql: string): StatementVerdict {
   }
 }
 
-/** The word in lower case; other letters than ASCII stay, since some become ASCII letters (U+212A a k). */
-const wordOf = (token: Token | undefined): string =>
+/**
+ * The word with ASCII letters in lower case. Other letters are unchanged, since some would become ASCII (U+212A: k).
+ */
+const wordOf = (token: SqlToken | undefined): string =>
   token?.kind === "word" ? token.text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()) : "";
-const isSymbol = (token: Token | undefined, text: string): boolean => token?.kind === "symbol" && token.text === text;
+const isSymbol = (token: SqlToken | undefined, text: string): boolean =>
+  token?.kind === "symbol" && token.text === text;
 
-function verdictOf(tokens: readonly Token[]): StatementVerdict {
+function verdictOf(tokens: readonly SqlToken[]): StatementVerdict {
   const first = tokens.find((token) => !isSymbol(token, "("));
   switch (wordOf(first)) {
     case "select":
@@ -52,7 +56,7 @@ function verdictOf(tokens: readonly Token[]): StatementVerdict {
   }
 }
 
-function accepted(sql: string, tokens: readonly Token[]): StatementVerdict {
+function accepted(sql: string, tokens: readonly SqlToken[]): StatementVerdict {
   return {
     sql,
     functions: [],
@@ -65,10 +69,10 @@ function accepted(sql: string, tokens: readonly Token[]): StatementVerdict {
   };
 }
 
-/** Names in quotes, with their qualifiers: each may be one of a view. */
-function namesIn(tokens: readonly Token[]): string[] {
+/** The names in the statement, quoted and with their qualifiers. Any of them may be the name of a view. */
+function namesIn(tokens: readonly SqlToken[]): string[] {
   const names = new Set<string>();
-  const isName = (token: Token | undefined) => token?.kind === "word" || token?.kind === "quoted";
+  const isName = (token: SqlToken | undefined) => token?.kind === "word" || token?.kind === "quoted";
   for (const [index, token] of tokens.entries()) {
     if (!isName(token)) continue;
     const before = tokens[index - 2];
@@ -79,15 +83,15 @@ function namesIn(tokens: readonly Token[]): string[] {
   return [...names];
 }
 
-const quoted = ({ kind, text }: Token): string => (kind === "quoted" ? text : `\`${text}\``);
+const quoted = ({ kind, text }: SqlToken): string => (kind === "quoted" ? text : `\`${text}\``);
 
-function auditTextOf(tokens: readonly Token[]): string {
-  const isConstant = ({ kind, text }: Token) => kind === "string" || (kind === "word" && /^\d/.test(text));
-  return textOf(tokens, (token) => (isConstant(token) ? "?" : token.text)).slice(0, auditTextMax);
+function auditTextOf(tokens: readonly SqlToken[]): string {
+  const isConstant = ({ kind, text }: SqlToken) => kind === "string" || (kind === "word" && /^\d/.test(text));
+  return sqlOf(tokens, (token) => (isConstant(token) ? "?" : token.text)).slice(0, auditTextMax);
 }
 
 /** Throws Refused unless the tokens only read. */
-function checkSelect(tokens: readonly Token[]): string {
+function checkSelect(tokens: readonly SqlToken[]): string {
   let depth = 0;
   for (const [index, token] of tokens.entries()) {
     const before = tokens[index - 1];
@@ -106,11 +110,11 @@ function checkSelect(tokens: readonly Token[]): string {
       throw new Refused(`FOR ${next?.text} is not allowed: the console only reads.`, token.start);
   }
   if (depth !== 0) throw new Refused("A parenthesis is not closed.");
-  return textOf(tokens);
+  return sqlOf(tokens);
 }
 
 /** Throws Refused for a name before a parenthesis, unless it is a keyword or a function from the list. */
-function checkBeforeParenthesis(tokens: readonly Token[], index: number): void {
+function checkBeforeParenthesis(tokens: readonly SqlToken[], index: number): void {
   const parenthesis = tokens[index];
   const name = tokens[index - 1];
   if (name === undefined || name.kind === "symbol" || name.kind === "string") return;
@@ -121,7 +125,7 @@ function checkBeforeParenthesis(tokens: readonly Token[], index: number): void {
   if (["with", "recursive"].includes(wordOf(before)) && name.kind === "word" && !isQualified) return;
   if (!isQualified && beforeParenthesis.has(word)) return;
   if (!isQualified && isKeywordHere(tokens, index, word)) return;
-  // Between a name and a parenthesis a space makes it a function of users.
+  // With a space before the parenthesis, the name is the name of a user's function.
   const isAdjacent = parenthesis?.isSpaced !== true;
   if (!isQualified && isAdjacent && (readingFunctions.has(word) || sizedTypes.has(word))) return;
   const isSpaced = !isQualified && readingFunctions.has(word);
@@ -129,8 +133,8 @@ function checkBeforeParenthesis(tokens: readonly Token[], index: number): void {
   throw new Refused(`The function ${name.text} ${reason}.`, name.start);
 }
 
-/** Words that are keywords by what surrounds them, and could be functions of users elsewhere. */
-function isKeywordHere(tokens: readonly Token[], index: number, word: string): boolean {
+/** True for a word that is a keyword between these tokens, and could be a function of users elsewhere. */
+function isKeywordHere(tokens: readonly SqlToken[], index: number, word: string): boolean {
   const before = tokens[index - 2];
   const inside = wordOf(tokens[index + 1]);
   switch (word) {
@@ -151,7 +155,7 @@ function isKeywordHere(tokens: readonly Token[], index: number, word: string): b
   }
 }
 
-function checkExplain(tokens: readonly Token[]): string {
+function checkExplain(tokens: readonly SqlToken[]): string {
   const [, format, equals, name] = tokens;
   const hasFormat = wordOf(format) === "format" && isSymbol(equals, "=");
   const rest = tokens.slice(hasFormat ? 4 : 1);
@@ -164,7 +168,7 @@ function checkExplain(tokens: readonly Token[]): string {
 }
 
 /** Reads a name such as `orders` or `` `shop`.`orders` ``, and prints it in quotes. */
-function takeName(rest: Token[]): string {
+function takeName(rest: SqlToken[]): string {
   const names: string[] = [];
   do {
     if (names.length > 0) rest.shift();
@@ -176,24 +180,24 @@ function takeName(rest: Token[]): string {
   return names.join(".");
 }
 
-function takeWords(rest: Token[], ...words: string[]): boolean {
+function takeWords(rest: SqlToken[], ...words: string[]): boolean {
   const isThere = words.every((word, index) => wordOf(rest[index]) === word);
   if (isThere) rest.splice(0, words.length);
   return isThere;
 }
 
-function requireEnd(rest: readonly Token[]): void {
+function requireEnd(rest: readonly SqlToken[]): void {
   if (rest[0] !== undefined) throw new Refused(`${rest[0].text} is not allowed here.`, rest[0].start);
 }
 
-function describeSql(tokens: readonly Token[]): string {
+function describeSql(tokens: readonly SqlToken[]): string {
   const rest = tokens.slice(1);
   const name = takeName(rest);
   requireEnd(rest);
   return `SHOW COLUMNS FROM ${name}`;
 }
 
-/** Forms of SHOW; `of` is followed by a name, `from` may be by a database, `like` by a pattern. */
+/** Forms of SHOW and their arguments: `of` is a name, `from` an optional database, `like` an optional pattern. */
 const showForms: readonly { readonly words: readonly string[]; readonly takes: readonly ("of" | "from" | "like")[] }[] =
   [
     { words: ["tables"], takes: ["from", "like"] },
@@ -212,7 +216,7 @@ const showForms: readonly { readonly words: readonly string[]; readonly takes: r
     { words: ["collation"], takes: ["like"] },
   ];
 
-function showSql(tokens: readonly Token[]): string {
+function showSql(tokens: readonly SqlToken[]): string {
   const rest = tokens.slice(1);
   const form = showForms.find(({ words }) => takeWords(rest, ...words));
   if (form === undefined) throw new Refused("This form of SHOW is not allowed.", rest[0]?.start);

@@ -1,6 +1,6 @@
 import { type SchemaTable, wordsOf } from "../schema-table.ts";
 
-/** Limit of tables; those whose names are in the question come first. */
+/** Maximum number of tables; tables whose names are in the question are first. */
 const tablesMax = 1_000;
 const wordsMax = 50;
 

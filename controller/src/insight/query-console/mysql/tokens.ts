@@ -1,5 +1,5 @@
 /** Part of a statement as MySQL's lexer divides it (manual, "Language Structure"), in its default mode. */
-export interface Token {
+export interface SqlToken {
   /** `word`: a name, keyword or number without quotes; `quoted`: a name in backticks; `symbol`: one other character. */
   readonly kind: "word" | "quoted" | "string" | "symbol";
   readonly text: string;
@@ -34,8 +34,8 @@ const parts = new RegExp(
 );
 
 /** Splits a statement. Throws Refused for a semicolon, a variable, an executable comment or open quotes. */
-export function tokensOf(sql: string): readonly Token[] {
-  const tokens: Token[] = [];
+export function tokensOf(sql: string): readonly SqlToken[] {
+  const tokens: SqlToken[] = [];
   let isSpaced = false;
   for (const { 0: text, index: start, groups = {} } of sql.matchAll(parts)) {
     if (groups["code"] !== undefined) throw new Refused(`${text} begins an executable comment or a hint.`, start);
@@ -64,6 +64,6 @@ function refuseSymbol(sql: string, text: string, start: number): void {
 }
 
 /** Text of the tokens, with a space where the statement has white space or comments. */
-export function textOf(tokens: readonly Token[], replace: (token: Token) => string = ({ text }) => text): string {
+export function sqlOf(tokens: readonly SqlToken[], replace: (token: SqlToken) => string = ({ text }) => text): string {
   return tokens.map((token) => (token.isSpaced ? " " : "") + replace(token)).join("");
 }

@@ -7,7 +7,7 @@ import type { StatementVerdict } from "../statement-verdict.ts";
 import { explainOptions, locationMembers, readingNodes, refusedWords } from "./grammar.ts";
 import { type Names, ScopedNames } from "./scoped-names.ts";
 
-/** Limit of nesting: the tree is walked by recursion. */
+/** Maximum depth of the parse tree, which is walked by recursion. */
 const depthMax = 100;
 const parenthesesMax = 150;
 const auditTextMax = 1_000;
@@ -26,9 +26,9 @@ class Refused extends Error {
 }
 
 /**
- * Decides whether a statement may run; pure apart from the parser. The text that runs is printed from the checked tree,
- * so nothing of the caller's text reaches the engine. The printed text is parsed again and must give the same tree, or
- * the statement is refused.
+ * Decides whether a statement may run, without side effects. The text that runs is printed from the checked tree, so no
+ * text of the caller is sent to the engine. The printed text is parsed again and must give the same tree, or the
+ * statement is refused.
  */
 export function checkStatement(sql: string): StatementVerdict {
   let positionAt = characterPositions(sql);
@@ -65,7 +65,7 @@ function checkParsed(sql: string, positionAt: (byte: number) => number) {
   return { sql: text, ...found, auditText, named, positions };
 }
 
-/** The tree of the printed text; undefined where the parser refuses it. */
+/** The tree of the printed text; undefined if the parser refuses it. */
 function reparsed(printed: string): Tree | undefined {
   try {
     return parse(printed);
@@ -86,7 +86,7 @@ function parse(sql: string): Tree {
   } catch (error) {
     const details = (error as { sqlDetails?: { message?: string; cursorPosition?: number } }).sqlDetails;
     if (details?.message === undefined) throw error;
-    // Unlike everywhere else, the parser counts characters here.
+    // The parser counts characters here, and bytes in all other places.
     const before = Array.from(sql)
       .slice(0, details.cursorPosition ?? 0)
       .join("");
@@ -200,7 +200,7 @@ function isSameTree(left: unknown, right: unknown): boolean {
 }
 
 /**
- * The text of the tree with parameters in place of constants, numbered in their order; undefined where it cannot be
+ * The text of the tree with parameters in place of constants, numbered in their order; undefined if it cannot be
  * printed. Changes the tree.
  */
 function withoutConstants(tree: Tree): string | undefined {
@@ -230,7 +230,7 @@ function describedName(sql: string): { readonly name: string; readonly byte: num
   return all === undefined || name === undefined ? undefined : { name, byte: Buffer.byteLength(before) };
 }
 
-/** A query of the catalog that stands for DESCRIBE, which PostgreSQL does not have. */
+/** The query of the catalog that replaces DESCRIBE, which PostgreSQL does not have. */
 function describeQuery(name: string): string {
   const tree = parse(`SELECT FROM ${name}`);
   const select = tree["SelectStmt"] as Tree | undefined;

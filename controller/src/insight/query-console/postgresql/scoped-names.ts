@@ -1,7 +1,7 @@
 import type { Tree } from "../statement-positions.ts";
 import type { QualifiedName } from "../statement-verdict.ts";
 
-/** Gets every node of a statement while it is checked. */
+/** Records the names of a statement; `record` is called for every node while the statement is checked. */
 export interface Names {
   record(type: string, node: Tree): void;
 }
@@ -11,7 +11,7 @@ interface FoundNames {
   readonly types: readonly string[];
   readonly relations: readonly string[];
   readonly qualified: readonly QualifiedName[];
-  /** By name: the byte of its first use. */
+  /** The byte of the first use of each name, by name. */
   readonly locations: ReadonlyMap<string, number>;
 }
 
@@ -19,7 +19,7 @@ type Refuse = (message: string, position?: number) => never;
 
 /**
  * Collects the names in a statement. Functions, operators and types without a schema belong to the engine, or to an
- * extension that the agent knows; with a schema they must belong to such an extension. Tables may be in any schema;
+ * extension in the agent's list; with a schema they must belong to such an extension. Tables may be in any schema;
  * without one they are in `public`.
  */
 export class ScopedNames implements Names {
@@ -128,7 +128,7 @@ export class ScopedNames implements Names {
   }
 }
 
-/** Both branches of a UNION are statements without a type before them. */
+/** True for a SELECT: a statement, or a branch of a UNION, which the tree stores under `larg` and `rarg`. */
 function isSelect(type: string): boolean {
   return type === "SelectStmt" || type === "larg" || type === "rarg";
 }

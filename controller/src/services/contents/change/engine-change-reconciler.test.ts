@@ -33,7 +33,7 @@ const begin = () =>
 
 beforeAll(async () => {
   installation = await newInstallation();
-  controller = await startController(installation, "c-1", { clock, limits: { tickMs: 100 } });
+  controller = await startController(installation, "c-1", { clock, limits: { checkIntervalMs: 100 } });
   collections = createCollections(controller.store);
   await collections.ready;
 });

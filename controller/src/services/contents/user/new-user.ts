@@ -1,5 +1,5 @@
 import { keyOf, newMetadata } from "#kernel/store/resource.ts";
-import { makePassword } from "#kernel/secrets/passwords.ts";
+import { makePassword } from "#kernel/secrets/engine-password.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "./database-user.ts";

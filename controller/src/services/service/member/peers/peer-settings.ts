@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Peers, PeersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { privateNameOf } from "#fleet/zone/private-name.ts";
+import { privateNameOf } from "#fleet/zone/dns-record.ts";
 import type { SpecArgs } from "../../spec-args.ts";
 import { numberOf } from "../members.ts";
 import { leavingOf } from "./peer-plan.ts";

@@ -1,4 +1,4 @@
-import { maxKnowledgeAgeMs } from "#fleet/session/primary-leases.ts";
+import { cacheMaxAgeMs } from "#fleet/session/primary-leases.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -19,7 +19,7 @@ import type { MemberState } from "./primary-change-plan.ts";
 const silent: MemberState = { answers: false, hasNewestSettings: false, engine: "unknown" };
 const ended: MemberState = { answers: true, hasNewestSettings: true, engine: "cutOff" };
 const positions = bytePositions(BigInt);
-const late = maxKnowledgeAgeMs + leaseExpiredAfterMs;
+const late = cacheMaxAgeMs + leaseExpiredAfterMs;
 
 const lease = (change: Partial<LeaseState> = {}): LeaseState => ({
   revokedForMs: 0,

@@ -1,6 +1,6 @@
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { maxKnowledgeAgeMs, primaryLeaseMarginMs } from "#fleet/session/primary-leases.ts";
+import { cacheMaxAgeMs, primaryLeaseMarginMs } from "#fleet/session/primary-leases.ts";
 import type { LogPositions } from "../../../engine/log-positions.ts";
 import { silentAfterMs } from "./suspicion.ts";
 import type { MemberState } from "./primary-change-plan.ts";
@@ -88,7 +88,7 @@ export type FenceVerdict =
  */
 export function isLeaseExpired({ revokedForMs, ungrantedForMs = 0, neverExpires = false }: LeaseState): boolean {
   if (neverExpires) return false;
-  return revokedForMs >= maxKnowledgeAgeMs + leaseExpiredAfterMs || ungrantedForMs >= leaseExpiredAfterMs;
+  return revokedForMs >= cacheMaxAgeMs + leaseExpiredAfterMs || ungrantedForMs >= leaseExpiredAfterMs;
 }
 
 /** Time in which an agent that still answers may stop its engine, before the host ends the whole machine. */

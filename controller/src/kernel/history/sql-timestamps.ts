@@ -5,7 +5,7 @@ export function timeOf(column: string): string {
   return `timestamptz 'epoch' + ${column} * interval '1 millisecond'`;
 }
 
-/** SQL: milliseconds since 1970, as text, of a timestamp column. */
+/** SQL: a timestamp column in milliseconds since 1970, as text. */
 export function millisecondsOf(column: string): string {
   return `(extract(epoch from ${column}) * 1000)::bigint::text`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { makePassword } from "./passwords.ts";
+import { makePassword } from "./engine-password.ts";
 
 test("passwords are long, alphanumeric and unique", () => {
   const made = new Set(Array.from({ length: 1_000 }, () => makePassword()));

@@ -4,34 +4,34 @@ import type { MachineObject } from "../machine/machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { DurableTasks } from "./durable-tasks.ts";
 
-/** Ends tasks whose deadline passed or whose machine was deleted, and deletes tasks that ended long ago. */
-export interface TaskUpkeep {
-  /** Fails the tasks of a machine that is deleted or being deleted. */
-  failOf(machineId: string): Promise<void>;
+/** Ends tasks whose deadline passed or whose machine was deleted, and deletes ended tasks after their retention. */
+export interface TaskCleanup {
+  /** Fails the open tasks of a machine that is deleted or being deleted. */
+  failTasksOf(machineId: string): Promise<void>;
   close(): void;
 }
 
-export interface TaskUpkeepDeps {
+export interface TaskCleanupDeps {
   readonly durable: DurableTasks;
   readonly machines: Pick<Collection<MachineObject>, "get" | "getCurrent">;
   readonly clock: Clock;
   readonly log: Log;
   /** Interval of the checks of deadlines. */
-  readonly tickMs: number;
+  readonly checkIntervalMs: number;
   /** False while this controller has no lease. */
   readonly canAct: () => boolean;
-  /** Called at each sweep, for other sweeps with the same interval. */
+  /** Called at each sweep of tasks, for other sweeps with the same interval. */
   readonly alsoSweep: () => void;
 }
 
-const sweepEveryMs = 60_000;
+const sweepIntervalMs = 60_000;
 
-export function createTaskUpkeep(deps: TaskUpkeepDeps): TaskUpkeep {
+export function createTaskCleanup(deps: TaskCleanupDeps): TaskCleanup {
   const { durable, machines, clock, log, canAct, alsoSweep } = deps;
   let lastSweepMs = clock.monotonicMs();
   let working = false;
 
-  async function failOf(machineId: string): Promise<void> {
+  async function failTasksOf(machineId: string): Promise<void> {
     for (const task of durable.openOf(machineId)) {
       await durable
         .end(task.metadata.id, "machineDeleted", "machine_deleted", "The machine was deleted.")
@@ -45,28 +45,28 @@ export function createTaskUpkeep(deps: TaskUpkeepDeps): TaskUpkeep {
   async function failOrphans(): Promise<void> {
     for (const machineId of durable.machinesWithOpen()) {
       if (machines.get(machineId) !== undefined) continue;
-      if ((await machines.getCurrent(machineId)) === undefined) await failOf(machineId);
+      if ((await machines.getCurrent(machineId)) === undefined) await failTasksOf(machineId);
     }
   }
 
-  async function tend(): Promise<void> {
+  async function cleanUp(): Promise<void> {
     await durable.expire();
-    if (clock.monotonicMs() - lastSweepMs < sweepEveryMs) return;
+    if (clock.monotonicMs() - lastSweepMs < sweepIntervalMs) return;
     lastSweepMs = clock.monotonicMs();
     alsoSweep();
     await failOrphans();
     await durable.sweep();
   }
 
-  const ticking = setInterval(() => {
+  const checkTimer = setInterval(() => {
     if (!canAct() || working) return;
     working = true;
-    tend()
-      .catch((error: unknown) => log.warn("task upkeep failed", { error: String(error) }))
+    cleanUp()
+      .catch((error: unknown) => log.warn("task cleanup failed", { error: String(error) }))
       .finally(() => {
         working = false;
       });
-  }, deps.tickMs).unref();
+  }, deps.checkIntervalMs).unref();
 
-  return { failOf, close: () => clearInterval(ticking) };
+  return { failTasksOf, close: () => clearInterval(checkTimer) };
 }
