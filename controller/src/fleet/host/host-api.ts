@@ -109,12 +109,12 @@ export function createHostApi(deps: HostApiDeps): ServedService {
         // Every placement changes the host's object, so a cache of this revision has all machines that were placed
         // before.
         await machines.reached(stored.modRevision, 5_000);
-        const here = machines.by(hostOfMachine, hostId).map(({ object }) => object);
-        const refusal = hostRemovalRefusal(stored.object, here, { destroyed, lostOwners, lostIds }, owners);
+        const hostMachines = machines.by(hostOfMachine, hostId).map(({ object }) => object);
+        const refusal = hostRemovalRefusal(stored.object, hostMachines, { destroyed, lostOwners, lostIds }, owners);
         if (refusal?.field !== undefined)
           throw invalid({ field: refusal.field, code: "mismatch", detail: refusal.detail });
         if (refusal !== undefined) throw new HoldfastError("WRONG_STATE", refusal.detail);
-        if (here.length === 0) unit.remove(hostKind, stored);
+        if (hostMachines.length === 0) unit.remove(hostKind, stored);
         else unit.update(hostKind, stored, withHostSpec(stored.object, { destroyedAt: clock.now() }, clock.now()));
         return { id: hostId, answer: {} };
       }),

@@ -18,7 +18,7 @@ const ownersMax = 100;
  */
 export function planHostDrain(
   host: HostObject,
-  here: readonly MachineObject[],
+  hostMachines: readonly MachineObject[],
   hasOthers: (owner: MachineOwner) => boolean,
   owners: Pick<Owners, "drain">,
 ): HostDrainPlan {
@@ -27,7 +27,7 @@ export function planHostDrain(
     const change = { machines: 0, remaining: 0, waitsFor: [] };
     return { event: drain.state === "none" ? undefined : "cancelled", change };
   }
-  const remaining = here.filter((machine) => !isStopped(machine));
+  const remaining = hostMachines.filter((machine) => !isStopped(machine));
   const mayStop = stopsSingleNodes(host);
   const owned = remaining.flatMap(({ spec: { owner }, status }) =>
     owner === null ? [] : [{ owner, status, result: owners.drain(owner, { hasOthers: hasOthers(owner), mayStop }) }],
@@ -38,7 +38,7 @@ export function planHostDrain(
     reason: status.state === "unreachable" ? `The machine is unreachable: ${status.reason}` : result.reason,
   }));
   const isBlocked = owned.some(({ result }) => result.outcome === "blocks");
-  const change = { machines: Math.max(drain.machines, here.length), remaining: remaining.length, waitsFor };
+  const change = { machines: Math.max(drain.machines, hostMachines.length), remaining: remaining.length, waitsFor };
   return { event: eventOf(drain.state, remaining.length === 0, isBlocked), change };
 }
 

@@ -44,9 +44,9 @@ export function createHostDrainWork({ hosts, machines, owners, begin, clock, log
       async reconcile(id, signal) {
         const stored = hosts.get(id);
         if (stored === undefined) return settled;
-        const here = machines.by(hostOfMachine, id).map(({ object }) => object);
+        const hostMachines = machines.by(hostOfMachine, id).map(({ object }) => object);
         const hasOthers = hasSeveralMachines(stored.object, machines);
-        const { event, change } = planHostDrain(stored.object, here, hasOthers, owners);
+        const { event, change } = planHostDrain(stored.object, hostMachines, hasOthers, owners);
         const { status } = stored.object;
         const row = event && next(hostDrainLifecycle, status.drain.state, event);
         const stateChange = row === undefined ? {} : { state: row[2], since: clock.now() };

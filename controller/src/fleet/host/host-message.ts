@@ -17,10 +17,10 @@ export function hostMessage(
   owners: Pick<Owners, "describe">,
 ): MessageInitShape<typeof HostSchema> {
   const { metadata, spec, status } = host;
-  const here = Iterator.from(machines)
+  const hostMachines = Iterator.from(machines)
     .filter((machine) => machine.spec.hostId === metadata.id)
     .toArray();
-  const owned = here.filter((machine) => machine.spec.owner !== null);
+  const owned = hostMachines.filter((machine) => machine.spec.owner !== null);
   const sum = (of: (machine: MachineObject) => number) => BigInt(owned.reduce((all, machine) => all + of(machine), 0));
   const { facts, certificate, missingPaths: missing = [] } = status;
   const named = missing.slice(0, missingPathsMax);
@@ -60,7 +60,7 @@ export function hostMessage(
       .filter(({ available, engine }) => available && engine !== guestLine.engine)
       .map(({ engine, version }) => `${engine} ${version}`),
     machines: owned.length,
-    waitingMachines: here.length - owned.length,
+    waitingMachines: hostMachines.length - owned.length,
     createdAt: timestampFromMs(metadata.createdAt),
     missingPaths: named.map(({ hostId, problem }) => ({ hostId, reason: problem })),
     missingPathCount: missing.length,

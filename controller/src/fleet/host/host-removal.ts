@@ -20,12 +20,12 @@ export interface HostRemoval {
 }
 
 /**
- * The reason why the host cannot be removed, with a remedy; undefined if it can. `here`: machines whose objects name
- * the host.
+ * The reason why the host cannot be removed, with a remedy; undefined if it can. `hostMachines`: machines whose objects
+ * name the host.
  */
 export function hostRemovalRefusal(
   { metadata: { id }, spec, status }: HostObject,
-  here: readonly MachineObject[],
+  hostMachines: readonly MachineObject[],
   { destroyed, lostOwners, lostIds }: HostRemoval,
   owners: Pick<Owners, "textOf" | "remediesOf" | "isReplaceable">,
 ): RemovalRefusal | undefined {
@@ -37,15 +37,15 @@ export function hostRemovalRefusal(
         field: lostIds.length > 0 ? "lost_services" : "lost_owners",
         detail: "is for destroyed hosts only; without `destroyed` the host keeps its data",
       };
-    if (here.length === 0) return undefined;
-    const waiting = here.length - here.filter(({ spec: { owner } }) => owner !== null).length;
-    const remedies = owners.remediesOf(ownersOf(here));
+    if (hostMachines.length === 0) return undefined;
+    const waiting = hostMachines.length - hostMachines.filter(({ spec: { owner } }) => owner !== null).length;
+    const remedies = owners.remediesOf(ownersOf(hostMachines));
     const owned = remedies === "" ? "" : ` ${remedies}`;
     const free = waiting === 0 ? "" : ` Machines of the warm pool (${waiting}) are removed when the host is cordoned.`;
-    return { detail: `${here.length} machines are on host ${id}.${owned}${free}` };
+    return { detail: `${hostMachines.length} machines are on host ${id}.${owned}${free}` };
   }
   if (status.state === "ready") return { detail: `Host ${id} responds, so it is not destroyed: drain it instead.` };
-  const present = ownersOf(here);
+  const present = ownersOf(hostMachines);
   const isConsented = (owner: MachineOwner) =>
     lostIds.includes(owner.id) || lostOwners.some((lost) => isSameOwner(lost, owner));
   const missing = present.filter((owner) => !owners.isReplaceable(owner) && !isConsented(owner));

@@ -19,7 +19,7 @@ export type SamplesOutcome =
     }
   | {
       readonly stored: false;
-      readonly retryDelayMs: number;
+      readonly retryMs: number;
     };
 
 const pending = new WeakSet<AgentSession>();

@@ -143,12 +143,10 @@ export interface RulesByService {
   services(): IterableIterator<string>;
 }
 
-export function createRulesByService(
-  defaultRuleTable: Pick<Collection<AlertRuleObject>, "by" | "keysOf">,
-): RulesByService {
+export function createRulesByService(rules: Pick<Collection<AlertRuleObject>, "by" | "keysOf">): RulesByService {
   return {
-    of: (serviceId) => defaultRuleTable.by(serviceOfRule, serviceId),
-    services: () => defaultRuleTable.keysOf(serviceOfRule),
+    of: (serviceId) => rules.by(serviceOfRule, serviceId),
+    services: () => rules.keysOf(serviceOfRule),
   };
 }
 

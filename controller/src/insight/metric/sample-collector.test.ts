@@ -60,7 +60,7 @@ test("machines retry while the history is unavailable, and when memory is full",
   state.away = true;
   const many = Array.from({ length: 300 }, () => Array.from({ length: 100 }, () => sample()));
   const taken = await Promise.all(many.map((samples) => collector.take(uuidv7(), samples)));
-  expect(taken.every((each) => !each.stored && each.retryDelayMs >= 5_000)).toBe(true);
+  expect(taken.every((each) => !each.stored && each.retryMs >= 5_000)).toBe(true);
   // All of them would need 15 statements: a third was rejected before any.
   expect(state.statements).toBeLessThan(13);
   state.away = false;

@@ -48,7 +48,7 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
   let lagS = 0;
   const refusing = new Map<string, string>();
 
-  const retryLater = (): SamplesOutcome => ({ stored: false, retryDelayMs: Math.round(retryDelayMs * (1 + random())) });
+  const retryLater = (): SamplesOutcome => ({ stored: false, retryMs: Math.round(retryDelayMs * (1 + random())) });
 
   function next(): readonly Waiting[] {
     let size = 0;

@@ -68,7 +68,7 @@ const points = (rolledUp: string) => `
     select coalesce(min(hour), 'infinity') as edge from sample_stale where machine_id = any($1::uuid[])
   )
   select machine_id, slot, extract(epoch from time)::bigint::text as time,
-    sum(total) / sum(n) as average, min(least) as least, max(most) as most
+    sum(total) / sum(n) as average, min(least) as minimum, max(most) as maximum
   from (
     select r.machine_id, slot, date_bin($5::interval, r.time, timestamptz 'epoch') as time,
       r.sums[slot] as total, r.counts[slot] as n, r.mins[slot] as least, r.maxs[slot] as most
