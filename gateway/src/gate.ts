@@ -65,7 +65,7 @@ export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, a
   async function callerIn(subject: string, presented: Presented): Promise<Principal> {
     return authenticator.authenticate({ ...presented, organization: subject }).catch((error: unknown) => {
       if (HoldfastError.from(error).key !== "INVALID_REQUEST") throw error;
-      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization of yours.");
+      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization, or the credential does not belong to it.");
     });
   }
 
@@ -129,7 +129,7 @@ function checkScope(method: ApiMethod, { scopes, needsOrganization }: Principal)
   if (needsOrganization === true && !scope.startsWith("platform:")) {
     throw new HoldfastError("ORGANIZATION_REQUIRED", "Holdfast-Organization must name one of your organizations.");
   }
-  throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${scope}.`, { members: { scope } });
+  throw new HoldfastError("SCOPE_MISSING", `This call requires the scope ${scope}.`, { members: { scope } });
 }
 
 /** Reports a call that was refused before its handler ran. Refused reads are not reported. */

@@ -97,7 +97,7 @@ describe("OpenSearch with security", () => {
   test("reports a wrong password and an untrusted certificate", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const wrong = deliveryOf(started, { password: "another" });
-    expect(await wrong.probe()).toBe("HTTP 401: the destination does not know the credential");
+    expect(await wrong.probe()).toBe("HTTP 401: the destination does not accept the credential");
     await expect(wrong.samples(exportSamples(1, nowMs))).rejects.toThrow("HTTP 401");
     expect(await deliveryOf(started, { tls_skip_verify: false }).probe()).toMatch(/^The TLS handshake failed/);
   });

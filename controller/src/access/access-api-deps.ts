@@ -34,7 +34,7 @@ export interface AccessApiDeps {
   readonly quotas: Quotas;
   readonly rights: Rights;
   readonly setUps: SetUps;
-  /** Kinds of objects to which tokens can be limited. */
+  /** Kinds of objects that a token can be limited to. */
   readonly resources: readonly TokenResourceKind[];
   readonly lastUse: LastUse;
   readonly passwords: PasswordCheck;
@@ -46,7 +46,7 @@ export interface AccessApiDeps {
   readonly newId: () => string;
 }
 
-/** Collections of this folder's objects. */
+/** Collections of the kinds that the group `access` declares. */
 export interface AccessObjects {
   readonly organizations: Collection<Organization>;
   readonly memberships: Collection<Membership>;

@@ -31,13 +31,13 @@ const hourMs = 3_600_000;
 const accessSettings = {
   bootstrapFile: text(
     "HOLDFAST_BOOTSTRAP_FILE",
-    "File with the first credentials; empty when they are there already",
+    "File with the first credentials; empty if the installation has them already",
     "",
   ),
 } as const;
 
 /**
- * Authentication, authorization and quotas. Callers are people (password or session), API keys, tokens and operators;
+ * Authentication, authorization and quotas. Callers are users (password or session), API keys, tokens and operators;
  * each call gets a principal with scopes (authenticator.ts). Organizations have members with roles, and quotas that
  * every creation claims (organization/quotas.ts). Refused changes are audited (audit/refusal-audit.ts).
  */
@@ -111,7 +111,7 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
   };
 }
 
-/** Input limits of the access RPCs: scopes and kinds are those of this version's systems. */
+/** Input limits of the access RPCs: requests accept the scopes and kinds that the systems of this version declare. */
 function accessForms({ scopes }: Rights, resources: readonly TokenResourceKind[]): readonly SchemaRule[] {
   const scope = { enum: scopes };
   return [

@@ -39,7 +39,7 @@ export interface AuthenticatorDeps {
   readonly passwords: PasswordCheck;
   readonly callerCache: CallerCache;
   readonly sessions: Pick<Collection<Session>, "get">;
-  /** The last use of a credential that this process knows. */
+  /** The last use of a credential, as far as this process has seen it. */
   readonly lastUseOf: (id: string) => Use | undefined;
   /** Called for each valid key and token, and every few minutes for a session in use. */
   readonly onUse: (id: string, organizationId: string, source: string) => void;
@@ -50,19 +50,21 @@ export interface AuthenticatorDeps {
 /** Time between two recorded uses of a session. */
 const sessionUseMs = 5 * 60_000;
 
-/** A caller, the expiry of its credential (null: it does not expire), and the objects that its rights rest on. */
+/** An authenticated caller. */
 interface Checked {
   readonly principal: Principal;
+  /** Expiry of the credential in milliseconds since 1970; null: it does not expire. */
   readonly endsAt: number | null;
+  /** Revisions of the objects that grant the rights, such as the token and its creator's membership. */
   readonly fences: readonly Fence[];
 }
 
-/** Checks a credential against the collections as they are now; undefined once it is not valid. */
+/** Checks a credential against the current collections; returns undefined if it is not valid, or not any more. */
 type Check = () => Checked | undefined;
 
 /**
  * Identifies callers from collections in memory: a revoked credential is refused on every replica within the delay of a
- * watch event. Generated secrets have at least 128 random bits, so a fast keyed hash guards them; people's passwords
+ * watch event. Generated secrets have at least 128 random bits, so a fast keyed hash protects them; users' passwords
  * have a slow one (password-check.ts).
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
@@ -91,13 +93,13 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   };
 }
 
-/** A page calls each second, so only a use after a while, or from another address, is recorded. */
+/** A console page calls every second, so a use is recorded every five minutes, and from each new address. */
 function recordSession(id: string, source: string, { lastUseOf, onUse, clock }: AuthenticatorDeps): void {
   const last = lastUseOf(id);
   if (last === undefined || last.source !== source || last.at + sessionUseMs <= clock.now()) onUse(id, "", source);
 }
 
-/** The fences of a caller who still has what was authenticated: organization, scopes and, for a person, the binding. */
+/** The fences of a caller whose organization, scopes and, for a user, token binding are still the authenticated ones. */
 function currentFences(before: Principal, again: Check | undefined): readonly Fence[] {
   const current = again?.();
   const now = current?.principal;
@@ -108,10 +110,10 @@ function currentFences(before: Principal, again: Check | undefined): readonly Fe
     now.tokenBinding?.memberSince === before.tokenBinding?.memberSince &&
     [...before.scopes].every((scope) => covers(now.scopes, scope));
   if (current !== undefined && isValid) return current.fences;
-  throw new HoldfastError("UNAUTHENTICATED", "The credential ended, or lost a right, while the request ran.");
+  throw new HoldfastError("UNAUTHENTICATED", "The credential expired, or lost a scope, during the request.");
 }
 
-/** The secret is compared once, or is only in the returned check as its keyed hash. */
+/** Verifies a password here; the returned check of other credentials has their keyed hash, never the secret. */
 async function checkOf(
   { authorization = "", organization, session, source }: PresentedCredentials,
   deps: AuthenticatorDeps,
@@ -184,7 +186,7 @@ function callerOfToken(stored: Stored<Token> | undefined, deps: AuthenticatorDep
   };
 }
 
-/** The person of a browser's session, or the token whose code opened it. Throws CSRF_TOKEN_INVALID. */
+/** The user of a browser's session, or the token whose code opened it. Throws CSRF_TOKEN_INVALID. */
 function sessionCheck(
   { secret, csrfToken = "", isRead }: PresentedSession,
   organization: string | undefined,
@@ -224,13 +226,13 @@ function checkSession(
   );
 }
 
-/** Scopes, and the objects that they rest on. */
+/** Scopes, and the revisions of the objects that grant them. */
 interface Grant {
   readonly scopes: ReadonlySet<string>;
   readonly fences: readonly Fence[];
 }
 
-/** The token's current scopes; undefined when it ended, or its creator has lost all access. */
+/** The token's current scopes; undefined if it expired, was deleted, or its creator has lost all access. */
 function grantOfToken(token: Stored<Token> | undefined, deps: AuthenticatorDeps): Grant | undefined {
   if (token === undefined || !isLive(token.object, deps)) return undefined;
   const { metadata, spec } = token.object;
@@ -273,7 +275,7 @@ function fenceOf<R extends Resource<unknown, unknown>>(kind: Kind<R>, { object, 
   return { key: keyOf(kind, object.metadata.id), modRevision };
 }
 
-/** The person with the rights of now, if the password is the one that was verified. */
+/** The user with the current rights; undefined if the password was changed after its verification. */
 function checkUser(
   { metadata: { id }, spec: verified }: User,
   organization: string | undefined,
@@ -323,7 +325,7 @@ function userPrincipal({ metadata, spec }: User, requestedId: string | undefined
 }
 
 function foreignOrganization(): HoldfastError {
-  const detail = "Holdfast-Organization names an organization that the credential is not of.";
+  const detail = "The header Holdfast-Organization names an organization that the credential does not belong to.";
   const field = "Holdfast-Organization";
   return new HoldfastError("INVALID_REQUEST", detail, {
     errors: [{ field, pointer: null, code: "unknown", detail: "is not an organization of this credential" }],

@@ -27,8 +27,8 @@ interface BootstrapFile {
 }
 
 /**
- * Creates the operator, the first organization with the operator as owner, and its key and token. Each is created once:
- * an object that was deleted since does not return at the next start.
+ * Creates the operator, the first organization with the operator as owner, and its key and token. Each is created once;
+ * an object that was deleted afterwards is not created again by the next start.
  */
 export async function bootstrapAccess(
   file: string,
@@ -64,7 +64,7 @@ export async function bootstrapAccess(
   await createOnce(store, tokenKind, token, signal);
 }
 
-/** Id of the first organization; empty when it was created once and deleted since. */
+/** Creates the first organization and returns its id; empty if it was created earlier and then deleted. */
 async function firstOrganization(
   name: string,
   store: Store,
@@ -95,7 +95,7 @@ async function firstOrganization(
   );
   if (outcome.committed) return id;
   const existing = (await store.get(marker, signal)) ?? (await store.get(nameKey, signal));
-  if (existing === undefined) throw new Error(`organization ${name} came and went`);
+  if (existing === undefined) throw new Error(`organization ${name} was created and deleted concurrently`);
   await store.commit({ conditions: [], puts: [{ key: marker, value: existing.value }], deletes: [] }, signal);
   return existing.value;
 }

@@ -2,14 +2,14 @@ import type { PresentedCredentials, Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 
-/** Callers whose credentials were valid a moment ago, by the exact Authorization header or session. */
+/** Callers whose credentials were valid within the last second, by the exact Authorization header or session. */
 export interface CallerCache {
   get(credentials: PresentedCredentials): Principal | undefined;
-  /** Call before a check begins: the returned function caches its result only if nothing has changed meanwhile. */
+  /** Call before a check begins: the returned function caches its result unless an object has changed since the call. */
   recorder(): RecordCaller;
 }
 
-/** Caches the outcome of a check for a second, or until `endsAt` (null: no expiry) if that is earlier. */
+/** Caches a successful check for a second, or until `endsAt` (null: no expiry) if that is earlier. */
 export type RecordCaller = (credentials: PresentedCredentials, principal: Principal, endsAt: number | null) => void;
 
 interface CachedCaller {
@@ -41,7 +41,7 @@ export function createCallerCache(
       const cached = callers.get(cacheKeyOf(credentials));
       if (cached === undefined || cached.organization !== organization) return undefined;
       const remainingMs = cached.until - clock.now();
-      // A clock that was set back must not lengthen the time.
+      // A clock that was set back must not extend the cache time.
       return remainingMs > 0 && remainingMs <= cacheMs ? cached.principal : undefined;
     },
     recorder() {
@@ -56,7 +56,7 @@ export function createCallerCache(
   };
 }
 
-/** A change by a session is cached with its CSRF token, so that no other token is taken for it. */
+/** The key of a session's change includes its CSRF token, so that a request with another token is checked. */
 function cacheKeyOf({ authorization, session }: PresentedCredentials): string {
   if (authorization !== undefined || session === undefined) return authorization ?? "";
   const { secret, csrfToken, isRead } = session;

@@ -7,21 +7,21 @@ import { covers } from "./scopes.ts";
 export function organizationOf(call: Call): string {
   const organizationId = call.principal?.organizationId;
   if (organizationId === undefined) {
-    throw new HoldfastError("ORGANIZATION_REQUIRED", "This credential belongs to no organization; use a key of one.");
+    throw new HoldfastError("ORGANIZATION_REQUIRED", "The credential does not belong to an organization; use a key of one.");
   }
   return organizationId;
 }
 
 /** The caller; throws UNAUTHENTICATED without one. */
 export function principalOf(call: Call): Principal {
-  if (call.principal === undefined) throw new HoldfastError("UNAUTHENTICATED", "This needs a credential.");
+  if (call.principal === undefined) throw new HoldfastError("UNAUTHENTICATED", "The method requires a credential.");
   return call.principal;
 }
 
 /** Throws SCOPE_MISSING that names the scope. */
 export function requireScope(call: Call, scope: string): void {
   if (call.principal !== undefined && covers(call.principal.scopes, scope)) return;
-  throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${scope}.`, { members: { scope } });
+  throw new HoldfastError("SCOPE_MISSING", `This call requires the scope ${scope}.`, { members: { scope } });
 }
 
 /** Throws SCOPE_MISSING that names the first missing scope: callers cannot grant scopes that they lack. */
@@ -35,7 +35,7 @@ export function mayTouch(call: Call, kind: string, id: string): boolean {
   return resources === undefined || resources.some((resource) => resource.kind === kind && resource.id === id);
 }
 
-/** True unless the path of the call is that of owners of another kind. */
+/** True unless the call's path names another kind of owner, such as `/apps` for a managed service. */
 export function isOnPath(call: Pick<Call, "ownerKind">, kind: string): boolean {
   return call.ownerKind === undefined || call.ownerKind === kind;
 }
@@ -46,7 +46,7 @@ export function requireUnlimited(call: Call): void {
   throw new HoldfastError("SCOPE_MISSING", "The token is limited to named resources and cannot create new ones.");
 }
 
-/** The audit entry of a call. `mutate` writes that of a change; a call that reads a secret passes it to the outbox. */
+/** The audit entry of a call. `mutate` writes the entry of a change; a call that reads a secret passes it to the outbox. */
 export function auditOf(
   call: Call,
   action: string,

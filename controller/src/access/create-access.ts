@@ -52,7 +52,7 @@ export function createAccess(deps: {
   readonly log: Log;
   readonly newId: () => string;
   readonly rights: Rights;
-  /** Kinds of objects to which tokens can be limited. */
+  /** Kinds of objects that a token can be limited to. */
   readonly resources: readonly TokenResourceKind[];
   /** Groups addresses into sources of sign-in attempts. */
   readonly sources: SourceGroups;
@@ -118,7 +118,7 @@ export function createAccess(deps: {
     setUps,
     metrics: [
       signIns.metric,
-      { name: "sessions", help: "Sessions of browsers, with ended ones of the last hour", read: () => sessions.size },
+      { name: "sessions", help: "Browser sessions, including those that expired within the last hour", read: () => sessions.size },
     ],
     services: [
       createOrganizationApi(api),

@@ -14,7 +14,8 @@ const parentActions: ReadonlySet<string> = new Set(["delete", "stop", "resize", 
 export function refuseIfManaged({ metadata }: Resource<unknown, unknown>, action: string): void {
   const { managedBy } = metadata;
   if (managedBy === undefined || !parentActions.has(action)) return;
-  throw new HoldfastError("MANAGED_BY_PARENT", `It belongs to ${managedBy.kind} ${managedBy.id}; ${action} that one.`, {
+  const parent = `${managedBy.kind} ${managedBy.id}`;
+  throw new HoldfastError("MANAGED_BY_PARENT", `It belongs to ${parent}; ${action} the ${managedBy.kind} instead.`, {
     members: { managed_by: { kind: managedBy.kind, id: managedBy.id }, action },
   });
 }

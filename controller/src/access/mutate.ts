@@ -5,19 +5,19 @@ import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { Changes, UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { auditOf } from "./caller.ts";
 
-/** The change of a call, as the audit log names it. */
+/** The description of a call's change. */
 export interface Mutation {
-  /** Such as `webhook.update`. */
+  /** Name in the audit log, such as `webhook.update`. */
   readonly action: string;
   /** Kind of the object in the audit entry. */
   readonly kind: NewAudit["objectKind"];
-  /** The collections of this controller that have the change when the call returns. */
+  /** The collections of this controller that include the change before the call returns. */
   readonly see: readonly Pick<Collection<unknown>, "reached">[];
-  /** Longest wait for them; a second by default. */
+  /** Maximum wait for these collections; a second by default. */
   readonly seeMs?: number;
 }
 
-/** The audit entry names the changed object; `Answer` is what the caller gets. */
+/** The outcome of a change function. `Answer` is the result of `mutate`. */
 export type Outcome<Answer> =
   /** The request needs no change: nothing is committed or audited. */
   | { readonly unchanged: Answer }
@@ -25,8 +25,9 @@ export type Outcome<Answer> =
   | (Changed & { readonly answer: Answer; readonly stored?: AnyMessage | undefined });
 
 /**
- * `response`, or `stored` for an answer that the caller turns into the response, is stored under the call's
- * Idempotency-Key in the same transaction. Without either the gateway stores the response after the call.
+ * A change to commit. The response message is stored under the call's Idempotency-Key in the same transaction: it is
+ * `response`, or `stored` if the caller derives the response from its result. Without either the gateway stores the
+ * response after the call.
  */
 interface Changed {
   /** Id of the object in the audit entry. */
@@ -34,11 +35,11 @@ interface Changed {
   readonly detail?: string | undefined;
   /** Organization of the audit entry, if it is not the caller's. */
   readonly organizationId?: string;
-  /** Actor of the audit entry, for a call that signs them in. */
+  /** Actor of the audit entry, for a sign-in: the call itself has no principal. */
   readonly actor?: string;
   /** ETag of the response. */
   readonly etag?: string;
-  /** Takes back what the change claimed outside of the store; called when the commit fails. */
+  /** Reverts claims outside of the store, such as a rate limit; called if the commit fails. */
   readonly undo?: () => void;
 }
 
@@ -48,12 +49,12 @@ export interface MutateDeps {
 
 /**
  * The only way in which a call changes objects: audit entry, stored response and changes are one transaction, and the
- * call returns once this controller's memory has them. A `Conflict` runs `change` again, so it reads and checks what it
- * changes itself: first that the caller may see the object, then the parent (`refuseIfManaged`), then If-Match, then
- * its state. Each attempt checks the caller's credential again, and the commit requires it unchanged: a change that is
- * concurrent with the end of its credential, or with the loss of a role, is committed before it or refused. The commit
- * cannot be undone, so a replica that lags further still responds: a read with the response's Holdfast-Revision waits
- * for it.
+ * call returns after this controller's collections include them. A `Conflict` runs `change` again, so `change` reads
+ * and checks the objects itself, in this order: the caller may see the object, the parent permits the change
+ * (`refuseIfManaged`), If-Match matches, the state permits it. Each attempt checks the caller's credential again, and
+ * the commit requires it unchanged: a change that is concurrent with the revocation of its credential, or with the
+ * loss of a role, is committed before it or refused. The commit cannot be undone, so a controller whose collections
+ * lag for longer than the maximum wait still responds; a read with the response's Holdfast-Revision waits for them.
  */
 export function mutate<Answer>(
   { begin }: MutateDeps,

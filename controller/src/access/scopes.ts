@@ -47,19 +47,19 @@ export function createRights(areas: Readonly<Record<string, ScopeArea>>): Rights
       const faults = scopes.flatMap((scope, index) =>
         isScope(scope)
           ? []
-          : [{ field: `scopes[${index}]`, code: "unknown_scope", detail: "is no scope of organizations" }],
+          : [{ field: `scopes[${index}]`, code: "unknown_scope", detail: "is not a scope of organizations" }],
       );
       if (faults.length > 0) throw invalid(...faults);
     },
   };
 }
 
-/** True when `granted` includes the scope. `area:*` must be granted by name, so that it covers future scopes. */
+/** True if `granted` includes the scope. `area:*` is covered only by itself, because it includes future scopes. */
 export function covers(granted: ReadonlySet<string>, scope: string): boolean {
   return granted.has(scope) || granted.has(`${scope.slice(0, scope.indexOf(":"))}:*`);
 }
 
-/** Scopes on both sides: what remains of a token whose creator has lost some. */
+/** Scopes on both sides, such as the remaining scopes of a token whose creator has lost some. */
 export function intersection(scopes: Iterable<string>, granted: ReadonlySet<string>): Set<string> {
   const both = new Set<string>();
   for (const scope of scopes) {

@@ -20,7 +20,7 @@ import { hostNameForm, oneLineForm, pemForm, portForm, visibleForm } from "./aut
 import { idpForm, issuerUrlForm } from "./auth/idp.ts";
 
 const addressForm = formatRule("email");
-/** A host name without a dot is no domain of a user. */
+/** A domain of a user has a dot. */
 const domainNameForm = { ...formatRule("hostname"), pattern: "\\." };
 
 /** Input limits of the app RPCs: redirect URLs, mail servers and addresses, domains. */

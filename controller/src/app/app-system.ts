@@ -29,9 +29,9 @@ import { appSchemaRules } from "./app-schema-rules.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 /**
- * Apps of organizations, and the sign-in of their users. An app has databases attached; its users are stored in one of
- * them, and issuers (OpenID Connect providers) serve the sign-in. The API writes specs, the reconciler of `app-auth`
- * prepares database, mail and DNS, and issuers follow a feed of everything that they serve (issuer-service.ts).
+ * Apps of organizations, and the sign-in of their end users. An app has attached databases, one of which stores its
+ * users, and issuers (OpenID Connect providers) serve the sign-in. The API writes specs, the reconciler of `app-auth`
+ * prepares database, mail and DNS, and issuers follow a feed of all apps (issuer-service.ts).
  */
 export const appSystem = declareSystem({
   name: "app",

@@ -13,21 +13,21 @@ import { createIssuerService } from "./auth/issuer-service.ts";
 import { createMailStatusRecorder } from "./auth/mail-status.ts";
 import { createSignIns } from "./auth/sign-in-of.ts";
 
-/** Addresses of the issuers, as clients and engines see them. */
+/** Settings of the issuers' addresses, as clients and engines see them. */
 export const appSettings = {
   issuerAddresses: list("HOLDFAST_ISSUER_ADDRESSES", "Addresses at which end users reach the issuers", "127.0.0.1"),
   issuerPort: integer("HOLDFAST_ISSUER_PORT", "Port of the issuers; any other than 443 is in their URLs", 443),
   issuersFrom: list("HOLDFAST_ISSUERS_FROM", "Networks (CIDRs) from which issuers reach databases", "127.0.0.1/32"),
   domainServers: list(
     "HOLDFAST_DOMAIN_SERVERS",
-    "Name servers (address:port) that are queried for the records of users' domains; empty for those of this host",
+    "Name servers (address:port) for the records of users' domains; empty: the name servers of the host",
     "",
   ),
 } as const;
 
 export type AppSettings = ValuesOf<typeof appSettings>;
 
-/** The feed that issuers follow. It is served on the listener for agents, which opens before apps do. */
+/** The feed that issuers follow, on the listener for agents, which opens before the system of apps. */
 export function contributeIssuerFeed(
   kernel: Kernel,
   useLater: UseLater,

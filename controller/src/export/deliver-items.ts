@@ -3,21 +3,21 @@ import type { ExportItem } from "./export-item.ts";
 import type { Verdict } from "./destinations/verdict.ts";
 import type { Configuration } from "./metrics-export.ts";
 
-/** The outcome of items that were sent to a destination. None of them is sent again. */
+/** Counts of the items of a completed delivery by their outcome. None of them is sent again. */
 export interface Delivered {
   readonly taken: number;
   readonly refused: number;
   readonly tooOld: number;
-  /** Status and message about refused items; undefined when none were. */
+  /** Status and message about refused items; undefined if there are none. */
   readonly detail: string | undefined;
 }
 
-/** The destination accepts nothing now. Items of the batch may be sent again. */
+/** The destination accepts no items now. Those of the batch are sent again by a later tick. */
 export class DeliveryFailed extends Error {
   override readonly name = "DeliveryFailed";
   /** Delay that the destination requested (Retry-After), in milliseconds. */
   readonly afterMs: number | undefined;
-  /** Too many requests were refused to find the refused items: send fewer items at once. */
+  /** The limit of requests was reached before all refused items were found: send smaller batches. */
   readonly isTooMixed: boolean;
 
   constructor(
@@ -36,7 +36,7 @@ export interface DeliverDeps<I> {
   readonly context: EncodeContext;
   send(request: ExportRequest<unknown>): Promise<Verdict>;
   wait(ms: number): Promise<void>;
-  /** A failed request is not retried once this returns true; false by default. */
+  /** True if the time is over: a failed request is not retried any more. False by default. */
   isLate?(): boolean;
 }
 
@@ -51,8 +51,8 @@ export const fewestItems = 64;
 
 /**
  * Sends items to the destination in order, one request at a time. Refused items are found by bisection and dropped.
- * Items that are too old are found by their moment: those of one node and one time are sent, and dropped, together.
- * Throws DeliveryFailed when the destination accepts nothing; then no item counts as dropped.
+ * Items that are too old are found by time: items of one node and one time are sent, and dropped, together.
+ * Throws DeliveryFailed if the destination accepts no items; then none counts as dropped.
  */
 export async function deliverItems<I extends ExportItem>(
   items: readonly I[],

@@ -1,9 +1,9 @@
 import { createFairShare, type FairShareLimits } from "@holdfast/common/concurrency/fair-share.ts";
 
-/** Limits of concurrent streams of one controller. */
+/** Numbers of streams that one controller runs concurrently. */
 const exportLimits: FairShareLimits = { total: 64, organization: 8, unhealthyShare: 1 / 4 };
 
-/** The standing of a destination: it accepts items, it has not accepted anything yet, or its last tick failed. */
+/** State of a destination: its last tick succeeded, it has not accepted any item yet, or its last tick failed. */
 export type Standing = "healthy" | "new" | "failing";
 
 /**

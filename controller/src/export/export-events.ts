@@ -3,10 +3,10 @@ import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { MetricsExportObject } from "./metrics-export.ts";
 
 const exportData = {
-  integration_id: { type: "uuid", meaning: "the integration" },
-  integration_name: { type: "string", meaning: "its name" },
-  destination_type: { type: "string", meaning: "type of its destination" },
-  service_id: { type: "uuid", meaning: "its service; null for all of the organization", nullable: true },
+  integration_id: { type: "uuid", meaning: "id of the integration" },
+  integration_name: { type: "string", meaning: "name of the integration" },
+  destination_type: { type: "string", meaning: "type of the destination" },
+  service_id: { type: "uuid", meaning: "exported service; null for all services of the organization", nullable: true },
 } as const satisfies EventDefinition["data"];
 
 const failureData = {
@@ -23,7 +23,7 @@ const example = {
 };
 const failure = {
   consecutive_failures: 10,
-  last_export_error: "HTTP 401: the destination does not know the credential",
+  last_export_error: "HTTP 401: the destination does not accept the credential",
 };
 
 /** The events of exports of metrics and logs. */

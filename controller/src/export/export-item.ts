@@ -1,4 +1,4 @@
-/** An item by the node and the moment that it is of. */
+/** Origin and time, the fields that samples and log entries share. */
 export type ExportItem = Pick<MetricItem, "origin" | "timeMs">;
 
 /** The service and node that an item comes from. */

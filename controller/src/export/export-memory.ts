@@ -1,10 +1,10 @@
 import { type Capacity, createCapacityQueue } from "@holdfast/common/concurrency/capacity-queue.ts";
 import type { LogItem, MetricItem } from "./export-item.ts";
 
-/** Limits the memory of all batches of one controller, from the read of a batch until its destination has it. */
+/** Limits the memory of all batches of one controller, from the read of a batch until its destination accepted it. */
 export interface ExportMemory {
   /**
-   * Reserves bytes for the largest batch, first come first served; the caller shrinks and releases them. Failing
+   * Reserves bytes for the largest batch, first come first served; the caller shrinks and releases the reservation. Failing
    * integrations get at most a quarter of the total. Rejects with the reason of the signal.
    */
   reserve(isFailing: boolean, signal: AbortSignal): Promise<Capacity>;
@@ -34,19 +34,19 @@ export function createExportMemory(limits: MemoryLimits = exportMemoryLimits): E
   };
 }
 
-/** Samples, or characters of messages, that are encoded at a time, so that requests need no more memory than items. */
+/** Samples, or characters of messages, per encoded portion, so that requests need no more memory than items. */
 const portion = { samples: 5_000, characters: 512 << 10 };
-/** Size of an item with its share of requests; CloudWatch's form is the largest. */
+/** Bytes of an item with its share of requests; CloudWatch's form is the largest. */
 const sampleBytes = 1_000;
 const entryBytes = 500;
 
-/** Upper limit of the memory of a batch of samples and its requests. */
+/** Upper limit of the memory of a batch of samples and its requests, in bytes. */
 export function bytesOfSamples(items: readonly MetricItem[]): number {
   return items.length * sampleBytes;
 }
 
 /**
- * Upper limit of the memory of a batch of log entries: a character takes two bytes in the item and in each of the two
+ * Upper limit of the memory of a batch of log entries, in bytes: a character takes two in the item and in each of the two
  * texts of a request.
  */
 export function bytesOfEntries(items: readonly LogItem[]): number {
@@ -61,7 +61,7 @@ export function portionsOfEntries(items: readonly LogItem[]): readonly (readonly
   return portionsOf(items, ({ message }) => message.length, portion.characters);
 }
 
-/** Splits items in order into portions of size `most` or less; a larger item is a portion of its own. */
+/** Splits items in order into portions of at most `max` in size; a larger item gets a separate portion. */
 function portionsOf<I>(items: readonly I[], sizeOf: (item: I) => number, most: number): readonly (readonly I[])[] {
   const portions: I[][] = [];
   let size = 0;

@@ -8,7 +8,7 @@ const failingEveryMs = 5 * 60_000;
 const disabledAfterMs = 7 * 86_400_000;
 /** Delay of the first tick of a new or changed integration. */
 const firstAfterMs = 5_000;
-/** An integration counts as new for this long; machines report samples every 15 s. */
+/** Duration for which an integration counts as new; machines report samples every 15 s. */
 const newForMs = 60_000;
 
 interface Timing {
@@ -18,7 +18,7 @@ interface Timing {
 }
 
 /**
- * Time of the first tick after this controller took over the integration; soon after a change. Integrations with
+ * Time of the first tick after this controller took over the integration; at most 5 s after a change. Integrations with
  * the same interval are spread over it.
  */
 export function firstDueAt({ id, intervalMs, changedAt }: Timing, nowMs: number): number {
@@ -27,8 +27,8 @@ export function firstDueAt({ id, intervalMs, changedAt }: Timing, nowMs: number)
 }
 
 /**
- * Time of the next tick. A new integration that has sent nothing is due again soon, so that its owner sees the
- * first sample. A failing one is due less often, and not before the delay that its destination requested.
+ * Time of the next tick. A new integration that has sent nothing is due again after 5 s, so that its user sees the
+ * first sample. A failing one is due every five minutes or less often; a delay that its destination requested is kept.
  */
 export function nextDueAt(
   { id, intervalMs, changedAt }: Timing,
@@ -55,13 +55,13 @@ export function standingOf(
   return lastExportMs === null || lastExportMs < changedAt ? "new" : "healthy";
 }
 
-/** The next time of a series with this interval; the id decides the phase. */
+/** The next time of a series with this interval, whose phase is a hash of the id. */
 function nextOfPhase(id: string, everyMs: number, nowMs: number): number {
   const phase = hash(id) % everyMs;
   return Math.floor((nowMs - phase) / everyMs + 1) * everyMs + phase;
 }
 
-/** The action that has to follow a tick. */
+/** The action that follows a tick, by the stored state after it. */
 export function followUp(
   state: RunState,
   nowMs: number,
@@ -72,7 +72,7 @@ export function followUp(
   return "nothing";
 }
 
-/** Age of the oldest item that may wait, in seconds. */
+/** Upper limit of the age of the oldest undelivered item, in seconds. */
 export function backlogSeconds({ behindSinceMs }: Pick<RunState, "behindSinceMs">, nowMs: number): number {
   return behindSinceMs === null ? 0 : Math.max(0, Math.round((nowMs - behindSinceMs) / 1_000));
 }

@@ -14,7 +14,7 @@ interface Fault {
   readonly detail: string;
 }
 
-/** The faults of the interval. The text of the first one is given by the specification. */
+/** The faults of the interval. The specification prescribes the text for one that is too short. */
 export function intervalFaults(seconds: number | undefined): readonly Fault[] {
   const field = "export_interval_seconds";
   if (seconds === undefined || (seconds >= interval.least && seconds <= interval.most)) return [];
@@ -34,7 +34,7 @@ export function refuse(faults: readonly Fault[]): void {
   throw new HoldfastError("INVALID_REQUEST", detail, { errors });
 }
 
-/** Throws DATA_TYPE_NOT_SUPPORTED if the destination supports none of the data type. */
+/** Throws DATA_TYPE_NOT_SUPPORTED unless the destination supports metrics or logs of the requested data type. */
 export function requireSupportedDataType(
   spec: Pick<MetricsExportSpec, "dataType">,
   { type, metrics, logs }: Destination,
@@ -42,7 +42,7 @@ export function requireSupportedDataType(
   const fits = (carriesMetrics(spec) && metrics !== undefined) || (carriesLogs(spec) && logs !== undefined);
   if (fits) return;
   const takes = metrics === undefined ? "logs" : "metrics";
-  throw new HoldfastError("DATA_TYPE_NOT_SUPPORTED", `${type} takes ${takes} only, not ${spec.dataType}.`);
+  throw new HoldfastError("DATA_TYPE_NOT_SUPPORTED", `${type} supports ${takes} only, not ${spec.dataType}.`);
 }
 
 /** The configuration of a request: a Struct is a JSON object in protobuf-es. */

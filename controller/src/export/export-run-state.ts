@@ -12,7 +12,7 @@ export interface RunState {
   readonly lastError: string | null;
   readonly lastAttemptMs: number | null;
   readonly lastExportMs: number | null;
-  /** Everything before this time is delivered; null when nothing waits. */
+  /** Items before this time are delivered; null if no items wait. */
   readonly behindSinceMs: number | null;
   readonly samples: number;
   readonly logEntries: number;
@@ -34,7 +34,7 @@ export interface ExportCursor {
   readonly position: string;
 }
 
-/** The outcome of a batch. */
+/** Changes of cursors and counters after a batch. */
 export interface Progress {
   readonly cursors: readonly ExportCursor[];
   readonly samples: number;
@@ -46,13 +46,13 @@ export interface Progress {
   readonly atMs: number;
 }
 
-/** The outcome of a tick. */
+/** The result of a tick, which replaces the previous one. */
 export interface TickEnd {
   readonly atMs: number;
-  /** Status and message of the first error; null when nothing failed. */
+  /** Status and message of the first error; null if the tick succeeded. */
   readonly error: string | null;
   readonly behindSinceMs: number | null;
-  /** True if something was sent. */
+  /** True if items were sent. */
   readonly hasSent: boolean;
 }
 
@@ -66,14 +66,14 @@ export class Overtaken extends Error {
  * older epoch throw Overtaken and change nothing.
  */
 export interface RunStates {
-  /** Takes over an integration: raises its epoch, so that a former owner cannot write any more. */
+  /** Takes over an integration: raises its epoch, so that a former controller cannot write any more. */
   take(exportId: string): Promise<{ readonly state: RunState; readonly cursors: readonly ExportCursor[] }>;
   advance(exportId: string, epoch: number, progress: Progress): Promise<void>;
   endTick(exportId: string, epoch: number, end: TickEnd): Promise<RunState>;
-  /** Records that its failures, or their end, were announced. */
+  /** Stores whether the current failures of the integration were announced by an event. */
   setAnnounced(exportId: string, epoch: number, isAnnounced: boolean): Promise<void>;
   drop(exportId: string, epoch: number, cursors: readonly Pick<ExportCursor, "machineId" | "stream">[]): Promise<void>;
-  /** Resets its failures; its position stays. */
+  /** Resets the failures of an integration; cursors and counters remain. */
   clear(exportId: string): Promise<void>;
   read(exportIds: readonly string[]): Promise<ReadonlyMap<string, RunState>>;
   /** Ids of all integrations with a run state. */

@@ -12,7 +12,7 @@ export interface SendTarget {
   readonly organizationId: string;
 }
 
-/** Sends one request by the egress client and returns the verdict on it. */
+/** Sends one request by the egress client and returns the verdict on its response. */
 export type SendRequest = (
   request: ExportRequest<unknown>,
   target: SendTarget,
@@ -71,7 +71,7 @@ function verdictOfFailure({ kind, message: detail }: EgressFailure): Verdict {
 const probeMs = 10_000;
 
 /**
- * Tests the destination without data, for the integration's type of data, within ten seconds in all by default.
+ * Tests the destination without items, for the integration's type of data, in at most ten seconds by default.
  * Resolves to the error message; undefined on success.
  */
 export type ProbeDestination = (

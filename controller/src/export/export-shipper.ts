@@ -28,13 +28,14 @@ export interface ExportRun {
   readonly batch: Record<Stream, number>;
 }
 
-/** The outcome of one stream's tick. */
+/** The result of one stream's tick. */
 export interface StreamEnd {
-  /** Status and message; undefined when nothing failed. */
+  /** Status and message; undefined if the stream succeeded. */
   readonly error: string | undefined;
+  /** Delay that the destination requested (Retry-After). */
   readonly afterMs: number | undefined;
   readonly hasSent: boolean;
-  /** Everything before this time is delivered; undefined when nothing waits. */
+  /** Items before this time are delivered; undefined if no items wait. */
   readonly behindSinceMs: number | undefined;
 }
 
@@ -43,7 +44,7 @@ export interface ExportTick {
   readonly target: SendTarget;
   readonly targets: ExportTargets;
   readonly run: ExportRun;
-  /** A failing integration shares a smaller part of the memory, and a new one has less time. */
+  /** `failing` limits the memory of the tick, `new` its time. */
   readonly standing: Standing;
   readonly signal: AbortSignal;
   /** Aborts `signal` when the tick takes too long. */
@@ -57,8 +58,7 @@ export interface ExportShipper {
    */
   ship(stream: Stream, tick: ExportTick): Promise<StreamEnd>;
   /**
-   * Advances the cursors of services that have an integration of the type themselves: this integration does not export
-   * their items.
+   * Advances the cursors of overridden services, whose own integration of the same type exports their items.
    */
   skipOverridden(tick: ExportTick): Promise<void>;
 }
@@ -75,19 +75,19 @@ interface Deps {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Batches per tick; then other integrations are served. */
+/** Batches per tick; afterwards other integrations get their turn. */
 const batchesMax = 10;
 const requestMs = 30_000;
 /**
- * Deadline of a request with its retries for a destination that has not accepted anything yet, so that many that hang
- * end soon.
+ * Deadline of a request with its retries for a new destination, so that unreachable ones
+ * occupy their permits for ten seconds only.
  */
 const newRequestMs = 10_000;
 const tooSlow = "The destination was too slow: the batch was not delivered in time.";
 /** Batch sizes: samples of machines, each with about twenty values, and log entries. */
 export const fullBatch: Readonly<Record<Stream, number>> = { metrics: 200, logs: 1_000 };
 const smallBatch: Readonly<Record<Stream, number>> = { metrics: 2, logs: fewestItems };
-/** The cursor of a removed node is dropped after this long without samples. */
+/** Time without samples after which the cursor of a removed node is dropped. */
 const silentMs = 3_600_000;
 
 export function cursorKey({ stream, machineId }: Pick<ExportCursor, "stream" | "machineId">): string {
@@ -222,7 +222,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
       waiting = waiting.filter(({ machineId }) => !totals.has(machineId));
     }
     if (waiting.length === 0) return progress.caughtUp();
-    progress.removed(Math.min(...waiting.map((target) => Number(positionOf("metrics", target, tick)))));
+    progress.setBehindSince(Math.min(...waiting.map((target) => Number(positionOf("metrics", target, tick)))));
   }
 
   /** Drops the cursors of removed nodes without new samples. */
@@ -259,7 +259,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
         });
         if (newestMs === undefined) continue;
         further.push(target);
-        progress.removed(newestMs);
+        progress.setBehindSince(newestMs);
       }
       waiting = further;
     }
@@ -321,8 +321,9 @@ function createProgress() {
       taken += delivered.taken;
       if (delivered.refused > 0) refusal = delivered.detail;
     },
-    removed(oldestMs: number) {
-      behindSinceMs = oldestMs;
+    /** Items before this time are delivered, and later ones wait. */
+    setBehindSince(timeMs: number) {
+      behindSinceMs = timeMs;
     },
     caughtUp() {
       behindSinceMs = undefined;

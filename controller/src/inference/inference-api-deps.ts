@@ -41,5 +41,5 @@ export interface InferenceApiDeps {
 /** The organization of the path. Throws OBJECT_NOT_FOUND unless it is the caller's. */
 export function ownOrganization(orgId: string, call: Call): string {
   if (orgId === organizationOf(call)) return orgId;
-  throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization of yours.");
+  throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization, or the credential does not belong to it.");
 }

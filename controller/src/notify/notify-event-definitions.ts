@@ -1,7 +1,7 @@
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 
 const webhookData = {
-  webhook_id: { type: "uuid", meaning: "the endpoint" },
+  webhook_id: { type: "uuid", meaning: "id of the endpoint" },
 } as const satisfies EventDefinition["data"];
 
 const webhookId = "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90";
@@ -12,19 +12,19 @@ type NotifyEventType = "webhook.test" | "webhook.disabled" | "channel.test" | "c
 export const notifyEventDefinitions = {
   "webhook.test": {
     when: "a test delivery was requested; only that endpoint gets it",
-    data: { ...webhookData, message: { type: "string", meaning: "a sentence for people" } },
+    data: { ...webhookData, message: { type: "string", meaning: "a sentence for users" } },
     example: { webhook_id: webhookId, message: "This is a test of your webhook endpoint." },
   },
   "channel.confirmation_requested": {
-    when: "a link was requested by which the holder of a channel's e-mail address agrees to get alerts",
-    data: { channel_id: { type: "uuid", meaning: "the channel" } },
+    when: "a link was requested with which the holder of a channel's e-mail address agrees to get alerts",
+    data: { channel_id: { type: "uuid", meaning: "id of the channel" } },
     example: { channel_id: "0198f2a4-9f4d-7b28-a3e6-7c1d0b5f8a92" },
   },
   "channel.test": {
     when: "a test of an alert channel was requested; only that channel gets it",
     data: {
-      channel_id: { type: "uuid", meaning: "the channel" },
-      message: { type: "string", meaning: "a sentence for people" },
+      channel_id: { type: "uuid", meaning: "id of the channel" },
+      message: { type: "string", meaning: "a sentence for users" },
     },
     example: {
       channel_id: "0198f2a4-9f4d-7b28-a3e6-7c1d0b5f8a92",
@@ -32,12 +32,12 @@ export const notifyEventDefinitions = {
     },
   },
   "webhook.disabled": {
-    when: "the platform disabled an endpoint because it answered 410 or had failed for 5 days",
+    when: "the platform disabled an endpoint because it responded with 410 or had failed for 5 days",
     data: {
       ...webhookData,
       url: { type: "string", meaning: "URL of the endpoint" },
-      reason: { type: "string", meaning: "`gone` for an answer of 410, or `failing`" },
-      failing_since: { type: "time", meaning: "time of the first of the failed attempts" },
+      reason: { type: "string", meaning: "`gone` for a response of 410, or `failing`" },
+      failing_since: { type: "time", meaning: "time of the first failed attempt after the last successful one" },
     },
     example: {
       webhook_id: webhookId,

@@ -39,10 +39,10 @@ const hourMs = 3_600_000;
 
 /**
  * Webhooks and alert channels. A delivery is inserted into the history together with its event (`planDeliveries`), by
- * the controller that moves the outbox. The dispatcher of that controller sends deliveries at once where limits allow
+ * the controller that moves the outbox. The dispatcher of that controller sends deliveries immediately if limits allow
  * it, and otherwise reads them from the history when they are due. An attempt and the time of the next one are recorded
- * before the attempt counts as over, so a crash repeats a delivery and loses none. Mail has a rate limit per address;
- * alerts above it are queued and sent as one digest.
+ * before the capacity of the attempt is released, so a crash repeats a delivery and loses none. Mail has a rate limit
+ * per address; alerts above it are queued and sent as one digest.
  */
 export const notifySystem = declareSystem({
   name: "notify",
@@ -115,7 +115,7 @@ function openNotifySystem(kernel: Kernel, use: Use, settings: MailSettings): Sys
 const ofWebhook = { required: ["url"], properties: { address: false } };
 const ofMail = { required: ["address"], properties: { url: false } };
 
-/** Restricts event types to those of this version, and the config of a channel to the member of its type. */
+/** Restricts event types to the types that systems of this version declare, and a channel's config to its type. */
 function notifySchemaRules(eventTypes: Iterable<string>): readonly SchemaRule[] {
   const event = { enum: [...eventTypes] };
   return [

@@ -74,7 +74,7 @@ export const accepted: readonly Accepted[] = [
 
   refused(
     400,
-    /^invalid_request: resources\[0\]\.id: is no object of the organization/,
+    /^invalid_request: resources\[0\]\.id: is not an object of the organization/,
     "the id in the body is of something that the organization has",
     "POST /tokens",
   ),
@@ -111,7 +111,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: .*configuration\.\w+ (is required|must not be given with|must be true for)/,
+    /^invalid_request: .*configuration\.\w+ (is required|must not be set together with|must be true for)/,
     "keys depend on each other, and those of a change on the type of destination before it",
     "POST /api/v1/metrics-exports",
     "PUT /api/v1/metrics-exports/{id}",
@@ -349,7 +349,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: attachment_id: is no attachment of the app/,
+    /^invalid_request: attachment_id: is not an attachment of the app/,
     "the id in the body is of something that the app has",
     "POST /app-services/{app_id}/auth/enable",
   ),

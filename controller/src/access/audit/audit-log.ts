@@ -37,7 +37,7 @@ function auditMessage({ occurredAt, ...entry }: AuditEntry) {
   return create(AuditEntrySchema, { ...entry, time: timestampFromMs(occurredAt) });
 }
 
-/** The RPC with which members read the audit log. */
+/** ListAuditLog: members read the audit log of their organization. */
 export function createAuditApi({ history, cursors }: Pick<AccessApiDeps, "history" | "cursors">): ServedService {
   const handlers: Handlers<typeof AuditService> = {
     listAuditLog: async ({ actor, object, action, since, until, ...requested }, call) => {

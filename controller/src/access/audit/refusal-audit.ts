@@ -6,7 +6,7 @@ import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 
 export interface RefusalAuditDeps {
-  /** Records an entry; it bounds the number of entries of one caller. */
+  /** Records an entry; the implementation limits the number of entries per caller. */
   readonly record: (entry: NewAudit) => void;
   /** Object kind of each RPC service that changes something, by its full name. */
   readonly kinds: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): Refusal
           continue;
         }
         const kind = kindOf(method);
-        if (kind === "") throw new Error(`no system says what kind of object ${method.parent.typeName} changes`);
+        if (kind === "") throw new Error(`no system declares the object kind of ${method.parent.typeName}: add it to audited`);
         handlers[method.localName] = async (input, call) => {
           try {
             return await handler(input, call);

@@ -17,7 +17,7 @@ import { actorOf, organizationOf, principalOf, requireScopes, requireUnlimited }
 import { type ApiKey, apiKeyKind, hashPurposes } from "./credential.ts";
 import type { Use } from "./last-use.ts";
 
-/** The id and secret of a new key. */
+/** The id (`hfk_...`) and secret (`hfs_...`) of a new key. */
 export function newKeyPair(): { id: string; secret: string } {
   return { id: `hfk_${randomBytes(12).toString("hex")}`, secret: newKeySecret() };
 }
@@ -26,7 +26,7 @@ function newKeySecret(): string {
   return `hfs_${randomBytes(24).toString("base64url")}`;
 }
 
-/** The RPCs of API keys. */
+/** The RPCs of API keys: a caller grants only scopes that it has. */
 export function createApiKeyApi(deps: AccessApiDeps): ServedService {
   const { organizations, apiKeys, lastUse, sealer, cursors, clock } = deps;
 
@@ -37,13 +37,13 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
     return found;
   }
 
-  /** Expiry of a new key: at the latest that of the credential that creates it. */
+  /** Expiry of a new key, which is not after the expiry of the creating credential; null: no expiry. */
   function expiryOf(requested: number | undefined, call: Call): number | null {
     const own = principalOf(call).expiresAt ?? null;
     if (requested === undefined) return own;
     if (requested <= clock.now()) throw invalid({ field: "expires_at", code: "past", detail: "must be in the future" });
     if (own !== null && requested > own) {
-      const detail = `must not be after ${new Date(own).toISOString()}, when your own credential ends`;
+      const detail = `must not be after ${new Date(own).toISOString()}, when your own credential expires`;
       throw invalid({ field: "expires_at", code: "too_late", detail });
     }
     return requested;
@@ -98,7 +98,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         requireScopes(call, spec.scopes);
         const own = principalOf(call).expiresAt ?? null;
         if (own !== null && (spec.expiresAt === null || spec.expiresAt > own) && principalOf(call).id !== id)
-          throw new HoldfastError("SCOPE_MISSING", "The key outlives your own credential.");
+          throw new HoldfastError("SCOPE_MISSING", "The key expires after your own credential.");
         const now = clock.now();
         const secret = newKeySecret();
         const { previous: _, ...unchanged } = spec;

@@ -4,13 +4,13 @@ import { keyOf } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { endOf, isBound, type Session, type SessionCode, sessionCodeKind, sessionKind } from "../session/session.ts";
 import { type ApiKey, type CredentialUse, credentialUseKind, type Token, tokenKind, type User } from "./credential.ts";
-/** Expired credentials stay visible for another day. */
+/** Time for which expired tokens remain visible. */
 const expiredRetentionMs = 86_400_000;
-/** The last use in the store may be this much older than that in the memory of another controller. */
+/** Upper limit of the delay between a use in the memory of another controller and its write to the store. */
 const lastUseDelayMs = 10 * 60_000;
 const batch = 100;
 
-/** Deletes tokens that expired a day ago, sessions and codes that ended, and use records of deleted credentials. */
+/** Deletes tokens that expired a day ago, expired sessions and codes, and use records of deleted credentials. */
 export async function sweepCredentials(
   deps: {
     readonly store: Store;
@@ -34,7 +34,7 @@ export async function sweepCredentials(
   for (const { object, modRevision } of sessions.values()) {
     const { id } = object.metadata;
     const isOver = endOf(object, credentialUses.get(id)?.object.spec.at) <= now - lastUseDelayMs;
-    // The person of a new session may be older here than the session.
+    // The collection of users may lag behind the collection of sessions.
     const isNew = object.metadata.createdAt > now - lastUseDelayMs;
     if (isOver || (!isNew && !isBound(object.spec, deps.users.get(object.spec.userId))))
       due.push({ key: keyOf(sessionKind, id), modRevision });

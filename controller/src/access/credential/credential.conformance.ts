@@ -5,6 +5,6 @@ export default {
     "credential-use": "one a key or token",
   },
   nameScopes: {
-    "credential.ts": "global: people sign in by it, before an organization is known",
+    "credential.ts": "global: users sign in by it, before an organization is known",
   },
 } satisfies Contract;

@@ -47,62 +47,62 @@ export interface TokenSpec {
   readonly creator?: TokenCreator;
 }
 
-/** The creator of a token: the token has at most its scopes, and ends with it. */
+/** The creator of a token, which limits its scopes: a token whose creator was deleted is not valid. */
 export interface TokenCreator {
   readonly kind: "user" | "api_key" | "token";
   readonly id: string;
   /** The creator, as the audit log names it. */
   readonly actor: string;
   /**
-   * Creation time of the person's membership: a later member of the same name, or the same person after rejoining, has
-   * none of these tokens. Absent for keys and tokens, and for tokens of older versions.
+   * Creation time of the user's membership: a later member of the same name, or the same user after rejoining, does not
+   * get these tokens. Absent for keys and tokens, and for tokens from before the field existed.
    */
   readonly memberSince?: number;
-  /** The person's token generation at the authentication of the creating call; absent for 0. */
+  /** The user's token generation at the authentication of the creating call; absent for 0. */
   readonly tokenGeneration?: number;
-  /** Number of tokens between this one and a key or person. */
+  /** Number of tokens between this token and the key or user at the root. */
   readonly depth: number;
 }
 
-/** A person, or the operator of the host. Its id is the user name; its organization is the one that created it. */
+/** A user, or the operator of the host. Its id is the user name; its organization is the one that created it. */
 export type User = Resource<UserSpec, NoStatus>;
 
 export const userKind = defineKind<User>("user", {
-  globalNames: "people sign in by it, before an organization is known",
+  globalNames: "users sign in by it, before an organization is known",
   quotas: [{ name: "users", label: "users", limit: 400 }],
 });
 
 export interface UserSpec {
   /**
    * Argon2id in PHC string format; or a keyed hash of a generated password of at least 128 random bits. Null until the
-   * person has set a password.
+   * user has set a password.
    */
   readonly passwordHash: string | null;
   /** True for platform operators, who are created on the host only. */
   readonly operator: boolean;
   /**
-   * Incremented by each reset or change of the password, which voids all earlier tokens of the person. Absent for 0.
+   * Incremented by each reset or change of the password, which voids all earlier tokens of the user. Absent for 0.
    */
   readonly tokenGeneration?: number;
-  /** The one-time token with which the person sets a password. */
+  /** The one-time token with which the user sets a password; `expiresAt` in milliseconds since 1970. */
   readonly setup?: { readonly tokenHash: string; readonly expiresAt: number };
 }
 
-/** The next token generation, which voids the person's tokens: others with the old password may have created some. */
+/** The next token generation, which voids the user's tokens: an attacker with the old password may have created some. */
 export function nextTokenGeneration({ tokenGeneration = 0 }: UserSpec): Required<Pick<UserSpec, "tokenGeneration">> {
   return { tokenGeneration: tokenGeneration + 1 };
 }
 
 /**
- * Writes the person unchanged, so that concurrent transactions conflict: a deletion and a new membership, or two new
- * organizations of one person.
+ * Writes the user unchanged, so that concurrent transactions conflict: a deletion and a new membership, or two new
+ * organizations of one user.
  */
 export function touchUser(unit: Changes, user: Stored<User>, now: number): void {
   const { object } = user;
   unit.update(userKind, user, { ...object, metadata: { ...object.metadata, updatedAt: now } });
 }
 
-/** Time and source of a credential's last use. Its id is that of the key or token. */
+/** Time and source of a credential's last use. Its id is the id of the key, token or session. */
 export type CredentialUse = Resource<{ readonly at: number; readonly source: string }, NoStatus>;
 
 export const credentialUseKind = defineKind<CredentialUse>("credential-use", { deletedWithOrganization: true });
@@ -140,12 +140,12 @@ export function idOfSecretText(prefix: SecretPrefix, text: string): string | und
   return found === prefix ? parts.join("-") : undefined;
 }
 
-/** The one-time token with which a person sets a password; it contains the user name. */
+/** The one-time token with which a user sets a password, `hfu_<user name in base64url>.<secret>`. */
 export function newSetupToken(userId: string): string {
   return `hfu_${Buffer.from(userId).toString("base64url")}.${randomBytes(24).toString("base64url")}`;
 }
 
-/** The user name in a setup token; undefined for any other text. It is not verified. */
+/** The user name in a setup token, not verified; undefined for any other text. */
 export function userOfSetupToken(text: string): string | undefined {
   const name = /^hfu_([A-Za-z0-9_-]{1,96})\.[A-Za-z0-9_-]{32}$/.exec(text)?.[1];
   return name === undefined ? undefined : Buffer.from(name, "base64url").toString("utf8");

@@ -10,7 +10,7 @@ export interface Use {
   readonly source: string;
 }
 
-/** Last uses of keys and tokens: recorded in memory at each call, written at most once a minute. */
+/** Last uses of keys, tokens and sessions: recorded in memory at each call, written once a minute. */
 export interface LastUse {
   record(id: string, organizationId: string, source: string): void;
   of(id: string): Use | undefined;

@@ -26,7 +26,8 @@ export function createTokenApi(deps: AccessApiDeps): ServedService {
     const { kind, id, tokenBinding } = principalOf(call);
     const parent = kind === "token" ? tokens.get(id)?.object.spec.creator : undefined;
     const depth = kind === "token" ? (parent?.depth ?? 0) + 1 : 0;
-    if (depth > depthMax) throw new HoldfastError("SCOPE_MISSING", "A token of this depth cannot create tokens.");
+    if (depth > depthMax)
+      throw new HoldfastError("SCOPE_MISSING", `At most ${depthMax} tokens create each other in a chain; use a key.`);
     return { kind, id, actor: actorOf(call), ...tokenBinding, depth };
   }
 
@@ -82,7 +83,7 @@ export function createTokenApi(deps: AccessApiDeps): ServedService {
   return serve(TokenService, handlers);
 }
 
-/** True for the token itself, and for the person who created it. */
+/** True for the token itself, and for the user who created it. */
 function isOwn({ metadata, spec }: Token, { kind, id }: Principal): boolean {
   if (kind === "token") return metadata.id === id;
   return kind === "user" && spec.creator?.kind === "user" && spec.creator.id === id;

@@ -7,7 +7,7 @@ import { mayTouch, organizationOf } from "../caller.ts";
 
 type LimitFault = Omit<FieldFault, "pointer">;
 
-/** A kind of object to which tokens can be limited. Its RPCs check each object by `mayTouch`. */
+/** A kind of object that a token can be limited to. Its RPCs check each object by `mayTouch`. */
 export interface TokenResourceKind {
   /** Name of the kind. */
   readonly kind: string;
@@ -50,7 +50,7 @@ function faultsOf(
     const detail = `must be one of ${kinds.map((each) => each.kind).join(", ")}`;
     return [{ field: `resources[${index}].kind`, code: "unknown", detail }];
   }
-  const isTheirs = found.objects.get(id)?.object.metadata.organizationId === organizationOf(call);
-  if (isTheirs && mayTouch(call, kind, id)) return [];
-  return [{ field: `resources[${index}].id`, code: "unknown", detail: "is no object of the organization" }];
+  const isOfOrganization = found.objects.get(id)?.object.metadata.organizationId === organizationOf(call);
+  if (isOfOrganization && mayTouch(call, kind, id)) return [];
+  return [{ field: `resources[${index}].id`, code: "unknown", detail: "is not an object of the organization" }];
 }

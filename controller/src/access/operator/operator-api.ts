@@ -92,7 +92,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
         const before = require(username);
         const other = [...users.values()].find(({ object }) => object.spec.operator && object !== before.object);
         if (other === undefined) throw new HoldfastError("LAST_OPERATOR", `${username} is the only operator.`);
-        // Two operators who revoke each other at once conflict.
+        // Two operators who concurrently revoke each other conflict.
         unit.onlyWhile({ key: keyOf(userKind, other.object.metadata.id), modRevision: other.modRevision });
         if ([...memberships.values()].some(({ object }) => object.metadata.name === username)) {
           unit.update(userKind, before, changed(before.object, { ...before.object.spec, operator: false }));

@@ -20,7 +20,7 @@ import { type Organization, touch } from "./organization.ts";
 
 type MemberMethods = "listMembers" | "addMember" | "updateMember" | "removeMember";
 
-/** The RPCs of members. Each change writes the organization, so that two last owners cannot leave at once. */
+/** The RPCs of members. Each change writes the organization, so that the last two owners cannot leave concurrently. */
 export function createMemberHandlers(
   deps: AccessApiDeps,
   require: (organizationId: string, call: Call) => Stored<Organization>,
@@ -48,7 +48,7 @@ export function createMemberHandlers(
     throw new HoldfastError("LAST_OWNER", `${userId} is the last owner of the organization.`);
   }
 
-  /** A person that is visible to the caller: created by the organization, or a member of one with the caller. */
+  /** A user that is visible to the caller: created by the organization, or a member of an organization of the caller. */
   function requirePerson(organizationId: string, userId: string, call: Call): Stored<User> {
     const user = users.get(userId);
     const theirs = memberships.of(userId).map(({ metadata }) => metadata.organizationId);
@@ -57,7 +57,7 @@ export function createMemberHandlers(
         ? memberships.of(call.principal.id).map(({ metadata }) => metadata.organizationId)
         : [organizationId];
     const isVisible = user?.object.metadata.organizationId === organizationId || theirs.some((id) => mine.includes(id));
-    if (user === undefined || !isVisible) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
+    if (user === undefined || !isVisible) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such user in the organization.");
     return user;
   }
 
@@ -97,7 +97,7 @@ export function createMemberHandlers(
         const organization = require(orgId, call);
         const before = requireMember(orgId, userId);
         const role = roleOf(requestedRole);
-        // Revoking a role needs the role's scopes, just as granting it does.
+        // To revoke a role requires its scopes, like to grant it.
         requireScopes(call, [...roleScopes[before.object.spec.role], ...roleScopes[role]]);
         if (role === before.object.spec.role) return { unchanged: memberMessage(before.object) };
         if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);

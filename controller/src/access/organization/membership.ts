@@ -3,7 +3,7 @@ import type { Resource, Stored } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Role } from "../scopes.ts";
 
-/** Membership of a person in an organization. Its name is the user name. */
+/** Membership of a user in an organization. Its name is the user name. */
 export type Membership = Resource<{ readonly role: Role }, Readonly<Record<string, never>>>;
 
 export const membershipKind = defineKind<Membership>("membership", {
@@ -11,12 +11,12 @@ export const membershipKind = defineKind<Membership>("membership", {
   quotas: [{ name: "members", label: "members", limit: 200 }],
 });
 
-/** One membership per person and organization: `<organization>.<user>`. */
+/** Id of the membership of a user in an organization: `<organization>.<user>`. */
 export function membershipId(organizationId: string, userId: string): string {
   return `${organizationId}.${userId}`;
 }
 
-/** Memberships, also indexed by person. */
+/** Memberships by user, and by organization and user. */
 export interface Memberships {
   of(userId: string): readonly Membership[];
   get(organizationId: string, userId: string): Stored<Membership> | undefined;

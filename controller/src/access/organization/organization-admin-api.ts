@@ -66,7 +66,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       const name = deps.quotas.names().find((each) => quotaField({ name: each }) === path);
       // Operators cannot set every quota.
       if (name === undefined || !UpdateQuotaRequestSchema.fields.some((field) => field.name === path))
-        throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${path}, which is no quota` });
+        throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${path}, which is not a quota` });
       return name;
     });
     const values: Readonly<Record<string, unknown>> = { ...request };
@@ -123,7 +123,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       const scopes = request.scopes.length === 0 ? [...deps.rights.roleScopes.owner] : request.scopes;
       // Organizations cannot grant scopes of the host's operators.
       if (scopes.some((scope) => scope.startsWith("platform:"))) {
-        throw invalid({ field: "scopes", code: "not_grantable", detail: "platform scopes belong to operators alone" });
+        throw invalid({ field: "scopes", code: "not_grantable", detail: "must not be a platform scope: only operators have those" });
       }
       deps.rights.check(scopes);
       const { id, secret } = newKeyPair();

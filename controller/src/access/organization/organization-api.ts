@@ -17,7 +17,7 @@ import { createMemberHandlers } from "./member-handlers.ts";
 import { type Membership, membershipId, membershipKind } from "./membership.ts";
 import { type Organization, organizationKind, type OrganizationSpec, releaseClaim } from "./organization.ts";
 
-/** Most organizations that one person may own. */
+/** Maximum number of organizations that a user owns. */
 const ownedMax = 20;
 
 /** The RPCs of organizations and their members. */
@@ -29,15 +29,15 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
   /** The organization of the path, which must be the caller's own. */
   function require(id: string, call: Call): Stored<Organization> {
     const found = id === organizationOf(call) ? organizations.get(id) : undefined;
-    if (found === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization of yours.");
+    if (found === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization, or the credential does not belong to it.");
     return found;
   }
 
-  /** The person, if they may own one more organization. All that the person owns, on any replica, are counted. */
+  /** The user, if one more organization is permitted. Organizations that were created on other replicas count too. */
   async function requireOneMore({ kind, id }: Principal): Promise<Stored<User>> {
     const user = kind === "user" ? users.get(id) : undefined;
     if (user === undefined)
-      throw new HoldfastError("SCOPE_MISSING", "Only people create organizations; keys and tokens belong to one.");
+      throw new HoldfastError("SCOPE_MISSING", "Only users create organizations; keys and tokens belong to one.");
     await membershipObjects.reached(user.modRevision, 1_000);
     const owned = memberships.of(id).filter(({ spec }) => spec.role === "owner").length;
     if (owned < ownedMax) return user;

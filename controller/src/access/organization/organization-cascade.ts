@@ -9,8 +9,8 @@ const batch = 100;
 
 /**
  * Deletes the objects of deleted organizations, of each kind with `deletedWithOrganization`. They are void from the
- * deletion on, so a crash at any point only leaves them for the next run. Objects of the platform have no organization,
- * and are not deleted here.
+ * deletion of the organization on, so after a crash at any point the next run deletes the rest. Objects of the platform
+ * have no organization, and are not deleted here.
  */
 export function createOrganizationCascade(deps: {
   readonly store: Store;
@@ -20,7 +20,7 @@ export function createOrganizationCascade(deps: {
   const organizations = deps.kinds.open(organizationKind);
   const kindsToDelete = () => deps.kinds.all().filter(({ kind }) => kind.deletedWithOrganization);
 
-  /** True for the id of a deleted organization, or of one that the collection lacks. */
+  /** True for the id of a deleted organization, or of a new one that the collection does not include yet. */
   const isAbsent = (organizationId: string) => organizationId !== "" && organizations.get(organizationId) === undefined;
 
   function* orphanOwners(): Generator<string> {

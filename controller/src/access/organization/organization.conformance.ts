@@ -29,7 +29,7 @@ export default {
     }),
   ],
   kindBounds: {
-    organization: "20 a person, and operators",
+    organization: "20 a user, and operators",
   },
   nameScopes: {
     "organization-api.ts": "global: the same; a user's own creations claim no name",

@@ -6,12 +6,12 @@ import { defineKind } from "#kernel/store/kind.ts";
 export type Organization = Resource<OrganizationSpec, Readonly<Record<string, never>>>;
 
 export const organizationKind = defineKind<Organization>("organization", {
-  globalNames: "operators alone claim one, for a recovery that finds the organization by it",
+  globalNames: "only operators claim one, for a recovery that finds the organization by it",
   indexes: [creatorOfOrganization],
   storedNames: { "spec.creator": "maker" },
 });
 
-/** Index: the organizations that one person created. */
+/** Index: the organizations that a user created. */
 export function creatorOfOrganization({ spec }: Organization): string | undefined {
   return spec.creator;
 }
@@ -19,16 +19,16 @@ export function creatorOfOrganization({ spec }: Organization): string | undefine
 export interface OrganizationSpec {
   /** Limits that an operator set, by quota name; other quotas have their default. */
   readonly quota: Readonly<Partial<Record<string, number>>>;
-  /** The person who created it: all organizations of one person share one quota. Absent for an operator's. */
+  /** The user who created it: all organizations that a user created share one quota. Absent if an operator did. */
   readonly creator?: string;
   /**
-   * True when members chose the name: it is not claimed, so others may have the same. Absent: the name is claimed, as
-   * operators create organizations.
+   * True if a member chose the name: it is not claimed, so another organization can have the same. Absent if an operator
+   * chose it: it is claimed.
    */
   readonly ownName?: true;
 }
 
-/** Releases the name if this organization claimed it; another organization's claim stays. */
+/** Releases the name if this organization claimed it; the claim of another organization remains. */
 export async function releaseClaim(
   unit: Changes,
   store: Pick<Store, "get">,
@@ -43,8 +43,8 @@ export async function releaseClaim(
 }
 
 /**
- * Writes the organization unchanged, so that two callers that count its objects and add one at once conflict, and the
- * second counts again.
+ * Writes the organization unchanged, so that two callers that count its objects and concurrently add one conflict, and
+ * the second counts again.
  */
 export function touch(unit: Changes, organization: Stored<Organization>, now: number): void {
   const { object } = organization;

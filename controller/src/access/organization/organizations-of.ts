@@ -3,10 +3,10 @@ import { roleMessages } from "./member-handlers.ts";
 import type { Memberships } from "./membership.ts";
 import type { Organization } from "./organization.ts";
 
-/** Most organizations in one response. */
+/** Maximum number of organizations in one response. */
 const organizationsMax = 200;
 
-/** The first organizations of a person, with the person's role in each. */
+/** The first 200 organizations of a user, with the user's role in each. */
 export function organizationsOf(
   { memberships, organizations }: { memberships: Memberships; organizations: Pick<Collection<Organization>, "get"> },
   userId: string,

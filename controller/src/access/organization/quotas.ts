@@ -17,12 +17,12 @@ export interface Quotas {
   names(): readonly string[];
   /** Usage of the organization, as this replica sees it. */
   usage(organizationId: string): Amounts;
-  /** Limits of the organization: those that an operator set, over the defaults. */
+  /** Limits of the organization: the values that an operator set, and defaults for the other quotas. */
   limits(organization: Organization): Amounts;
   /**
-   * Throws QUOTA_EXCEEDED, or the quota's own error, with the figures when the amounts exceed a limit. Otherwise the
-   * unit of work commits only if no other writer has claimed or changed anything of the organization meanwhile; after a
-   * Conflict the caller counts again.
+   * Throws QUOTA_EXCEEDED, or the error that the quota declares, with the figures if the amounts exceed a limit.
+   * Otherwise the commit of the unit requires that no other writer has claimed amounts or changed the organization
+   * since; after a Conflict the caller counts again.
    */
   claim(unit: Changes, organizationId: string, requested: Amounts): Promise<void>;
 }
@@ -67,7 +67,7 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
     Object.fromEntries(rows().map((row) => [row.quota.name, amountOf(row)]));
 
   /**
-   * Organizations of one person share the default limits of one, plus the additions that operators gave each of them.
+   * Organizations that one user created share the default limits of one, plus the additions by operators to each.
    */
   function requireShared({ spec: { creator } }: Organization, row: Row, requested: number): void {
     if (creator === undefined || row.quota.isPerOrganization === true) return;
@@ -76,7 +76,7 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
     const additions = ofCreator.map((each) => Math.max(0, limitOf(row, each) - row.quota.limit));
     const limit = additions.reduce((sum, each) => sum + each, row.quota.limit);
     const used = ofCreator.reduce((sum, { metadata }) => sum + usageOf(metadata.id, row), 0);
-    requireAmount(row.quota, { used, requested, limit }, "All organizations of the person who made this one have");
+    requireAmount(row.quota, { used, requested, limit }, "All organizations of the user who created this one have");
   }
 
   return {

@@ -40,13 +40,13 @@ import type { SignInCounts } from "./sign-in-counts.ts";
 
 const userAgentMax = 256;
 
-/** A person who signs in, and the token that limits the session. */
+/** A user who signs in, and the token that limits the session. */
 interface SignIn {
   readonly user: Stored<User>;
   readonly tokenId?: string;
 }
 
-/** The RPCs of sessions. */
+/** The RPCs of browser sessions. */
 export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignInCounts }): ServedService {
   const { sessions, sessionCodes, users, tokens, lastUse, sealer, cursors, clock, signIns } = deps;
 
@@ -130,17 +130,17 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
     });
   }
 
-  /** The person of the call: a user, or the creator of a token. */
+  /** Id of the calling user: the caller, or the creator of the caller's token. */
   function personOf(call: Call): string {
     const { kind, id } = principalOf(call);
     if (kind === "user") return id;
     const creator = kind === "token" ? tokens.get(id)?.object.spec.creator : undefined;
     if (creator?.kind === "user") return creator.id;
-    const detail = "A session is a person's, and this credential is of no person; run holdfast login.";
+    const detail = "Sessions belong to users, and this credential does not; run holdfast login.";
     throw new HoldfastError("SCOPE_MISSING", detail);
   }
 
-  /** The caller's own sessions that have not ended, oldest first. */
+  /** The sessions of a user that have not expired, oldest first. */
   function liveOf(userId: string): Stored<Session>[] {
     const now = clock.now();
     return sessions
@@ -164,7 +164,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
     });
   }
 
-  /** Throws for a token without `keys:read`, which may sign nobody out. */
+  /** Id of the calling user; throws for a token without `keys:read`. */
   function requireOwner(call: Call): string {
     const userId = personOf(call);
     if (principalOf(call).kind !== "user") requireScope(call, "keys:read");
@@ -176,7 +176,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
     const { sessionId } = principalOf(call);
     const stored = sessionId === undefined ? undefined : sessions.get(sessionId);
     if (stored !== undefined) return stored;
-    throw new HoldfastError("OBJECT_NOT_FOUND", "The call has no session; it has another credential.");
+    throw new HoldfastError("OBJECT_NOT_FOUND", "The call is not authenticated by a session, but by another credential.");
   }
 
   /** The sessions that a DeleteSession names. */
@@ -185,10 +185,10 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
     if (id === "all") return sessions.by(sessionsOfUser, userId);
     const stored = sessions.get(id);
     if (stored?.object.spec.userId === userId) return [stored];
-    throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such session of yours.");
+    throw new HoldfastError("OBJECT_NOT_FOUND", "You have no such session.");
   }
 
-  /** Ends the sessions; without the session of the call, its browser needs no cookie. */
+  /** Deletes the sessions. If the session of the call is one of them, its browser drops the cookie. */
   const end = (id: string, call: Call, named: () => readonly Stored<Session>[]) =>
     mutate(deps, call, { action: "session.delete", kind: "session", see: [sessions] }, async (unit) => {
       const ended = named();
@@ -235,7 +235,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
           const userId = personOf(call);
           requireUnlimited(call);
           const user = users.get(userId);
-          if (user === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person.");
+          if (user === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such user.");
           const code = `hfc_${randomBytes(24).toString("base64url")}`;
           const now = clock.now();
           const { kind, id: credentialId } = principalOf(call);
@@ -262,7 +262,7 @@ function revisionOf({ modRevision }: Stored<unknown>): { readonly modRevision: b
   return { modRevision };
 }
 
-/** Removes the oldest objects of a person, so that a new one exceeds no limit. */
+/** Removes the oldest objects of a user, so that a new one does not exceed the limit. */
 function replaceOldest<R extends Resource<unknown, unknown>>(
   unit: Changes,
   kind: Kind<R>,
@@ -273,7 +273,7 @@ function replaceOldest<R extends Resource<unknown, unknown>>(
   for (const each of oldest.slice(0, Math.max(0, objects.length + 1 - max))) unit.remove(kind, each);
 }
 
-/** The text of a header without control characters, in bounded length. */
+/** The text of a header in printable ASCII, 256 characters at most. */
 function printable(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, " ").slice(0, userAgentMax);
 }

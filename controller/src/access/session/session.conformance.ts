@@ -30,8 +30,8 @@ export default {
     "holdfast.v1.CurrentSession.organizations": "200; ListOrganizations has all",
   },
   kindBounds: {
-    "browser-session": "50 a person",
-    "browser-session-code": "10 a person, for a minute",
+    "browser-session": "50 a user",
+    "browser-session-code": "10 a user, for a minute",
   },
   sentSecrets: {
     "holdfast.v1.CreateSessionRequest.code": "compared with a hash",

@@ -6,8 +6,8 @@ import { hashPurposes, type User } from "../credential/credential.ts";
 type NoStatus = Readonly<Record<string, never>>;
 
 /**
- * A sign-in of a person in a browser. The cookie has its secret, `hfb_<id without dashes><secret>`, of which a keyed
- * hash is stored. It belongs to no organization: the person chooses one in each call.
+ * A sign-in of a user in a browser. The cookie has its secret, `hfb_<id without dashes><secret>`, of which a keyed
+ * hash is stored. It belongs to no organization: each call names one by the header Holdfast-Organization.
  */
 export type Session = Resource<SessionSpec, NoStatus>;
 
@@ -16,9 +16,9 @@ export interface SessionSpec extends PersonBinding {
   readonly expiresAt: number;
   /** Address of the sign-in. */
   readonly source: string;
-  /** The browser, as it names itself. */
+  /** The User-Agent header of the sign-in. */
   readonly userAgent: string;
-  /** The token whose code opened the session: the session has its rights, and ends with it. */
+  /** The token whose code opened the session: the session has the token's rights, and expires with it. */
   readonly tokenId?: string;
 }
 
@@ -27,16 +27,16 @@ export type SessionCode = Resource<SessionCodeSpec, NoStatus>;
 
 export interface SessionCodeSpec extends PersonBinding {
   readonly expiresAt: number;
-  /** The token that created the code; absent for a person's password or session. */
+  /** The token that created the code; absent if a user's password or session did. */
   readonly tokenId?: string;
 }
 
-/** A person, and the state that ends their sessions when it changes. */
+/** A user, and the properties whose change ends the user's sessions. */
 interface PersonBinding {
   readonly userId: string;
-  /** Creation time of the person: a later person of the same name has none of the sessions. */
+  /** Creation time of the user: a later user of the same name does not get the sessions. */
   readonly userSince: number;
-  /** The person's token generation at the sign-in, which each change or reset of the password increments. */
+  /** The user's token generation at the sign-in, which each change or reset of the password increments. */
   readonly tokenGeneration: number;
 }
 
@@ -46,12 +46,12 @@ export const codesOfUser = ({ spec }: SessionCode): string => spec.userId;
 export const sessionKind = defineKind<Session>("browser-session", { indexes: [sessionsOfUser] });
 export const sessionCodeKind = defineKind<SessionCode>("browser-session-code", { indexes: [codesOfUser] });
 
-/** A session ends after this time without a call. */
+/** Time without a call after which a session expires. */
 export const idleMs = 12 * 3_600_000;
-/** The longest life of a session. */
+/** Maximum lifetime of a session. */
 export const lifeMs = 7 * 86_400_000;
 export const codeMs = 60_000;
-/** Sessions of one person, and codes; a further one replaces the oldest. */
+/** Maximum numbers of sessions and codes of a user; one more replaces the oldest. */
 export const sessionsMax = 50;
 export const codesMax = 10;
 
@@ -59,7 +59,7 @@ export function bindingOf({ metadata, spec }: User): PersonBinding {
   return { userId: metadata.id, userSince: metadata.createdAt, tokenGeneration: spec.tokenGeneration ?? 0 };
 }
 
-/** True while the person exists and has the password of the sign-in. */
+/** True while the user exists and has the password of the sign-in. */
 export function isBound(binding: PersonBinding, user: Stored<User> | undefined): boolean {
   if (user === undefined) return false;
   const current = bindingOf(user.object);

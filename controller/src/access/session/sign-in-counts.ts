@@ -6,7 +6,7 @@ type Result = "ok" | "refused" | "limited" | "failed";
 /** Counts sign-ins in browsers by result, since the start of this controller. */
 export interface SignInCounts {
   count(result: Result): void;
-  /** Counts the result that an error is. */
+  /** Counts a failed sign-in by the result that its error implies. */
   countError(error: unknown): void;
   readonly metric: ProcessGauge;
 }
@@ -32,7 +32,7 @@ export function createSignInCounts(): SignInCounts {
   };
 }
 
-/** A wrong password or code is refused; `failed` is a fault of the platform. */
+/** `refused`: wrong password or code; `limited`: too many attempts; `failed`: an error of the controller. */
 function resultOf({ key, entry }: HoldfastError): Result {
   if (key === "RATE_LIMITED") return "limited";
   return entry.status < 500 ? "refused" : "failed";

@@ -16,7 +16,7 @@ export interface PasswordCheck {
 /** Result of the slow hash. */
 interface Outcome {
   readonly isValid: boolean;
-  /** Undefined when there was no such user. */
+  /** Undefined if there was no such user. */
   readonly userRevision: bigint | undefined;
   readonly until: number;
 }
@@ -25,9 +25,9 @@ const cacheMs = 5 * 60_000;
 const cacheMax = 10_000;
 
 /**
- * The slow hash is computed once in five minutes per person: its result is cached under a keyed hash of name and
+ * The slow hash is computed once in five minutes per user: its result is cached under a keyed hash of name and
  * password, and is void once the stored user has changed. A wrong password is cached for the source that tried it: a
- * repetition is no new guess, so it is not counted as one.
+ * repetition is not a new guess, so it is not counted as one.
  */
 export function createPasswordCheck(deps: {
   readonly users: Pick<Collection<User>, "get">;

@@ -4,16 +4,16 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { createPasswordQueue, type Presenter } from "./password-queue.ts";
 import { hashPurposes } from "../credential/credential.ts";
 
-/** The slow hash of passwords that people choose. Throws RATE_LIMITED when too many wait for it. */
+/** The slow hash of passwords that users choose. Throws RATE_LIMITED if too many checks wait. */
 export interface PasswordHash {
   create(password: string, presenter: Presenter): Promise<string>;
-  /** An undefined `stored` takes as long and returns false. */
+  /** Returns false for an undefined `stored`, after the same time as for a wrong password. */
   verify(stored: string | undefined, password: string, presenter: Presenter): Promise<boolean>;
 }
 
 /** Argon2id with 19 MiB and two passes (OWASP Password Storage Cheat Sheet, 2024): about 20 ms of one core. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** Node's pool has four threads, also for files and DNS. Guesses from many sources together use one core at most. */
+/** Node's pool has four threads, also for files and DNS. Checks from unfamiliar sources use one core at most. */
 const queueLimits = { concurrency: 2, unfamiliarConcurrency: 1, queueMax: 64, queueMaxPerSource: 4 };
 
 /** The hash includes a secret (pepper) of the installation: hashes stolen from the store alone cannot be cracked. */

@@ -7,19 +7,19 @@ import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.t
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 
-/** The source of a password. */
+/** The source from which a password is presented. */
 export interface Presenter {
   readonly source: string;
-  /** True when the person has signed in from there before. */
+  /** True if the user has signed in from this source before. */
   readonly isRecent: boolean;
 }
 
 /**
- * The queue before the slow hash. Recent sources go first, unfamiliar ones never use all of its threads, and no source
- * can fill it alone.
+ * The queue before the slow hash. Recent sources have precedence, unfamiliar ones never use all threads, and a single
+ * source cannot fill the queue.
  */
 export interface PasswordQueue {
-  /** Throws RATE_LIMITED when too many wait, overall or of this source. */
+  /** Throws RATE_LIMITED if too many checks wait, in total or from this source. */
   run<T>(presenter: Presenter, work: () => Promise<T>): Promise<T>;
 }
 
@@ -27,7 +27,7 @@ interface Limits {
   readonly concurrency: number;
   /** The part of `concurrency` for unfamiliar sources. */
   readonly unfamiliarConcurrency: number;
-  /** Most waiting checks of recent sources, and as many of unfamiliar ones. */
+  /** Maximum number of waiting checks of recent sources, and the same number of unfamiliar ones. */
   readonly queueMax: number;
   readonly queueMaxPerSource: number;
 }
@@ -47,7 +47,7 @@ export function createPasswordQueue(limits: Limits, sources: SourceGroups): Pass
     const ofSource = sources(source).map(({ name, factor }) => ({ key: name, max: queueMaxPerSource * factor }));
     const place = waiting.take([{ key: isRecent ? "recent" : "unfamiliar", max: queueMax }, ...ofSource]);
     if (place.exceeded !== undefined)
-      throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked.", { retryAfterS: 2 });
+      throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked; try again in 2 s.", { retryAfterS: 2 });
     try {
       return await checks.acquire(requestOf(isRecent));
     } finally {

@@ -8,11 +8,11 @@ import type { Store } from "#kernel/store/store.ts";
 import { hashPurposes, type User, userKind } from "../credential/credential.ts";
 import type { RecentSources } from "./sign-in-guard.ts";
 
-/** Networks from which a person has signed in. Its id is the user name. */
+/** Networks from which a user has signed in. Its id is the user name. */
 export type SignInSources = Resource<{ readonly sources: readonly SeenSource[] }, Readonly<Record<string, never>>>;
 
 interface SeenSource {
-  /** Keyed hash of the network, so that a reader of the store does not learn where people are. */
+  /** Keyed hash of the network, so that the store does not reveal where users are. */
   readonly hash: string;
   readonly at: number;
 }
@@ -22,12 +22,12 @@ export const signInSourcesKind = defineKind<SignInSources>("sign-in-sources");
 const recentMs = 30 * 86_400_000;
 /** A source that was recorded within this time is not written again. */
 const refreshMs = 7 * 86_400_000;
-/** Most networks of one person; the oldest are dropped. */
+/** Maximum number of networks of a user; the oldest are dropped. */
 const sourcesMax = 16;
 const pendingMax = 10_000;
 
 /**
- * Recent sources of sign-ins, stored so that a restart keeps them. A source whose write fails is recorded at a later
+ * Recent sources of sign-ins, stored for other replicas and restarts. A source whose write fails is recorded by a later
  * sign-in.
  */
 export function createRecentSources(deps: {
@@ -60,7 +60,7 @@ export function createRecentSources(deps: {
       status: {},
     };
     const key = keyOf(signInSourcesKind, account);
-    // A person who is deleted meanwhile gets no record.
+    // The condition on the user prevents a record for a user who is deleted concurrently.
     const conditions = [
       { key, modRevision: before?.modRevision ?? 0n },
       { key: keyOf(userKind, account), modRevision: user.modRevision },

@@ -18,13 +18,13 @@ import {
   newSetupToken,
 } from "../credential/credential.ts";
 
-/** One-time tokens with which people set their passwords. */
+/** One-time tokens with which users set their passwords. */
 export interface SetUps {
-  /** A new token for the person, and its record for the store. */
+  /** A new token for the user, and its record for the store. */
   begin(userId: string): { readonly token: string; readonly setup: NonNullable<UserSpec["setup"]> };
   /**
-   * Deletes the person's password, voids all tokens that they created, and returns a new one-time token. `permit`
-   * throws if the caller may not do it; it runs in each attempt.
+   * Deletes the user's password, voids all tokens that the user created, and returns a new one-time token. `permit`
+   * throws if the caller may not do it; it runs in each attempt of the transaction.
    */
   reset(userId: string, call: Call, permit?: (unit: Changes) => void): Promise<CreatedUser>;
 }
@@ -51,7 +51,7 @@ export function createSetUps(deps: {
       mutate(deps, call, { action: "user.reset", kind: "user", see: [users] }, async (unit) => {
         permit?.(unit);
         const before = users.get(userId);
-        if (before === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person.");
+        if (before === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such user.");
         const { metadata, spec, status } = before.object;
         const { token, setup } = begin(userId);
         const after: User = {
@@ -66,7 +66,7 @@ export function createSetUps(deps: {
   };
 }
 
-/** The response that the caller passes on to the person. */
+/** The response with the token, which the caller passes to the user. */
 export function createdUser({ metadata, spec }: User, token: string): CreatedUser {
   return create(CreatedUserSchema, {
     id: metadata.id,

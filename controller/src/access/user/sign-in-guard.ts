@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createSourceGroups, type SourceGroups } from "@holdfast/common/source-groups.ts";
 
-/** Slows down guessing of passwords. Each replica counts for itself, in bounded memory. */
+/** Delays attempts to sign in after failures, against guesses. Each replica counts separately, in bounded memory. */
 export interface SignInGuard {
   /** True if this source has signed in to the account before. */
   isRecent(account: string, source: string): boolean;
@@ -12,11 +12,11 @@ export interface SignInGuard {
 
 /** An admitted attempt. */
 export interface Attempt {
-  /** The password was right: uncounts this attempt. Failures of others stay counted. */
+  /** The password was correct: this attempt no longer counts as failed. Failures of other attempts remain counted. */
   succeeded(): void;
 }
 
-/** Sources from which people have signed in, on any replica and across restarts. */
+/** Sources from which users have signed in, on any replica and before restarts. */
 export interface RecentSources {
   has(account: string, source: string): boolean;
   record(account: string, source: string): void;
@@ -29,7 +29,7 @@ interface Count {
 }
 
 interface Limit {
-  /** Failures without a delay. */
+  /** Number of failures before delays begin. */
   readonly free: number;
   readonly delayMs: (beyond: number) => number;
 }
@@ -42,8 +42,8 @@ interface Charge {
 /**
  * One source at one account waits twice as long after each failure, up to a minute; so does one source at many
  * accounts, after more failures. Guesses from many sources at one account share one attempt in two seconds. The last
- * two limits exempt sources from which the person has signed in before, so that an attacker elsewhere cannot lock the
- * owner out.
+ * two limits exempt sources from which the user has signed in before, so that an attacker elsewhere cannot lock the
+ * user out.
  */
 const limits = {
   pair: { free: 5, delayMs: (beyond) => Math.min(60_000, 1_000 * 2 ** Math.min(beyond, 6)) },
@@ -113,7 +113,7 @@ export function createSignInGuard(
             if (count === undefined) continue;
             const failures = count.failures - 1;
             if (failures <= 0 || limit === limits.pair) counts.delete(key);
-            // The delay was caused by this attempt and ends with it, unless others have failed meanwhile.
+            // This attempt caused the delay, which is removed unless another attempt has failed since.
             else counts.set(key, { ...count, failures, until: count.at === now ? now : count.until });
           }
         },

@@ -17,13 +17,13 @@ import { organizationsOf } from "../organization/organizations-of.ts";
 import { type Membership, membershipKind } from "../organization/membership.ts";
 import { createdUser, requireFreeUsername } from "./set-up.ts";
 
-/** The RPCs of people. */
+/** The RPCs of users: creation, setup, passwords, and GetMe. */
 export function createUserApi(deps: AccessApiDeps): ServedService {
   const { users, memberships, organizations, sealer, clock } = deps;
 
-  const notFound = () => new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
+  const notFound = () => new HoldfastError("OBJECT_NOT_FOUND", "There is no such user in the organization.");
 
-  /** The person, if this organization created them: only then it may delete them. */
+  /** The user, if the caller's organization created the user; others may not delete the user. */
   function requireOurs(userId: string, call: Call): Stored<User> {
     const user = users.get(userId);
     if (user === undefined || user.object.metadata.organizationId !== organizationOf(call)) throw notFound();
@@ -31,7 +31,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
     return user;
   }
 
-  /** The person's memberships at the person's revision or later, without those in deleted organizations. */
+  /** The user's memberships at the user's revision or later, without memberships in deleted organizations. */
   async function membershipsAt({ object, modRevision }: Stored<User>): Promise<Membership[]> {
     await Promise.all([deps.membershipObjects, organizations].map((each) => each.reached(modRevision, 1_000)));
     const theirs = memberships.of(object.metadata.id);
@@ -54,7 +54,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
       unit.onlyWhile({ key: keyOf(membershipKind, here.object.metadata.id), modRevision: here.modRevision });
     }
     if (!isTheirs || user.spec.operator || theirs.some(({ metadata }) => metadata.organizationId !== organizationId)) {
-      const detail = `${userId} is not of this organization alone; a platform operator can do it.`;
+      const detail = `${userId} is also a member of other organizations, so only a platform operator can reset the password.`;
       throw new HoldfastError("NOT_POSSIBLE", detail);
     }
   }
@@ -103,7 +103,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
       mutate(deps, call, { action: "user.delete", kind: "user", see: [users] }, async (unit) => {
         const before = requireOurs(userId, call);
         if ((await membershipsAt(before)).length > 0)
-          throw new HoldfastError("NOT_POSSIBLE", `${userId} is a member of an organization; end that first.`);
+          throw new HoldfastError("NOT_POSSIBLE", `${userId} is a member of an organization; remove the member first.`);
         unit.remove(userKind, before);
         unit.releaseName(userKind, "", userId);
         const sources = deps.signInSources.get(userId);
@@ -116,7 +116,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
       mutate(deps, call, { action: "user.change-password", kind: "user", see: [users] }, async (unit) => {
         const caller = principalOf(call);
         if (caller.kind !== "user")
-          throw new HoldfastError("SCOPE_MISSING", "Only people have passwords; rotate a key instead.");
+          throw new HoldfastError("SCOPE_MISSING", "Only users have passwords; rotate a key instead.");
         checkPassword(newPassword, "new_password", caller.id);
         const before = await deps.passwords.verify(caller.id, currentPassword, call.source);
         if (before === undefined)
@@ -158,7 +158,7 @@ function withPassword({ metadata, spec, status }: User, passwordHash: string, no
   };
 }
 
-/** Setting a password takes a token or the old password, so the caller counts as a recent source. */
+/** The caller has a setup token or the old password, so its source counts as recent. */
 function presenterOf({ source }: Call): Presenter {
   return { source, isRecent: true };
 }

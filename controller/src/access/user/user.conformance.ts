@@ -35,7 +35,7 @@ export default {
     "holdfast.v1.Me.scopes": "all scopes that there are",
   },
   kindBounds: {
-    "sign-in-sources": "one a person",
+    "sign-in-sources": "one a user",
   },
   nameScopes: {
     "set-up.ts": "global: the same names of users",

@@ -6,11 +6,11 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { appKind, type AppObject, type AppSpec } from "./app.ts";
 
-/** Finds apps for a caller: apps of other organizations do not exist. */
+/** Finds apps of the caller's organization. */
 export interface AppAccess {
-  /** Throws APP_NOT_FOUND. */
+  /** The cached app. Throws APP_NOT_FOUND, also for an app of another organization. */
   require(id: string, call: Call): Stored<AppObject>;
-  /** As `require`, from the store: for a change. */
+  /** The app as the store has it, for a change. Throws APP_NOT_FOUND. */
   getCurrent(id: string, call: Call): Promise<Stored<AppObject>>;
 }
 

@@ -34,7 +34,7 @@ export interface AppApiDeps extends Omit<DomainApiDeps, "change" | "apps"> {
 
 const kind = appKind.name;
 
-/** The RPCs of apps and of their attachments. */
+/** The RPCs of apps, and of their attachments and domains. */
 export function createAppApi(deps: AppApiDeps): ServedService {
   const { apps, access, serviceAccess, services, clock, cursors } = deps;
   const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
@@ -56,7 +56,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
     if (service.object.spec.databaseType === "postgresql") return service;
     throw new HoldfastError(
       "ATTACHMENT_NOT_POSTGRESQL",
-      `${service.object.spec.databaseType} cannot store users of apps.`,
+      `${service.object.spec.databaseType} cannot store users of apps; attach a PostgreSQL service.`,
     );
   }
 
@@ -134,7 +134,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
         if (attachments.length === spec.attachments.length)
           throw new HoldfastError("OBJECT_NOT_FOUND", "The app has no such attachment.");
         if (deps.isInUse(appId, attachmentId))
-          throw new HoldfastError("ATTACHMENT_IN_USE", "The app's users are in this database.");
+          throw new HoldfastError("ATTACHMENT_IN_USE", "The app's users are in this database. Disable its sign-in first.");
         return { ...spec, attachments };
       });
       return {};

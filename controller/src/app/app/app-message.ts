@@ -15,10 +15,10 @@ import {
 import type { AppObject, AttachmentSpec, DomainSpec } from "./app.ts";
 import { recordOf } from "./domain-record.ts";
 
-/** True if the service runs. */
+/** Returns true if the state of the service is Running. */
 export type IsRunning = (serviceId: string) => boolean;
 
-/** An app in the API. */
+/** The message of an app; the status of an attachment is that its service runs. */
 export function appMessage({ metadata, spec }: AppObject, isRunning: IsRunning): App {
   return create(AppSchema, {
     id: metadata.id,

@@ -1,7 +1,7 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 
-/** An app of an organization, where its name is unique. */
+/** An app of an organization; its name is unique in the organization. */
 export type AppObject = Resource<AppSpec, AppStatus>;
 
 export const appKind = defineKind<AppObject>("app", {
@@ -16,7 +16,7 @@ export interface AppSpec {
   readonly domains: readonly DomainSpec[];
 }
 
-/** Apps are hosted externally, so an app is Running at once and has no observed state. */
+/** Apps are hosted externally, so an app has no observed state and is always reported as Running. */
 export type AppStatus = Readonly<Record<string, never>>;
 
 /** A database of a PostgreSQL service. */
@@ -26,10 +26,10 @@ export interface AttachmentSpec {
   readonly databaseName: string;
 }
 
-/** A domain of the app's owner. */
+/** A domain that the organization has registered for the app. */
 export interface DomainSpec {
   readonly id: string;
-  /** In lower case, without a trailing dot. */
+  /** Domain in lower case without a trailing dot, such as `login.shop.example`. */
   readonly name: string;
   /** Token that the domain's TXT record must contain. */
   readonly token: string;
@@ -38,11 +38,11 @@ export interface DomainSpec {
   readonly verifiedAt: number | null;
 }
 
-/** Most attachments and domains of one app. */
+/** Maximum numbers of attachments and domains of an app. */
 export const attachmentsMax = 10;
 export const domainsMax = 10;
 
-/** True if the app's owner has verified the domain. */
+/** True if the domain is verified for the app. */
 export function hasVerified({ spec }: AppObject, domain: string): boolean {
   return spec.domains.some(({ name, verifiedAt }) => name === domain && verifiedAt !== null);
 }

@@ -2,7 +2,7 @@ import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
 
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** The formats as JSON Schema can express them: a part of what is checked. */
+/** The formats, as far as JSON Schema can express them; the functions below check more. */
 const httpsUrl = "[hH][tT][tT][pP][sS]://[!$&-.0-;=?-Z_a-z~][!$&-;=?-Z_a-z~]*";
 const loopbackUrl = "[hH][tT][tT][pP]://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:[0-9]{1,4})?([/?][!$&-;=?-Z_a-z~]*)?";
 export const httpsUrlForm = { format: "uri", pattern: `^${httpsUrl}$` };
@@ -10,8 +10,8 @@ export const browserUrlForm = { format: "uri", pattern: `^(${httpsUrl}|${loopbac
 export const originForm = { format: "uri", pattern: "^https?://[!$&-)+-.0-;=A-Z_a-z~]+$" };
 
 /**
- * A URI of a native app (RFC 8252 section 7.1). Its scheme is a domain in reverse order, as com.example.app, so its dot
- * excludes schemes that browsers interpret, as javascript.
+ * A URI of a native app (RFC 8252 section 7.1). Its scheme is a domain in reverse order, such as com.example.app; the
+ * required dot excludes schemes that browsers interpret, such as javascript.
  */
 const privateUseUri = "[a-z][a-z0-9+-]*(\\.[a-z0-9+-]+)+:/([!$&-)+-;=?-Z_a-z~]|%[0-9A-Fa-f]{2})*";
 const isPrivateUse = new RegExp(`^${privateUseUri}$`);
@@ -21,7 +21,7 @@ export const redirectUriForm = {
   format: "uri",
   pattern: `^(${withoutAsterisk(httpsUrl)}|${withoutAsterisk(loopbackUrl)}|${privateUseUri})$`,
 };
-/** The URL of an app, of which its first redirect URI is built. */
+/** The home URL of an app, the prefix of its first redirect URI. */
 export const homeUrlForm = { format: "uri", pattern: withoutAsterisk(browserUrlForm.pattern) };
 
 /** Faults of a redirect URI of a client: a URL for browsers, or a URI of a native app; no wildcards. */
@@ -30,10 +30,10 @@ export function redirectUriFaults(field: string, text: string): FieldFault[] {
   return exactUrlFaults(field, text);
 }
 
-/** Faults of a URL for browsers that is compared exactly, so that a wildcard would never match. */
+/** Faults of a URL for browsers that is compared exactly; a wildcard would never match. */
 export function exactUrlFaults(field: string, text: string): FieldFault[] {
   if (!text.includes("*")) return browserUrlFaults(field, text);
-  return faultOf(field, "must not contain *: it is compared exactly, so list each one; a literal * in a path is %2A");
+  return faultOf(field, "must not contain *: URLs are compared exactly, so list each one; a literal * in a path is %2A");
 }
 
 function faultOf(field: string, detail: string): FieldFault[] {
@@ -43,12 +43,12 @@ function faultOf(field: string, detail: string): FieldFault[] {
 /** Faults of a URL for browsers: https, or http on loopback; no fragment, no credentials. */
 export function browserUrlFaults(field: string, text: string): FieldFault[] {
   const fault = (detail: string) => faultOf(field, detail);
-  // The parser drops control characters; redirect URLs are compared verbatim, so they may not contain any.
+  // The parser drops control characters, but redirect URLs are compared verbatim.
   if (!/^[\x21-\x7e]+$/.test(text)) return fault("must be a URL of printable ASCII");
   // The parser adds missing slashes, so require them.
   const url = /^[a-z]+:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
   if (url === null) return fault("must be an absolute URL");
-  // The parser accepts characters that are none of a URL (RFC 3986), and brackets that are around no address.
+  // The parser accepts characters that URLs must not have (RFC 3986), and brackets without an address.
   if (!/^[a-z]+:\/\/(\[[^[\]]*\])?([!#$&-;=?-Z_a-z~]|%[0-9a-f]{2})*$/i.test(text))
     return fault("must have other characters percent-encoded");
   if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback.has(url.hostname)))

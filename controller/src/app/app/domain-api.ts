@@ -16,9 +16,9 @@ export interface DomainApiDeps {
   readonly access: AppAccess;
   readonly change: ChangeApp;
   readonly lookUpTxt: LookUpTxt;
-  /** True if the app's issuer is served under this name. */
+  /** True if the domain is the host of the app's issuer. */
   readonly isIssuer: (appId: string, domain: string) => boolean;
-  /** The platform's own domain, which no app can have. */
+  /** The platform's domain; apps cannot have it or a name below it. */
   readonly domain: string;
   readonly clock: Clock;
   readonly newId: () => string;
@@ -42,9 +42,9 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
     const found = await deps.lookUpTxt(name, signal).catch(() => undefined);
     call.signal.throwIfAborted();
     if (found === undefined)
-      throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `The name servers of ${name} do not answer.`);
+      throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `The name servers of ${name} do not respond; try again later.`);
     if (!found.includes(value))
-      throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `${name} has no TXT record that says ${value}.`);
+      throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `${name} has no TXT record with the value ${value}; add it.`);
   }
 
   return {
@@ -55,7 +55,7 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
         throw invalid({
           field: "name",
           code: "invalid_value",
-          detail: "must be a domain of yours, as login.shop.example",
+          detail: "must be a domain of yours, such as login.shop.example",
         });
       const domain: DomainSpec = {
         id: deps.newId(),
@@ -103,7 +103,7 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
       await change(appId, call, { action: "app.domain.delete", detail: name }, (app) => {
         domainOf(app, domainId);
         if (deps.isIssuer(appId, name))
-          throw new HoldfastError("WRONG_STATE", `The app's issuer is under ${name}. POST auth/disable first.`);
+          throw new HoldfastError("WRONG_STATE", `The app's issuer uses the domain ${name}. POST auth/disable first.`);
         return { ...app.spec, domains: app.spec.domains.filter(({ id }) => id !== domainId) };
       });
       return {};

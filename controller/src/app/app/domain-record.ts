@@ -7,7 +7,7 @@ export type LookUpTxt = (name: string, signal: AbortSignal) => Promise<readonly 
 
 const name = /^(?=.{3,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$/;
 
-/** The normalized domain; undefined for an invalid one, and for one below the platform's domain. */
+/** The domain in lower case without a trailing dot; undefined if it is invalid, or is below the platform's domain. */
 export function domainNameOf(text: string, platformDomain: string): string | undefined {
   const normalized = text.toLowerCase().replace(/\.$/, "");
   const isOwn = normalized === platformDomain || normalized.endsWith(`.${platformDomain}`);
@@ -19,7 +19,7 @@ export function recordOf({ name: domain, token }: Pick<DomainSpec, "name" | "tok
   return { type: "TXT", name: `_holdfast.${domain}`, value: `holdfast-domain=${token}` };
 }
 
-/** `servers` are addresses with ports; empty: the resolvers of this host. */
+/** Creates the lookup. `servers` are addresses with ports, `1.1.1.1:53`; if empty, the host's resolvers are used. */
 export function createTxtLookup(servers: readonly string[]): LookUpTxt {
   return async (queriedName, signal) => {
     signal.throwIfAborted();

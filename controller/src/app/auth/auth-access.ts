@@ -8,11 +8,11 @@ import type { AuthObject, AuthSpec } from "./auth.ts";
 
 /** Finds the sign-in of an app for a caller. */
 export interface AuthAccess {
-  /** Throws APP_NOT_FOUND and AUTH_NOT_ENABLED. */
+  /** The cached sign-in. Throws APP_NOT_FOUND and AUTH_NOT_ENABLED. */
   require(appId: string, call: Call): Stored<AuthObject>;
-  /** As `require`, from the store: for a change. */
+  /** The sign-in as the store has it, for a change. Throws APP_NOT_FOUND and AUTH_NOT_ENABLED. */
   getCurrent(appId: string, call: Call): Promise<Stored<AuthObject>>;
-  /** As `require`, and throws AUTH_NOT_ACTIVE. */
+  /** The cached sign-in in state Active. Throws AUTH_NOT_ACTIVE, and the errors of `require`. */
   active(appId: string, call: Call): Stored<AuthObject>;
 }
 

@@ -81,7 +81,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
   ): Promise<void> {
     await deps.egress.check({ host, port }, signal).catch((cause: unknown) => {
       if (!(cause instanceof EgressFailure)) throw cause;
-      throw new HoldfastError("TARGET_NOT_ALLOWED", `The ${target} is at an address that apps may not reach.`);
+      throw new HoldfastError("TARGET_NOT_ALLOWED", `The ${target} has a forbidden address: issuers must not connect to it.`);
     });
   }
 
@@ -98,19 +98,19 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     const found = requested === undefined ? verified[0] : verified.find((name) => name === requested);
     if (found !== undefined) return found;
     const detail =
-      requested === undefined ? "The app has no verified domain." : `${requested} is no verified domain of the app.`;
+      requested === undefined ? "The app has no verified domain." : `${requested} is not a verified domain of the app.`;
     throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", detail);
   }
 
   function attachmentOf({ object }: Stored<AppObject>, attachmentId: string): AttachmentSpec {
     const attachment = object.spec.attachments.find(({ id }) => id === attachmentId);
     if (attachment === undefined)
-      throw invalid({ field: "attachment_id", code: "unknown", detail: "is no attachment of the app" });
+      throw invalid({ field: "attachment_id", code: "unknown", detail: "is not an attachment of the app" });
     const service = deps.services.get(attachment.serviceId)?.object;
     if (service !== undefined && service.spec.databaseType !== "postgresql")
       throw new HoldfastError("ATTACHMENT_NOT_POSTGRESQL", `${service.spec.databaseType} cannot store users of apps.`);
     if (service?.status.state !== "Running")
-      throw new HoldfastError("ATTACHMENT_UNHEALTHY", "The service of the attachment does not run.");
+      throw new HoldfastError("ATTACHMENT_UNHEALTHY", "The service of the attachment is not Running.");
     return attachment;
   }
 
@@ -157,7 +157,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     };
   }
 
-  /** Changes of the spec when sign-in is enabled again: everything that users and clients depend on stays. */
+  /** Changes of the spec if sign-in is enabled again; issuer, role, secrets, keys and clients remain unchanged. */
   function reenabledSpec({ theme }: EnableAuthRequest, smtp: SmtpSpec, attachment: AttachmentSpec): Partial<AuthSpec> {
     return {
       attachmentId: attachment.id,
@@ -202,7 +202,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
         const now = clock.now();
         const before = await auths.getCurrent(request.appId, call.signal);
         if (customDomain !== null) {
-          // The domain must still be the app's when this is committed.
+          // The commit requires that the domain is still verified for the app.
           const current = await apps.getCurrent(request.appId, call);
           customDomainOf(current, request);
           unit.onlyWhile({ key: keyOf(appKind, request.appId), modRevision: current.modRevision });
@@ -287,7 +287,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           if (!emergency && !canRotate(keys))
             throw new HoldfastError(
               "WRONG_STATE",
-              "Eight keys retire within 24 hours. Wait for the first, or send emergency=true.",
+              "Eight keys retire within 24 hours. Wait until one of them has retired, or send emergency=true.",
             );
           return { keys: emergency ? replacedKeys(keys, active, standby, now) : rotatedKeys(keys, standby, now) };
         },

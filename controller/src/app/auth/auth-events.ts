@@ -12,7 +12,7 @@ const announced: Record<AuthEffect, string | undefined> = {
   announceFailed:   "auth.failed",
 };
 
-/** The event of a lifecycle effect; its object is the app. */
+/** The event of a lifecycle effect, whose object is the app; undefined for an effect without one. */
 export function authEvent(effect: AuthEffect, auth: AuthObject): NewEvent | undefined {
   const type = announced[effect];
   if (type === undefined) return undefined;
@@ -45,10 +45,10 @@ function eventOf(type: string, { metadata, spec, status }: AuthObject, more: obj
 }
 
 const data = {
-  app_id: { type: "uuid", meaning: "the app" },
-  auth_id: { type: "uuid", meaning: "its sign-in" },
-  service_id: { type: "uuid", meaning: "the service that its users are in" },
-  status: { type: "string", meaning: "its status then" },
+  app_id: { type: "uuid", meaning: "id of the app" },
+  auth_id: { type: "uuid", meaning: "id of the app's sign-in" },
+  service_id: { type: "uuid", meaning: "id of the service that stores the users" },
+  status: { type: "string", meaning: "status of the sign-in after the event" },
 } as const satisfies EventDefinition["data"];
 
 const example = {
@@ -84,18 +84,18 @@ export const authEventDefinitions = {
     optIn: true,
   },
   "auth.mail_failing": {
-    when: "the mail server of an app takes no mails any more",
-    data: { ...data, reason: { type: "string", meaning: "why, without addresses" } },
+    when: "the mail server of an app does not accept mails any more",
+    data: { ...data, reason: { type: "string", meaning: "error of the mail server, without addresses" } },
     example: { ...example, reason: "The mail server refused the user name and password." },
     optIn: true,
   },
   "auth.user.deleted": {
     when: "an end user of an app was erased",
     data: {
-      user_id: { type: "uuid", meaning: "the user, when the request named them so", optional: true },
+      user_id: { type: "uuid", meaning: "id of the user, if the request named the user by id", optional: true },
       email_digest: {
         type: "string",
-        meaning: "keyed digest of the address, when the request named that",
+        meaning: "keyed digest of the address, if the request named the user by address",
         optional: true,
       },
     },

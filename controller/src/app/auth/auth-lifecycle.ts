@@ -1,7 +1,7 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * The life of an app's sign-in. The states are those of the spec (2, Auth status). Its id outlives Failed and Disabled.
+ * States of an app's sign-in, from the spec (2, Auth status). The id of the sign-in remains in Failed and Disabled.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const authLifecycle = defineMachine("app-auth", [

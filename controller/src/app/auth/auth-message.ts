@@ -31,12 +31,12 @@ export function issuerUrlOf(host: string, port: number): string {
   return port === 443 ? `https://${host}` : `https://${host}:${port}`;
 }
 
-/** The theme of an app with the defaults of absent fields: the app's name, and a color of the platform. */
+/** The theme of an app. Defaults of absent fields are the app's name and the platform's color. */
 export function themeOf(appName: string, theme: ThemeSpec): ThemeSpec & Required<Omit<ThemeSpec, "logoUrl">> {
   return { displayName: appName, brandColor: defaultBrandColor, ...theme };
 }
 
-/** The sign-in of an app in the API, without secrets. */
+/** The message of an app's sign-in, without secrets. */
 export function authMessage({ metadata, spec, status }: AuthObject, issuerPort: number): AppAuth {
   const { host, port, fromAddress, fromName } = spec.smtp;
   return create(AppAuthSchema, {
@@ -101,7 +101,7 @@ export function clientMessage(client: ClientSpec, secret?: string): AuthClient {
   });
 }
 
-/** A provider without its client secret. */
+/** The message of an identity provider, without its client secret. */
 export function idpMessage({ provider, issuerUrl, clientId, scopes }: IdpSpec, ownUrl: string): AuthIdpProvider {
   const callbackUrl = `${ownUrl}/callback/${provider}`;
   return create(AuthIdpProviderSchema, { provider, issuerUrl, clientId, scopes: [...scopes], callbackUrl });

@@ -123,11 +123,11 @@ test("erasures are replayed over other data, and mail failures degrade the healt
   });
   expect(planAuth(authOf({ ...active, mailLimit: "strangers" }), there)).toEqual({
     kind: "health",
-    reason: "mails_per_hour is used up: addresses without a user get no mails for a while.",
+    reason: "mails_per_hour is used up: for up to an hour, addresses without a user get no mails.",
   });
   expect(planAuth(authOf({ ...active, mailLimit: "everybody" }), there)).toEqual({
     kind: "health",
-    reason: "mails_per_hour is used up: only browsers that signed in before get mails for a while.",
+    reason: "mails_per_hour is used up: for up to an hour, only browsers that signed in before get mails.",
   });
 });
 

@@ -2,10 +2,10 @@ import { authSchemaVersions } from "@holdfast/common/auth-schema/versions.ts";
 import { type AuthObject, type AuthStep, isEnabled } from "./auth.ts";
 import { nextRetirement } from "./signing-keys.ts";
 
-/** Observed state besides the object. */
+/** Observed state of a sign-in: database service, DNS, time. */
 export interface ObservedAuth {
   readonly now: number;
-  /** The service with the users; undefined when it was deleted. */
+  /** The service with the users; undefined if it was deleted. `data` is the result of `dataIdOf`. */
   readonly service: { readonly isRunning: boolean; readonly grantsAccess: boolean; readonly data: string } | undefined;
   /** True if the DNS zone has the name. */
   readonly hasName: boolean;
@@ -16,25 +16,25 @@ export type AuthPlan =
   | { readonly kind: "provisioned" }
   | { readonly kind: "fail"; readonly message: string }
   | { readonly kind: "retireKeys" }
-  /** Revoke the issuers' access: the sign-in is off. */
+  /** Revoke the issuers' access to the database and delete the DNS name, because the sign-in is disabled. */
   | { readonly kind: "withdraw" }
   | { readonly kind: "health"; readonly reason: string | null }
   | { readonly kind: "settled"; readonly recheckMs: number | undefined };
 
-/** In the order of execution. */
+/** All steps, in the order of execution. */
 const steps: readonly AuthStep[] = ["access", "schema", "erasures", "mail", "name", "issuer"];
 const stuckAfterMs = 10 * 60_000;
-/** Agents of an older version install their own schema version; retry after they are upgraded. */
+/** An agent installs the schema version of its release, so after an upgrade of the agent a retry can install a newer one. */
 const schemaRetryMs = 10 * 60_000;
 
-/** For users: how to repair a step that makes no progress. */
+/** Remedies that users read if a step makes no progress. */
 const remedies: Readonly<Record<AuthStep, string>> = {
   access: "the service with the database must run",
-  schema: "the database must exist and take the schema _mdb_auth",
-  erasures: "the history of the platform and the service must answer",
-  mail: "the mail server must take the user name and password",
-  name: "the name servers of the platform must answer",
-  issuer: "the issuers must reach the database, and answer under their name",
+  schema: "the database must exist and permit the schema _mdb_auth",
+  erasures: "the platform's history and the service must respond",
+  mail: "the mail server must accept the user name and password",
+  name: "the platform's name servers must respond",
+  issuer: "the issuers must reach the database, and respond at their host name",
 };
 
 /** The next action for the sign-in of an app. */
@@ -64,7 +64,7 @@ export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAu
   return { kind: "step", step };
 }
 
-/** The first step that is missing. An Active sign-in is not checked against its mail server and issuers again. */
+/** The first incomplete step. For an Active sign-in the steps `mail` and `issuer` are not repeated. */
 function nextStep(
   { status }: AuthObject,
   service: ObservedAuth["service"],
@@ -72,7 +72,7 @@ function nextStep(
   now: number,
 ): AuthStep | undefined {
   const newest = authSchemaVersions.length;
-  // Issuers also serve the previous version, so an agent without the newest one blocks nothing.
+  // Issuers also support the previous schema version, so an agent without the newest one does not block the sign-in.
   const mayWait = status.state !== "Active" || now < status.progressAt + schemaRetryMs;
   const isDone = (step: AuthStep) => {
     if (step === "access") return service?.grantsAccess === true;
@@ -90,8 +90,10 @@ function healthOf(
   { mailError, mailLimit }: Pick<AuthObject["status"], "mailError" | "mailLimit">,
 ): string | null {
   if (service === undefined) return "The service with the users was deleted.";
-  if (!service.isRunning) return "The service with the users does not run.";
+  if (!service.isRunning) return "The service with the users is not Running.";
   if (mailError !== null) return `Mails are not sent: ${mailError}`;
   if (mailLimit === null) return null;
-  return `mails_per_hour is used up: ${mailLimit === "everybody" ? "only browsers that signed in before get" : "addresses without a user get no"} mails for a while.`;
+  return mailLimit === "everybody"
+    ? "mails_per_hour is used up: for up to an hour, only browsers that signed in before get mails."
+    : "mails_per_hour is used up: for up to an hour, addresses without a user get no mails.";
 }

@@ -106,7 +106,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { metadata, spec } = auth.object;
-    if (service === undefined) return again(retryMs, "the service is not there");
+    if (service === undefined) return again(retryMs, "the service is not in the collection");
     try {
       switch (name) {
         case "access": {
@@ -141,7 +141,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
           const host = hostOf(spec);
           const url = issuerUrlOf(host, issuers.port);
           if (!(await isServedByIssuers(issuers, host, url, deps.trust(), signal)))
-            return again(retryMs, "no issuer answers yet");
+            return again(retryMs, "an issuer does not serve the host yet");
           return await completeStep(auth, name, signal);
         }
       }
@@ -231,7 +231,7 @@ function withStatus(auth: AuthObject, status: Partial<AuthStatus>): AuthObject {
   return { ...auth, status: { ...auth.status, ...status } };
 }
 
-/** For users: the message of a failure that only they can repair; undefined for others, which are retried. */
+/** The message of a failure that only users can repair; undefined for other failures, which are retried. */
 function refusalOf(error: unknown): string | undefined {
   if (error instanceof MailServerFailure) return error.message;
   return error instanceof HoldfastError && error.key === "ENGINE_REFUSED" ? error.detail : undefined;
@@ -245,7 +245,7 @@ export function grantsAccess(service: ManagedServiceObject, auth: AuthObject, fr
   );
 }
 
-/** The service with access for the app's issuers; without `from`, with none. Raises the instance generation. */
+/** The service with access for the app's issuers from these networks; an undefined `from` removes it. */
 export function withAccess(
   service: ManagedServiceObject,
   auth: AuthObject,

@@ -46,7 +46,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     sealer.open(sealedEmail, keyOf(authRequestKind, id));
 
   /**
-   * Id of the user or session. It is stored before anything is done, so that a repeated run announces the same outcome.
+   * Id of the user or session, null if none exists. It is stored first, so that a repeated run announces the same outcome.
    */
   async function subjectOf(
     id: string,
@@ -61,7 +61,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     return rows[0] === undefined ? null : (JSON.parse(rows[0]) as { id: string }).id;
   }
 
-  /** Performs the request; true if its subject existed. Also records the erasure, to repeat it over restored data. */
+  /** Performs the request and records the erasure for restored data. Returns true if the subject existed. */
   async function perform(
     { metadata, spec, status }: AuthRequestObject,
     service: ManagedServiceObject,
@@ -135,7 +135,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
         const unit = begin();
         unit.update(authRequestKind, stored, { ...stored.object, status: { ...status, subject } });
         await requests.reached(await unit.commit(signal), 1_000);
-        return again(1, "its subject is resolved");
+        return again(1, "the id of the subject is stored");
       }
       return await end(stored, { found: await perform(stored.object, service, signal), error: null }, signal);
     } catch (error) {
@@ -144,7 +144,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
       if (isRefused || now > metadata.createdAt + requestTimeoutMs)
         return end(
           stored,
-          { found: false, error: error instanceof HoldfastError ? error.detail : "It took too long." },
+          { found: false, error: error instanceof HoldfastError ? error.detail : "The database did not respond within 24 hours." },
           signal,
         );
       return again(retryMs, "the machine did not respond");

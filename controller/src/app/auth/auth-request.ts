@@ -6,12 +6,12 @@ import { organizationOf } from "#access/caller.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 
 /**
- * A request about an app's users, performed on the primary of their database, however often that changes meanwhile. It
- * is retained for a day after its end as the task whose id the caller has.
+ * A request about an app's users, performed on the primary of their database: after a primary change it is retried on
+ * the new primary. It is retained for a day after its end, and callers read it as an asynchronous task.
  */
 export type AuthRequestObject = Resource<AuthRequestSpec, AuthRequestStatus>;
 
-/** Most requests of one app in a day. */
+/** Maximum number of requests of an app in 24 hours. */
 export const requestQuota: Quota<AuthRequestObject> = {
   name: "authRequests",
   label: "requests about its users of the last 24 hours",
@@ -40,17 +40,17 @@ export type AuthRequestSpec = {
 export type AuthWork =
   | { readonly kind: "revoke"; readonly sessionId: string }
   | { readonly kind: "erase"; readonly userId: string }
-  /** The address is sealed with the key of the object, and deleted when the request ends. */
+  /** `sealedEmail`: the address, sealed with the key of the object; empty after the end of the request. */
   | { readonly kind: "erase"; readonly sealedEmail: string; readonly emailDigest: string };
 
 export interface AuthRequestStatus {
-  /** Id of the user or session; null: it does not exist; absent: not looked up yet. */
+  /** Id of the user or session; null: there is none; absent: not looked up yet. */
   readonly subject?: string | null;
   /** Time of the end in milliseconds since 1970; null while in progress. */
   readonly endedAt: number | null;
   /** True if the user (for an erasure) or session (for a revocation) existed. */
   readonly found: boolean;
-  /** Reason of a failure, for the owner; null otherwise. */
+  /** Error of a failed request, shown to callers; null otherwise. */
   readonly error: string | null;
 }
 
@@ -58,7 +58,7 @@ export interface AuthRequestStatus {
 export const requestTypes = { revoke: "auth_session_revoke", erase: "auth_user_erase" } as const;
 
 export const requestRetentionMs = 24 * 3_600_000;
-/** Time after which a request fails. */
+/** Time since its creation after which a request fails. */
 export const requestTimeoutMs = 24 * 3_600_000;
 
 /** Task sources for requests about an app's users. */

@@ -12,13 +12,13 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { authKind, type SmtpSpec } from "./auth.ts";
 
-/** Seals and opens the secrets of an app's sign-in; they do not open for another app. */
+/** Seals and opens the secrets of an app's sign-in; they cannot be opened for another app. */
 export interface AuthSecrets {
   seal(appId: string, plain: string): string;
   open(appId: string, sealed: string): string;
   /** Opens a secret that is sent to a destination of the app owner's choice. */
   openFor(appId: string, destination: SecretDestination, sealed: DestinedSecret): string;
-  /** The secret after a change. Throws INVALID_REQUEST for the field when a stored secret would go elsewhere. */
+  /** The secret after a change. Throws INVALID_REQUEST if a stored secret would be sent to another destination. */
   after(appId: string, change: DestinedChange): DestinedSecret;
 }
 
@@ -70,8 +70,8 @@ function mailDestinationOf({ host, port, username, caCertificate }: Omit<MailSer
 }
 
 /**
- * The mail server of a request. Without a password the stored one stays, if it goes to the same server as before.
- * Throws INVALID_REQUEST for the password otherwise.
+ * The mail server of a request. A request without a password keeps the stored one if the server is unchanged; otherwise
+ * throws INVALID_REQUEST for the password.
  */
 export function smtpSpecOf(
   secrets: Pick<AuthSecrets, "after">,

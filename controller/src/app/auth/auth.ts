@@ -5,7 +5,7 @@ import { nextMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import { type AuthEffect, type AuthEvent, type AuthState, authLifecycle } from "./auth-lifecycle.ts";
 
-/** The sign-in of an app. The id of the object is the app's, so an app has one. */
+/** The sign-in of an app. Its id is the id of the app, which therefore has one at most. */
 export type AuthObject = Resource<AuthSpec, AuthStatus>;
 
 export const authKind = defineKind<AuthObject>("app-auth", {
@@ -20,10 +20,10 @@ export function serviceOfAuth({ spec }: AuthObject): string {
 }
 
 /**
- * Secrets are sealed with the key of the object; those of mail servers and providers also for their destination.
+ * Secrets are sealed with the key of the object; passwords of mail servers and providers also for their destination.
  */
 export interface AuthSpec {
-  /** Public id; permanent. */
+  /** Public id of the sign-in, which never changes. */
   readonly authId: string;
   readonly attachmentId: string;
   readonly serviceId: string;
@@ -33,7 +33,7 @@ export interface AuthSpec {
   /** Host name of the issuer; null: the fallback domain. */
   readonly customDomain: string | null;
   readonly smtp: SmtpSpec;
-  /** Absent members have the platform's default. */
+  /** The theme; absent members have defaults (`themeOf`). */
   readonly theme: ThemeSpec;
   readonly signUp: "open" | "closed";
   readonly mailsPerHour: number;
@@ -41,21 +41,21 @@ export interface AuthSpec {
   readonly role: string;
   readonly sealedPassword: string;
   readonly sealedVerifier: string;
-  /** Sealed: 32 bytes in base64url from which issuers derive keys. */
+  /** Sealed secret from which issuers derive keys: 32 bytes in base64url. */
   readonly sealedSecret: string;
-  /** Newest first. */
+  /** Signing keys, newest first. */
   readonly keys: readonly SigningKeySpec[];
   readonly clients: readonly ClientSpec[];
-  /** At most one per provider. */
+  /** Identity providers, at most one entry per provider. */
   readonly idps: readonly IdpSpec[];
 }
 
 export interface SmtpSpec {
   readonly host: string;
   readonly port: number;
-  /** Empty for none, as is the password. */
+  /** Empty: no authentication. */
   readonly username: string;
-  /** Empty for none. */
+  /** Empty if there is no user name. */
   readonly sealedPassword: DestinedSecret | "";
   readonly fromAddress: string;
   readonly fromName: string;
@@ -75,7 +75,7 @@ export interface SigningKeySpec {
   readonly status: "standby" | "active" | "retiring" | "retired";
   /** JWK as JSON. */
   readonly publicJwk: string;
-  /** PKCS #8 PEM, sealed; empty once it signs no more. */
+  /** Sealed PKCS #8 PEM; empty if the key is retiring or retired. */
   readonly sealedPrivateKey: string;
   readonly activatedAt: number | null;
   readonly retiresAt: number | null;
@@ -126,7 +126,7 @@ export interface AuthStatus {
   readonly health: AuthHealthStatus;
 }
 
-/** "strangers": only addresses without a user; "everybody": all addresses, except in browsers that signed in before. */
+/** `strangers`: only addresses without a user; `everybody`: all addresses, except in browsers that signed in before. */
 export type MailLimit = "strangers" | "everybody";
 
 export interface AuthHealthStatus {
@@ -142,17 +142,17 @@ export function hostOf({ customDomain, fallbackDomain }: AuthSpec): string {
   return customDomain ?? fallbackDomain;
 }
 
-/** True if issuers serve its hosts. */
+/** True if issuers serve the sign-in. */
 export function isServed({ status }: AuthObject): boolean {
   return status.schemaVersion !== null && (status.state === "Active" || status.state === "ProvisioningSchema");
 }
 
-/** True unless it is Failed or Disabled. */
+/** True in all states except Failed and Disabled. */
 export function isEnabled({ status }: AuthObject): boolean {
   return status.state === "Active" || status.state === "ProvisioningSchema";
 }
 
-/** The object after an event, and the event's effect; undefined when the event does not apply in its state. */
+/** The object after an event, and the event's effect; undefined if the event does not apply in the current state. */
 export function afterEvent(
   auth: AuthObject,
   event: AuthEvent,
@@ -181,7 +181,7 @@ export function dataIdOf({ metadata, spec, status }: ManagedServiceObject, { spe
   return `${metadata.id}/${auth.databaseName}/${spec.origin?.restoreId ?? ""}#${status.term}`;
 }
 
-/** True if only the primary differs, which may lack the most recent changes. */
+/** True if the two data ids differ at most in the term: after a failover only recent changes can be missing. */
 export function differsOnlyInPrimary(replayedDataId: string | null, dataId: string): boolean {
   return replayedDataId !== null && replayedDataId.split("#")[0] === dataId.split("#")[0];
 }

@@ -12,7 +12,7 @@ const address = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~
 const ports = [25, 465, 587, 2_525];
 const hostName = /^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/;
 
-/** The formats as JSON Schema expresses them. */
+/** The formats, as far as JSON Schema can express them. */
 export const hostNameForm = { pattern: hostName.source };
 export const portForm = { enum: ports };
 export const pemForm = { pattern: "^[^\\x00]*-----BEGIN CERTIFICATE-----[^\\x00]*$" };
@@ -30,7 +30,7 @@ export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
     ...unless(ports.includes(port), "smtp.port", `must be one of ${ports.join(", ")}`),
     ...unless(hostName.test(host), "smtp.host", "must be a name or an address"),
     ...unless(username !== undefined || password === undefined, "smtp.password", "needs username"),
-    ...unless(isAddress(fromAddress), "smtp.from_address", "must be one plain address, as app@example.com"),
+    ...unless(isAddress(fromAddress), "smtp.from_address", "must be one plain address, such as app@example.com"),
     ...unless(isPlainText(fromName), "smtp.from_name", "must not have control or invisible characters"),
     ...unless(isPlainText(username ?? ""), "smtp.username", "must not have control or invisible characters"),
     ...unless(!/[\r\n\0]/.test(password ?? ""), "smtp.password", "must not have line ends"),
@@ -60,7 +60,7 @@ export function themeSpecOf({ displayName, brandColor, logoUrl }: NewAuthTheme):
   };
 }
 
-/** Faults of a list of redirect URIs; it needs `minimum` entries. */
+/** Faults of a list of redirect URIs with at least `minimum` entries. */
 export function uriFaults(field: string, uris: readonly string[], minimum = 0): FieldFault[] {
   return [
     ...unless(uris.length >= minimum, field, "must have at least one entry"),

@@ -58,7 +58,7 @@ export function clientHandlers({ access, change, newId }: Deps): ClientHandlers 
       const { spec } = await change(request.appId, call, audit, (auth) =>
         withClient(auth, request.clientId, (client) => {
           const after = updated(client, request);
-          // A stored list may be older than a rule of today.
+          // Stored fields that do not change may violate rules that were added later.
           const isChanged = changedFields(request);
           refuse(clientFaults(after).filter(({ field }) => isChanged.has(field.split("[")[0] ?? "")));
           return after;
@@ -96,7 +96,7 @@ function clientFaults(client: Omit<ClientSpec, "secretHash">): FieldFault[] {
     field: "require_pkce",
     pointer: "/require_pkce",
     code: "invalid_value",
-    detail: "must be true: it is public",
+    detail: "must be true for a public client",
   };
   return [
     ...uriFaults("redirect_uris", redirectUris, 1),
@@ -123,10 +123,11 @@ function withClient({ spec }: AuthObject, clientId: string, edit: (client: Clien
 
 function updated(client: ClientSpec, request: UpdateAuthClientRequest): ClientSpec {
   const paths = changedFields(request);
-  const strange = [...paths].find((path) => !changeable.has(path));
+  const unknownPath = [...paths].find((path) => !changeable.has(path));
   if (paths.size === 0)
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
-  if (strange !== undefined) throw invalid({ field: strange, code: "unknown_field", detail: "cannot be changed" });
+  if (unknownPath !== undefined)
+    throw invalid({ field: unknownPath, code: "unknown_field", detail: "cannot be changed" });
   return {
     ...client,
     ...(paths.has("name") && request.name !== undefined && { name: request.name }),

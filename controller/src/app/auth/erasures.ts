@@ -1,17 +1,17 @@
 import type { Database } from "#kernel/history/database.ts";
 
-/** Erasures of users and sessions of an organization's apps, to be repeated over restored data. Only ids are stored. */
+/** Records of erased users and revoked sessions, which are repeated over restored data. Only ids are stored. */
 export interface Erasures {
   /** Records an erasure; resolves when it is durable. Idempotent. */
   record(organizationId: string, erasure: Erasure, now: number): Promise<void>;
-  /** One page of the erasures since a time, in id order, after `after`. */
+  /** One page of the erasures since a time, ordered by kind and id, after `after`. */
   since(
     organizationId: string,
     sinceMs: number,
     after: Erasure | undefined,
     limit: number,
   ): Promise<readonly Erasure[]>;
-  /** Deletes records of sessions that have expired anyway, and those of all but these organizations. */
+  /** Deletes records of expired sessions, and all records of organizations that are not listed. */
   prune(organizationIds: readonly string[], now: number): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export interface Erasure {
 }
 
 const leastUuid = "00000000-0000-0000-0000-000000000000";
-/** Longest life of a session. */
+/** Maximum lifetime of a session. */
 const sessionRetentionMs = 100 * 86_400_000;
 
 export function createErasures(sql: () => Database): Erasures {

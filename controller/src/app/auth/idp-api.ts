@@ -44,7 +44,7 @@ export function idpHandlers({ access, change, secrets, requireAllowed, issuerPor
         return { idps: [...others, specOf(auth.spec.idps)] };
       });
       const put = spec.idps.find((each) => each.provider === provider);
-      if (put === undefined) throw new Error("the provider that was put is not there");
+      if (put === undefined) throw new Error("the stored spec lacks the provider that was put");
       return idpMessage(put, issuerUrlOf(hostOf(spec), issuerPort));
     },
 

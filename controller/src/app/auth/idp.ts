@@ -4,15 +4,15 @@ import type { DestinedSecret, SecretDestination } from "#kernel/secrets/destined
 import { browserUrlFaults } from "../app/checked-url.ts";
 import type { IdpSpec } from "./auth.ts";
 
-/** Issuer URLs of providers that have a fixed one. */
+/** Issuer URLs of the providers whose URL is fixed. */
 const fixedIssuers: Readonly<Partial<Record<IdpSpec["provider"], string>>> = { google: "https://accounts.google.com" };
 const requiredScopes = ["openid", "email"];
 
-/** The formats of provider and issuer as JSON Schema expresses them. */
+/** The formats of provider and issuer, as far as JSON Schema can express them. */
 export const idpForm = { enum: ["google", "oidc"] };
 export const issuerUrlForm = { format: "uri", pattern: '^[hH][tT][tT][pP][sS]://[!"$-.0->@-~][!"$->@-~]*$' };
 
-/** Destination of a client secret: the issuer's discovery document names the token endpoint. */
+/** Destination of a client secret: the issuer, whose discovery document names the token endpoint. */
 export function idpDestinationOf({
   issuerUrl,
   clientId,
@@ -21,7 +21,7 @@ export function idpDestinationOf({
   return { issuer_url: issuerUrl, client_id: clientId, ca_certificate: caCertificate };
 }
 
-/** The stored provider; `secretFor` returns its sealed secret, or throws. Throws INVALID_REQUEST with all faults. */
+/** The provider to store; `secretFor` returns its sealed secret. Throws INVALID_REQUEST with all faults. */
 export function idpSpecOf(
   request: PutAuthIdpProviderRequest,
   secretFor: (destination: SecretDestination) => DestinedSecret,
@@ -34,7 +34,7 @@ export function idpSpecOf(
   const faults = [
     ...(fixedIssuer === undefined
       ? issuerFaults(requestedIssuer)
-      : unless(requestedIssuer === undefined, "issuer_url", "is fixed for google")),
+      : unless(requestedIssuer === undefined, "issuer_url", "must be absent for google, whose issuer is fixed")),
     ...unless(
       caCertificate === "" || caCertificate.includes("-----BEGIN CERTIFICATE-----"),
       "ca_certificate",

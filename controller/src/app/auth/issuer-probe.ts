@@ -1,6 +1,6 @@
 import { request } from "node:https";
 
-/** Addresses at which issuers are reached. */
+/** Addresses and port at which the controller reaches the issuers. */
 export interface IssuerEndpoints {
   readonly addresses: readonly string[];
   readonly port: number;

@@ -23,16 +23,16 @@ import type { RecordMailStatus } from "./mail-status.ts";
 
 export interface IssuerServiceDeps {
   readonly installationId: string;
-  /** Every app that is served; the same object as long as the app is unchanged. */
+  /** All served apps; an unchanged app is the same object as before. */
   readonly apps: () => AppSignIn[];
-  /** Calls back when `apps` may have changed. */
+  /** Calls `onChange` whenever `apps` may have changed. */
   readonly subscribe: (onChange: () => void) => { close(): void };
   readonly ready: () => Promise<unknown>;
   readonly own: () => Omit<OwnNetworks, "$typeName" | "$unknown">;
   readonly authority: Pick<Authority, "issueServer">;
   readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
-  /** Records what issuers report about mails. */
+  /** Records reports of issuers about mails. */
   readonly recordMailStatus: RecordMailStatus;
   readonly now: () => number;
   readonly log: Log;
@@ -45,7 +45,7 @@ interface HostCertificate {
   readonly renewAt: number;
 }
 
-/** An app as it was sent to an issuer. */
+/** The last state of an app that was sent to an issuer. */
 interface SentApp {
   readonly app: AppSignIn;
   readonly certificate: string;
@@ -59,7 +59,7 @@ interface Update {
 }
 
 const batchApps = 50;
-/** Changes within this time are sent together. */
+/** Time in which changes are collected into one message. */
 const batchDelayMs = 20;
 const certificateCheckMs = 60_000;
 
@@ -86,10 +86,10 @@ export function createIssuerService(deps: IssuerServiceDeps) {
     });
     const { certificateRequest } = await firstRequest.promise;
     await deps.ready();
-    log.info("issuer follows", { issuer });
+    log.info("issuer connected", { issuer });
 
     const certificates = new Map<string, HostCertificate>();
-    /** Apps as they were last sent. */
+    /** The last sent state of each app, by id. */
     const sentApps = new Map<string, SentApp>();
     let isFirst = true;
     let sentOwn = "";
@@ -103,8 +103,8 @@ export function createIssuerService(deps: IssuerServiceDeps) {
       let current = certificates.get(app.host);
       if (current === undefined || current.renewAt <= now()) {
         const { chain, notBefore, notAfter } = await authority.issueServer(certificateRequest, [app.host]);
-        const lifeMs = notAfter.getTime() - notBefore.getTime();
-        current = { chain: pemOf(chain), renewAt: notBefore.getTime() + (lifeMs * 2) / 3 };
+        const lifetimeMs = notAfter.getTime() - notBefore.getTime();
+        current = { chain: pemOf(chain), renewAt: notBefore.getTime() + (lifetimeMs * 2) / 3 };
         certificates.set(app.host, current);
       }
       return { app, certificate: current.chain };

@@ -6,7 +6,7 @@ import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { authKind, type AuthObject, type AuthStatus } from "./auth.ts";
 import { mailFailing } from "./auth-events.ts";
 
-/** Records what issuers report about apps' mail servers. A lost report is repeated with the next mail. */
+/** Records reports of issuers about apps' mail servers. A lost report is repeated with the next mail. */
 export type RecordMailStatus = (report: MailReport) => Promise<void>;
 
 interface Deps {
@@ -32,7 +32,7 @@ export function createMailStatusRecorder({ auths, begin, log }: Deps): RecordMai
     unit.update(authKind, stored, after);
     if (fails) unit.event(mailFailing(after, reason));
     await unit.commit();
-    log.info("mails of an app", { app: appId, failing: reason !== null, limit: mailLimit ?? "none" });
+    log.info("mail status of an app changed", { app: appId, failing: reason !== null, limit: mailLimit ?? "none" });
   }
 
   return async ({ troubles, working, limits, belowLimit }) => {

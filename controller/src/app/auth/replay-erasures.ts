@@ -13,12 +13,12 @@ interface Deps {
 }
 
 const pageSize = 1_000;
-/** A failed primary may lose at most this much of its most recent changes. */
+/** Upper limit of the period of recent changes that a failover loses. */
 const failoverLossMs = 24 * 3_600_000;
 
 /**
  * Repeats erasures of users and revocations of sessions over data that may be older than they are, such as restored
- * data. The ids are those of the whole organization, since the data may come from another of its apps.
+ * data. The ids of all apps of the organization are used, since the data may come from another app.
  */
 export async function replayErasures(
   { erasures, tasks, clock }: Deps,

@@ -20,8 +20,8 @@ export interface SignInDeps {
 }
 
 /**
- * Every app that is served, as issuers need it. An unchanged app is the same object, and its secrets are not unsealed
- * again.
+ * Returns a function that lists all served apps for issuers. An unchanged app is the same object as before, and its
+ * secrets are not opened again.
  */
 export function createSignIns(deps: SignInDeps): (auths: Iterable<Stored<AuthObject>>) => AppSignIn[] {
   const cache = new WeakMap<Stored<AuthObject>, { readonly from: string; readonly app: AppSignIn }>();
@@ -37,7 +37,7 @@ export function createSignIns(deps: SignInDeps): (auths: Iterable<Stored<AuthObj
         cache.set(stored, { from, app });
         return [app];
       } catch (error) {
-        // The fault concerns one app: serve the others.
+        // The error concerns one app: serve the others.
         deps.log.error("sign-in not served", { app: stored.object.metadata.id, error: String(error) });
         return [];
       }
@@ -50,7 +50,7 @@ interface Primary {
   readonly hostname: string;
 }
 
-/** The primary with the users; undefined when the service is deleted or erasures are not replayed yet. */
+/** The primary with the users; undefined if the service is deleted or erasures are not replayed yet. */
 function primaryIn(auth: AuthObject, { services, machines }: SignInDeps): Primary | undefined {
   const { spec, status } = auth;
   const service = services.get(spec.serviceId)?.object;
@@ -66,7 +66,7 @@ function primaryIn(auth: AuthObject, { services, machines }: SignInDeps): Primar
   return { address: machines.get(id)?.object.status.address ?? "", port: service.spec.port, hostname };
 }
 
-/** Everything that issuers need for an app except its certificate, with unsealed secrets. */
+/** The complete message about an app except its certificate, with opened secrets. */
 function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issuerPort }: SignInDeps): AppSignIn {
   const { metadata, spec } = stored.object;
   const open = (sealed: string) => secrets.open(metadata.id, sealed);

@@ -6,13 +6,13 @@ import type { SigningKeySpec } from "./auth.ts";
 /** Seals with the key of the object that stores the result. */
 type Seal = (plain: string) => string;
 
-/** Well above the life of a token (10 min), the cache time of a JWKS (5 min) and the clock skew (1 min). */
+/** More than the lifetime of a token (10 min), the cache time of a JWKS (5 min) and the clock skew (1 min) together. */
 const retiresAfterMs = 24 * 3_600_000;
 /** Number of retired keys that are retained. */
 const retiredMax = 10;
 const retiringMax = 8;
 
-/** A new standby key. */
+/** Generates an RSA key in status standby. */
 export async function newSigningKey(seal: Seal): Promise<SigningKeySpec> {
   const { privateKey, publicKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2_048 });
   const jwk = await exportJWK(publicKey);
@@ -32,7 +32,7 @@ export function initialKeys(active: SigningKeySpec, standby: SigningKeySpec, now
   return [standby, activated(active, now)];
 }
 
-/** True if another key may retire; verifiers cache all retiring ones. */
+/** True if one more key may become retiring; a JWKS contains all retiring keys. */
 export function canRotate(keys: readonly SigningKeySpec[]): boolean {
   return keys.filter(({ status }) => status === "retiring").length < retiringMax;
 }
@@ -47,7 +47,7 @@ export function rotatedKeys(keys: readonly SigningKeySpec[], next: SigningKeySpe
   return withoutOldRetired([next, ...moved]);
 }
 
-/** Retires every key at once, the standby too, as an attacker with one key may have all. */
+/** Retires all keys immediately, and drops the standby key: an attacker with one key may have all. */
 export function replacedKeys(
   keys: readonly SigningKeySpec[],
   active: SigningKeySpec,
@@ -58,7 +58,7 @@ export function replacedKeys(
   return withoutOldRetired([standby, activated(active, now), ...ended]);
 }
 
-/** The keys with due ones retired, without their private parts; undefined when none is due. */
+/** The keys after the retirement of those that are due; undefined if none is due. */
 export function retireDue(keys: readonly SigningKeySpec[], now: number): SigningKeySpec[] | undefined {
   const isDue = ({ status, retiresAt }: SigningKeySpec) => status === "retiring" && (retiresAt ?? 0) <= now;
   if (!keys.some(isDue)) return undefined;

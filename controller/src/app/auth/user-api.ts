@@ -59,7 +59,7 @@ type UserHandlers = Pick<
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** The RPCs of an app's end users, who are stored in the owner's database only. */
+/** The RPCs of an app's end users, who are stored only in the attached database. */
 export function userHandlers(deps: Deps): UserHandlers {
   const { access, requests, tasks, taskIds, sealer, cursors, clock } = deps;
 
@@ -206,7 +206,7 @@ export function userHandlers(deps: Deps): UserHandlers {
   };
 }
 
-/** Derived from the Idempotency-Key: a retry finds the user that the lost response announced. */
+/** The id of a new user, derived from the Idempotency-Key so that a retry after a lost response creates the same user. */
 function userIdOf({ idempotency }: Call, sealer: Pick<Sealer, "keyedHash">): string | undefined {
   if (idempotency === undefined) return undefined;
   const { scope, key, bodyHash } = idempotency;

@@ -14,8 +14,8 @@ export function newConfiguration(destination: Destination, given: ConfigurationI
 }
 
 /**
- * Merges a change into the stored configuration; null removes a key. If the result leads to another target or
- * account, stored secrets are faults: they must not be sent to a host that they were not given for.
+ * Merges a change into the stored configuration; null removes a key. If the result has another target or
+ * account, each stored secret is a fault: a secret must not be sent to a host that it was not entered for.
  */
 export function changedConfiguration(
   destination: Destination,

@@ -6,7 +6,7 @@ import type { Configuration, ConfigurationValue } from "../metrics-export.ts";
 import { secretMask } from "#kernel/secrets/destined-secret.ts";
 import { type Field, defaultMost } from "./field.ts";
 
-/** The configuration with its defaults, or all its faults. */
+/** The result of a validation: the configuration with its defaults, or all faults. */
 export type CheckedConfiguration =
   | { readonly ok: true; readonly configuration: Configuration }
   | { readonly ok: false; readonly faults: readonly ConfigurationFault[] };
@@ -38,7 +38,7 @@ export function checkConfiguration(
   });
   const all = [...unknown, ...faults];
   const together = destination.check?.(configuration) ?? [];
-  // A key with a fault of its own gets no second fault.
+  // A key that already has a fault gets no second one.
   const reported = new Set(all.map(({ key }) => key));
   const more = together.filter(({ key }) => !reported.has(key));
   if (all.length + more.length > 0) return { ok: false, faults: [...all, ...more] };

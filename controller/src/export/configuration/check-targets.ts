@@ -12,8 +12,8 @@ interface Deps {
 }
 
 /**
- * Throws TARGET_NOT_ALLOWED for a URL that leads to a forbidden address, and NOT_POSSIBLE where neither the
- * configuration nor the installation has a URL. Host names are checked again at each connection.
+ * Throws TARGET_NOT_ALLOWED for a URL whose host has a forbidden address, and NOT_POSSIBLE if neither the
+ * configuration nor the installation has a base URL. Host names are checked again at each connection.
  */
 export async function checkTargets(
   destination: Destination,
@@ -24,7 +24,7 @@ export async function checkTargets(
   if (destination.vendorBase?.(configuration, vendors) === "")
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      `This installation has no default URL for ${destination.type}: name configuration.endpoint.`,
+      `This installation has no default URL for ${destination.type}: set configuration.endpoint.`,
     );
   for (const [key, { kind }] of Object.entries(destination.fields)) {
     const url = lookUp(configuration, key);
@@ -36,7 +36,7 @@ export async function checkTargets(
       await egress.check(parsed.target, signal);
     } catch (cause) {
       if (!(cause instanceof EgressFailure)) throw cause;
-      const detail = `configuration.${key} leads to an address that exports may not reach.`;
+      const detail = `configuration.${key} has a forbidden address: exports must not connect to it.`;
       throw new HoldfastError("TARGET_NOT_ALLOWED", detail, { cause });
     }
   }

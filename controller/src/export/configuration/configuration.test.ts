@@ -63,7 +63,7 @@ describe("a new configuration", () => {
 describe("a changed configuration", () => {
   const stored = { url: "https://old/write", username: "u", password: "p", tls_skip_verify: false };
 
-  test("merges by key, null clears, and the secretMask keeps the stored secret", () => {
+  test("merges by key, null clears, and a mask keeps the stored secret", () => {
     const same = changedConfiguration(prometheus, stored, { password: secretMask });
     expect(same).toEqual({ ok: true, configuration: stored });
     const other = changedConfiguration(prometheus, stored, { username: null, password: null, bearer_token: "t" });

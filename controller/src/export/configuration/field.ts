@@ -1,27 +1,28 @@
-/** One key of a destination's configuration: how its value is validated, shown and stored. */
+/** One key of a destination's configuration: how its value is validated, rendered and stored. */
 export interface Field {
   readonly kind: "text" | "secret" | "url" | "flag" | "integer" | "choice" | "texts" | "secretTexts";
   readonly required?: true;
   readonly default?: string | number | boolean;
-  /** The value decides where secrets are sent (true), or as which account: a change of it needs the secrets again. */
+  /** The value selects the host (true) or the account that secrets are sent to: to change it, enter them again. */
   readonly isTarget?: true | "account";
   /** Pattern of a text or URL. */
   readonly pattern?: RegExp;
-  /** The pattern in words, to complete "must", such as `be an access key id`. */
+  /** The pattern in words, the part of a message behind "must", such as `be an access key id`. */
   readonly requirement?: string;
   /** Values of a choice. */
   readonly values?: readonly string[];
+  /** Minimum value of an integer. */
   readonly least?: number;
-  /** Maximum: of an integer its value, of a text its length, of texts their number. */
+  /** Maximum value of an integer, length of a text in characters, or number of texts. */
   readonly most?: number;
   /** Pattern of the names of texts. */
   readonly namePattern?: RegExp;
   readonly refusedNames?: RegExp;
-  /** True: a URL may have a query. */
+  /** Permits a query in a URL. */
   readonly mayHaveQuery?: true;
 }
 
-/** Default maximums of values. */
+/** Default lengths in characters; `texts`: number of entries. */
 export const defaultMost = { text: 256, secret: 4_096, url: 2_048, texts: 20, textOfTexts: 1_024 } as const;
 
 export function isSecret({ kind }: Field): boolean {

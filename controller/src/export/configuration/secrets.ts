@@ -40,12 +40,12 @@ export function splitConfiguration({ fields }: Fields, complete: Configuration):
   };
 }
 
-/** The secrets, sealed for this integration and its target: they cannot be opened for another target. */
+/** Seals the secrets for this integration and its target, so that they cannot be opened for another target. */
 export function sealSecrets(id: string, type: Destination, split: SplitConfiguration, sealer: Sealer): DestinedSecret {
   return sealFor(sealer, bindingOf(id, type, split.configuration), JSON.stringify(split.secrets));
 }
 
-/** The configuration with its secrets, as requests need it. */
+/** The configuration with its opened secrets. */
 export function openConfiguration(
   { metadata, spec }: Pick<MetricsExportObject, "metadata" | "spec">,
   type: Destination,
@@ -57,7 +57,7 @@ export function openConfiguration(
 
 function bindingOf(id: string, type: Destination, configuration: Configuration): SecretBinding {
   const place = `${keyOf(metricsExportKind, id)} ${type.type}`;
-  // Bindings of earlier versions did not include the account.
+  // Versions before the account was part of the binding sealed secrets under this label.
   const earlier = bindingLabel({
     objectKey: place,
     destination: destinationOf(type, configuration, (each) => each === true),
@@ -65,7 +65,7 @@ function bindingOf(id: string, type: Destination, configuration: Configuration):
   return { objectKey: place, destination: targetOf(type, configuration), legacyLabel: earlier };
 }
 
-/** The values that decide where secrets are sent, and as which account. */
+/** The values that select the host and the account that secrets are sent to. */
 export function targetOf(type: Fields, configuration: Configuration): SecretDestination {
   return destinationOf(type, configuration, (each) => each !== undefined);
 }
@@ -90,7 +90,7 @@ export function maskedConfiguration({ fields }: Fields, complete: Configuration)
   return Object.fromEntries(Object.entries(complete).map(([key, value]) => [key, masked(key, value)]));
 }
 
-/** Replaces masks by the stored secrets; a mask without a stored secret is a fault. */
+/** Replaces each mask (`********`) by the stored secret; a mask without a stored secret is a fault. */
 export function unmasked({ fields }: Fields, given: Configuration, stored: Secrets) {
   const faults: ConfigurationFault[] = [];
   const used = new Set<string>();

@@ -4,7 +4,7 @@ import type { ConfigurationFault } from "./destination.ts";
 import type { Field } from "../configuration/field.ts";
 import { basicAuthorization } from "./pieces.ts";
 
-/** Headers of the user's own, such as those of a proxy before the destination. */
+/** Additional headers that the user configures, such as the credential for a proxy before the destination. */
 export const headersField: Field = {
   kind: "secretTexts",
   namePattern: /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/,
@@ -12,7 +12,7 @@ export const headersField: Field = {
     /^(host|content-.*|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|accept-encoding)$/i,
 };
 
-/** The tenant of Mimir, Cortex, Thanos and Loki. */
+/** Tenant in Mimir, Cortex, Thanos or Loki, sent as header X-Scope-OrgID. */
 export const tenantField: Field = {
   kind: "text",
   isTarget: "account",
@@ -45,7 +45,7 @@ export function checkCredentials(
   if (password !== undefined && username === undefined)
     faults.push({ key: "username", code: "required", detail: "is required with password" });
   if (lookUp(configuration, token) !== undefined && (username !== undefined || password !== undefined))
-    faults.push({ key: token, code: "exclusive", detail: "must not be given with username and password" });
+    faults.push({ key: token, code: "exclusive", detail: "must not be set together with username and password" });
   return faults;
 }
 
@@ -57,12 +57,12 @@ export function credentialHeaders({ username, password, bearer_token }: Configur
   return {};
 }
 
-/** The user's own headers, by names in lower case. */
+/** The configured headers by their names in lower case. */
 export function ownHeaders({ headers }: Configuration): Record<string, string> {
   return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
-/** The user's own headers, and the tenant, which replaces one among them. */
+/** The configured headers, and the header of the tenant, which has precedence. */
 export function tenantHeaders(configuration: Configuration): Record<string, string> {
   const { tenant_id: tenant } = configuration;
   return { ...ownHeaders(configuration), ...(typeof tenant === "string" && { "x-scope-orgid": tenant }) };

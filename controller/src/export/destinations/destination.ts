@@ -15,11 +15,11 @@ export interface Destination {
   check?(configuration: Configuration): readonly ConfigurationFault[];
   /** Warnings about settings that work differently than users may expect. */
   warnings?(configuration: Configuration): readonly string[];
-  /** Requests without data that test URL and credentials; all have to be accepted. */
+  /** Requests without items that test URL and credentials; the test succeeds if all are accepted. */
   probe(configuration: Configuration, context: EncodeContext): Promise<readonly ProbeRequest[]>;
   /**
-   * The operators' base URL that this configuration uses: undefined where it has a URL of its own, empty where
-   * operators set none.
+   * Base URL from the settings of operators; empty if they set none. Undefined if the configuration has a URL, or if
+   * the vendor's public URL is used.
    */
   vendorBase?(configuration: Configuration, vendors: VendorUrls): string | undefined;
   readonly metrics?: Encoder<MetricItem>;
@@ -39,14 +39,14 @@ export interface Encoder<I> {
   ): Promise<readonly ExportRequest<I>[]>;
 }
 
-/** Values that do not come from the configuration. */
+/** Input of encoders besides items and configuration. */
 export interface EncodeContext {
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   readonly vendors: VendorUrls;
 }
 
-/** Base URLs of vendors that operators can override; empty: the vendor's own URL, or none. */
+/** Base URLs from operators' settings; an empty one selects the vendor's public URL, if the vendor has one. */
 export interface VendorUrls {
   readonly apm: string;
   readonly logSaas: string;
@@ -60,19 +60,19 @@ export interface ExportRequest<I> {
   readonly body?: string | Uint8Array;
   /** The items in the body, in order. */
   readonly items: readonly I[];
-  /** Requests that create what this request needs at the destination, in order; sent when it is missing. */
+  /** Requests that create the prerequisites of this request, in order; sent after the verdict `prepare`. */
   needs?(): Promise<readonly ExportRequest<never>[]>;
 }
 
 export interface ProbeRequest extends ExportRequest<never> {
-  /** The type of data that it tests, if it is one only; an integration without that type skips it. */
+  /** The type of data that the request tests; integrations without that type skip it. Undefined: both types. */
   readonly about?: "metrics" | "logs";
 }
 
 export interface Answer {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  /** At most 1 MiB. */
+  /** The first 1 MiB at most. */
   readonly body: Buffer;
 }
 

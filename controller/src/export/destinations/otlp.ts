@@ -6,7 +6,7 @@ import { gzipped, jsonOf, piecesOf } from "./pieces.ts";
 import { type Verdict, verdictOfStatus } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 4 << 20 };
-/** Upper limit of a data point's size, with its share of the metric and the resource. */
+/** Placeholder as long as an encoded data point can be, with its share of the metric and the resource. */
 const pointPlaceholder = "x".repeat(256);
 
 /** Severity numbers of the OpenTelemetry log data model. */
@@ -34,7 +34,7 @@ export const otlp: Destination = {
     return [];
   },
   warnings: ({ protocol }) =>
-    protocol === "grpc" ? ["protocol_http_used: OTLP is pushed as JSON over HTTP, whatever protocol says"] : [],
+    protocol === "grpc" ? ["protocol_http_used: OTLP is pushed as JSON over HTTP also if protocol is grpc"] : [],
   probe: async (configuration, _context) => [
     { ...(await requestOf<never>("metrics", [], '{"resourceMetrics":[]}', configuration)), about: "metrics" },
     { ...(await requestOf<never>("logs", [], '{"resourceLogs":[]}', configuration)), about: "logs" },

@@ -8,10 +8,10 @@ export interface Piece<I> {
   readonly texts: readonly string[];
 }
 
-/** Items encoded before the event loop gets a chance to run other work. */
+/** Number of items that are encoded before the function yields to the event loop. */
 const batchSize = 250;
 
-/** Splits items in order into pieces within the limits of items and bytes; a larger item is a piece of its own. */
+/** Splits items in order into pieces within the limits of items and bytes; a larger item gets a separate piece. */
 export async function piecesOf<I>(
   items: readonly I[],
   textOf: (item: I) => string,

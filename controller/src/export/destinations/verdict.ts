@@ -1,6 +1,6 @@
 /**
- * The meaning of a destination's response for the items that were sent. `detail` is for users: a status and a
- * message of the platform.
+ * The meaning of a destination's response for the items that were sent. `detail` is shown to users: a status and a
+ * message of Holdfast, never text of the destination.
  */
 export type Verdict =
   | { readonly kind: "accepted" }
@@ -9,7 +9,7 @@ export type Verdict =
    * items).
    */
   | { readonly kind: "partly"; readonly refused: number; readonly again: readonly number[]; readonly detail: string }
-  /** At least one item is refused; it is found by bisection, one that is too old together with those of its moment. */
+  /** At least one item is refused. It is found by bisection; `too_old` drops all items of its node and time. */
   | { readonly kind: "divide"; readonly reason: "refused" | "too_old"; readonly detail: string }
   /** The request is too large. */
   | { readonly kind: "smaller"; readonly detail: string }
@@ -17,7 +17,7 @@ export type Verdict =
   | { readonly kind: "later"; readonly afterMs: number | undefined; readonly detail: string }
   /** Nothing is accepted until the configuration or the destination changes. Nothing is dropped. */
   | { readonly kind: "stop"; readonly detail: string }
-  /** Something that the request `needs` does not exist yet. */
+  /** A prerequisite of the request does not exist yet: send its `needs` first. */
   | { readonly kind: "prepare"; readonly detail: string };
 
 /**
@@ -29,7 +29,7 @@ type Meaning = "accept" | "wait" | "refuse" | "halve" | "stop";
 // biome-ignore format: a table, aligned so that it reads as one
 const statuses: ReadonlyMap<number, readonly [meaning: Meaning, message: string]> = new Map([
   [400, ["refuse", "the destination refuses the data"]],
-  [401, ["stop",   "the destination does not know the credential"]],
+  [401, ["stop",   "the destination does not accept the credential"]],
   [402, ["stop",   "the destination asks for payment"]],
   [403, ["stop",   "the destination refuses the credential"]],
   [404, ["stop",   "there is nothing at this address"]],
@@ -60,11 +60,11 @@ const statuses: ReadonlyMap<number, readonly [meaning: Meaning, message: string]
   [511, ["stop",   "the network asks for a sign-in"]],
 ]);
 
-/** The meaning of all other statuses, by their first digit. */
+/** The meaning of statuses that are not in the table, by their first digit. */
 const classes: ReadonlyMap<number, readonly [meaning: Meaning, message: string]> = new Map([
   [1, ["wait", "the response is incomplete"]],
   [2, ["accept", ""]],
-  [3, ["stop", "the destination leads elsewhere, and redirects are not followed"]],
+  [3, ["stop", "the destination redirects, and redirects are not followed"]],
   [4, ["stop", "the destination refuses the request"]],
   [5, ["wait", "the destination fails"]],
 ]);
@@ -80,12 +80,12 @@ export function messageOf(status: number): string {
   return `HTTP ${status}: ${meaningOf(status)[1]}`;
 }
 
-/** True for a status after which the same request may be accepted. */
+/** True if a retry of the same request may be accepted. */
 export function isTransient(status: number): boolean {
   return meaningOf(status)[0] === "wait";
 }
 
-/** The verdict by the status alone, as most destinations define it. */
+/** The verdict that the status implies, without a look at the body. */
 export function verdictOfStatus(status: number, retryAfterMs?: number): Verdict {
   const detail = messageOf(status);
   switch (meaningOf(status)[0]) {
@@ -105,7 +105,7 @@ export function verdictOfStatus(status: number, retryAfterMs?: number): Verdict 
 /** Responses that a web server or a sign-in page sends for any path. */
 const webPage = /^\s*(<!doctype html|<html)/i;
 
-/** True if an accepted response is a web page: the address leads to something else than the destination. */
+/** True if an accepted response is a web page: another server than the destination responded. */
 export function isWebPage({ status, body }: { readonly status: number; readonly body: Buffer }): boolean {
   return status >= 200 && status < 300 && webPage.test(body.toString("latin1", 0, 1_024));
 }

@@ -31,7 +31,7 @@ interface Series {
   readonly samples: MetricItem[];
   /** Encoded length of labels and samples in bytes. */
   length: number;
-  /** The series that followed it last time. */
+  /** The series that followed this one in the previous sample of its origin. */
   next: Series | undefined;
 }
 

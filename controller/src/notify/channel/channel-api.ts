@@ -32,7 +32,7 @@ import type { LinkRateLimit } from "./link-rate-limit.ts";
 export interface ChannelUsers {
   /** Name of the kind. */
   readonly kind: string;
-  /** Their ids, for one channel. */
+  /** Ids of the objects that refer to a channel. */
   usersOf(channel: Stored<ChannelObject>): Promise<readonly string[]>;
 }
 
@@ -44,7 +44,7 @@ export interface ChannelApiDeps {
   readonly organizations: Pick<Collection<Organization>, "get" | "reached">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly deliveries: Pick<Deliveries, "attempts">;
-  /** A channel in use cannot be deleted. */
+  /** Kinds that refer to channels; a channel in use cannot be deleted. */
   readonly channelUsers: readonly ChannelUsers[];
   readonly egress: Pick<EgressClient, "check">;
   readonly sendsMail: boolean;
@@ -59,7 +59,7 @@ const kind = "channel";
 const attemptsMax = 100;
 const usersListedMax = 20;
 
-/** The RPCs of alert channels; the dispatcher (delivery-dispatcher.ts) sends. */
+/** The RPCs of alert channels; the dispatcher (delivery-dispatcher.ts) sends the alerts. */
 export function createChannelApi(deps: ChannelApiDeps): ServedService {
   const { channels, deliveries, cursors, clock, sealer } = deps;
 
@@ -138,8 +138,8 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
         const isWaiting = spec.type === "email" && status.confirmedAt === null;
         if (spec.type === "email") requireMail(deps.sendsMail);
         const message = isWaiting
-          ? "A link to confirm the address is on its way."
-          : "A channel.test event is on its way.";
+          ? "A link to confirm the address will be sent."
+          : "A channel.test event will be sent.";
         const answer = create(TestChannelResponseSchema, { message });
         if (isWaiting) requestConfirmation(unit, channel);
         else unit.event(channelTestEvent(metadata.organizationId, id));
@@ -156,7 +156,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
 
 function requireConfig<C>(config: C | undefined): C {
   if (config !== undefined) return config;
-  throw invalid({ field: "config", code: "required", detail: "must be given" });
+  throw invalid({ field: "config", code: "required", detail: "is required" });
 }
 
 function specOf(config: CheckedConfig, seal: () => string): ChannelSpec {

@@ -11,10 +11,10 @@ import { channelKind, type ChannelObject, type ChannelStatus } from "./channel.t
 /** Confirmation links by which holders of addresses agree to get alerts. */
 export interface ChannelConfirmations {
   /**
-   * Creates a link for the channel's address and voids the previous one. Undefined when there is nothing to confirm.
+   * Creates a link for the channel's address and voids the previous one. Undefined if the address needs no confirmation.
    */
   begin(channelId: string, signal: AbortSignal): Promise<string | undefined>;
-  /** True if the link is valid. Changes nothing, because programs that read mail follow links too. */
+  /** True if the link is valid. Changes nothing, because programs that scan mails follow links too. */
   isValid(link: ConfirmationLink): boolean;
   /** Confirms the address, once; false for a link that is not valid any more. */
   accept(link: ConfirmationLink, from: { readonly source: string; readonly requestId: string }): Promise<boolean>;
@@ -27,8 +27,8 @@ export interface ConfirmationLink {
 
 export const confirmationPath = "/channel-confirmation";
 
-const validMs = 72 * 3_600_000;
-const acceptMs = 10_000;
+const linkLifetimeMs = 72 * 3_600_000;
+const acceptTimeoutMs = 10_000;
 const hashPurpose = "channel-confirmation";
 
 export function createChannelConfirmations(deps: {
@@ -41,7 +41,7 @@ export function createChannelConfirmations(deps: {
 }): ChannelConfirmations {
   const { channels, sealer, clock, baseUrl } = deps;
 
-  /** The channel's id is hashed with the token, so that the token is valid for this channel alone. */
+  /** The hash covers the channel's id, so that the token is valid for this channel only. */
   const hashOf = ({ channelId, token }: ConfirmationLink) => sealer.keyedHash(hashPurpose, `${channelId} ${token}`);
 
   function channelOf(link: ConfirmationLink): Stored<ChannelObject> | undefined {
@@ -61,7 +61,7 @@ export function createChannelConfirmations(deps: {
         const before = channels.get(channelId);
         if (before?.object.spec.type !== "email" || before.object.status.confirmedAt !== null) return undefined;
         const token = randomBytes(32).toString("base64url");
-        const confirmation = { tokenHash: hashOf({ channelId, token }), expiresAt: clock.now() + validMs };
+        const confirmation = { tokenHash: hashOf({ channelId, token }), expiresAt: clock.now() + linkLifetimeMs };
         const unit = deps.begin();
         unit.update(channelKind, before, withStatus(before.object, { confirmedAt: null, confirmation }));
         await channels.reached(await unit.commit(signal), 1_000);
@@ -71,7 +71,7 @@ export function createChannelConfirmations(deps: {
     isValid: (link) => channelOf(link) !== undefined,
 
     accept: (link, { source, requestId }) =>
-      retryConflict(AbortSignal.timeout(acceptMs), async () => {
+      retryConflict(AbortSignal.timeout(acceptTimeoutMs), async () => {
         const before = channelOf(link);
         if (before === undefined) return false;
         const { id, organizationId } = before.object.metadata;

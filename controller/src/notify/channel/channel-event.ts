@@ -1,6 +1,6 @@
 import type { EventEntry, NewEvent } from "#kernel/store/outbox-entry.ts";
 
-/** The event `channel.test`, which goes to the channel alone. */
+/** The event `channel.test`, which only the tested channel gets. */
 export function channelTestEvent(organizationId: string, channelId: string): NewEvent {
   const message = "This is a test of your alert channel.";
   return {

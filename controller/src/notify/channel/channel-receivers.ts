@@ -47,14 +47,14 @@ export function createChannelReceivers({ channels, egress, sealer, clock, mail }
       const id = channelIdOf(event);
       const channel = id === undefined ? undefined : channels.get(id)?.object;
       if (channel === undefined || channel.metadata.organizationId !== event.organizationId) return [];
-      // An unconfirmed address gets its confirmation link and nothing else.
+      // An unconfirmed address gets only its confirmation link.
       const isWaiting = channel.spec.type === "email" && channel.status.confirmedAt === null;
       return isWaiting === (event.type === confirmationType) ? [channel.metadata.id] : [];
     },
     subscribe: (onChange) => channels.subscribe(onChange),
     reached: (revision, timeoutMs) => channels.reached(revision, timeoutMs),
     ready: channels.ready,
-    // A failing channel is not disabled: its next alert may be important.
+    // A failing channel is not disabled, because its next alert may be important.
     failing: async () => undefined,
   };
 }

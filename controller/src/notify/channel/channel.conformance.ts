@@ -12,7 +12,7 @@ declare module "@holdfast/testing/contract/contract.ts" {
   }
 }
 
-/** A message in a request has all of its members, each optional. */
+/** The input with a complete `config`: all members of the message, each optional. */
 type WithConfig<Input> = Omit<Input, "config"> & {
   readonly config: { readonly [K in keyof sdk.NewChannelConfig]-?: string | null };
 };

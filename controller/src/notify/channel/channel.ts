@@ -44,7 +44,7 @@ export function sealChannelSecret(secret: string, channelId: string, sealer: Sea
   return sealer.seal(secret, keyOf(channelKind, channelId));
 }
 
-/** Returns a function for a channel's signing key. The key is opened once per version of the channel. */
+/** Returns a function for a channel's signing key. The key is opened once per revision of the channel. */
 export function createChannelKeys(sealer: Sealer): (channelId: string, spec: WebhookChannelSpec) => KeyObject {
   const opened = new WeakMap<WebhookChannelSpec, KeyObject>();
   return (channelId, spec) => {

@@ -4,7 +4,7 @@ import { type Exchange, send, sendProblem } from "@holdfast/gateway/exchange.ts"
 import type { Mount } from "@holdfast/gateway/mounts.ts";
 import { type ChannelConfirmations, type ConfirmationLink, confirmationPath } from "./channel-confirmation.ts";
 
-/** No external content and no scripts; the form posts to this page only, and no referrer leaks the link. */
+/** Headers that forbid external content, scripts and other form targets, and keep the link out of referrers. */
 const headers = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":
@@ -12,7 +12,7 @@ const headers = {
   "referrer-policy": "no-referrer",
 };
 
-/** The page of a confirmation link: GET changes nothing, its button (POST) confirms. */
+/** The page of a confirmation link: GET renders it without a change, and its button (POST) confirms. */
 export function createConfirmationPage(confirmations: ChannelConfirmations, baseUrl: string): Mount {
   return {
     name: "channel-confirmation",
@@ -49,9 +49,9 @@ function show(exchange: Exchange, status: number, title: string, body: string): 
 }
 
 function linkOf({ query }: Exchange): ConfirmationLink | undefined {
-  const given = new URLSearchParams(query);
-  const channelId = given.get("channel") ?? "";
-  const token = given.get("token") ?? "";
-  const isOne = /^[0-9a-f-]{36}$/.test(channelId) && /^[A-Za-z0-9_-]{43}$/.test(token);
-  return isOne ? { channelId, token } : undefined;
+  const parameters = new URLSearchParams(query);
+  const channelId = parameters.get("channel") ?? "";
+  const token = parameters.get("token") ?? "";
+  const isWellFormed = /^[0-9a-f-]{36}$/.test(channelId) && /^[A-Za-z0-9_-]{43}$/.test(token);
+  return isWellFormed ? { channelId, token } : undefined;
 }

@@ -14,10 +14,10 @@ export const linkRateLimitKind = defineKind<LinkRateLimitObject>("channel-link-p
 });
 
 const dayMs = 24 * 3_600_000;
-/** Links in 24 hours. Receivers of these mails may not have requested them. */
+/** Maximum numbers of links in 24 hours; receivers of these mails may not have requested them. */
 const limits = { organization: 40, address: 5 } as const;
 
-/** Limits the mails that strangers can be sent through the platform. */
+/** Limits the confirmation links to addresses whose holders have not agreed to get mail. */
 export interface LinkRateLimit {
   /** Counts one link in the unit of work, which conflicts with a concurrent request. Throws RATE_LIMITED. */
   claim(unit: Changes, organizationId: string, address: string): void;
@@ -32,13 +32,13 @@ export function createLinkRateLimit(deps: {
 }): LinkRateLimit {
   const { linkRateLimits, clock } = deps;
 
-  function take(unit: Changes, id: string, limit: number, whose: string): void {
+  function take(unit: Changes, id: string, limit: number, subject: string): void {
     const now = clock.now();
     const before = linkRateLimits.get(id);
     const recent = (before?.object.spec.requestedAt ?? []).filter((at) => at > now - dayMs);
     const oldest = recent[0];
     if (recent.length >= limit && oldest !== undefined)
-      throw new HoldfastError("RATE_LIMITED", `${whose} at most ${limit} confirmation links in 24 hours.`, {
+      throw new HoldfastError("RATE_LIMITED", `${subject} at most ${limit} confirmation links in 24 hours.`, {
         retryAfterS: Math.ceil((oldest + dayMs - now) / 1_000),
       });
     const spec = { requestedAt: [...recent, now] };

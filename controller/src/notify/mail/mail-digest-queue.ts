@@ -2,17 +2,17 @@ import type { Database } from "#kernel/history/database.ts";
 import { millisecondsOf, timeOf } from "#kernel/history/sql-timestamps.ts";
 import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 
-/** The queue of events that are sent together in digests, by channel, in the history. */
+/** The queue of events for digests, by channel, in the history. */
 export interface MailDigestQueue {
   /** Adds an event; duplicates are ignored. */
   add(channelId: string, event: Pick<EventEntry, "id" | "occurredAt">): Promise<void>;
   /** Ids of the channels with queued events. */
   channels(): Promise<string[]>;
-  /** The oldest entries: positions of all, at most `entriesMax`, and the events of the first `eventsMax`. */
+  /** The oldest entries of a channel: positions of at most 20,000, and the events of the first `eventsMax`. */
   waiting(channelId: string, eventsMax: number): Promise<QueuedDigest>;
   /** Removes entries that were sent. */
   remove(positions: readonly string[]): Promise<void>;
-  /** Drops the entries of a channel. */
+  /** Deletes the entries of a channel. */
   forget(channelId: string): Promise<void>;
 }
 

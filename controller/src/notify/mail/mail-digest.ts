@@ -23,7 +23,7 @@ interface Deps {
 }
 
 const defaultIntervalMs = 5_000;
-/** Digests are sent by the controller that delivers mails, which has the rate limits in memory. */
+/** The owner of the outbox sends digests, because it also sends single mails and has their rate limits in memory. */
 const ownershipKey = "outbox";
 
 export function startMailDigests(deps: Deps, intervalMs: number = defaultIntervalMs): MailDigestLoop {
@@ -60,7 +60,7 @@ export function startMailDigests(deps: Deps, intervalMs: number = defaultInterva
 
 /**
  * Sends one digest to each channel with queued events whose address is within its rate limit. A digest that the server
- * does not accept stays queued.
+ * does not accept remains queued.
  */
 export async function sendDigests(
   { mailer, rateLimit, digests, channels, baseUrl }: Omit<Deps, "ownership" | "log">,

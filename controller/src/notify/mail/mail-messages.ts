@@ -6,7 +6,7 @@ import type { Mail } from "./mailer.ts";
 type MailEvent = Pick<EventEntry, "id" | "occurredAt" | "type" | "data">;
 type MailMessage = Omit<Mail, "to">;
 
-/** Number of alerts that a digest lists; it only counts the others. */
+/** Maximum number of alerts that a digest lists; of the others it has only the number. */
 export const digestLines = 100;
 
 /** The mail of one event of a channel. */
@@ -48,7 +48,7 @@ export function digestMail(events: readonly MailEvent[], total: number, baseUrl:
   const listed = events.slice(0, digestLines);
   const rows = listed.map((event) => [new Date(event.occurredAt).toISOString(), titleOf(event)] as const);
   const more = total > listed.length ? `${total - listed.length} more are not listed. ` : "";
-  const end = `${more}Over 20 alerts came in a minute, so they are in one mail. \`holdfast alerts firing\` lists what fires now. Sent by Holdfast at ${baseUrl}.`;
+  const end = `${more}More than 20 alerts came within a minute, so they are in one mail. \`holdfast alerts firing\` lists the alerts that fire now. Sent by Holdfast at ${baseUrl}.`;
   const body: MailBody = mailBody(`${total} alerts`, rows, end);
   return { id: `digest-${events[0]?.id ?? "empty"}`, subject: `[Holdfast] ${total} alerts`, ...body };
 }
@@ -69,7 +69,7 @@ function wordOf(value: unknown): string {
 }
 
 /**
- * The mail with the confirmation link. It has no text of the requester, because its receiver has not agreed to
+ * The mail with the confirmation link. It contains no text of the requester, because its receiver has not agreed to
  * get mail.
  */
 export function confirmationMail(
@@ -99,7 +99,7 @@ interface MailBody {
 /** A row of a table: name and value. */
 type MailRow = readonly [name: string, value: string];
 
-/** A sentence, rows, and a last line. All arguments are text: HTML in them is escaped. */
+/** A body of a first sentence, a table and a last line. All arguments are plain text, which is escaped in the HTML. */
 function mailBody(lead: string, rows: readonly MailRow[], end: string): MailBody {
   const width = Math.max(0, ...rows.map(([name]) => name.length)) + 2;
   const lines = rows.map(([name, value]) => `${`${name}:`.padEnd(width)}${oneLine(value)}`);

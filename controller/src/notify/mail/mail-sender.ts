@@ -9,8 +9,8 @@ import { type Mailer, MailFailure } from "./mailer.ts";
 /** Sends the events of channels of type email. */
 export interface MailSender {
   /**
-   * Null when the mail was accepted or queued for the next digest, or else the reason of the failure. Throws only when
-   * the signal aborts.
+   * Resolves to null if the mail was accepted or queued for the next digest, otherwise to the error message. Throws only
+   * if the signal aborts.
    */
   send(to: MailChannel, event: WaitingDelivery["event"], signal: AbortSignal): Promise<string | null>;
 }
@@ -32,7 +32,7 @@ export function createMailSender(deps: {
 
   return {
     async send({ channelId, address, isConfirmed }, event, signal) {
-      if (mailer === undefined) return "This installation sends no mail.";
+      if (mailer === undefined) return "This installation has no mail server.";
       try {
         if (event.type === confirmationType) {
           const url = await confirmations.begin(channelId, signal);
@@ -53,7 +53,7 @@ export function createMailSender(deps: {
 
 /** Limits how many single mails an address gets in a minute. */
 export interface MailRateLimit {
-  /** Counts a mail; false when the address got 20 in the last minute. */
+  /** Counts a mail; false if 20 mails were sent to the address in the last minute. */
   take(address: string): boolean;
 }
 
@@ -62,7 +62,7 @@ const mailsMax = 20;
 /** Above this number, addresses without a mail in the last minute are dropped. */
 const addressesMax = 1_000;
 
-/** In the memory of one controller; after a takeover the count starts again. */
+/** The limit of one controller, in its memory; after a takeover of the outbox the next owner counts from zero. */
 export function createMailRateLimit(clock: Pick<Clock, "monotonicMs">): MailRateLimit {
   const sent = new Map<string, number[]>();
   return {

@@ -6,11 +6,11 @@ const protections = ["starttls", "implicit", "none"] as const;
 const protection: Setting<(typeof protections)[number]> = {
   variable: "HOLDFAST_SMTP_TLS",
   description:
-    "starttls: the server must offer STARTTLS; implicit: TLS from the first byte; none: mail and password go as plain text",
+    "starttls: the server must offer STARTTLS; implicit: TLS from the first byte; none: mail and password are plain text",
   fallback: "starttls",
   parse(value) {
     const supported = protections.find((each) => each === value);
-    if (supported === undefined) throw new Error(`${value} is none of ${protections.join(", ")}`);
+    if (supported === undefined) throw new Error(`${value} is not one of ${protections.join(", ")}`);
     return supported;
   },
 };

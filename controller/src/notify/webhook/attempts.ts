@@ -12,7 +12,7 @@ export interface AttemptDeps {
   readonly newId: () => string;
 }
 
-/** Makes one attempt of a delivery and resolves to its outcome. Throws only when the signal aborts. */
+/** Makes one attempt of a delivery and resolves to its outcome. Throws only if the signal aborts. */
 export async function attemptDelivery(
   receiver: Receiver,
   { id: deliveryId, event, attempt }: WaitingDelivery,
@@ -44,7 +44,7 @@ export async function attemptDelivery(
 /** Records ended attempts; concurrent ones share a statement. */
 export interface AttemptRecorder {
   /**
-   * Resolves when the attempt is in the history, to the time since which the endpoint fails (null when it does not).
+   * Stores the attempt in the history. Resolves to the time since which the endpoint fails, or null if it does not.
    * Rejects on stop.
    */
   record(attempt: EndedAttempt): Promise<number | null>;
@@ -57,7 +57,7 @@ interface Waiting {
 
 const batchMax = 500;
 
-/** Retries while the history is unavailable. The limit of attempts in flight bounds the queue. */
+/** Creates a recorder that retries while the history is unavailable. The limit of attempts in flight bounds the queue. */
 export function createAttemptRecorder(deps: {
   readonly deliveries: Pick<Deliveries, "record">;
   readonly random: () => number;
@@ -81,7 +81,7 @@ export function createAttemptRecorder(deps: {
         for (const { done } of batch) done.reject(error);
       }
     }
-    // Set in the same tick as the last check of the queue: later attempts start a new run.
+    // There is no `await` after the last check of the queue, so later attempts start a new run.
     isWriting = false;
   }
 

@@ -3,7 +3,7 @@ import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 
-/** Validates a URL and returns it normalized. Throws INVALID_REQUEST `invalid_url` or TARGET_NOT_ALLOWED. */
+/** Validates a URL and returns its normalized form. Throws INVALID_REQUEST `invalid_url` or TARGET_NOT_ALLOWED. */
 export async function checkedUrl(
   text: string,
   egress: Pick<EgressClient, "check">,
@@ -17,7 +17,7 @@ export async function checkedUrl(
     await egress.check(parsed.target, signal);
   } catch (cause) {
     if (!(cause instanceof EgressFailure)) throw cause;
-    throw new HoldfastError("TARGET_NOT_ALLOWED", "The URL leads to an address that webhooks may not reach.", {
+    throw new HoldfastError("TARGET_NOT_ALLOWED", "The host of the URL has a forbidden address: webhooks must not connect to it.", {
       cause,
     });
   }

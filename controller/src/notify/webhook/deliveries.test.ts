@@ -139,7 +139,7 @@ test("three attempts: at once, 1 s after the first failure, 2 s after the second
     [2, 500],
     [1, 500],
   ]);
-  expect(recorded[0]).toMatchObject({ errorMessage: "The endpoint answered 500.", eventType: "service.error" });
+  expect(recorded[0]).toMatchObject({ errorMessage: "The endpoint responded with 500.", eventType: "service.error" });
   expect(recorded[0]?.deliveredAt).toBeUndefined();
   // No text of an endpoint is shown to its owner, who may not own the server.
   expect(JSON.stringify(recorded, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(

@@ -3,7 +3,7 @@ import type { PlannedRows } from "#kernel/history/records.ts";
 import { millisecondsOf, timeOf } from "#kernel/history/sql-timestamps.ts";
 import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 
-/** One attempt of a delivery, as the API lists it. */
+/** One attempt of a delivery, with the fields that the API lists. Times are milliseconds since 1970. */
 export interface AttemptRecord {
   readonly id: string;
   readonly webhookId: string;
@@ -21,7 +21,7 @@ export interface AttemptRecord {
 export interface EndedAttempt extends AttemptRecord {
   readonly deliveryId: string;
   readonly eventOccurredAt: number;
-  /** Time of the next attempt in milliseconds since 1970; null when there is none. */
+  /** Time of the next attempt in milliseconds since 1970; null if the delivery is complete. */
   readonly nextDueAt: number | null;
 }
 
@@ -33,21 +33,21 @@ export interface Deliveries {
   /** Turns requested redeliveries into deliveries that are due at this time; resolves to their endpoints. */
   takeRepeats(dueAt: number): Promise<string[]>;
   /**
-   * The first deliveries of each endpoint within its capacity, in the order of due times, also those that are due
-   * later. `except`: ids of deliveries in flight.
+   * The first deliveries of each endpoint within its capacity, ordered by due time, including deliveries that are not
+   * due yet. `except`: ids of deliveries in flight.
    */
   next(endpoints: readonly EndpointCapacity[], except: readonly string[]): Promise<WaitingDelivery[]>;
   /**
-   * Records attempts and schedules the next ones. Resolves, for endpoints that fail, to the time since which they do.
+   * Records attempts and schedules the next ones. Resolves to the failing endpoints, each with the time since which it fails.
    */
   record(attempts: readonly EndedAttempt[]): Promise<ReadonlyMap<string, number>>;
-  /** Deletes the deliveries and health of all other endpoints. */
+  /** Deletes the deliveries and health of all endpoints that are not listed. */
   retainOnly(webhookIds: readonly string[]): Promise<void>;
   /** Deletes the waiting deliveries and the health of an endpoint. */
   forget(webhookId: string): Promise<void>;
   /** The newest attempts, newest first. */
   attempts(webhookId: string, limit: number): Promise<AttemptRecord[]>;
-  /** Requests a redelivery of an attempt's event; false when there is no such attempt. */
+  /** Requests a redelivery of an attempt's event; false if there is no such attempt. */
   repeat(webhookId: string, attemptId: string): Promise<boolean>;
 }
 
@@ -59,7 +59,7 @@ export interface NewDelivery {
   readonly dueAt: number;
 }
 
-/** The rows of deliveries that are inserted with their events; events that exist already get none. */
+/** The rows of deliveries, inserted in the statement of their events; an event that is stored already gets none. */
 export function newDeliveries(rows: readonly NewDelivery[]): PlannedRows {
   return {
     rows,
@@ -196,7 +196,7 @@ interface AttemptRow {
   readonly duration_ms: number;
 }
 
-/** Records attempts and schedules the next ones. Resolves, for endpoints that fail, to the time since which they do. */
+/** Implements `record`. */
 async function recordAttempts(
   database: Database,
   attempts: readonly EndedAttempt[],

@@ -28,21 +28,21 @@ interface Deps extends AttemptDeps {
   readonly limits?: AttemptLimits;
 }
 
-/** The controller that moves the outbox also delivers, so new deliveries need no query. */
+/** The controller that moves the outbox also sends deliveries, so new deliveries need no query. */
 const ownershipKey = "outbox";
 /** Interval of the poll for redeliveries. */
-const pollMs = 1_000;
+const pollIntervalMs = 1_000;
 const stopGraceMs = 1_000;
-/** Time for the collection of receivers to catch up with an event; then the event waits. */
-const reachedMs = 1_000;
+/** Maximum wait for the collection of receivers to include the revision of an event; otherwise the event is retried. */
+const receiversTimeoutMs = 1_000;
 
-/** Starts at once. A single loop reads from the history, so that no delivery is started twice. */
+/** Creates and starts the dispatcher. A single loop reads from the history, so that no delivery is started twice. */
 export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   const { receivers, deliveries, ownership, clock, log } = deps;
   const stopping = new AbortController();
   const abortAttempts = new AbortController();
   const running = new Set<Promise<void>>();
-  /** For each insert in progress, the deliveries that rounds started since its plan. */
+  /** Deliveries that rounds started since the plan of an insert; one set per insert in progress. */
   const startedByRounds = new Set<Set<string>>();
   const endpointLimits = createEndpointLimits((id) => receivers.get(id)?.organizationId, deps.limits);
   const recorder = createAttemptRecorder({ ...deps, signal: abortAttempts.signal });
@@ -63,7 +63,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   }
 
   async function loop(): Promise<void> {
-    // Wait until all receivers are in memory: deliveries of unknown ones would be dropped.
+    // Wait until all receivers are in memory: deliveries of unknown receivers would be deleted.
     await Promise.race([receivers.ready, stopped.promise]);
     let failures = 0;
     while (!stopping.signal.aborted) {
@@ -71,7 +71,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
       try {
         const more = await round();
         failures = 0;
-        if (!more) await waitFor(Math.min(pollMs, Math.max(0, endpointLimits.nextAt() - clock.now())));
+        if (!more) await waitFor(Math.min(pollIntervalMs, Math.max(0, endpointLimits.nextAt() - clock.now())));
       } catch (error) {
         if (stopping.signal.aborted) return;
         failures += 1;
@@ -81,7 +81,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     }
   }
 
-  /** True when more deliveries may be due. */
+  /** Starts due deliveries; returns true if more may be due. */
   async function round(): Promise<boolean> {
     const right = ownership.begin(ownershipKey);
     if (right === undefined) {
@@ -104,11 +104,11 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     try {
       for (const webhookId of await deliveries.takeRepeats(now)) endpointLimits.expect(webhookId, now);
     } catch (error) {
-      // The redeliveries of any endpoint may be due: only the result may have been lost.
+      // The statement may have committed although its result is lost, so any endpoint may have due redeliveries.
       expectAll();
       throw error;
     }
-    repeatsAt = now + pollMs;
+    repeatsAt = now + pollIntervalMs;
   }
 
   function expectAll(): void {
@@ -151,7 +151,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     const receiver = receivers.get(webhookId);
     let succeeded = false;
     try {
-      // The receiver was deleted or disabled meanwhile: delete its deliveries.
+      // The receiver was deleted or disabled after the read: delete its deliveries.
       if (receiver === undefined || !receiver.isActive) return await deliveries.forget(webhookId);
       const ended = await attemptDelivery(receiver, delivery, deps, abortAttempts.signal);
       const failingSince = await recorder.record(ended);
@@ -162,7 +162,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     } catch (error) {
       if (abortAttempts.signal.aborted) return;
       log.error("delivery failed", { webhook: webhookId, error });
-      endpointLimits.expect(webhookId, clock.now() + pollMs);
+      endpointLimits.expect(webhookId, clock.now() + pollIntervalMs);
     } finally {
       endpointLimits.end(webhookId, id, succeeded);
       wake();
@@ -170,8 +170,8 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   }
 
   /**
-   * Starts new deliveries at once where the limits allow it, except those that a round started between the commit and
-   * its result. The others are read from the history, as are rows whose insert has no result.
+   * Starts inserted deliveries immediately if the limits allow it, except those that a round started between the commit
+   * and its result. The next round reads the others from the history, and the rows of an insert without a result.
    */
   function begin(
     planned: readonly WaitingDelivery[],
@@ -197,7 +197,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     );
   }
 
-  /** Resolves after the time, or earlier when the loop was woken since its round began. */
+  /** Resolves after the time, or as soon as the loop was woken since the start of its round. */
   async function waitFor(ms: number): Promise<void> {
     const timer = setTimeout(wake, ms);
     await Promise.race([awake.promise, stopped.promise]);
@@ -206,7 +206,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
 
   return {
     async plan(events, asOf) {
-      await receivers.reached(asOf, reachedMs);
+      await receivers.reached(asOf, receiversTimeoutMs);
       const planned = planDeliveries(events, receivers.subscribersOf, { dueAt: clock.now(), newId: deps.newId });
       const rounds = new Set<string>();
       startedByRounds.add(rounds);
@@ -240,7 +240,7 @@ export function planDeliveries(
   );
 }
 
-/** The row that is inserted with its event. */
+/** The row of a delivery for the statement that inserts its event. */
 export function newDelivery({ id, webhookId, dueAt, event }: WaitingDelivery): NewDelivery {
   return { id, webhookId, dueAt, eventId: event.id };
 }

@@ -7,7 +7,7 @@ import type { Deliveries } from "./deliveries.ts";
 import type { Failure } from "./receiver.ts";
 import { webhookKind, type WebhookObject } from "./webhook.ts";
 
-/** An endpoint that fails for this long is disabled until its owner enables it again. */
+/** Duration of failures after which an endpoint is disabled until a user enables it again. */
 export const disableAfterMs = 5 * 86_400_000;
 
 export interface DisableWebhookDeps {
@@ -17,7 +17,7 @@ export interface DisableWebhookDeps {
   readonly clock: Clock;
 }
 
-/** Disables the endpoint, with the event `webhook.disabled`, if it answered 410 or has failed for too long. */
+/** Disables the endpoint, with the event `webhook.disabled`, if it responded with 410 or has failed for 5 days. */
 export async function disableIfFailing(
   webhookId: string,
   { since, isGone }: Failure,

@@ -6,7 +6,7 @@ export interface AttemptLimits extends FairShareLimits {
   readonly endpoint: number;
   /** Initial limit of an endpoint. */
   readonly starting: number;
-  /** Attempts that an endpoint starts at most in one round, so that others get capacity before it gets more. */
+  /** Maximum number of attempts that an endpoint starts in one round, before others get capacity. */
   readonly perRound: number;
 }
 
@@ -22,34 +22,34 @@ export const attemptLimits: AttemptLimits = {
 
 /**
  * The endpoint's limit after an attempt: additive increase on success, halved on failure, at least 1. An endpoint that
- * hangs soon has one attempt in flight; only successes raise the limit again.
+ * hangs has a limit of one after four failures; only successes raise it again.
  */
 export function limitAfter(limit: number, succeeded: boolean, { endpoint }: AttemptLimits): number {
   return succeeded ? Math.min(limit + 1, endpoint) : Math.max(Math.floor(limit / 2), 1);
 }
 
-/** True if the endpoint fails more than a new one is expected to. */
+/** True if failures have reduced the limit below the initial limit. */
 export function isUnhealthyLimit(limit: number, { starting }: AttemptLimits): boolean {
   return limit < starting;
 }
 
 /**
- * Shares the attempts in flight among endpoints, round robin. It has the endpoints that may have due deliveries, not
- * the deliveries themselves, so its size depends on the number of endpoints alone. Every endpoint has a limit of its
- * own that adapts to its success (`limitAfter`), below the limits of its organization and of the controller; unhealthy
- * endpoints share a part of both.
+ * Shares the attempts in flight among endpoints, round robin. It stores the endpoints that may have due deliveries, not
+ * the deliveries themselves, so its size depends only on the number of endpoints. The limit of each endpoint adapts to
+ * its successes (`limitAfter`) and is below the limits of its organization and of the controller; unhealthy endpoints
+ * share a part of both.
  */
 export interface EndpointLimits {
-  /** The endpoint may have a delivery that is due at this time. */
+  /** Notes that the endpoint may have a delivery that is due at this time. */
   expect(webhookId: string, at: number): void;
   /**
    * The number of deliveries that each endpoint may start now, the longest waiting first. The capacity is reserved
-   * until `release`; these endpoints are skipped until they are expected again.
+   * until `release`; these endpoints are skipped until the next `expect`.
    */
   take(now: number): EndpointCapacity[];
-  /** Releases what `take` reserved; the deliveries found are started right after. */
+  /** Releases reservations of `take`; call `begin` for the found deliveries in the same tick of the event loop. */
   release(capacities: readonly EndpointCapacity[]): void;
-  /** Time from which `take` returns something if no attempt ends before; Infinity for never. */
+  /** Time from which `take` returns an endpoint if no attempt ends before; Infinity: never. */
   nextAt(): number;
   begin(webhookId: string, deliveryId: string): void;
   /**
@@ -71,7 +71,7 @@ interface Endpoint {
   limit: number;
 }
 
-/** Endpoints in one round; their deliveries are read by one query. */
+/** Maximum number of endpoints in one round; their deliveries are read by one query. */
 const batchMax = 200;
 const never = Number.POSITIVE_INFINITY;
 /** The key that stands for all organizations. */
@@ -83,7 +83,7 @@ export function createEndpointLimits(
 ): EndpointLimits {
   /** The endpoints with state. */
   const endpoints = new Map<string, Endpoint>();
-  /** The endpoints that may have due deliveries, in round-robin order: a served one is appended at the end. */
+  /** The endpoints that may have due deliveries, in round-robin order: a served endpoint is appended. */
   const expected = new Map<string, Endpoint>();
   const counts = createFairShare(limits);
   /** Organizations in which an endpoint without attempts in flight found no capacity in the last round. */

@@ -1,6 +1,6 @@
 /**
  * The body of a delivery (spec 2, Events). The bytes are the same in every attempt: members are sorted, because the
- * history does not keep their order.
+ * history does not preserve their order.
  */
 export function envelopeOf(event: {
   readonly id: string;
@@ -16,7 +16,7 @@ export function envelopeOf(event: {
   });
 }
 
-/** JSON with sorted members: equal values give equal texts. */
+/** JSON with sorted members: equal values have equal texts. */
 export function stableText(value: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(inOrder(value));
 }

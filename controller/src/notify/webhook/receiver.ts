@@ -7,23 +7,23 @@ import type { RetryPolicyName } from "./retry-policy.ts";
 export interface Receiver {
   readonly id: string;
   readonly organizationId: string;
-  /** False: waiting deliveries are deleted. */
+  /** False if the receiver is disabled: its waiting deliveries are deleted. */
   readonly isActive: boolean;
   readonly retryPolicy: RetryPolicyName;
-  /** Makes one attempt. Throws only when the signal aborts. */
+  /** Makes one attempt. Throws only if the signal aborts. */
   send(event: WaitingDelivery["event"], signal: AbortSignal): Promise<AttemptOutcome>;
 }
 
 export interface AttemptOutcome {
-  /** HTTP status; null for mail and without a response. */
+  /** HTTP status; null for mail, and if there was no response. */
   readonly responseStatus: number | null;
-  /** Null when the attempt succeeded. */
+  /** Null if the attempt succeeded. */
   readonly errorMessage: string | null;
   /** Wait in milliseconds that the endpoint requests before the next attempt (Retry-After), at most a day. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** True for 410 Gone: the endpoint asks for no further deliveries. */
+/** True for 410 Gone, by which the endpoint refuses all further deliveries. */
 export function isGone({ responseStatus }: Pick<AttemptOutcome, "responseStatus">): boolean {
   return responseStatus === 410;
 }
@@ -31,7 +31,7 @@ export function isGone({ responseStatus }: Pick<AttemptOutcome, "responseStatus"
 export interface Failure {
   /** Time since which all attempts failed, in milliseconds since 1970. */
   readonly since: number;
-  /** True when the endpoint answered 410. */
+  /** True if the endpoint responded with 410. */
   readonly isGone: boolean;
 }
 
@@ -41,9 +41,9 @@ export interface Receivers {
   ids(): Iterable<string>;
   /** Ids of the receivers that get the event. */
   subscribersOf(event: EventEntry): readonly string[];
-  /** Calls back with the id of each receiver that was created, changed or deleted. */
+  /** Calls `onChange` with the id of each receiver that was created, changed or deleted. */
   subscribe(onChange: (id: string) => void): Watch;
-  /** Resolves when the memory has this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
+  /** Resolves when the collections include this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   readonly ready: Promise<unknown>;
   /** Called after a failed attempt. */

@@ -11,7 +11,7 @@ const waitsMs = {
 export type RetryPolicyName = keyof typeof waitsMs;
 
 /**
- * Delay after this attempt (from 1) failed; undefined when it was the last. A longer wait that the endpoint requests
+ * Delay after this attempt (from 1) failed; undefined if it was the last. A longer wait that the endpoint requests
  * (Retry-After) applies under `extended` only: the times of `standard` are fixed by spec 2.
  */
 export function waitAfterMs(policy: RetryPolicyName, attempt: number, retryAfterMs = 0): number | undefined {

@@ -6,7 +6,7 @@ import { attemptMs } from "./retry-policy.ts";
 
 /** A signed message for an HTTP endpoint. */
 export interface SignedMessage {
-  /** Id of the event: the same in each attempt. */
+  /** Id of the event, the same in each attempt. */
   readonly id: string;
   readonly body: string;
   /** Milliseconds since 1970. */
@@ -21,7 +21,7 @@ interface SendContext {
 }
 
 /**
- * Posts the message once, signed. Any 2xx is a success and nothing else is (spec 2). The response body is not stored.
+ * Posts the signed message once. Only a status of 200 to 299 is a success (spec 2). The response body is not stored.
  */
 export async function sendSigned(
   url: string,
@@ -40,7 +40,7 @@ export async function sendSigned(
     });
     if (status >= 200 && status < 300) return { responseStatus: status, errorMessage: null };
     const redirect = status >= 300 && status < 400 ? "; redirects are not followed" : "";
-    return { responseStatus: status, errorMessage: `The endpoint answered ${status}${redirect}.`, retryAfterMs };
+    return { responseStatus: status, errorMessage: `The endpoint responded with ${status}${redirect}.`, retryAfterMs };
   } catch (error) {
     if (!(error instanceof EgressFailure)) throw error;
     return { responseStatus: null, errorMessage: error.message };
@@ -54,8 +54,8 @@ export interface SigningSecrets {
 }
 
 /**
- * Signature headers: `X-Platform-Signature` (spec 2), and those of Standard Webhooks 1.0. Receivers of the first
- * compare one value, so it is signed by the previous secret until the overlap ends.
+ * Signature headers: `X-Platform-Signature` (spec 2), and the headers of Standard Webhooks 1.0. Receivers compare
+ * `X-Platform-Signature` with one value, so the previous secret signs it until the overlap ends.
  */
 function signatureHeaders(
   { id, body, timestampS }: { readonly id: string; readonly body: string; readonly timestampS: number },

@@ -5,7 +5,7 @@ import type { WebhookObject, WebhookSpec } from "./webhook.ts";
 import { policyOf } from "./webhook-message.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 
-/** Applies the fields of the mask; `url` is the validated one. Throws INVALID_REQUEST. */
+/** Applies the fields of the mask; `url` is the validated URL of the request. Throws INVALID_REQUEST. */
 export function updateWebhook(
   webhook: WebhookObject,
   request: UpdateWebhookRequest,
@@ -21,7 +21,7 @@ export function updateWebhook(
   return {
     metadata: nextMetadata(metadata, now),
     spec: { ...spec, ...change },
-    // A user's choice of `active` replaces that of the platform.
+    // A change of `active` by a user clears the time at which the platform disabled the endpoint.
     status: change.active === undefined ? status : { ...status, disabledAt: null },
   };
 }

@@ -45,7 +45,7 @@ const kind = "webhook";
 const attemptsMax = 100;
 const hourMs = 3_600_000;
 
-/** The RPCs of webhook endpoints; the dispatcher (delivery-dispatcher.ts) sends. */
+/** The RPCs of webhook endpoints; the dispatcher (delivery-dispatcher.ts) sends the events. */
 export function createWebhookApi(deps: WebhookApiDeps): ServedService {
   const { webhooks, deliveries, egress, sealer, cursors, clock } = deps;
   const creating = createKeyedMutex();
@@ -118,7 +118,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
     testWebhook: async ({ id }, call) => {
       const { metadata } = requireActive(require(id, call)).object;
       const message = "This is a test of your webhook endpoint.";
-      const answer = create(TestWebhookResponseSchema, { message: "A webhook.test event is on its way." });
+      const answer = create(TestWebhookResponseSchema, { message: "A webhook.test event will be sent." });
       return mutate(deps, call, { action: "webhook.test", kind, see: [webhooks] }, (unit) => {
         unit.event({
           type: "webhook.test",
@@ -158,10 +158,10 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
 
     redeliver: async ({ id, deliveryId }, call) => {
       requireActive(require(id, call));
-      // First the delivery, then its audit entry: a crash between them delivers at most twice.
+      // The delivery is requested before its audit entry: after a crash between them a retry repeats the delivery.
       if (!(await deliveries.repeat(id, deliveryId)))
         throw new HoldfastError("DELIVERY_NOT_FOUND", "The webhook has no such delivery.");
-      const response = create(RedeliverResponseSchema, { message: "The event is on its way again." });
+      const response = create(RedeliverResponseSchema, { message: "The event will be sent again." });
       return mutate(deps, call, { action: "webhook.redeliver", kind, see: [webhooks] }, () => ({
         id,
         response,

@@ -10,7 +10,7 @@ const policies = { standard: RetryPolicy.STANDARD, extended: RetryPolicy.EXTENDE
   RetryPolicy
 >;
 
-/** The stored name of a policy. */
+/** The stored name of a retry policy. */
 export function policyOf(policy: RetryPolicy): RetryPolicyName {
   return policy === RetryPolicy.EXTENDED ? "extended" : "standard";
 }
@@ -40,7 +40,7 @@ export function deliveryMessage(record: AttemptRecord): MessageInitShape<typeof 
   return { webhookId: record.webhookId, ...attemptFields(record) };
 }
 
-/** The fields of an attempt, without the receiver's id: webhooks and channels have different names for it. */
+/** The fields of an attempt without the receiver's id, whose field has different names for webhooks and channels. */
 export function attemptFields(record: AttemptRecord) {
   const { id, eventId, eventType, attempt, durationMs } = record;
   return {

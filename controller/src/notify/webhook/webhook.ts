@@ -5,7 +5,7 @@ import { keyOf, type Resource } from "#kernel/store/resource.ts";
 import type { RetryPolicyName } from "./retry-policy.ts";
 import type { SigningSecrets } from "./send-signed.ts";
 
-/** A webhook endpoint. It has no name. */
+/** A webhook endpoint; it has no name. */
 export type WebhookObject = Resource<WebhookSpec, WebhookStatus>;
 
 export const webhookKind = defineKind<WebhookObject>("webhook", {
@@ -26,13 +26,13 @@ export interface WebhookSpec {
 }
 
 export interface WebhookStatus {
-  /** Time at which the platform disabled it, in milliseconds since 1970; null when it did not. */
+  /** Time at which the platform disabled the endpoint, in milliseconds since 1970; null if it did not. */
   readonly disabledAt: number | null;
 }
 
 /**
- * True if the endpoint gets the event. Without a filter it gets all types except opt-in ones. A test goes to the tested
- * endpoint, whatever its filter.
+ * True if the endpoint gets the event. Without a filter it gets all types except opt-in ones. A test event ignores the
+ * filter and goes only to the tested endpoint.
  */
 export function matchesEvent(
   { metadata, spec }: WebhookObject,
@@ -41,7 +41,7 @@ export function matchesEvent(
 ): boolean {
   if (metadata.organizationId !== event.organizationId || !spec.active) return false;
   if (event.type === "webhook.test") return event.objectId === metadata.id;
-  // Events of channels go to the channel alone.
+  // Only the channel gets events of channels.
   if (event.type.startsWith("channel.")) return false;
   if (spec.events !== null) return spec.events.includes(event.type);
   return !isOptIn(event.type);
@@ -58,7 +58,7 @@ export function sealSecret(secret: string, webhookId: string, sealer: Sealer): s
 }
 
 /**
- * Returns a function for the current signing secrets of an endpoint. They are opened once per version of the endpoint.
+ * Returns a function for the current signing secrets of an endpoint. They are opened once per revision of the endpoint.
  */
 export function createSecretsOf(sealer: Sealer): (webhook: WebhookObject, now: number) => SigningSecrets {
   const opened = new WeakMap<WebhookObject, SigningSecrets>();
