@@ -252,7 +252,7 @@ export interface EventData {
   readonly "webhook.disabled": {
     readonly webhook_id: string;
     readonly url: string;
-    /** `gone` for an answer of 410, or `failing`. */
+    /** `gone` for a response of 410, or `failing`. */
     readonly reason: string;
     readonly failing_since: string;
   };

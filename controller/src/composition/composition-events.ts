@@ -13,7 +13,7 @@ const exampleId = "0198f2a4-2d10-7b33-8c12-5f0d4b7e6a91";
 const ofProject = (when: string, detail?: string) =>
   ({
     when,
-    data: { project_id: { type: "uuid", meaning: "the project" }, ...common },
+    data: { project_id: { type: "uuid", meaning: "id of the project" }, ...common },
     example: { project_id: exampleId, name: "shop", ...(detail !== undefined && { detail }) },
     optIn: true,
   }) as const satisfies EventDefinition;
@@ -21,7 +21,7 @@ const ofProject = (when: string, detail?: string) =>
 const ofStack = (when: string, detail?: string) =>
   ({
     when,
-    data: { stack_id: { type: "uuid", meaning: "the stack" }, ...common },
+    data: { stack_id: { type: "uuid", meaning: "id of the stack" }, ...common },
     example: { stack_id: exampleId, name: "shop", ...(detail !== undefined && { detail }) },
     optIn: true,
   }) as const satisfies EventDefinition;
@@ -29,7 +29,7 @@ const ofStack = (when: string, detail?: string) =>
 const ofPipeline = (when: string, detail?: string) =>
   ({
     when,
-    data: { pipeline_id: { type: "uuid", meaning: "the pipeline" }, ...common },
+    data: { pipeline_id: { type: "uuid", meaning: "id of the pipeline" }, ...common },
     example: { pipeline_id: exampleId, name: "shop", ...(detail !== undefined && { detail }) },
     optIn: true,
   }) as const satisfies EventDefinition;
@@ -65,7 +65,7 @@ const announced: Record<BundleKind, Partial<Record<Effect, string>>> = {
   pipeline: { announceRunning: "pipeline.running", announceDegraded: "pipeline.degraded" },
 };
 
-/** The event of an effect; undefined where the bundle has none for it. */
+/** The event of an effect; undefined if bundles of this kind have no event for it. */
 export function compositionEvent(effect: Effect, { metadata, spec, status }: CompositionObject): NewEvent | undefined {
   const type = announced[spec.kind][effect];
   if (type === undefined) return undefined;

@@ -1,8 +1,8 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * State table of a composition: a project, a stack or the services of a pipeline. The states are those of spec 3
- * (Project status, Stack status). A Deleted project stays visible for 30 days; stacks and pipelines are removed. A
+ * State table of a composition: a project, a stack or the services of a pipeline. The states are defined by spec 3
+ * (Project status, Stack status). A Deleted project remains visible for 30 days; stacks and pipelines are removed. A
  * pipeline never fails: it retries.
  */
 // biome-ignore format: a table, aligned so that it reads as one

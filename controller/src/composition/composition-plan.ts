@@ -22,9 +22,9 @@ import {
 } from "./composition-step.ts";
 import { planUpgrade } from "./upgrade-plan.ts";
 
-/** Resources of one composition that are created or changed concurrently. */
+/** Maximum number of resources of a composition that are created or changed concurrently. */
 const inFlightMax = 10;
-/** A Deleted project stays visible for this long. */
+/** Time for which a Deleted project remains visible. */
 const deletedRetentionMs = 30 * 86_400_000;
 
 /** The next step of a composition, by the observation of its members. */
@@ -64,18 +64,18 @@ export function planComposition(composition: CompositionObject, observe: Observe
       if (spec.kind === "pipeline") return announcement(composition, observe, now);
       return markStep(composition, now) ?? wireStep(composition, observe, now) ?? waiting;
     }
-    // Ownership marks that the deployment did not reach.
+    // The deployment may have failed before it marked its resources as owned.
     case "Failed":
       return recordStep(composition, observe, now) ?? markStep(composition, now) ?? waiting;
   }
 }
 
-/** True for a member that is being removed, or is not managed any more, and whose resource is absent. */
+/** True for a member without a resource that is being removed or is not managed any more. */
 function isRemoved({ step, isManaged }: Member, { phase }: Observation): boolean {
   return phase === "absent" && (step === "leaving" || (!isManaged && step !== "planned"));
 }
 
-/** The next member to remove: no other member that is being removed depends on it. */
+/** The next member to remove: one on which no other member that is being removed depends. */
 function nextRemoval(members: readonly Member[], observe: Observe): Member | undefined {
   const leaving = members.filter(({ step }) => step === "leaving");
   return leaving.find((member) => {
@@ -125,7 +125,7 @@ function planDeployment(composition: CompositionObject, observe: Observe, now: n
   };
   const isInProgress = ({ step, change }: Member) => step === "made" || change?.step === "begun";
   if (managed.filter(isInProgress).length < inFlightMax) {
-    // A member of the same name may still be leaving; it occupies the resource's name.
+    // A member of the same name may be in removal; until then its resource occupies the name.
     const isNameFree = ({ name, id }: Member) =>
       !status.members.some((other) => other.name === name && other.id !== id);
     const next = managed.find(
@@ -156,7 +156,7 @@ function wireStep(composition: CompositionObject, observe: Observe, now: number)
       const observed = member && observe(member);
       return observed?.phase === "running" ? observed.outputsVersion : undefined;
     });
-    // An output that is unavailable now is passed once it is available.
+    // If an output is unavailable now, a later run passes it.
     if (composition.status.state === "Running" && versions.includes(undefined)) continue;
     const wiredTo = versions.join(" ");
     if (consumer.wiredTo !== wiredTo)
@@ -165,7 +165,7 @@ function wireStep(composition: CompositionObject, observe: Observe, now: number)
   return undefined;
 }
 
-/** Records what users changed directly, so that it is no drift, and the cost includes it. */
+/** Records a direct change by users, so that it is not reported as drift, and the cost includes it. */
 function recordStep(composition: CompositionObject, observe: Observe, now: number): CompositionStep | undefined {
   for (const member of composition.status.members) {
     const { followed } = observe(member);
@@ -220,7 +220,7 @@ function timeoutMessage(managed: readonly Member[], observe: Observe): string {
   const words = late.map(
     (member) => `${member.name}${observe(member).detail === null ? "" : ` (${observe(member).detail})`}`,
   );
-  return `No progress for 10 minutes; it waits for ${words.slice(0, 5).join(", ") || "nothing"}.`;
+  return `No progress for 10 minutes; waiting for ${words.slice(0, 5).join(", ") || "nothing"}.`;
 }
 
 /** The step after a failed deployment. A pipeline retries instead. */
@@ -254,7 +254,7 @@ function announcement(composition: CompositionObject, observe: Observe, now: num
   const isHealthy = unhealthy === undefined;
   const detail =
     unhealthy === undefined ? null : `${unhealthy.name}: ${observe(unhealthy).detail ?? "it is not healthy"}`;
-  // The first announcement is that all are healthy.
+  // A pipeline is not announced as degraded before it was announced as healthy.
   if (isHealthy === (announcedHealthy ?? false)) return waiting;
   return {
     kind: "note",

@@ -35,16 +35,16 @@ export interface CompositionWorkDeps {
 
 type Step<K extends CompositionStep["kind"]> = Extract<CompositionStep, { kind: K }>;
 
-/** Steps of one run; then other compositions get a turn of the work queue. */
+/** Maximum number of steps per run; afterwards the work queue serves other compositions. */
 const stepsMax = 32;
 const retryMs = 15_000;
-/** Collections lag behind the store by less than this. */
+/** Upper limit of the lag of collections behind the store. */
 const recheckMs = 500;
 const day = 86_400_000;
 
 /**
  * Brings each composition to its desired state: each run observes the members, computes the next step
- * (`planComposition`, pure), and performs it in one transaction with the new status. Key: id of the composition.
+ * (`planComposition`), and performs it in one transaction with the new status. Key: id of the composition.
  */
 export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
   const { compositions, deployments, kinds, seal, observer, begin, clock, log, durations } = deps;
@@ -64,7 +64,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     return again(0, "more steps");
   }
 
-  /** False when the step has to be retried later. */
+  /** Performs the step; false if it has to be retried later. */
   async function perform(
     composition: Stored<CompositionObject>,
     step: Exclude<CompositionStep, { kind: "wait" }>,
@@ -117,7 +117,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
         ...namesOf(composition.object),
         from,
         to,
-        why: step.after.status.detail,
+        reason: step.after.status.detail,
       });
   }
 
@@ -193,7 +193,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     }
   }
 
-  /** A resource is refused for a permanent reason: the deployment fails, or the step of the migration. */
+  /** Records a permanent refusal of a resource, by which the deployment or the step of the upgrade fails. */
   async function refused(
     composition: Stored<CompositionObject>,
     step: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,

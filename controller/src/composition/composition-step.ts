@@ -21,9 +21,9 @@ export type CompositionStep =
   | { readonly kind: "undo"; readonly member: Member; readonly after: CompositionObject }
   | { readonly kind: "remove"; readonly member: Member; readonly isOrderly: boolean }
   | NoteStep
-  /** The composition is removed; its records are removed afterwards. */
+  /** Remove the composition from the store; the mover removes its records afterwards. */
   | { readonly kind: "forget" }
-  /** Wait at most this long; a change of a resource ends the wait. */
+  /** Wait until a resource changes, or for `forMs` at most. */
   | { readonly kind: "wait"; readonly forMs: number | undefined };
 
 /** A step that only writes the composition and the record of its deployment. */
@@ -36,7 +36,7 @@ export interface NoteStep {
 
 /** An observation of a member and of its change in place. */
 export interface Observed extends Observation {
-  /** True if the resource has the values of the change that was begun, or none was. */
+  /** True if the resource has the values of the change in progress, or no change is in progress. */
   readonly isChangeApplied: boolean;
   /** The sealed spec with direct changes of users, and their added monthly cost; absent without a change. */
   readonly followed?: { readonly sealedSpec: string; readonly addedCents: number };
@@ -72,7 +72,7 @@ export function beginChange(
   return { kind: "act", member, after };
 }
 
-/** The fault of a member in a sentence; undefined while it has none. */
+/** The failure of a member as a sentence; undefined if it has none. */
 export function faultOf(member: Member, observed: Observed): string | undefined {
   switch (observed.phase) {
     case "failed":
@@ -105,7 +105,7 @@ export function progress(
     )
     .join(" ");
   const remainingMs = (status.deadline ?? now) - now;
-  // A deadline further ahead was set before the clock was set back.
+  // A deadline more than 10 minutes ahead was stored before the clock was set back.
   const isDue = remainingMs < stuckAfterMs - progressIntervalMs || remainingMs > stuckAfterMs;
   if (mark !== status.progressMark && isDue)
     return {

@@ -47,7 +47,7 @@ const hourMs = 3_600_000;
  * A composition (bundle) is a group of resources that are created, changed and deleted together: a project, a stack or
  * a pipeline. Its spec has the desired members, sealed because specs can have secrets; its status has the members with
  * their resource ids. The reconciler observes the members through their resource kinds, plans one step at a time and
- * performs it in one transaction. A failed first deployment is rolled back; a failed later one keeps what ran. Each
+ * performs it in one transaction. A failed first deployment is rolled back; a failed later one keeps the resources that ran. Each
  * deployment, launch or upgrade has a record, which moves to the history when it ended and a newer one exists.
  */
 export const compositionSystem = declareSystem({
@@ -69,7 +69,7 @@ function openCompositionSystem(kernel: Kernel, use: Use): System {
   const reader = createDescriptorReader(kinds);
   const durations = kernel.metrics.times(
     "deployment_seconds",
-    "Deployments, launches and upgrades to their end",
+    "Durations of deployments, launches and upgrades, in seconds",
     "type",
   );
   const composition = { compositions, deployments, records, kinds, seal, observer, reader };
@@ -103,7 +103,7 @@ function compositionMetrics(compositions: Pick<Collection<CompositionObject>, "v
   }));
 }
 
-/** Restricts descriptors to the schema that is served at /schemas/project.json. */
+/** Restricts descriptors to the schema at /schemas/project.json. */
 function compositionSchemaRules(kinds: ResourceKinds): readonly SchemaRule[] {
   const { $schema: _dialect, ...descriptor } = descriptorSchema(kinds);
   return [

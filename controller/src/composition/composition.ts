@@ -14,7 +14,7 @@ import {
 /** A composition: its desired members, and the members that exist. */
 export type CompositionObject = Resource<CompositionSpec, CompositionStatus>;
 
-/** The type of bundle that users see. */
+/** The kind of a bundle in the API. */
 export type BundleKind = "project" | "stack" | "pipeline";
 
 export const compositionKind = defineKind<CompositionObject>("composition", {
@@ -38,7 +38,7 @@ export function nameKey(kind: BundleKind, organizationId: string, name: string):
   return `${kind}/${organizationId}/${name}`;
 }
 
-/** The kind under which names of bundles are claimed. */
+/** The name of the kind under which names of bundles are claimed. */
 export function nameKindOf(kind: BundleKind): { readonly name: string } {
   return { name: kind };
 }
@@ -50,7 +50,7 @@ export interface CompositionSpec {
   readonly monthlyCents: number;
   /** The template; absent for a project. */
   readonly template?: { readonly name: string; readonly version: string };
-  /** Monthly price that was accepted at the last launch or upgrade; absent where no acceptance is needed. */
+  /** Monthly price that was accepted at the last launch or upgrade; absent for kinds that need no acceptance. */
   readonly acceptedCents?: number;
   readonly zone?: string;
 }
@@ -59,7 +59,7 @@ export interface CompositionStatus {
   readonly state: CompositionState;
   readonly since: number;
   readonly detail: string | null;
-  /** True once it was Running: a later failure does not roll back. */
+  /** True if it has been Running: a later failure is not rolled back. */
   readonly hasRun: boolean;
   /**
    * Id of the newest record of a deployment, launch or migration, which is in progress in every state except Running,
@@ -67,17 +67,17 @@ export interface CompositionStatus {
    */
   readonly deploymentId: string;
   readonly members: readonly Member[];
-  /** A user requested the end of the deployment. */
+  /** True if a user requested to abort the deployment. */
   readonly isAborted?: true;
   /** The failure of the deployment, during its rollback. */
   readonly failure?: Failure;
-  /** The spec after the upgrade, while a stack is upgraded. */
+  /** The spec after the upgrade in progress; absent without an upgrade. */
   readonly upgrade?: Pick<CompositionSpec, "sealedDesired" | "monthlyCents" | "acceptedCents" | "template">;
-  /** Without progress until this time the deployment fails; null while none is in progress. Milliseconds since 1970. */
+  /** Time at which a deployment without progress fails, in milliseconds since 1970; null if none is in progress. */
   readonly deadline: number | null;
   /** A summary of all members' progress, such as `db:made::creating:40`; a different text counts as progress. */
   readonly progressMark: string;
-  /** Pipelines: whether all members were healthy at the last announcement; absent before the first one. */
+  /** Health of a pipeline at the last announcement; absent before the first one, and for other kinds. */
   readonly announcedHealthy?: boolean;
 }
 
@@ -91,26 +91,26 @@ export interface Member {
   readonly name: string;
   readonly kind: string;
   readonly id: string;
-  /** Name of the resource among those of its kind, such as `shop-db`. */
+  /** Name of the resource, unique in its kind, such as `shop-db`. */
   readonly resourceName: string;
-  /** Names of the members that must run before it is created, and that are removed after it. */
+  /** Names of the members on which it depends: they run before it is created, and are removed after it. */
   readonly needs: readonly string[];
   /** `planned`: not created; `made`: created, never ran; `ready`: ran; `leaving`: being removed. */
   readonly step: "planned" | "made" | "ready" | "leaving";
   /** Id of the deployment record that created it. */
   readonly createdBy: string;
-  /** False if the newest descriptor does not have it. */
+  /** False if the newest descriptor does not contain the member. */
   readonly isManaged: boolean;
-  /** True if the resource itself is marked as owned by the composition. */
+  /** True if the resource is marked as managed by the composition. */
   readonly isMarked: boolean;
   /** The applied spec, sealed. */
   readonly sealedSpec: string;
   readonly change?: MemberChange;
-  /** Consumers: the members whose outputs it gets. */
+  /** The members whose outputs a consumer gets; absent for other kinds. */
   readonly attachments?: readonly Attachment[];
   /**
-   * Versions of the outputs that were passed last, in the order of attachments, separated by spaces; absent until they
-   * were passed in this deployment.
+   * Versions of the last passed outputs, in the order of attachments, separated by spaces; absent until outputs were
+   * passed in this deployment.
    */
   readonly wiredTo?: string;
 }
@@ -129,7 +129,7 @@ export interface MemberChange {
   readonly error?: string;
 }
 
-/** Without progress for this long a deployment is stuck (spec 1, Limits). */
+/** Time without progress after which a deployment fails (spec 1, Limits). */
 export const stuckAfterMs = 10 * 60_000;
 
 /** Seals and opens the specs of compositions. */
@@ -148,7 +148,7 @@ export function createCompositionSeal(sealer: Pick<Sealer, "seal" | "open">): Co
   };
 }
 
-/** The composition after an event, and the effect; undefined where the state has no row for the event. */
+/** The composition after an event, and the effect; undefined if the event does not apply in the current state. */
 export function afterEvent(
   composition: CompositionObject,
   event: CompositionEvent,
@@ -161,7 +161,7 @@ export function afterEvent(
   const isEnd = row[2] === "Running" || row[2] === "Failed" || row[2] === "Deleted";
   const isDeletion = row[2] === "Deleting";
   const { isAborted, ...rest } = status;
-  // The abort request belongs to one deployment and ends with it.
+  // An abort request concerns one deployment and is removed at its end.
   const remaining = isEnd || isDeletion || isAborted !== true ? rest : status;
   return {
     after: {
@@ -210,7 +210,7 @@ export function unchanged(member: Member): Member {
   return rest;
 }
 
-/** All members as leaving, without those that were never created. */
+/** All members in step `leaving`, without members that were never created. */
 export function leaversOf(members: readonly Member[]): readonly Member[] {
   return members.flatMap((member): Member[] =>
     member.step === "planned" ? [] : [{ ...unchanged(member), step: "leaving" }],
@@ -224,7 +224,7 @@ export interface DesiredMember {
   /** The kind as written in the descriptor, such as `postgres`. */
   readonly writtenKind: string;
   readonly spec: ResourceSpec;
-  /** Declared dependencies and those implied by attachments, sorted. */
+  /** Names of the dependencies, declared or implied by attachments, sorted. */
   readonly needs: readonly string[];
   readonly attachments: readonly Attachment[];
 }
@@ -232,12 +232,13 @@ export interface DesiredMember {
 const nameMax = 40;
 
 /**
- * Name of a resource among those of its kind: `<parent>-<name>`, at most 40 characters. A longer one is truncated
- * and gets a part of its hash, as does that of a parent with a hyphen: `ca` with `b-c` differs from `ca-b` with `c`.
+ * Name of a resource, unique in its kind: `<parent>-<name>`, at most 40 characters. A longer name is truncated and ends
+ * with a part of its hash. So does a name whose parent has a hyphen, because `ca` with `b-c` differs from `ca-b` with
+ * `c`.
  */
 export function resourceNameOf(parent: string, name: string): string {
-  const whole = `${parent}-${name}`;
-  if (whole.length <= nameMax && !whole.endsWith("-") && !parent.includes("-")) return whole;
+  const fullName = `${parent}-${name}`;
+  if (fullName.length <= nameMax && !fullName.endsWith("-") && !parent.includes("-")) return fullName;
   const hash = createHash("sha256").update(`${parent}/${name}`).digest("hex").slice(0, 8);
-  return `${whole.slice(0, nameMax - hash.length - 1)}-${hash}`;
+  return `${fullName.slice(0, nameMax - hash.length - 1)}-${hash}`;
 }

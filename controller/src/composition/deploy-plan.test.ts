@@ -74,7 +74,7 @@ describe("a plan", () => {
         field: "resources[1].kind",
         pointer: "/descriptor/resources/1/kind",
         code: "immutable",
-        detail: "cannot become gadget: db is postgresql and keeps its data; name the new resource otherwise",
+        detail: "cannot become gadget: db is postgresql and keeps its data; use another name for the new resource",
       },
     ]);
     const same = [desired("db", { image: "postgresql", plan_name: "tier-2" })];

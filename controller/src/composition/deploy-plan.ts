@@ -13,12 +13,12 @@ import type { Descriptor } from "./descriptor.ts";
 /** The plan of a deployment, before anything is written. */
 export interface DeployPlan {
   readonly entries: readonly PlanEntry[];
-  /** Digest of the descriptor and the entries, such as `sha256:1f0c...`; it differs whenever either differs. */
+  /** Digest of the descriptor and the entries, such as `sha256:1f0c...`; it changes if either changes. */
   readonly digest: string;
   readonly monthlyCents: number;
   readonly beforeCents: number;
   readonly warnings: readonly string[];
-  /** Faults of the descriptor against the resources that exist. */
+  /** Conflicts of the descriptor with existing resources. */
   readonly faults: readonly FieldFault[];
 }
 
@@ -31,16 +31,16 @@ export interface PlanContext {
   readonly nameHolder?: (desired: DesiredMember) => string | undefined;
 }
 
-/** The change in place that deployments perform; all others are only recorded (spec 3, Projects). */
+/** The only change in place that deployments perform; other changes are recorded, not applied (spec 3, Projects). */
 const deployAction = "redeploy_app";
 
-/** The actions of a deployment of the descriptor. */
+/** Plans the deployment of a descriptor. */
 export function planDeploy(
   current: CompositionObject | undefined,
   descriptor: Descriptor,
-  { kinds, ...seen }: PlanContext,
+  { kinds, ...observed }: PlanContext,
 ): DeployPlan {
-  const context: PricedContext = { ...seen, kinds, linesOf: cachedLines(kinds) };
+  const context: PricedContext = { ...observed, kinds, linesOf: cachedLines(kinds) };
   const existing = (current?.status.members ?? []).filter((member) => exists(member, context));
   const entries = [
     ...descriptor.members.map((desired) =>
@@ -135,7 +135,7 @@ function entryOf(desired: DesiredMember, member: Member | undefined, context: Pr
   };
 }
 
-/** A resource keeps its kind, and the identity that its kind declares, such as its engine: its data stays as it is. */
+/** Faults of members whose kind or identity, such as the engine, would change: the existing data prevents that. */
 function identityFaults(
   existing: readonly Member[],
   { members }: Descriptor,
@@ -151,7 +151,7 @@ function identityFaults(
     const identity = (kinds.of(member.kind).identity ?? []).map((key) => String(lookUp(before, key)));
     const field = `resources[${index}].kind`;
     const words = identity.length === 0 ? member.kind : identity.join(" ");
-    const detail = `cannot become ${writtenKind}: ${name} is ${words} and keeps its data; name the new resource otherwise`;
+    const detail = `cannot become ${writtenKind}: ${name} is ${words} and keeps its data; use another name for the new resource`;
     return [{ field, pointer: `/descriptor${pointerOf(field)}`, code: "immutable", detail }];
   });
 }
@@ -164,7 +164,7 @@ function unmanagedEntry(member: Member, context: PricedContext): PlanEntry {
     changes: [],
     pendingChanges: [],
     drift: driftOf(member, context).map(({ path }) => path),
-    reason: "The descriptor does not have it; the resource stays unchanged.",
+    reason: "The descriptor does not contain it; the resource remains unchanged.",
     monthlyCents: centsOf(member.kind, context.specOf(member), context),
   };
 }
@@ -181,7 +181,7 @@ export function driftOf(
   return specChanges(pick(recorded), pick(actual));
 }
 
-/** The change without secret values, as it is stored and shown. */
+/** The change without secret values, for records and responses. */
 export function redactedChange({ path, before, after, isSecret }: Change): RedactedChange {
   const text = (value: unknown) => (value === undefined || isSecret === true ? null : JSON.stringify(value));
   return { path, before: text(before), after: text(after) };
@@ -194,10 +194,10 @@ function warningsOf(entries: readonly PlanEntry[], descriptor: Descriptor, conte
     context.linesOf(kind, spec).some((line) => line.isCeiling),
   );
   return [
-    ...(unmanaged.length > 0 ? [`Not in the descriptor any more, but still existing: ${unmanaged.join(", ")}.`] : []),
+    ...(unmanaged.length > 0 ? [`Not in the descriptor any more; these resources remain: ${unmanaged.join(", ")}.`] : []),
     ...(pending.length > 0 ? [`Recorded, not applied: ${pending.join(", ")}.`] : []),
     ...(ceilings.length > 0
-      ? [`The cost depends on use, up to what is shown: ${ceilings.map(({ name }) => name).join(", ")}.`]
+      ? [`The cost depends on use; the plan has the maximum for: ${ceilings.map(({ name }) => name).join(", ")}.`]
       : []),
   ];
 }

@@ -26,7 +26,7 @@ export interface DeployContext {
   readonly now: number;
 }
 
-/** A new composition, whose resources do not exist yet. */
+/** Creates a composition in state Pending, whose resources do not exist yet. */
 export function newComposition(
   managed: {
     readonly id: string;
@@ -77,8 +77,8 @@ function newMember(
 }
 
 /**
- * A project after the deployment of another descriptor, by its plan. `isNoop`: there is nothing to do, and its
- * state does not change. A project that never ran, or was rolled back, starts again.
+ * The project after the request to deploy another descriptor, by its plan. `isNoop`: all resources have their desired
+ * state, so the project remains Running. After a rollback all resources are created again.
  */
 export function redeployed(
   current: CompositionObject,
@@ -122,11 +122,11 @@ export function redeployed(
   // Consumers get the outputs of their attachments again.
   const members = change.members.map(unwired);
   const row = afterEvent({ ...current, spec, status }, "deployRequested", now, { ...change, members });
-  if (row === undefined) throw new Error("a deployment needs a state that allows it");
+  if (row === undefined) throw new Error(`a deployment cannot start in state ${current.status.state}`);
   return { after: row.after, isNoop };
 }
 
-/** The composition as Deleting; undefined when it is being deleted already. */
+/** The composition in state Deleting; undefined if it is Deleting or Deleted already. */
 export function deletionRequested(current: CompositionObject, now: number): CompositionObject | undefined {
   return afterEvent(current, "deleteRequested", now, { members: leaversOf(current.status.members), detail: null })
     ?.after;

@@ -14,9 +14,9 @@ export interface DeploymentMoverDeps {
 }
 
 /**
- * Moves ended records that have a successor from etcd into the history. A record is inserted there before it is removed
- * here, so a crash repeats the insert. Records of removed compositions are removed one by one, because there may be
- * more of them than fit into a transaction. Key: id of the record.
+ * Moves ended records that have a successor from etcd into the history. A record is inserted into the history before it
+ * is removed from etcd, so a crash repeats the insert. Records of removed compositions are removed one by one, because
+ * a transaction may be too small for all. Key: id of the record.
  */
 export function createDeploymentMover({ compositions, deployments, archive, begin }: DeploymentMoverDeps): ControlLoop {
   return {

@@ -3,7 +3,7 @@ import type { NoteStep, Observe } from "./composition-step.ts";
 import type { DeploymentObject, DeploymentStep, ResourceSnapshot } from "./deployment.ts";
 import { statusOfMember } from "./member.ts";
 
-/** The record after a step of its composition; the same object when the step does not concern it. */
+/** The record after a step of its composition; the same object if the step does not change it. */
 export function afterChange(
   record: DeploymentObject,
   before: CompositionObject,
@@ -32,7 +32,7 @@ export function afterChange(
   };
 }
 
-/** The resources of a composition with their status, as the API shows them. */
+/** The resources of a composition with their status in the API. */
 export function snapshotOf({ status }: CompositionObject, observe: Observe): readonly ResourceSnapshot[] {
   return status.members.map((member) => {
     const { word, detail } = statusOfMember(member, observe(member));
@@ -44,13 +44,13 @@ export function snapshotOf({ status }: CompositionObject, observe: Observe): rea
 export function progressOf({ status }: CompositionObject, observe: Observe): number {
   const managed = status.members.filter(({ isManaged, step }) => isManaged && step !== "leaving");
   if (managed.length === 0) return 0;
-  const each = managed.map((member) =>
+  const percentages = managed.map((member) =>
     member.step === "ready" && member.change === undefined ? 100 : observe(member).progressPct,
   );
-  return Math.min(99, Math.floor(each.reduce((sum, one) => sum + one, 0) / managed.length));
+  return Math.min(99, Math.floor(percentages.reduce((sum, percentage) => sum + percentage, 0) / managed.length));
 }
 
-/** The steps of a migration in progress. */
+/** The steps of an upgrade in progress, with their current status. */
 export function stepsNow(steps: readonly DeploymentStep[], members: readonly Member[]): readonly DeploymentStep[] {
   return steps.map((step) => {
     const change = members.find(({ name }) => name === step.name)?.change;
@@ -63,7 +63,7 @@ function done(step: DeploymentStep): DeploymentStep {
   return { ...step, status: "Completed", error: null };
 }
 
-/** The first step that is not completed failed; the steps after it were not started. */
+/** The steps of a failed upgrade: the first step that is not completed has failed; later ones were not started. */
 function endedSteps(
   steps: readonly DeploymentStep[],
   members: readonly Member[],

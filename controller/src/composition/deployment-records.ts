@@ -5,7 +5,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { compositionOfDeployment, deploymentKind, type DeploymentObject } from "./deployment.ts";
 
-/** The records of compositions: the newest one in etcd, all others in the history. */
+/** The deployment records of compositions: the newest one in etcd, all others in the history. */
 export interface DeploymentRecords {
   get(compositionId: string, id: string): Promise<DeploymentObject | undefined>;
   /** A page of records, the newest first. */
@@ -24,7 +24,7 @@ export function createDeploymentRecords(
     },
     async page(compositionId, filter) {
       const { type, after, limit } = filter;
-      // Read etcd first: a record that moves to the history meanwhile is then in both, never in neither.
+      // Read etcd first: a record that moves to the history between the reads is then in both, never in neither.
       const here = deployments
         .by(compositionOfDeployment, compositionId)
         .map(({ object }) => object)
@@ -57,7 +57,7 @@ export interface DeploymentArchive {
 }
 
 export interface RecordFilter {
-  /** Filters by type; absent: all types. */
+  /** Type of the records; absent: all types. */
   readonly type?: DeploymentObject["spec"]["type"];
   readonly after: string | undefined;
   readonly limit: number;
@@ -108,7 +108,7 @@ export function createDeploymentArchive(sql: () => Database, sealer: Pick<Sealer
     },
 
     async retainOnly(compositionIds, now) {
-      // The collection may lack a composition that another controller created a moment ago, so young records stay.
+      // The collection may lack a composition that another controller just created, so records of the last day remain.
       await sql().query(
         `delete from deployment where finished_at < ${timeOf("$1::bigint")}
            or (finished_at < ${timeOf("$2::bigint")} and composition_id::text <> all ($3::text[]))`,

@@ -2,7 +2,7 @@ import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { CompositionState } from "./composition-lifecycle.ts";
 
-/** The record of one deployment of a project, launch of a stack or pipeline, or migration of a stack. */
+/** The record of one deployment of a project, launch of a stack or pipeline, or upgrade of a stack. */
 export type DeploymentObject = Resource<DeploymentSpec, DeploymentStatus>;
 
 export const deploymentKind = defineKind<DeploymentObject>("deployment", {
@@ -18,7 +18,7 @@ export function compositionOfDeployment({ spec }: DeploymentObject): string {
 export interface DeploymentSpec {
   readonly compositionId: string;
   readonly type: "deploy" | "launch" | "upgrade";
-  /** The caller as in the audit log, and its address. */
+  /** The caller in the format of the audit log, such as `user:admin`. */
   readonly actor: string;
   readonly source: string;
   readonly plan: readonly PlanEntry[];
@@ -33,7 +33,7 @@ export interface PlanEntry {
   readonly kind: string;
   readonly action: "create" | "update" | "noop" | "unmanaged";
   readonly changes: readonly RedactedChange[];
-  /** Differences that the descriptor has and the deployment does not apply. */
+  /** Changes in the descriptor that the deployment does not apply. */
   readonly pendingChanges: readonly RedactedChange[];
   readonly reason: string | null;
   /** Holder of the name that the resource would have, such as `service 019a...`; absent if the name is free. */
@@ -53,7 +53,7 @@ export interface RedactedChange {
 export interface DeploymentStatus {
   readonly state: "Accepted" | "Applying" | "Completed" | "Failed" | "Aborted";
   readonly error: string | null;
-  /** State and resources of its composition at the end; absent before. */
+  /** State and resources of the composition at the end of the deployment; absent before. */
   readonly end?: { readonly state: CompositionState; readonly resources: readonly ResourceSnapshot[] };
   readonly steps: readonly DeploymentStep[];
   readonly progressPct: number;
@@ -69,7 +69,7 @@ export interface ResourceSnapshot {
   readonly detail: string | null;
 }
 
-/** One step of a migration. */
+/** One step of an upgrade. */
 export interface DeploymentStep {
   readonly name: string;
   readonly action: string;
@@ -77,7 +77,7 @@ export interface DeploymentStep {
   readonly error: string | null;
 }
 
-/** A record of a deployment that has not begun. */
+/** Creates the record of an accepted deployment. */
 export function newDeployment(
   id: string,
   organizationId: string,
@@ -92,7 +92,7 @@ export function newDeployment(
   };
 }
 
-/** True if the deployment has ended, with any outcome. */
+/** True if the deployment has ended, successfully or not. */
 export function isEnded({ status }: DeploymentObject): boolean {
   return status.finishedAt !== null;
 }

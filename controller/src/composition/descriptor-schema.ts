@@ -1,17 +1,17 @@
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 
-/** Limit of resources in a composition. */
+/** Maximum number of resources in a composition. */
 export const resourcesMax = 100;
 export const descriptorBytesMax = 256 * 1024;
 
 /** Names of projects and of resources in them. */
 const namePattern = "^[a-z][a-z0-9-]{0,62}$";
-/** Names that the API's paths use. */
+/** Names that would collide with paths of the API, such as `POST /projects/deploy`. */
 const reservedProjectNames: readonly string[] = ["deploy", "plan"];
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** The JSON Schema 2020-12 of a descriptor with the registered kinds. */
+/** The JSON Schema (2020-12) of a descriptor with the registered kinds. */
 export function descriptorSchema(kinds: ResourceKinds): JsonSchema {
   const specs = [...kinds.names].map(([name, { kind, implied }]) => ({
     if: { properties: { kind: { const: name } } },

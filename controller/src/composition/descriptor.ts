@@ -13,7 +13,7 @@ export interface Descriptor {
   readonly members: readonly DesiredMember[];
 }
 
-/** The readable parts of a descriptor as users wrote it, valid or not. */
+/** The readable parts of a user's descriptor, valid or not. */
 interface Written {
   readonly name: string;
   readonly resources: readonly WrittenResource[];
@@ -36,16 +36,16 @@ export interface DescriptorReader {
    */
   read(text: string): Descriptor;
   /**
-   * As `read`, from a value, and without the check that this installation can provide the resources: see `unavailable`.
+   * Reads a descriptor from a value, without the check of `unavailable`. Throws the other errors of `read`.
    */
   readValue(value: unknown): Descriptor;
-  /** Reason for which this installation cannot provide it; undefined when it can. */
+  /** Reason for which this installation cannot provide the resources; undefined if it can. */
   unavailable(descriptor: Descriptor): string | undefined;
 }
 
 export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
   const schema = descriptorSchema(kinds);
-  // `verbose` gives faults the value, for the type that YAML has read.
+  // `verbose` adds the value to each error, so that the message can name its type.
   const options = { allErrors: true, strict: true, strictTypes: false, strictRequired: false, verbose: true };
   const validate = new Ajv2020(options).compile(schema);
 
@@ -192,7 +192,7 @@ function namesFaults({ resources, dependencies }: Written): readonly FieldFault[
   return [...twice, ...unknown];
 }
 
-/** The dependencies of all named resources. A resource that names itself is a fault of its own, not a cycle. */
+/** The dependencies of all named resources. A resource that names itself is another fault, not a cycle. */
 function needsOf({ resources, dependencies }: Written, members: readonly DesiredMember[]): readonly Dependent[] {
   const names = new Map(members.map((member) => [member.name, member.needs]));
   return resources.map(({ name }) => {
@@ -236,16 +236,16 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** True if the field is the path, or below it. */
-function isBelow(field: string, place: string): boolean {
-  return field === place || field.startsWith(`${place}.`);
+/** True if the field is equal to the path or below it. */
+function isBelow(field: string, path: string): boolean {
+  return field === path || field.startsWith(`${path}.`);
 }
 
 function cycleFault(path: readonly string[]): FieldFault {
   return fault("dependencies", "cycle", `has a cycle: ${path.join(" -> ")}`);
 }
 
-/** The faults of a schema keyword; keywords that only repeat the fault of another one give none. */
+/** The faults of a schema error; `if` and `propertyNames` only repeat the error of another keyword. */
 function faultOf({ instancePath, keyword, params, message, data }: ErrorObject): FieldFault[] {
   if (keyword === "if" || keyword === "propertyNames") return [];
   const unknown = keyword === "additionalProperties" ? `/${escaped(String(params["additionalProperty"]))}` : "";
@@ -254,7 +254,7 @@ function faultOf({ instancePath, keyword, params, message, data }: ErrorObject):
   const allowed = keyword === "enum" ? `: ${(params["allowedValues"] as unknown[]).join(", ")}` : "";
   const detail =
     keyword === "additionalProperties"
-      ? "is not a member here"
+      ? "is not a known member"
       : keyword === "required"
         ? "is missing"
         : keyword === "type"
@@ -270,7 +270,7 @@ function faultOf({ instancePath, keyword, params, message, data }: ErrorObject):
   ];
 }
 
-/** Requirements of each type, in words of YAML. No text repeats the value, which may be a secret. */
+/** Requirements of each type in terms of YAML. No text contains the value, which may be a secret. */
 const typeDetails: ReadonlyMap<unknown, string> = new Map(
   Object.entries<string>({
     string: 'must be text; a value that looks like a number or true needs quotes, as in version: "17"',
@@ -335,7 +335,7 @@ function fault(field: string, code: string, detail: string): FieldFault {
   return { field, pointer: field === "descriptor" ? "/descriptor" : `/descriptor${pointerOf(field)}`, code, detail };
 }
 
-/** The error of a descriptor with these faults, of which the text has the first five. */
+/** The error of an invalid descriptor; its detail has the first five faults. */
 export function invalidDescriptor(errors: readonly FieldFault[]): HoldfastError {
   const words = errors.slice(0, 5).map(({ field, detail }) => `${field} ${detail}`);
   return new HoldfastError("INVALID_DESCRIPTOR", words.join("; "), { errors });

@@ -19,7 +19,7 @@ const words: Record<Phase, string> = {
   deleting: "Deleting",
 };
 
-/** The status of a resource as its bundle shows it. */
+/** The status of a member's resource in responses about the bundle. */
 export function statusOfMember(
   member: Member,
   observed: Observed,
@@ -30,7 +30,7 @@ export function statusOfMember(
   return { word: words[phase], detail: healthy ? null : detail };
 }
 
-/** The first member that is protected against deletion, and by which field; undefined where there is none. */
+/** The first member that is protected against deletion, and the field that protects it; undefined if there is none. */
 export function protectedMember(
   { status }: CompositionObject,
   kinds: ResourceKinds,
@@ -43,8 +43,7 @@ export function protectedMember(
 }
 
 /**
- * The outputs that a consumer gets, in the order of its attachments. Throws NOT_POSSIBLE while one of them is
- * unavailable.
+ * The outputs that a consumer gets, in the order of its attachments. Throws NOT_POSSIBLE if one of them is unavailable.
  */
 export async function attachedTo(
   { status }: CompositionObject,
@@ -87,7 +86,7 @@ function auditKindOf({ kind }: Member): string {
   return kind === "database" ? "managed-service" : kind;
 }
 
-/** The reason of a permanent refusal; undefined for errors that can pass. */
+/** The reason of a permanent refusal; undefined for temporary errors. */
 export function refusalOf(error: unknown, member: Member): string | undefined {
   if (!(error instanceof HoldfastError)) return undefined;
   const { status } = error.entry;
@@ -106,7 +105,7 @@ export interface Dependent {
   readonly needs: readonly string[];
 }
 
-/** The path of a cycle, such as `[a, b, a]`; undefined where there is none. Unknown names are ignored. */
+/** The path of a cycle, such as `[a, b, a]`; undefined if there is none. Unknown names are ignored. */
 export function cycleOf(all: readonly Dependent[]): readonly string[] | undefined {
   try {
     graphOf(all).overallOrder();

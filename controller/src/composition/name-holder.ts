@@ -11,8 +11,8 @@ interface Parent {
 }
 
 /**
- * The holder of the name that a new resource of the parent would have: a resource that exists, or one that another
- * composition is about to create. Undefined if the name is free, or the parent's own.
+ * Returns a function for the holder of a new resource's name: an existing resource, or another composition that plans
+ * to create one, such as `stack shop`. Undefined if the name is free, or the parent holds it.
  */
 export function nameHolderOf(
   { kinds, compositions }: { readonly kinds: ResourceKinds; readonly compositions: Collection<CompositionObject> },

@@ -10,9 +10,9 @@ import { notCreated, type Observe, type Observed } from "./composition-step.ts";
 /** Observes the resources of compositions through their kinds. */
 export interface Observer {
   observe(composition: CompositionObject, signal: AbortSignal): Promise<Observe>;
-  /** A text that changes whenever an observation may change; cheap to compute. */
+  /** A string that changes whenever an observation may have changed; cheap to compute. */
   inputs(composition: CompositionObject | undefined): string;
-  /** Calls back with ids of compositions whose resources may have changed. */
+  /** Calls `onChange` with ids of compositions whose resources may have changed. */
   subscribe(onChange: (compositionId: string) => void): Watch;
 }
 
@@ -34,7 +34,7 @@ export function createObserver(
 
   const specs = new WeakMap<Member, ResourceSpec>();
 
-  /** A resource without an operation in progress has its final size: one in progress may be rolled back. */
+  /** The direct change of a resource. An operation in progress may be rolled back, so only its final state counts. */
   function followedOf(
     compositionId: string,
     member: Member,
@@ -55,10 +55,10 @@ export function createObserver(
 
   return {
     async observe({ metadata, status }, signal) {
-      const seen = await Promise.all(
+      const observations = await Promise.all(
         status.members.map(async (member) => [member.id, await observeMember(metadata.id, member, signal)] as const),
       );
-      const observed = new Map(seen);
+      const observed = new Map(observations);
       return (member) => observed.get(member.id) ?? notCreated;
     },
     inputs: (composition) =>
@@ -92,7 +92,7 @@ export function createObserver(
   };
 }
 
-/** True if the resource has the target's values for these keys, as far as it reports them. */
+/** True if the resource has the target's values for all of these keys that it reports. */
 function hasAll({ actual }: Observation, target: Readonly<Record<string, unknown>>, keys: readonly string[]): boolean {
   return keys.every((key) => !Object.hasOwn(actual, key) || isDeepStrictEqual(actual[key], lookUp(target, key)));
 }

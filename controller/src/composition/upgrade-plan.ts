@@ -11,8 +11,8 @@ import {
 } from "./composition-step.ts";
 
 /**
- * The next step of an upgrade. Members change one after the other in the order of dependencies. When a step
- * fails, its resource is changed back; earlier steps stay, and later ones are not started.
+ * The next step of an upgrade. Members change one after the other in the order of dependencies. If a step fails, its
+ * resource gets the previous spec; earlier steps remain, and later ones are not started.
  */
 export function planUpgrade(composition: CompositionObject, observe: Observe, now: number): CompositionStep {
   const { status } = composition;
@@ -62,7 +62,7 @@ function completed(composition: CompositionObject, now: number): CompositionStep
   return { kind: "note", after, effect: row.effect, deployment: { state: "Completed" } };
 }
 
-/** The change of one resource failed: its previous spec is requested, unless it still has that. */
+/** The step after the failed change of a resource: request the previous spec, unless the resource still has it. */
 function failed(
   composition: CompositionObject,
   member: Member,
@@ -78,7 +78,7 @@ function failed(
   return { kind: "note", after, effect: "none" };
 }
 
-/** Ends the upgrade; completed steps stay. */
+/** Ends the upgrade as failed; completed steps remain. */
 export function endUpgrade(composition: CompositionObject, error: string, now: number): NoteStep {
   const members = composition.status.members.map(unchanged);
   const row = afterEvent(composition, "upgradeFailed", now, { detail: error, members });

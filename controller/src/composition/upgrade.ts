@@ -18,13 +18,13 @@ export interface UpgradeChange {
   readonly kind: string;
   readonly change: "unchanged" | "in_place" | "blocked";
   readonly action?: "redeploy_app" | "scale_app" | "scale_service";
-  /** The values of the spec that change. */
+  /** The changed values of the spec. */
   readonly target?: ResourceSpec;
   readonly reason?: string;
 }
 
 /**
- * The changes of an upgrade against the applied specs. A resource that cannot be changed in place blocks the
+ * Compares the new descriptor with the applied specs. A resource that cannot be changed in place blocks the
  * upgrade: added, removed or replaced resources, and all fields except those of the spec's table.
  */
 export function planStackUpgrade(
@@ -75,7 +75,7 @@ export function blockedReasons(changes: readonly UpgradeChange[]): readonly stri
   return changes.flatMap(({ name, change, reason }) => (change === "blocked" ? [`${name}: ${reason}`] : []));
 }
 
-/** The steps of a migration, in the order of members. */
+/** The steps of an upgrade, in the order of members. */
 export function stepsOf(members: readonly Member[], changes: readonly UpgradeChange[]): readonly DeploymentStep[] {
   return members.flatMap(({ name }) => {
     const action = changes.find((each) => each.name === name)?.action;
@@ -84,8 +84,8 @@ export function stepsOf(members: readonly Member[], changes: readonly UpgradeCha
 }
 
 /**
- * A stack whose upgrade to another version of its template begins. Members change in their order, which is that
- * of dependencies.
+ * The stack after the request to upgrade it to another version of its template; undefined if its state does not permit
+ * it. Members change one after the other in the order of dependencies.
  */
 export function upgradeRequested(
   current: CompositionObject,

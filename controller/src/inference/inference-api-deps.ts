@@ -38,7 +38,7 @@ export interface InferenceApiDeps {
   readonly newId: () => string;
 }
 
-/** The organization of the path. Throws OBJECT_NOT_FOUND unless it is the caller's. */
+/** The id of the organization in the path. Throws OBJECT_NOT_FOUND unless the caller acts in it. */
 export function ownOrganization(orgId: string, call: Call): string {
   if (orgId === organizationOf(call)) return orgId;
   throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization, or the credential does not belong to it.");

@@ -18,21 +18,21 @@ import type { AccountStatus } from "./account/inference-account.ts";
 import type { InferenceKey } from "./key/inference-key.ts";
 import type { ConfiguredProvider, InferenceLimits } from "./settings/inference-settings.ts";
 
-export function providerMessage(name: string, fixture: ConfiguredProvider, catalog: Catalog): InferenceProvider {
+export function providerMessage(name: string, configured: ConfiguredProvider, catalog: Catalog): InferenceProvider {
   const catalogProvider = providerNamed(catalog, name);
   return create(InferenceProviderSchema, {
     provider: name,
-    enabled: fixture.enabled,
-    ...(fixture.baseUrl !== "" && { baseUrl: fixture.baseUrl }),
-    euEndpoint: fixture.euEndpoint,
+    enabled: configured.enabled,
+    ...(configured.baseUrl !== "" && { baseUrl: configured.baseUrl }),
+    euEndpoint: configured.euEndpoint,
     hasApiKey: true,
     capabilities: {
       chat: catalogProvider?.capabilities.chat ?? false,
       embeddings: catalogProvider?.capabilities.embeddings ?? false,
     },
-    euRoute: catalogProvider !== undefined && hasEuRoute(catalogProvider, fixture),
-    ...(fixture.caCertificate !== "" && { caCertificate: fixture.caCertificate }),
-    updatedAt: timestampFromMs(fixture.updatedAt),
+    euRoute: catalogProvider !== undefined && hasEuRoute(catalogProvider, configured),
+    ...(configured.caCertificate !== "" && { caCertificate: configured.caCertificate }),
+    updatedAt: timestampFromMs(configured.updatedAt),
   });
 }
 

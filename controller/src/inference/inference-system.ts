@@ -35,12 +35,12 @@ import { createUsageStore, type UsageStore } from "./usage/usage-store.ts";
 const inferenceSettings = {
   inferenceCatalog: text(
     "HOLDFAST_INFERENCE_CATALOG",
-    "JSON file with providers of models, their URLs and prices, in addition to the built-in ones; empty for none",
+    "JSON file with additional providers of models, their URLs and prices; empty: only the built-in providers",
     "",
   ),
   inferenceNames: list(
     "HOLDFAST_INFERENCE_NAMES",
-    "Names and addresses by which clients reach the inference proxy, besides localhost; its certificate contains them",
+    "Names and addresses in the certificate of the inference proxy, besides localhost",
   ),
   inferenceAddresses: list(
     "HOLDFAST_INFERENCE_ADDRESSES",
@@ -66,7 +66,7 @@ const inferenceEventDefinitions = {
     example: eventExample,
   },
   "inference.circuit_opened": {
-    when: "the month's limit is used up, and calls are refused from now on",
+    when: "the month's limit is used up; further calls are refused",
     data: eventData,
     example: { ...eventExample, spent_cents: 5000 },
   },
@@ -99,9 +99,9 @@ const nameTtlS = 60;
 
 /**
  * Inference: one endpoint for the models of several providers, with limits per organization and key. The proxy is a
- * process of its own (inference/); this system has its configuration and its accounts. Proxy processes follow a
+ * separate process (inference/); this system stores its configuration and its accounts. Proxy processes follow a
  * controller by a stream (`feed-service.ts`), which sends settings and keys, grants and recalls quota leases
- * (`ledger.ts`), and takes settlements of ended calls into accounts and usage.
+ * (`ledger.ts`), and adds settlements of ended calls to accounts and usage.
  */
 export const inferenceSystem = declareSystem({
   name: "inference",
@@ -134,7 +134,7 @@ function contributeInferenceFeed(
   };
   /** Ids of the processes that follow this controller. */
   const followingHere = new Set<string>();
-  // Streams that an earlier run of this controller recorded do not exist any more.
+  // A stream that an earlier run of this controller recorded has ended.
   const isFollowing = ({ metadata, status: { controllerId } }: InferenceProcess) =>
     controllerId === kernel.controllerId
       ? followingHere.has(metadata.id)
@@ -241,7 +241,7 @@ function openInferenceSystem(
 /** An https URL without query and fragment. */
 const baseUrlForm = { format: "uri", pattern: '^[hH][tT][tT][pP][sS]://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$' };
 
-/** Restricts providers to those of the installation's catalog. */
+/** Restricts providers to the installation's catalog. */
 function inferenceSchemaRules({ providers }: Catalog): readonly SchemaRule[] {
   return [
     [PutInferenceProviderRequestSchema.field.provider, { enum: providers.map(({ name }) => name) }],

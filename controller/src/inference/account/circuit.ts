@@ -4,7 +4,7 @@ import { opensCircuit } from "./quota-lease-plan.ts";
 import type { AccountStatus } from "./inference-account.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
-/** Least time between two events about usage above reservations. */
+/** Minimum interval between two events about usage above reservations. */
 const aboveReservationEveryMs = 24 * 3_600_000;
 
 /**

@@ -23,7 +23,7 @@ import {
 /** A process with a lease, and the proof that its stream is the newest one. */
 export interface LeaseHolder {
   readonly processId: string;
-  /** Adds the condition that the process has no newer stream. */
+  /** Makes the commit of the unit require that the process has no newer stream. */
   fence(unit: UnitOfWork): void;
 }
 
@@ -31,7 +31,7 @@ export interface LeaseRequest {
   readonly account: string;
   readonly organizationId: string;
   readonly need: number;
-  /** Amount of the smallest waiting call. */
+  /** Amount that the smallest waiting call needs. */
   readonly least: number;
   /** Amount that calls in flight of the requesting process have reserved. */
   readonly reserved: number;
@@ -46,13 +46,13 @@ export interface Charge {
 }
 
 /**
- * The accounts of all limits. Each change is a compare-and-set, so any controller can make it for the processes that
+ * The accounts of all limits. Each change is a compare-and-set, so each controller changes them for the processes that
  * follow it.
  */
 export interface Ledger {
   /**
-   * Extends the lease of a process by the requested amount, or by what is available; 0 where the limit does not exist
-   * any more. `remaining`: what is available afterwards.
+   * Extends the lease of a process by the requested amount, or by the available amount if that is less; by 0 if the
+   * limit was deleted. `remaining`: the available amount afterwards.
    */
   lease(
     holder: LeaseHolder,
@@ -62,14 +62,14 @@ export interface Ledger {
   release(
     holder: LeaseHolder,
     account: string,
-    fixture: { readonly amount: number; readonly reserved: number; readonly recallId: string },
+    amounts: { readonly amount: number; readonly reserved: number; readonly recallId: string },
     signal: AbortSignal,
   ): Promise<void>;
   /** Adds the charges of ended calls to a unit of work. */
   settle(unit: UnitOfWork, processId: string, charges: readonly Charge[], signal: AbortSignal): Promise<void>;
-  /** Recalls what leases exceed after a limit was lowered; nothing if they do not exceed it. */
+  /** After a limit was lowered, recalls the amount by which leases exceed it, if they do. */
   trim(account: string, signal: AbortSignal): Promise<void>;
-  /** The account in this controller's memory. */
+  /** The cached account of this controller. */
   statusOf(account: string): AccountStatus;
 }
 
@@ -79,7 +79,7 @@ interface LedgerDeps {
   readonly keys: Pick<Collection<InferenceKey>, "get">;
   readonly settings: Pick<Collection<InferenceSettings>, "get">;
   readonly processes: Pick<Collection<InferenceProcess>, "values" | "subscribe">;
-  /** True if the process follows a controller, as far as this controller knows. */
+  /** True if the process follows a controller, according to the cached objects of this controller. */
   readonly isFollowing: (process: InferenceProcess) => boolean;
   readonly clock: Pick<Clock, "now">;
   readonly newId: () => string;
@@ -114,7 +114,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
     else unit.update(inferenceAccountKind, before, after);
   }
 
-  /** One attempt to extend a lease. Undefined: try again after a change of the account or the processes. */
+  /** One attempt to extend a lease. Undefined: retry after a change of the account or the processes. */
   async function tryLease(holder: LeaseHolder, request: LeaseRequest, id: string, signal: AbortSignal) {
     const limit = limitOf(request.account);
     if (limit === undefined) return { amount: 0, remaining: 0 };
@@ -156,7 +156,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
   }
 
   return {
-    // One extension at a time per account: a second one would have to wait for the first one's recall.
+    // One extension at a time per account: a second one would wait for the recall of the first.
     lease: (holder, request, signal) =>
       runExclusive(request.account, async () => {
         const id = deps.newId();
@@ -172,7 +172,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
         }
       }),
 
-    release: (holder, account, fixture, signal) =>
+    release: (holder, account, amounts, signal) =>
       retryConflict(signal, async () => {
         const before = await accounts.getCurrent(account, signal);
         if (before === undefined) return;
@@ -180,7 +180,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
         holder.fence(unit);
         put(unit, before, {
           ...before.object,
-          status: withoutFinishedRecall(released(before.object.status, holder.processId, fixture)),
+          status: withoutFinishedRecall(released(before.object.status, holder.processId, amounts)),
         });
         await unit.commit(signal);
       }),
@@ -219,7 +219,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
     statusOf: (account) => accounts.get(account)?.object.status ?? emptyAccount,
   };
 
-  /** Ends a recall for a lowered limit once all processes have answered. */
+  /** Ends a recall for a lowered limit after all processes have responded. */
   function withoutFinishedRecall(status: AccountStatus): AccountStatus {
     const { recall } = status;
     if (recall === null || recall.by !== "") return status;

@@ -3,15 +3,15 @@ import type { AccountStatus, Recall } from "./inference-account.ts";
 
 /** A proxy process that needs a larger lease. */
 export interface LeaseDemand {
-  /** Id of the recall that it may start. */
+  /** Id for the recall that the demand may start. */
   readonly id: string;
   readonly processId: string;
   readonly need: number;
 }
 
-/** The state of all processes. */
+/** Connected processes and the time, the inputs of the plan besides the account. */
 export interface ProcessesContext {
-  /** Ids of the processes that are connected and can answer a recall. */
+  /** Ids of the processes that are connected and can respond to a recall. */
   readonly connected: readonly string[];
   readonly now: number;
 }
@@ -22,10 +22,10 @@ export type LeaseStep =
   /** Wait until the account or a process changes, or the recall ends. */
   | { readonly kind: "wait" };
 
-/** A process that does not answer a recall within this time keeps its lease. */
+/** Deadline of a recall; a process that does not respond in time keeps its lease. */
 export const recallMs = 1_000;
 
-/** The amount that is neither settled nor leased. */
+/** The amount of the limit that is neither settled nor leased. */
 export function freeOf({ settled, leases }: Pick<AccountStatus, "settled" | "leases">, limit: number): number {
   return limit - settled - leasedOf(leases);
 }
@@ -36,9 +36,9 @@ export function leasedOf(leases: AccountStatus["leases"]): number {
 }
 
 /**
- * The next step for a process that needs a larger lease. It is granted from what is available, with a share for
- * coming calls; a single process gets everything. If too little is available, unused parts of other leases are recalled
- * first, so that no call is refused while the quota suffices; then the process gets what is available.
+ * The next step for a process that needs a larger lease. It is granted from the available amount, with a share for
+ * coming calls; a single process gets all of it. If too little is available, unused parts of other leases are recalled
+ * first, so that no call is refused while the quota suffices; then the process gets the available amount.
  */
 export function planLease(
   account: AccountStatus,
@@ -63,7 +63,7 @@ export function planLease(
   return { kind: "recall", recall: { id, by: processId, need: need - free, from, answered: {}, until } };
 }
 
-/** True if every connected process has answered, or the time is over. */
+/** True if every connected process has responded, or the deadline has passed. */
 export function isFinished({ from, answered, until }: Recall, { connected, now }: ProcessesContext): boolean {
   return now >= until || from.every((each) => lookUp(answered, each) !== undefined || !connected.includes(each));
 }
@@ -74,7 +74,7 @@ export function granted(account: AccountStatus, { id, processId }: LeaseDemand, 
   return { ...account, recall, leases: withLease(account.leases, processId, amount) };
 }
 
-/** The account after a process released a part of its lease, possibly in answer to a recall. */
+/** The account after a process released a part of its lease, possibly in response to a recall. */
 export function released(
   account: AccountStatus,
   processId: string,

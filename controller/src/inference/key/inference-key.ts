@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 
-/** A key by which an application calls the proxy. Revoked keys are deleted; their usage stays. */
+/** A key with which an application calls the proxy. Revoked keys are deleted; their usage remains. */
 export type InferenceKey = Resource<InferenceKeySpec, Readonly<Record<string, never>>>;
 
 export const inferenceKeyKind = defineKind<InferenceKey>("inference-key", {
@@ -11,7 +11,7 @@ export const inferenceKeyKind = defineKind<InferenceKey>("inference-key", {
 });
 
 export interface InferenceKeySpec {
-  /** SHA-256 of the secret in hex. The secret has 192 random bits, so a slow hash adds nothing. */
+  /** SHA-256 of the secret in hex; the secret has 192 random bits, so a fast hash is sufficient. */
   readonly secretHash: string;
   /** Null: no limit. */
   readonly monthlyTokenLimit: number | null;

@@ -26,7 +26,7 @@ type KeyHandlers = Pick<
   | "rotateInferenceKey"
 >;
 
-/** The RPCs of keys. A change is in effect at every process that follows this controller before the call returns. */
+/** The RPCs of keys. Before a call returns, processes that follow this controller apply the change, or a second passes. */
 export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
   const { keys, organizations, ledger, cursors, clock, feed } = deps;
 
@@ -133,9 +133,9 @@ function updated(key: InferenceKey, request: UpdateInferenceKeyRequest, now: num
   const named = request.updateMask?.paths ?? [];
   if (named.length === 0)
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
-  const strange = named.find((path) => !paths.includes(path));
-  if (strange !== undefined)
-    throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${strange}, which cannot be changed` });
+  const unknownPath = named.find((path) => !paths.includes(path));
+  if (unknownPath !== undefined)
+    throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${unknownPath}, which cannot be changed` });
   for (const [path, value] of [
     ["name", request.name],
     ["status", request.status],

@@ -18,7 +18,7 @@ interface SettingsDeps {
   readonly now: number;
 }
 
-/** The settings of an organization for proxy processes; marked as removed where it has none. */
+/** The message with an organization's settings for proxy processes; marked as removed if it has none. */
 export function organizationMessage(
   organizationId: string,
   settings: InferenceSettings | undefined,
@@ -33,18 +33,18 @@ export function organizationMessage(
     monthlyLimitMicrocents: BigInt(limits.monthlyCostLimitCents) * BigInt(microcentsPerCent),
     euOnly: limits.euOnly,
     circuitOpenPeriod: statusOf(costAccount(organizationId, period)).circuitOpenedAt === null ? "" : period,
-    providers: Object.entries(settings.spec.providers).map(([name, fixture]) => ({
+    providers: Object.entries(settings.spec.providers).map(([name, provider]) => ({
       name,
-      enabled: fixture.enabled,
-      apiKey: openFor(sealer, providerKeyBinding(organizationId, name, fixture), fixture.sealedKey),
-      baseUrl: fixture.baseUrl,
-      euEndpoint: fixture.euEndpoint,
-      caCertificate: fixture.caCertificate,
+      enabled: provider.enabled,
+      apiKey: openFor(sealer, providerKeyBinding(organizationId, name, provider), provider.sealedKey),
+      baseUrl: provider.baseUrl,
+      euEndpoint: provider.euEndpoint,
+      caCertificate: provider.caCertificate,
     })),
   });
 }
 
-/** A key for proxy processes; marked as removed where it does not exist. */
+/** The message with a key for proxy processes; marked as removed if it does not exist. */
 export function keyMessage(id: string, key: InferenceKey | undefined): Key {
   if (key === undefined) return create(KeySchema, { id, removed: true });
   const { secretHash, monthlyTokenLimit, rateLimitRpm, expiresAt, suspended } = key.spec;

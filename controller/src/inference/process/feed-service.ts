@@ -32,7 +32,7 @@ import { keyMessage, organizationMessage } from "./configuration.ts";
 import type { InferenceProcess } from "./inference-process.ts";
 import { openProcessSession, type ProcessSession } from "./process-session.ts";
 
-/** Addresses that the egress of proxy processes refuses. */
+/** Addresses to which proxy processes must not connect. */
 export interface RefusedAddresses {
   readonly listeners: readonly string[];
   readonly networks: readonly string[];
@@ -66,7 +66,7 @@ export interface ServedFeed {
   readonly definition: ReturnType<typeof grpcService<typeof InferenceFeedService>>;
   readonly implementation: { follow(call: FollowCall): void };
   /**
-   * Resolves when each process that follows this controller uses the current configuration, and after a second at most.
+   * Resolves when each process that follows this controller uses the current configuration, or after a second.
    */
   untilServed(): Promise<void>;
   readonly followers: number;
@@ -81,21 +81,23 @@ interface Follower {
   readonly keys: Set<string>;
   readonly recalled: Set<string>;
   wake: PromiseWithResolvers<void>;
-  /** The refusals as last sent, and whether they may have changed. */
+  /** The refused addresses that were sent last, as JSON. */
   sentRefusals: string;
   mayHaveNewRefusals: boolean;
   /**
-   * Numbers of the last batch sent, of the last batch in use, and of a batch that has to be sent even without changes.
+   * Number of the last sent batch.
    */
   sent: bigint;
+  /** Number of the last batch that the process uses. */
   served: bigint;
+  /** Number up to which batches are sent even without changes. */
   required: bigint;
 }
 
 const batchEntries = 200;
-const servedWithinMs = 1_000;
+const servedTimeoutMs = 1_000;
 const retryMs = 1_000;
-/** Hosts and machines can change without a change of the controllers. */
+/** Interval of the check for new refused addresses, which also change with hosts and machines. */
 const refusalsCheckMs = 60_000;
 
 export function createFeedService(deps: FeedDeps): ServedFeed {
@@ -146,7 +148,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     const opened = { processId, listeners: checkedListeners(hello.value.listeners) };
     const session = await openProcessSession(opened, deps, signal);
     const release = deps.listenerReports.add(`inference ${processId}`, opened.listeners);
-    log.info("inference process follows", { process: processId });
+    log.info("inference process connected", { process: processId });
     const follower: Follower = {
       processId,
       organizations: new Set(settings.ids()),
@@ -186,7 +188,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     call.end();
   }
 
-  /** The refusals for the process, if they differ from those that were sent. */
+  /** The refused addresses for the process; undefined if they were sent already. */
   function newRefusals(follower: Follower): RefusedAddresses | undefined {
     if (!follower.mayHaveNewRefusals) return undefined;
     follower.mayHaveNewRefusals = false;
@@ -197,7 +199,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     return refusals;
   }
 
-  /** Sends the changes: settings, keys, refusals of egress, and recalls. */
+  /** Sends changed settings, keys, refused addresses and recalls. */
   async function sendChanges(
     call: FollowCall,
     session: ProcessSession,
@@ -238,7 +240,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     }
   }
 
-  /** Handles the frames of the process in order; lease requests may wait for other processes meanwhile. */
+  /** Handles the frames of the process in order; it does not wait for lease requests, which may wait for recalls. */
   async function receive(
     call: FollowCall,
     session: ProcessSession,
@@ -293,7 +295,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
           break;
         }
         case "settlements":
-          // The history may be unavailable for long; configuration and leases continue meanwhile.
+          // Do not wait: while the history is unavailable, configuration and leases continue.
           inBackground(log, "settlements", settleBatch(call, session, next.value, signal));
           break;
         default:
@@ -302,7 +304,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     }
   }
 
-  /** Stores a batch, retrying until it succeeds. The process sends no other batch before. */
+  /** Stores a batch, retrying until it succeeds. The process sends the next batch only after the response. */
   async function settleBatch(
     call: FollowCall,
     session: ProcessSession,
@@ -339,7 +341,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     },
     async untilServed() {
       const settled = Promise.withResolvers<void>();
-      const timer = setTimeout(settled.resolve, servedWithinMs);
+      const timer = setTimeout(settled.resolve, servedTimeoutMs);
       const targets = new Map<Follower, bigint>();
       updateAll((follower) => {
         follower.required = follower.sent + 1n;

@@ -37,7 +37,7 @@ export function createProcessApi({
   const follows = (id: string) =>
     new HoldfastError("INFERENCE_PROCESS_FOLLOWS", `The process ${id} follows a controller, so it is not lost.`);
 
-  /** Ids of the accounts in which the process has a lease. */
+  /** Ids of the accounts of which the process has a lease. */
   function leasedAccounts(id: string): string[] {
     return [...accounts.values()].flatMap(({ object: { metadata, status } }) =>
       (lookUp(status.leases, id) ?? 0) > 0 ? [metadata.id] : [],
@@ -72,7 +72,7 @@ export function createProcessApi({
         const { object } = before;
         if (isFollowing(object)) throw follows(processId);
         const now = clock.now();
-        // A stream that is being opened can change nothing after this.
+        // The new epoch invalidates a stream that is being opened concurrently.
         const status = { ...object.status, epoch: object.status.epoch + 1, controllerId: null, lostAt: now };
         const unit = begin();
         unit.update(inferenceProcessKind, before, { ...object, metadata: nextMetadata(object.metadata, now), status });
@@ -87,7 +87,7 @@ export function createProcessApi({
     },
   };
 
-  /** Frees a lease of a lost process, only while the process has not come back. */
+  /** Frees a lease of a lost process; throws INFERENCE_PROCESS_FOLLOWS if the process has connected again. */
   async function reclaimLease(account: string, processId: string, lost: bigint, signal: AbortSignal): Promise<void> {
     // oxlint-disable-next-line holdfast/audited -- a part of the audited change above
     await retryConflict(signal, async () => {

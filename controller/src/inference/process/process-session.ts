@@ -9,14 +9,14 @@ import type { InferenceAccount } from "../account/inference-account.ts";
 import type { UsageRow, UsageStore } from "../usage/usage-store.ts";
 import { type InferenceProcess, inferenceProcessKind } from "./inference-process.ts";
 
-/** The changes that a proxy process makes by one stream. A newer stream of the process invalidates it. */
+/** One stream of a proxy process, by which it changes its accounts. A newer stream of the process invalidates it. */
 export interface ProcessSession extends LeaseHolder {
   readonly landedBatch: number;
   /** The leases of the process, by account. */
   leases(): { readonly account: string; readonly amount: number }[];
   /** Adds a batch of ended calls to usage and accounts, exactly once. */
   settle(batch: number, charges: readonly Charge[], rows: readonly UsageRow[], signal: AbortSignal): Promise<void>;
-  /** Records that the process follows no controller, unless a newer stream has begun. */
+  /** Records that the process follows no controller, unless it has a newer stream. */
   end(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ interface SessionDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Makes this stream the newest of the process. Changes by older streams are committed before, or never. */
+/** Makes this stream the newest of the process. A change by an older stream is committed before, or refused. */
 export async function openProcessSession(
   { processId, listeners }: { readonly processId: string; readonly listeners: readonly string[] },
   deps: SessionDeps,
@@ -39,7 +39,7 @@ export async function openProcessSession(
   const { processes, accounts, clock, controllerId } = deps;
   let stored = await retryConflict(signal, () => begin());
   const revision = stored.modRevision;
-  // Older streams can change nothing after this revision.
+  // Older streams cannot commit changes after this revision.
   await accounts.reached(revision, 5_000);
 
   async function begin(): Promise<Stored<InferenceProcess>> {

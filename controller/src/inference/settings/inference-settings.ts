@@ -2,7 +2,7 @@ import type { DestinedSecret, SecretBinding } from "#kernel/secrets/destined-sec
 import { defineKind } from "#kernel/store/kind.ts";
 import { keyOf, type Resource } from "#kernel/store/resource.ts";
 
-/** The inference settings of an organization; the object's id is the organization's. */
+/** The inference settings of an organization; the id of the object is the id of the organization. */
 export type InferenceSettings = Resource<InferenceSettingsSpec, Readonly<Record<string, never>>>;
 
 export const inferenceSettingsKind = defineKind<InferenceSettings>("inference-settings", {
@@ -10,9 +10,9 @@ export const inferenceSettingsKind = defineKind<InferenceSettings>("inference-se
 });
 
 export interface InferenceSettingsSpec {
-  /** Null until the settings were put; providers can be configured before. */
+  /** Null before PutInferenceSettings; providers can be configured before. */
   readonly limits: InferenceLimits | null;
-  /** By provider name, which is the prefix of its models. */
+  /** Providers by name, which is the prefix of their models. */
   readonly providers: Readonly<Record<string, ConfiguredProvider>>;
 }
 
@@ -34,7 +34,7 @@ export interface ConfiguredProvider {
   readonly updatedAt: number;
 }
 
-/** Limit of providers per organization. */
+/** Maximum number of providers of an organization. */
 export const providersMax = 50;
 
 /** Binding of a provider's key: it can be opened only for this provider, organization and server. */

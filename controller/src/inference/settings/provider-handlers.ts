@@ -56,31 +56,31 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
         if (earlier === undefined && Object.keys(providers).length >= providersMax)
           throw new HoldfastError(
             "QUOTA_EXCEEDED",
-            `The organization has ${providersMax} providers; one more is too many.`,
+            `The organization has ${providersMax} providers, the maximum; delete one first.`,
           );
         const bindingOf = (each: Target) => providerKeyBinding(organizationId, provider, each);
         const stored = earlier && { sealed: earlier.sealedKey, binding: bindingOf(earlier) };
-        const fixture = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (target) =>
+        const configured = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (target) =>
           secretAfter(sealer, { field: "api_key", provided: request.apiKey, stored, binding: bindingOf(target) }),
         );
-        if (catalogProvider.needsUrl === true && fixture.baseUrl === "")
-          throw invalid({ field: "base_url", code: "required", detail: `must be given for ${provider}` });
-        const answer = providerMessage(provider, fixture, catalog);
+        if (catalogProvider.needsUrl === true && configured.baseUrl === "")
+          throw invalid({ field: "base_url", code: "required", detail: `is required for ${provider}` });
+        const response = providerMessage(provider, configured, catalog);
         const after: InferenceSettings = {
           ...object,
           metadata: before === undefined ? object.metadata : nextMetadata(object.metadata, clock.now()),
-          spec: { ...object.spec, providers: { ...providers, [provider]: fixture } },
+          spec: { ...object.spec, providers: { ...providers, [provider]: configured } },
         };
         if (before === undefined) unit.create(inferenceSettingsKind, after);
         else unit.update(inferenceSettingsKind, before, after);
-        return { id: organizationId, response: answer };
+        return { id: organizationId, response };
       });
     },
 
     async listInferenceProviders({ orgId }, call) {
       const organizationId = ownOrganization(orgId, call);
       const providers = Object.entries(settings.get(organizationId)?.object.spec.providers ?? {});
-      return { providers: providers.map(([name, fixture]) => providerMessage(name, fixture, catalog)) };
+      return { providers: providers.map(([name, configured]) => providerMessage(name, configured, catalog)) };
     },
 
     deleteInferenceProvider: ({ orgId, provider }, call) =>
@@ -104,26 +104,26 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
 type Target = Pick<ConfiguredProvider, "baseUrl" | "caCertificate">;
 
 /**
- * The provider after a request: given values replace stored ones. `keyFor` returns the key sealed for a target, or
- * throws.
+ * The provider after a request: values of the request replace stored ones. `keyFor` returns the key sealed for a
+ * target, or throws.
  */
 function changed(
   { enabled, euEndpoint }: PutInferenceProviderRequest,
   earlier: ConfiguredProvider | undefined,
-  given: { readonly baseUrl: string | undefined; readonly caCertificate: string | undefined; readonly now: number },
+  requested: { readonly baseUrl: string | undefined; readonly caCertificate: string | undefined; readonly now: number },
   keyFor: (target: Target) => DestinedSecret,
 ): ConfiguredProvider {
-  const baseUrl = given.baseUrl ?? earlier?.baseUrl ?? "";
-  // The attestation of an EU endpoint is valid for one URL.
-  const caCertificate = given.caCertificate ?? earlier?.caCertificate ?? "";
-  const moved = earlier !== undefined && baseUrl !== earlier.baseUrl;
+  const baseUrl = requested.baseUrl ?? earlier?.baseUrl ?? "";
+  // A user declares an EU endpoint for one URL: another URL resets it.
+  const caCertificate = requested.caCertificate ?? earlier?.caCertificate ?? "";
+  const hasNewUrl = earlier !== undefined && baseUrl !== earlier.baseUrl;
   return {
     sealedKey: keyFor({ baseUrl, caCertificate }),
     enabled: enabled ?? earlier?.enabled ?? true,
     baseUrl,
-    euEndpoint: euEndpoint ?? (moved ? false : (earlier?.euEndpoint ?? false)),
+    euEndpoint: euEndpoint ?? (hasNewUrl ? false : (earlier?.euEndpoint ?? false)),
     caCertificate,
-    updatedAt: given.now,
+    updatedAt: requested.now,
   };
 }
 
@@ -140,7 +140,7 @@ async function checkedBaseUrl(text: string, egress: Pick<EgressClient, "check">,
     await egress.check(parsed.target, signal);
   } catch (cause) {
     if (!(cause instanceof EgressFailure)) throw cause;
-    throw new HoldfastError("BASE_URL_NOT_ALLOWED", "The URL leads to an address that is not public.", { cause });
+    throw new HoldfastError("BASE_URL_NOT_ALLOWED", "The host of the URL has an address that is not public.", { cause });
   }
   return url.href.replace(/\/+$/, "");
 }

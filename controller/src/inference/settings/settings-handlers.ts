@@ -9,7 +9,7 @@ import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts
 import { settingsMessage } from "../inference-message.ts";
 import { type InferenceLimits, type InferenceSettings, inferenceSettingsKind } from "./inference-settings.ts";
 
-const usualAlertPct = 80;
+const defaultAlertPct = 80;
 
 type SettingsHandlers = Pick<Handlers<typeof InferenceService>, "putInferenceSettings" | "getInferenceSettings">;
 
@@ -89,13 +89,15 @@ export function newSettings(organizationId: string, now: number): InferenceSetti
   };
 }
 
-/** The limits after a request; given values replace stored ones. */
+/** The limits after a request: values of the request replace stored ones. */
 function limitsAfter(
   before: InferenceLimits | null,
-  given: Pick<PutInferenceSettingsRequest, "monthlyCostLimitCents" | "euOnly" | "alertPct">,
+  requested: Pick<PutInferenceSettingsRequest, "monthlyCostLimitCents" | "euOnly" | "alertPct">,
 ): InferenceLimits {
   const limit =
-    given.monthlyCostLimitCents === undefined ? before?.monthlyCostLimitCents : Number(given.monthlyCostLimitCents);
+    requested.monthlyCostLimitCents === undefined
+      ? before?.monthlyCostLimitCents
+      : Number(requested.monthlyCostLimitCents);
   if (limit === undefined)
     throw new HoldfastError(
       "MONTHLY_COST_LIMIT_REQUIRED",
@@ -106,14 +108,14 @@ function limitsAfter(
             field: "monthly_cost_limit_cents",
             pointer: "/monthly_cost_limit_cents",
             code: "required",
-            detail: "must be given at first",
+            detail: "is required in the first settings",
           },
         ],
       },
     );
   return {
     monthlyCostLimitCents: limit,
-    euOnly: given.euOnly ?? before?.euOnly ?? false,
-    alertPct: given.alertPct ?? before?.alertPct ?? usualAlertPct,
+    euOnly: requested.euOnly ?? before?.euOnly ?? false,
+    alertPct: requested.alertPct ?? before?.alertPct ?? defaultAlertPct,
   };
 }

@@ -6,7 +6,7 @@ import type { InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.
 import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
 import type { UsageSum } from "./usage-store.ts";
 
-/** Limit of groups in a response, the most expensive first. */
+/** Maximum number of groups in a response, the most expensive first. */
 const itemsMax = 1_000;
 
 export function createUsageHandlers({

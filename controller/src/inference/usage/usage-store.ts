@@ -115,7 +115,7 @@ export function createUsageStore(sql: () => Database): UsageStore {
     async retainOnly(organizationIds, now) {
       await sql().query("delete from inference_usage where hour < $1", [new Date(now - retentionMs).toISOString()]);
       await sql().query("delete from inference_usage where organization_id <> all($1)", [organizationIds]);
-      // A process sends its batches in order, and none again that was stored.
+      // A process sends its batches in order, so a repeat concerns only the newest ones.
       await sql().query(
         `delete from inference_batch b using (select process_id, max(batch) as newest from inference_batch group by 1) m
          where b.process_id = m.process_id and b.batch < m.newest - 100`,

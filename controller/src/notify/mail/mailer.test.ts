@@ -86,7 +86,7 @@ test("reports the server's status code and none of its text", async () => {
     },
   });
   const sent = mailerOf(server.port, { ca: server.ca, more: { HOLDFAST_SMTP_USER: "" } }).send(mail, unhurried());
-  await expect(sent).rejects.toThrow(/^The mail server answered 550\.$/);
+  await expect(sent).rejects.toThrow(/^The mail server responded with 550\.$/);
 });
 
 test("stops when its signal aborts, however long the server hangs", async () => {
