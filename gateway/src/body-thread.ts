@@ -7,7 +7,7 @@ import type { BodyFault } from "./json/read-json.ts";
 export interface BodyRequest {
   readonly bytes: Uint8Array;
   readonly shape: BodyShape;
-  /** True when the hash of the body is needed, for an Idempotency-Key. */
+  /** True if the hash of the body is needed, for an Idempotency-Key. */
   readonly keyed: boolean;
 }
 
@@ -15,11 +15,11 @@ export type ThreadBody = { readonly value: JsonObject; readonly hash?: string } 
 
 /** Parses large bodies in a worker thread: on the event loop they would delay the renewal of leases. */
 export interface BodyThread {
-  /** Parses as `parseBody` does, for bodies of this shape; the bytes are transferred to the thread. */
+  /** Parses a body like `parseBody`, but only the members of the shape; the bytes are transferred to the thread. */
   parse(request: BodyRequest): Promise<ParsedBody>;
 }
 
-/** Enough for a text of 27 MiB with half a million values. */
+/** Sufficient for a text of 27 MiB with half a million values. */
 const memoryMb = 1_024;
 
 export function createBodyThread(): BodyThread {

@@ -11,29 +11,29 @@ export function hasBody(request: HttpRequest): boolean {
   return (length !== undefined && length !== "0") || request.headers["transfer-encoding"] !== undefined;
 }
 
-/** The default time in which a request body must arrive. */
-export const defaultBodyMs = 30_000;
+/** Default for the time in which a request body must arrive. */
+export const defaultBodyTimeoutMs = 30_000;
 
-/** Destroys a request whose body does not arrive in time, such as one byte per second, before or after its response. */
-export function limitBodyTime(request: HttpRequest, bodyMs: number): void {
+/** Destroys a request whose body does not arrive in time, before or after its response, such as one byte per second. */
+export function limitBodyTime(request: HttpRequest, timeoutMs: number): void {
   if (!hasBody(request)) return;
-  // With HTTP/2, destroying the request can leave its stream open until the client ends it.
+  // In HTTP/2 a destroyed request can leave its stream open until the client ends it.
   const source = "stream" in request ? request.stream : request;
-  const timer = setTimeout(() => source.destroy(new Error("the body took too long")), bodyMs);
+  const timer = setTimeout(() => source.destroy(new Error("the body did not arrive in time")), timeoutMs);
   const stop = () => clearTimeout(timer);
   source.once("end", stop);
   source.once("close", stop);
 }
 
-/** A larger body counts against the limit of concurrent large bodies. */
+/** Size in bytes above which a body counts against the limit of concurrent large bodies. */
 const largeBodyBytes = 1 << 20;
 
-/** Each large body costs memory and event loop time. */
+/** Maximum number of concurrent large bodies, because each costs memory and event loop time. */
 const largeBodiesMax = 8;
 
 /** Limits concurrent requests with large bodies in a gateway. */
 export interface LargeBodyLimit {
-  /** The slots of one request. `take` throws RATE_LIMITED at the limit; `release` releases all that it took. */
+  /** The slots of one request. `take` throws RATE_LIMITED at the limit; `release` frees all slots of the request. */
   forRequest(): { take(): void; release(): void };
 }
 
@@ -41,7 +41,7 @@ export function createLargeBodyLimit(): LargeBodyLimit {
   let taken = 0;
   return {
     forRequest() {
-      let own = 0;
+      let takenByRequest = 0;
       return {
         take() {
           if (taken >= largeBodiesMax)
@@ -49,11 +49,11 @@ export function createLargeBodyLimit(): LargeBodyLimit {
               retryAfterS: 1,
             });
           taken += 1;
-          own += 1;
+          takenByRequest += 1;
         },
         release() {
-          taken -= own;
-          own = 0;
+          taken -= takenByRequest;
+          takenByRequest = 0;
         },
       };
     },
@@ -61,8 +61,8 @@ export function createLargeBodyLimit(): LargeBodyLimit {
 }
 
 /**
- * Reads the body. Calls `onLarge` once when it exceeds 1 MiB. Throws BODY_TOO_LARGE past the limit,
- * UNSUPPORTED_MEDIA_TYPE when it is not JSON, INVALID_REQUEST when it is cut off, and errors of `onLarge`.
+ * Reads the body. Calls `onLarge` once if it exceeds 1 MiB. Throws BODY_TOO_LARGE above the limit,
+ * UNSUPPORTED_MEDIA_TYPE if it is not JSON, INVALID_REQUEST if it is cut off, and errors of `onLarge`.
  */
 export async function readBody(request: HttpRequest, limit: number, onLarge = () => {}): Promise<Uint8Array> {
   const declared = Number(headerOf(request, "content-length") ?? 0);
@@ -96,7 +96,7 @@ interface Bounds {
 function collect(request: HttpRequest, { declared, limit, onLarge }: Bounds): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    /** One buffer for a large body of declared length: concatenating at the end would block the event loop. */
+    /** Buffer for a large body of declared length; a concatenation at the end would block the event loop. */
     let complete: Buffer | undefined;
     let size = 0;
     const finish = (act: () => void) => {
@@ -122,7 +122,7 @@ function collect(request: HttpRequest, { declared, limit, onLarge }: Bounds): Pr
     request.once("end", () =>
       finish(() => {
         if (complete === undefined) resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-        // The buffer was allocated without zeroing: unwritten bytes are old memory and must not be read.
+        // The buffer was allocated without zeroing: bytes that were not written are old memory and must not be read.
         else if (size === declared) resolve(complete);
         else reject(cutOff(undefined));
       }),
@@ -142,7 +142,7 @@ function tooLarge(limit: number): HoldfastError {
   return new HoldfastError("BODY_TOO_LARGE", `The body is larger than the ${limit} bytes that this method accepts.`);
 }
 
-/** The client has disconnected and reads no response; the error only ends the work. */
+/** The error of a client that disconnected. Nobody reads it; it only ends the work. */
 function cutOff(cause: unknown): HoldfastError {
   return new HoldfastError("INVALID_REQUEST", "The body was cut off.", { cause });
 }

@@ -6,24 +6,24 @@ import type { ApiMethod } from "./method.ts";
 import { revisionWaitMs } from "./request-headers.ts";
 import { createValidation, type Validation } from "./validation.ts";
 
-/** The checks and limits that REST and gRPC share, so that a call is treated alike over both. */
+/** The checks and limits that REST and gRPC share. */
 export interface CallGuards {
   readonly gate: Gate;
   readonly validation: Validation;
   readonly reportRefusal: ReportRefusal;
-  /** Limits concurrent calls of methods with a weight over 1. */
+  /** Limits concurrent calls of methods whose weight is above 1. */
   readonly expensiveCalls: ConcurrencyLimit;
   /**
-   * Resolves once reads include the revision in the call's Holdfast-Revision header. Throws RATE_LIMITED when too many
+   * Resolves when reads include the revision in the call's Holdfast-Revision header. Throws RATE_LIMITED if too many
    * calls of the same caller wait for a revision.
    */
   readonly waitForRevision: (method: ApiMethod, call: Pick<Call, "minRevision" | "principal">) => Promise<void>;
 }
 
-/** Each call runs work on a machine or in the history database, and may take seconds. */
+/** Limits of concurrent expensive calls, each of which works on a machine or in the history and may take seconds. */
 const expensiveCallLimits = { credential: 16, organization: 48, all: 256 };
 
-/** A wait ends in milliseconds unless etcd or this controller lags, so clients that read their own writes need few. */
+/** Limits of concurrent waits. A wait takes milliseconds unless etcd or this controller lags, so clients need few. */
 const revisionWaitLimits = { credential: 64, organization: 256, all: 2_000 };
 
 export function createCallGuards(deps: GatewayDeps): CallGuards {

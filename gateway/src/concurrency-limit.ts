@@ -2,22 +2,22 @@ import type { Principal } from "@holdfast/common/call.ts";
 import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 
-/** The largest number of concurrent things of one kind, for each credential, each organization and in all. */
+/** Maximum numbers of concurrent uses: per credential, per organization and in total. */
 export interface ConcurrencyLimits {
   readonly credential: number;
   readonly organization: number;
   readonly all: number;
 }
 
-/** Bounds how many things of one kind, such as streams, run at once. */
+/** Limits how many uses of one kind, such as streams, run concurrently. */
 export interface ConcurrencyLimit {
-  /** Returns the function that releases the slot; later calls of it do nothing. Throws RATE_LIMITED at a limit. */
+  /** Takes a slot and returns the idempotent function that releases it. Throws RATE_LIMITED at a limit. */
   take(principal: Principal | undefined): () => void;
 }
 
 const retryAfterS = 5;
 
-/** `noun` names the things in the error, in the plural: "streams". */
+/** Creates the limit. `noun` is the plural for the error message, such as `streams`. */
 export function createConcurrencyLimit(limits: ConcurrencyLimits, noun: string): ConcurrencyLimit {
   const counter = createKeyedCounter();
 

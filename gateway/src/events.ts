@@ -13,7 +13,7 @@ import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { pause } from "./pause.ts";
 import { problemOf } from "./problem.ts";
 
-/** Follows a list as server-sent events until the client disconnects or its authorization ends. */
+/** Follows a list as server-sent events until the client disconnects or is not authorized any more. */
 export type SendEvents = (
   exchange: Exchange,
   input: Message,
@@ -24,19 +24,19 @@ export type SendEvents = (
 /** A call whose principal is updated by each authorization. */
 type FollowingCall = Call & { principal: Principal | undefined };
 
-/** Authorizes the caller again; throws when it may not read any more. */
+/** Authorizes the caller again; throws if it may not read any more. */
 type Reauthorize = () => Promise<Principal | undefined>;
 
 type Page = Readonly<Record<string, unknown>>;
 
 /** Time without an event after which a comment keeps the connection alive. */
 const keepAliveMs = 15_000;
-/** Pause after a page without successor. */
-const pollMs = 500;
+/** Interval of polls after the last page. */
+const pollIntervalMs = 500;
 
 /**
  * Follows a list method by its cursor. Each entry is one event; the last entry of a page has the cursor as its id, so
- * that Last-Event-ID resumes without a gap. A page is read after the client has read the one before. The caller is
+ * that Last-Event-ID resumes without a gap. A page is read after the client has read the previous one. The caller is
  * authorized before each page is read and again before it is sent, so that a revoked credential ends the stream.
  */
 export function compileEvents(
@@ -89,10 +89,10 @@ export function compileEvents(
         const now = deps.clock.monotonicMs();
         const due = now - lastWriteMs >= keepAliveMs;
         if (text !== "" || due) {
-          await write(response, text === "" ? ": still here\n\n" : text, call.signal);
+          await write(response, text === "" ? ": keep-alive\n\n" : text, call.signal);
           lastWriteMs = now;
         }
-        if (page.hasMore !== true) await pause(pollMs, call.signal);
+        if (page.hasMore !== true) await pause(pollIntervalMs, call.signal);
         if (call.signal.aborted) break;
         request.cursor = String(page.nextCursor);
         call.principal = await reauthorize();

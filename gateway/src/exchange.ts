@@ -10,13 +10,13 @@ export interface Exchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly requestId: string;
-  /** Path as sent, percent-encoded. */
+  /** Path of the request, percent-encoded. */
   readonly path: string;
-  /** Query as sent, without the question mark. */
+  /** Query of the request, percent-encoded, without the question mark. */
   readonly query: string;
-  /** IP address of the client, taken from trusted proxies; the peer's address without them. */
+  /** IP address of the client: from headers of trusted proxies, otherwise the peer's address. */
   readonly source: string;
-  /** Headers of the response, also of an error; names in lower case. */
+  /** Headers of the response, also of an error response; names in lower case. */
   readonly responseHeaders: Record<string, string | readonly string[]>;
 }
 
@@ -45,7 +45,7 @@ export function openExchange(
   };
 }
 
-/** The value of a header, repeated headers joined by commas; undefined when absent. */
+/** The value of a header, repeated headers joined by commas; undefined if absent. */
 export function headerOf(request: HttpRequest, name: string): string | undefined {
   const value = lookUp(request.headers, name);
   return Array.isArray(value) ? value.join(", ") : value;
@@ -67,7 +67,7 @@ export function send(
   else sendInChunks(response as ServerResponse, Buffer.from(body as string));
 }
 
-/** A larger response is written as the client reads it, so that a slow client buffers at most this much. */
+/** Size in bytes of the chunks in which larger responses are written, so that a slow client buffers one at most. */
 const chunkBytes = 64 * 1024;
 
 function sendInChunks(response: ServerResponse, body: Buffer): void {

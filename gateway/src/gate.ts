@@ -11,12 +11,12 @@ export interface Presented extends PresentedCredentials {
   readonly fetchSite: string | undefined;
   /** Header Origin, which browsers send with changes and with requests across origins. */
   readonly origin: string | undefined;
-  /** Host and port that the request is for, as the client has them. */
+  /** Host and port of the request, from :authority or Host. */
   readonly authority: string | undefined;
   readonly requestId: string;
   /**
-   * Organization that the request path names, such as /organizations/{org_id}/members. "unread": a field of a gRPC
-   * message names it, and the message is read after the gate. A caller that must choose an organization is then
+   * Id of the organization in the request path, such as /organizations/{org_id}/members. "unread": a field of a gRPC
+   * message has it, and the message is read after the gate. A caller that must choose an organization is then
    * authorized again with that organization.
    */
   readonly subject: string | undefined;
@@ -26,7 +26,7 @@ export interface Presented extends PresentedCredentials {
 export interface Gate {
   /**
    * Returns the caller; undefined for a method of scope "public". `setHeader` sets headers of the response, also of an
-   * error. Throws CROSS_SITE_REQUEST, UNAUTHENTICATED, RATE_LIMITED, SCOPE_MISSING or ORGANIZATION_REQUIRED.
+   * error response. Throws CROSS_SITE_REQUEST, UNAUTHENTICATED, RATE_LIMITED, SCOPE_MISSING or ORGANIZATION_REQUIRED.
    */
   admit(
     method: ApiMethod,
@@ -35,7 +35,7 @@ export interface Gate {
   ): Promise<Principal | undefined>;
   /** Charges the caller's rate for the size of its body before the body is parsed; throws RATE_LIMITED. */
   weigh(method: ApiMethod, principal: Principal | undefined, bodyBytes: number): void;
-  /** Authorizes again, for long calls that were admitted earlier. Throws as `admit` does, without using the rate. */
+  /** Authorizes an admitted call again, for long calls. Throws the errors of `admit` except RATE_LIMITED. */
   reauthorize(method: ApiMethod, presented: Presented): Promise<Principal | undefined>;
 }
 
@@ -45,7 +45,7 @@ export interface GateDeps {
   readonly reportRefusal: ReportRefusal;
   /** Base URL of the installation; its origin is the only one that browsers may send requests from. */
   readonly baseUrl: string;
-  /** Throws STORE_UNAVAILABLE when the store is full. */
+  /** Throws STORE_UNAVAILABLE if the store is full. */
   readonly admitGrowth?: () => void;
   readonly clock: Clock;
 }
@@ -54,14 +54,14 @@ export interface GateDeps {
 const signedIn = "signed-in";
 
 /**
- * Checks run in this order: origin, credential, rate, scope, space in the store. The principal comes from the
- * authenticator alone: no header names an identity, so no header has to be stripped from requests.
+ * Checks run in this order: origin, credential, rate, scope, space in the store. Only the authenticator determines the
+ * principal: no header names an identity, so no header has to be stripped from requests.
  */
 export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, admitGrowth, clock }: GateDeps): Gate {
   const ownOrigin = new URL(baseUrl).origin;
   const limit = rateLimit && createRateLimit(rateLimit, clock);
 
-  /** A person of several organizations without the header acts in the organization that the path names. */
+  /** Authenticates a member of several organizations, without the header, in the organization that the path names. */
   async function callerIn(subject: string, presented: Presented): Promise<Principal> {
     return authenticator.authenticate({ ...presented, organization: subject }).catch((error: unknown) => {
       if (HoldfastError.from(error).key !== "INVALID_REQUEST") throw error;
@@ -107,17 +107,17 @@ export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, a
 
 /**
  * Protects against cross-site request forgery. A browser adds basic credentials to requests of every page, so only
- * pages of this origin and addresses typed by a person are accepted. Programs send neither header.
+ * pages of this origin and addresses that a user typed are accepted. Programs send neither header.
  */
 function refuseForeign({ origin, fetchSite, authority }: Presented, ownOrigin: string): void {
-  const own = [ownOrigin, ...(authority === undefined ? [] : [`https://${authority.toLowerCase()}`])];
-  if (origin !== undefined && !own.includes(origin))
+  const ownOrigins = [ownOrigin, ...(authority === undefined ? [] : [`https://${authority.toLowerCase()}`])];
+  if (origin !== undefined && !ownOrigins.includes(origin))
     throw new HoldfastError("CROSS_SITE_REQUEST", "The Origin header names another site.");
   if (fetchSite !== undefined && fetchSite !== "same-origin" && fetchSite !== "none")
     throw new HoldfastError("CROSS_SITE_REQUEST", "A page of another origin sent this request.");
 }
 
-/** True for methods that can grow the store. Operators' methods and methods that delete or stop free space. */
+/** True for methods that can grow the store; methods of operators, and those that delete or stop, are excluded. */
 function adds({ readOnly, scope, description }: ApiMethod): boolean {
   return !readOnly && !scope.startsWith("platform:") && !/^(Delete|Remove|Revoke|Stop|Cancel)/.test(description.name);
 }
@@ -135,7 +135,7 @@ function checkScope(method: ApiMethod, { scopes, needsOrganization }: Principal)
 /** Reports a call that was refused before its handler ran. Refused reads are not reported. */
 export type ReportRefusal = (method: ApiMethod, refused: Omit<RefusedCall, "method">) => void;
 
-/** Handlers report their own refusals. */
+/** Creates the reporter of refusals before handlers, which report refusals themselves. */
 export function createRefusalReporter(listener: ((refused: RefusedCall) => void) | undefined): ReportRefusal {
   return (method, { principal, source, requestId, error, input }) => {
     if (method.readOnly) return;

@@ -11,13 +11,13 @@ import type { ConcurrencyLimits } from "./concurrency-limit.ts";
 import type { PublicRateLimit } from "./public-rate-limit.ts";
 import type { RateLimitOptions } from "./rate-limit.ts";
 
-/** Dependencies of the gateway on the process that it runs in. */
+/** Dependencies of the gateway. */
 export interface GatewayDeps {
   readonly services: readonly ServedService[];
-  /** Kinds of owners of machines with paths of their own; none when absent. */
+  /** Kinds of owners of machines that have separate paths; none if absent. */
   readonly ownerPaths?: readonly OwnerPath[];
   readonly authenticator: Authenticator;
-  /** Requests per second of one credential; no limit when absent. */
+  /** Requests per second of one credential; no limit if absent. */
   readonly rateLimit?: RateLimitOptions;
   /** Limits of concurrent followed lists, expensive calls and waits for a revision; each has a default. */
   readonly concurrencyLimits?: {
@@ -25,11 +25,11 @@ export interface GatewayDeps {
     readonly expensiveCalls?: ConcurrencyLimits;
     readonly waits?: ConcurrencyLimits;
   };
-  /** Finds the client's address behind trusted proxies; the peer's address is used when absent. */
+  /** Finds the client's address behind trusted proxies; the peer's address is used if absent. */
   readonly clients?: Pick<ClientAddresses, "addressOf">;
-  /** Throws STORE_UNAVAILABLE when the store is full. Called before methods that create or change something. */
+  /** Throws STORE_UNAVAILABLE if the store is full. Called before methods that can grow the store. */
   readonly admitGrowth?: () => void;
-  /** Limits pages, health, reflection and public methods by source address; no limit when absent. */
+  /** Limits pages, health, reflection and public methods by source address; no limit if absent. */
   readonly publicRateLimit?: PublicRateLimit;
   /** Called with each change that was refused before its handler ran, for the audit log. */
   readonly refused?: (refused: RefusedCall) => void;
@@ -44,11 +44,11 @@ export interface GatewayDeps {
   ready(): boolean;
   /** Public base URL without a trailing slash, such as "https://data.example.com:8443". */
   readonly baseUrl: string;
-  /** Time in which a request body must arrive, in milliseconds; 30 s when absent. */
-  readonly bodyMs?: number;
-  /** The files of the console, built at the first call; absent: no console is served. */
+  /** Time in which a request body must arrive, in milliseconds; 30 s if absent. */
+  readonly bodyTimeoutMs?: number;
+  /** Returns the files of the console, built at the first call; if absent, no console is served. */
   readonly console?: () => Promise<ConsoleFiles>;
-  /** Mounts that are matched before the gateway's own. */
+  /** Additional mounts, which are matched first. */
   readonly mounts?: readonly Mount[];
   readonly log: Log;
   readonly clock: Clock;

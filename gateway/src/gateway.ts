@@ -1,7 +1,7 @@
 import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { RequestHandler } from "@holdfast/https/request-handler.ts";
-import { defaultBodyMs, limitBodyTime } from "./body.ts";
+import { defaultBodyTimeoutMs, limitBodyTime } from "./body.ts";
 import { createCallGuards } from "./call-guards.ts";
 import { createConsole } from "./console/console.ts";
 import { createDocs } from "./docs/docs.ts";
@@ -21,7 +21,7 @@ import { createRpc } from "./rpc.ts";
  * origin, credential, rate, scope, validation and concurrency. A handler receives a message and a `Call` and returns a
  * message; an error of any kind becomes a problem document (RFC 9457) or a gRPC status of the same code.
  *
- * Throws at creation when a method declares no scope, has no implementation or cannot be encoded as JSON.
+ * Throws at creation if a method declares no scope, has no implementation or cannot be encoded as JSON.
  */
 export function createGateway(deps: GatewayDeps): RequestHandler {
   const declared = describeMethods(deps.services);
@@ -32,7 +32,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
   const docs = createDocs(methods);
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);
 
-  const own: readonly Mount[] = [
+  const gatewayMounts: readonly Mount[] = [
     { name: "rpc", prefix: "/", accepts: rpc.accepts, handle: rpc.handle, fail },
     page("health", "/healthz", () => {
       if (deps.ready()) return '{"status":"ready"}';
@@ -49,20 +49,20 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
     ...(deps.console === undefined ? [] : [limited(createConsole(deps.console, fail))]),
     { name: "management", prefix: "/", handle: createRest(methods, deps, guards), fail },
   ];
-  const mounts = [...(deps.mounts ?? []), ...own.map(timed)];
+  const mounts = [...(deps.mounts ?? []), ...gatewayMounts.map(timed)];
 
-  /** Limits the time that a request body may take, except for gRPC streams, whose bodies have no fixed end. */
+  /** Limits the transfer time of request bodies, except of gRPC streams, whose bodies have no fixed end. */
   function timed(mount: Mount): Mount {
     return {
       ...mount,
       handle(exchange) {
-        if (!rpc.streams(exchange)) limitBodyTime(exchange.request, deps.bodyMs ?? defaultBodyMs);
+        if (!rpc.streams(exchange)) limitBodyTime(exchange.request, deps.bodyTimeoutMs ?? defaultBodyTimeoutMs);
         return mount.handle(exchange);
       },
     };
   }
 
-  /** Charges the source of each request to a mount without credentials. */
+  /** Charges requests to a mount without credentials to their source address. */
   function limited(mount: Mount): Mount {
     return {
       ...mount,

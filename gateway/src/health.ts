@@ -6,7 +6,7 @@ import type { StreamRateLimit } from "./public-rate-limit.ts";
 
 const watchIntervalMs = 1_000;
 
-/** grpc.health.v1 for the server (the empty name) and each of its services; needs no credential. */
+/** Adds grpc.health.v1 for the server (the empty name) and each service; it needs no credential. */
 export function addHealth(router: ConnectRouter, deps: GatewayDeps, rateLimit: StreamRateLimit): void {
   const names = new Set(["", ...deps.services.map((served) => served.service.typeName)]);
   const statusOf = (name: string) =>

@@ -9,9 +9,9 @@ import { hashOf } from "./json/json-node.ts";
 
 /** The store of responses by Idempotency-Key, for 24 hours. A change stores its response in its own transaction. */
 export interface StoredResponses {
-  /** The stored response; throws IDEMPOTENCY_KEY_REUSED when the key was first sent with another body. */
+  /** The stored response; throws IDEMPOTENCY_KEY_REUSED if the key was first sent with another body. */
   find(idempotency: Idempotency, signal?: AbortSignal): Promise<StoredResponse | undefined>;
-  /** Reserves space for one response and returns the function that releases it; throws RATE_LIMITED when full. */
+  /** Reserves space for one response and returns the function that releases it; throws RATE_LIMITED if there is none. */
   reserve(idempotency: Idempotency): () => void;
   /** Stores a response unless the key has one. */
   store(idempotency: Idempotency, response: StoredResponse, signal?: AbortSignal): Promise<void>;
@@ -20,11 +20,11 @@ export interface StoredResponses {
 /** The outcome of a request with an Idempotency-Key. */
 export interface Outcome {
   readonly response: StoredResponse;
-  /** True when the response was stored by an earlier request. */
+  /** True if an earlier request stored the response. */
   readonly replayed: boolean;
 }
 
-/** Answers all requests with the same Idempotency-Key with the same response. */
+/** Responds to all requests with the same Idempotency-Key with the same response. */
 export interface IdempotentCalls {
   /** Calls `work` unless the key has a response. Requests with the same key run one after the other. */
   run(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome>;
@@ -32,9 +32,9 @@ export interface IdempotentCalls {
 
 type Work = () => Promise<{
   readonly response: StoredResponse;
-  /** True when the change has stored the response in its own transaction. */
+  /** True if the change has stored the response in its transaction. */
   readonly isStored: boolean;
-  /** True when the handler ran. Earlier refusals are not stored. */
+  /** True if the handler ran; refusals before it are not stored. */
   readonly reached: boolean;
 }>;
 
@@ -69,7 +69,7 @@ export function createIdempotentCalls({ stored, log }: { stored: StoredResponses
   }
 
   return {
-    // A response wakes the next request of the key only, not all of them.
+    // The mutex starts only the next request of the key after a response, not all of them.
     run: (idempotency, signal, work) =>
       runExclusive(`${idempotency.scope} ${idempotency.key}`, () => once(idempotency, signal, work)),
   };
@@ -89,7 +89,7 @@ export function idempotencyOf(request: {
   readonly principal: Principal | undefined;
   readonly verb: string;
   readonly path: string;
-  /** Query of the URL as sent, without the question mark. */
+  /** Query of the URL, percent-encoded, without the question mark. */
   readonly query: string;
   readonly body: Pick<ParsedBody, "value" | "hash">;
   readonly encode: Idempotency["encode"];
@@ -97,19 +97,19 @@ export function idempotencyOf(request: {
   const { key, principal, verb, path, query, body, encode } = request;
   const bodyHash = withQuery(body.hash ?? hashOf(body.value), query);
   const { organizationId } = principal ?? {};
-  // Callers without a credential never share a key, unless they send the same body.
+  // Callers without a credential share a key only if they send the same body.
   const name = principal === undefined ? `anonymous:${bodyHash}` : `${principal.kind}:${principal.id}`;
   const scope = [organizationId ?? "", name, verb, path].join(" ");
   return { key, scope, principal: principal === undefined ? "anonymous" : name, organizationId, bodyHash, encode };
 }
 
-/** The hash of body and query. Without a query it is the body's hash; the order of parameters does not matter. */
+/** The hash of body and query, in any order of parameters; without a query it is the body's hash. */
 function withQuery(bodyHash: string, query: string): string {
   const pairs = query.split("&").filter((pair) => pair !== "");
   return pairs.length === 0 ? bodyHash : hash("sha256", [bodyHash, ...pairs.sort()].join("&"));
 }
 
-/** True for responses worth storing: not refusals about credentials or rates, and not internal errors. */
+/** True for responses to store: no refusals of credentials or rates, and no internal errors. */
 function isLasting(status: number): boolean {
   return status < 500 && status !== 401 && status !== 403 && status !== 429;
 }

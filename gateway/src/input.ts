@@ -11,7 +11,7 @@ import { compileParameter, compileQuery } from "./parameters.ts";
 import { compileNameCheck } from "./plain-names.ts";
 import type { Validation } from "./validation.ts";
 
-/** A parsed body. `hash` is set when a worker thread parsed it, because raw values are then not part of `value`. */
+/** A parsed body. `hash` is set if a worker thread parsed it, because `value` then lacks raw values. */
 export interface ParsedBody extends ReadJson {
   readonly hash?: string;
 }
@@ -72,7 +72,7 @@ export function parseBody(bytes: Uint8Array, maxValues = inlineValues): ParsedBo
   return bodyOf(readJson(bytes, maxValues));
 }
 
-/** Throws INVALID_REQUEST when the body could not be read. */
+/** Throws INVALID_REQUEST if the body could not be read. */
 export function bodyOf<B extends object>(read: B | BodyFault): B {
   if ("code" in read) throw bodyError(read.code, read.detail);
   return read;
@@ -84,7 +84,7 @@ function bodyError(code: string, detail: string): HoldfastError {
   return invalidRequest(faults);
 }
 
-/** INVALID_REQUEST with the first faults and the number of further ones. */
+/** Creates INVALID_REQUEST with the first faults and the number of the others. */
 export function invalidRequest(faults: Faults): HoldfastError {
   const texts = faults.list.map((fault) => `${fault.field === "" ? "the body" : fault.field} ${fault.detail}`);
   if (faults.omitted > 0) texts.push(`${faults.omitted} more`);

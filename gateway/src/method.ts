@@ -8,34 +8,34 @@ import { parseTemplate, type Segment } from "./routes.ts";
 
 /** One method of the API, compiled from its descriptor and options. */
 export interface ApiMethod {
-  /** "holdfast.v1.ManagedServiceService.GetManagedService". */
+  /** Full name, such as `holdfast.v1.ManagedServiceService.GetManagedService`. */
   readonly name: string;
   readonly description: DescMethod;
-  /** "public" needs no credential. */
+  /** Required scope; `public`: no credential, `signed-in`: any credential. */
   readonly scope: string;
-  /** Scopes that it needs as well. */
+  /** Additional required scopes. */
   readonly furtherScopes: readonly string[];
   readonly readOnly: boolean;
-  /** True when responses are stored by Idempotency-Key; false for reads and for methods with the option `unkept`. */
+  /** True if responses are stored by Idempotency-Key; false for reads and for methods with the option `unkept`. */
   readonly storesResponse: boolean;
   readonly rate: RateName;
-  /** Cost of a call in the caller's rate; over 1 for expensive methods. */
+  /** Number of requests that a call costs of the caller's rate; above 1 for expensive methods. */
   readonly weight: number;
   readonly maxBodyBytes: number;
-  /** True when the handler looks up the stored response of an Idempotency-Key itself. */
+  /** True if the handler handles the Idempotency-Key itself. */
   readonly handlesIdempotency: boolean;
   /** Kind of owner that the method is limited to, at a path of that kind; undefined at the declared path. */
   readonly ownerKind?: string;
   /** Undefined for methods without an HTTP rule, which are served over gRPC only. */
   readonly rest: RestRule | undefined;
-  /** Checks values beyond the validation rules of the protos; undefined when these suffice. */
+  /** Additional checks besides the validation rules of the protos; undefined if there are none. */
   readonly check: ((input: Message, call: Call) => Checked) | undefined;
   handle(input: Message, call: Call): Promise<object>;
 }
 
 export interface RestRule {
   readonly verb: string;
-  /** "/managed-services/{id}". */
+  /** Path template, such as `/managed-services/{id}`. */
   readonly path: string;
   readonly segments: readonly Segment[];
   readonly status: number;
@@ -43,7 +43,7 @@ export interface RestRule {
   readonly location: string | undefined;
   /** Content type of a response that is the text of the output's only field; undefined for JSON. */
   readonly text: string | undefined;
-  /** True when follow=true turns the response into server-sent events. */
+  /** True if the parameter follow=true selects a response of server-sent events. */
   readonly events: boolean;
   readonly pathFields: readonly DescField[];
   readonly queryFields: readonly DescField[];
@@ -52,7 +52,7 @@ export interface RestRule {
   readonly maskField: DescField | undefined;
 }
 
-/** Default body limits: of methods that need a credential, and of public ones. */
+/** Default limits of bodies in bytes, for methods that need a credential and for public ones. */
 const defaultBodyBytes = 64 * 1024;
 export const publicBodyBytes = 8 * 1024;
 
@@ -86,7 +86,7 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
   );
 }
 
-/** The HTTP rule of a method and where each field of its request goes; undefined without a rule. */
+/** The HTTP rule of a method, with the fields of path, query and body; undefined without a rule. */
 export function restRule(description: DescMethod): RestRule | undefined {
   if (!hasOption(description, httpOption)) return undefined;
   const { pattern, body } = getOption(description, httpOption);

@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** One part of what the port serves. The first mount that matches a request handles it. */
+/** A part of the listener, such as /docs. The first mount that matches a request handles it. */
 export interface Mount {
   readonly name: string;
   /** Host names that the mount serves; undefined for all. */
@@ -10,9 +10,9 @@ export interface Mount {
   readonly prefix: string;
   /** Narrows the match, for mounts that share a prefix. */
   accepts?(exchange: Exchange): boolean;
-  /** Sends the response, or throws an error that `fail` sends. It authenticates and limits callers itself. */
+  /** Authenticates and limits the caller, and sends the response; `fail` sends an error that it throws. */
   handle(exchange: Exchange): Promise<void>;
-  /** Sends an error in the mount's own format. */
+  /** Sends an error in the format of the mount. */
   fail(exchange: Exchange, error: HoldfastError): void;
 }
 

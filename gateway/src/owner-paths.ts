@@ -2,20 +2,20 @@ import { getOption } from "@bufbuild/protobuf";
 import { rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
 
-/** A kind of owner of machines that has paths of its own. */
+/** A kind of owner of machines that has separate paths. */
 export interface OwnerPath {
   readonly kind: string;
   /** First segment of the paths, such as `boards`. */
   readonly segment: string;
 }
 
-/** Path of the objects of which `of_owner` methods are declared. */
+/** Prefix of the paths at which methods with the option `of_owner` are declared. */
 const declaredBelow = "/managed-services/";
 
 /**
- * The methods with the option `of_owner` for each kind with paths of its own: the method at
- * `/managed-services/{service_id}/health` is also at `/boards/{service_id}/health`, for boards alone. Throws for such a
- * method at another path.
+ * The methods with the option `of_owner` at the paths of each kind: the method at
+ * `/managed-services/{service_id}/health` is also at `/boards/{service_id}/health`, where it is limited to boards.
+ * Throws for such a method whose declared path does not begin with `/managed-services/`.
  */
 export function ownerMethods(methods: readonly ApiMethod[], paths: readonly OwnerPath[]): ApiMethod[] {
   const ofOwner = methods.flatMap((method) => {

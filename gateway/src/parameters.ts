@@ -87,7 +87,7 @@ export function compileParameter(field: DescField): DecodeParameter {
     );
 }
 
-/** The boolean or number that the text spells, else the text itself, which then has the wrong type. */
+/** The boolean or number that the text represents, otherwise the text, which then has the wrong type. */
 function nodeOf(text: string): JsonNode {
   if (text === "true") return true;
   if (text === "false") return false;

@@ -3,12 +3,12 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { isPlainText } from "@holdfast/common/plain-text.ts";
 import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 
-/** Adds a fault for each name and tag with hidden characters, which could disguise it as another name. */
+/** Adds a fault for each name and tag that is not plain text: hidden characters could disguise it as another name. */
 export type CheckNames = (message: Message, faults: Faults) => void;
 
 type Check = (value: never, path: ValuePath, faults: Faults) => void;
 
-/** Names of fields that users set and that are shown in lists, mails and terminals. */
+/** Names of fields that users set and that appear in lists, mails and terminals. */
 export const nameField = /^(name|names|title|tags|[a-z_]+_name)$/;
 
 /**

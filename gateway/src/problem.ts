@@ -8,7 +8,7 @@ export interface Problem {
   readonly detail: string;
   readonly instance: string;
   readonly code: string;
-  /** Advice for the caller, as on the documentation page of the error; null where there is none. */
+  /** Advice for the caller, the same as on the documentation page of the error; null if there is none. */
   readonly help: string | null;
   readonly errors: readonly unknown[];
   readonly [member: string]: unknown;
@@ -26,8 +26,8 @@ export interface ProblemResponse {
 const bearer = 'Bearer realm="holdfast"';
 
 /**
- * WWW-Authenticate challenges of a 401 response. For a Basic challenge to a script's request a browser opens a dialog
- * of its own in front of the page, so scripts get the other one alone.
+ * WWW-Authenticate challenges of a 401 response. After a Basic challenge to a script's request, a browser shows its
+ * password dialog in front of the page, so scripts get only the Bearer challenge.
  */
 function challengesFor(fetchDestination: string | undefined): readonly string[] {
   return fetchDestination === "empty" ? [bearer] : ['Basic realm="holdfast", charset="UTF-8"', bearer];

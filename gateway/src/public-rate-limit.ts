@@ -7,28 +7,28 @@ import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 
 /** Limits requests and streams without a credential, by source address. */
 export interface PublicRateLimit {
-  /** Charges one request; throws RATE_LIMITED when the source is over its rate. */
+  /** Charges one request; throws RATE_LIMITED if the source exceeds its rate. */
   take(source: string): void;
   /** Opens a stream and returns the function that ends it; throws RATE_LIMITED at the limit of open streams. */
   stream(source: string): () => void;
 }
 
-/** The same limits for gRPC calls. Both methods throw the ConnectError that the caller gets. */
+/** PublicRateLimit for gRPC calls. Both methods throw the ConnectError that the caller gets. */
 export interface StreamRateLimit {
-  /** Charges a call, and each further message of a stream. */
+  /** Charges a call, and each additional message of a stream. */
   take(context: HandlerContext): void;
   /** Opens a stream and returns the function that ends it. */
   stream(context: HandlerContext): () => void;
 }
 
 export interface PublicRateLimitOptions {
-  /** Requests per second of a source, with ten seconds' worth as a burst; 0 for no limit. */
+  /** Requests per second of a source, with a burst of ten times as many; 0: no limit. */
   readonly perSecond: number;
   readonly sources: SourceGroups;
 }
 
 const burstS = 10;
-/** Open streams of one source: health watches and reflection. */
+/** Maximum number of open streams of one source: health watches and reflection. */
 const streamsMax = 16;
 const allStreamsMax = 512;
 

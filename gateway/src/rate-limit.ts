@@ -3,7 +3,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createTokenBuckets, type TakeResult, type TokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 
-/** Requests per second; 0 for no limit. */
+/** Requests per second; 0: no limit. */
 export interface RateLimitOptions {
   readonly reads: number;
   readonly changes: number;
@@ -13,27 +13,27 @@ export interface RateLimitOptions {
 
 export type RateName = keyof RateLimitOptions;
 
-/** The cost of a call: which rate it uses, and how much of it. */
+/** The cost of a call: the rate that it is charged to, and the number of requests. */
 export interface Cost {
   readonly rate: RateName;
-  /** 1 for most. */
+  /** Number of requests that are charged; 1 for most methods. */
   readonly weight: number;
 }
 
 /** Limits the request rate of each credential and each organization by token buckets in the memory of this process. */
 export interface RateLimit {
-  /** Charges a call and sets the headers RateLimit-Limit, -Remaining and -Reset; throws RATE_LIMITED over the rate. */
+  /** Charges a call and sets the headers RateLimit-Limit, -Remaining and -Reset; throws RATE_LIMITED above the rate. */
   take(principal: Principal, cost: Cost, setHeader: (name: string, value: string) => void): void;
   /**
    * Charges for the size of a body, because parsing it delays other callers. The first 16 KiB are covered by `take`.
-   * Throws RATE_LIMITED over the rate.
+   * Throws RATE_LIMITED above the rate.
    */
   takeBody(principal: Principal, cost: Pick<Cost, "rate">, bytes: number): void;
 }
 
-/** The burst, in seconds of the rate. */
+/** Size of the burst, in seconds of the rate. */
 const burstS = 10;
-/** A body is charged one request for each unit of this size, rounded up. */
+/** Size of the units by which bodies are charged; each unit, rounded up, costs one request. */
 const bodyUnitBytes = 16 * 1024;
 /** The rate of an organization, as a multiple of the rate of a credential. */
 const organizationFactor = 5;
@@ -64,21 +64,21 @@ export function createRateLimit({ reads, changes, messages }: RateLimitOptions, 
     { credentials, organizations, noun }: Kind,
     principal: Principal,
     weight: number,
-    report: (own: TakeResult) => void,
+    report: (result: TakeResult) => void,
   ) {
     const name = `${principal.kind}:${principal.id}`;
     const tokens = Math.min(weight, credentials.rate.burst);
-    const own = credentials.take(name, tokens);
-    report(own);
-    if (own.waitS > 0)
-      throw refusal(`This credential may make ${credentials.rate.perSecond} ${noun} a second`, own.waitS);
+    const ofCredential = credentials.take(name, tokens);
+    report(ofCredential);
+    if (ofCredential.waitS > 0)
+      throw refusal(`This credential may make ${credentials.rate.perSecond} ${noun} a second`, ofCredential.waitS);
     const { organizationId } = principal;
-    const shared = organizationId === undefined ? undefined : organizations.take(organizationId, weight);
-    if (shared === undefined || shared.waitS === 0) return;
+    const ofOrganization = organizationId === undefined ? undefined : organizations.take(organizationId, weight);
+    if (ofOrganization === undefined || ofOrganization.waitS === 0) return;
     credentials.refund(name, tokens);
     throw refusal(
       `All credentials of the organization may make ${organizations.rate.perSecond} ${noun} a second`,
-      shared.waitS,
+      ofOrganization.waitS,
     );
   }
 
@@ -101,7 +101,7 @@ export function createRateLimit({ reads, changes, messages }: RateLimitOptions, 
 }
 
 function refusal(rule: string, waitS: number): HoldfastError {
-  return new HoldfastError("RATE_LIMITED", `${rule}, with a burst of ${burstS} seconds' worth.`, {
+  return new HoldfastError("RATE_LIMITED", `${rule}, with a burst of ${burstS} times as many.`, {
     retryAfterS: Math.ceil(waitS),
   });
 }

@@ -6,7 +6,7 @@ export interface ReflectionIndex {
   fileByName(name: string): DescFile | undefined;
   fileOfSymbol(symbol: string): DescFile | undefined;
   fileOfExtension(extendee: string, number: number): DescFile | undefined;
-  /** Undefined when there is no such message. */
+  /** Undefined if there is no such message. */
   extensionNumbers(extendee: string): number[] | undefined;
 }
 
@@ -56,7 +56,7 @@ export function createReflectionIndex(services: readonly DescService[]): Reflect
   };
 }
 
-/** The import path, such as "holdfast/v1/task.proto"; `DescFile.name` lacks the extension. */
+/** The import path, such as `holdfast/v1/task.proto`; `DescFile.name` lacks the extension. */
 function nameOf(file: DescFile): string {
   return file.proto.name;
 }

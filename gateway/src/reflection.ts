@@ -13,7 +13,7 @@ import { type ReflectionIndex, createReflectionIndex } from "./reflection-index.
 
 type Response = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"], undefined>;
 
-/** grpc.reflection v1 and v1alpha over the descriptors of the services, so that clients need no protos. */
+/** Adds grpc.reflection v1 and v1alpha for the descriptors of the services, so that clients need no protos. */
 export function addReflection(
   router: ConnectRouter,
   services: readonly DescService[],
@@ -26,7 +26,7 @@ export function addReflection(
     encoded.set(file, bytes);
     return bytes;
   };
-  async function* answer(requests: AsyncIterable<ServerReflectionRequest>, context: HandlerContext) {
+  async function* respond(requests: AsyncIterable<ServerReflectionRequest>, context: HandlerContext) {
     const release = rateLimit.stream(context);
     try {
       for await (const request of requests) {
@@ -41,9 +41,9 @@ export function addReflection(
       release();
     }
   }
-  router.service(ReflectionV1, { serverReflectionInfo: answer });
+  router.service(ReflectionV1, { serverReflectionInfo: respond });
   // v1alpha has the same messages under another package name.
-  router.service(ReflectionV1Alpha, { serverReflectionInfo: answer as never });
+  router.service(ReflectionV1Alpha, { serverReflectionInfo: respond as never });
 }
 
 function responseTo(

@@ -21,8 +21,8 @@ export function presentedBy(exchange: Exchange, subject: string | undefined): Pr
 }
 
 /**
- * The session of the request's cookie. It counts for pages of this origin only: browsers send Sec-Fetch-Site with each
- * request, and no page can set it.
+ * The session of the request's cookie. It is accepted only from pages of this origin: browsers send Sec-Fetch-Site with
+ * each request, and pages cannot set this header.
  */
 function sessionOf({ request }: Exchange): PresentedSession | undefined {
   if (headerOf(request, "authorization") !== undefined || headerOf(request, "sec-fetch-site") !== "same-origin")
@@ -44,10 +44,10 @@ export function readIfMatch(text: string | undefined, faults: Faults): string | 
   return undefined;
 }
 
-/** Time that a read waits for the revision in Holdfast-Revision. */
+/** Maximum time that a read waits for the revision in Holdfast-Revision. */
 export const revisionWaitMs = 1_000;
 
-/** Parses Holdfast-Revision, a decimal number that the response of a change contained, such as "1042". */
+/** Parses Holdfast-Revision, a decimal number that the response to a change contained, such as `1042`. */
 export function readRevision(text: string | undefined, faults: Faults): bigint | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,18}$/.test(text)) return BigInt(text);

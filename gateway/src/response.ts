@@ -17,8 +17,8 @@ export function compileResponse(method: ApiMethod, rest: RestRule, encode: Encod
     const values = new Set<unknown>(
       also.in.map((text) => last.enum?.values.find((value) => value.jsonName === text)?.number ?? text),
     );
-    const own = also.location === "" ? location : compileLocation(also.location, output);
-    return { matches: (value: object) => values.has(read(value)), status: also.http, location: own };
+    const statusLocation = also.location === "" ? location : compileLocation(also.location, output);
+    return { matches: (value: object) => values.has(read(value)), status: also.http, location: statusLocation };
   });
   const encoded = new WeakMap<object, StoredResponse>();
   return (value) => {
@@ -51,7 +51,7 @@ function textOfField(output: DescMessage, value: object): string {
   return text;
 }
 
-/** Compiles the template of a Location header, such as "/managed-services/{id}", with fields of the output. */
+/** Compiles the template of a Location header, such as `/managed-services/{id}`, with fields of the output. */
 function compileLocation(template: string, output: DescMessage): (value: object) => string {
   const parts = template
     .split(/\{([^}]*)\}/)
@@ -60,20 +60,20 @@ function compileLocation(template: string, output: DescMessage): (value: object)
 }
 
 /**
- * The field at a dotted path, and a function that reads it; it returns undefined when a message on the path is absent.
+ * The field at a dotted path, and a function that reads it; it returns undefined if a message on the path is absent.
  */
 function compilePath(path: string, output: DescMessage): { last: DescField; read: (value: object) => unknown } {
   const [name, ...inner] = path.split(".");
   const field = output.fields.find((candidate) => candidate.name === name);
   if (field === undefined) throw new Error(`${output.typeName} has no field ${name}`);
-  const own = (value: object) => lookUp(value, field.localName);
-  if (inner.length === 0) return { last: field, read: own };
-  if (field.fieldKind !== "message") throw new Error(`${field} has no fields of its own`);
+  const readMember = (value: object) => lookUp(value, field.localName);
+  if (inner.length === 0) return { last: field, read: readMember };
+  if (field.fieldKind !== "message") throw new Error(`${field} is not a message, so it has no fields`);
   const { last, read } = compilePath(inner.join("."), field.message);
   return {
     last,
     read(value) {
-      const member = own(value);
+      const member = readMember(value);
       return member === undefined ? undefined : read(member as object);
     },
   };

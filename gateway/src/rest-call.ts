@@ -15,7 +15,7 @@ interface Parts {
  */
 export class RestCall implements Call {
   readonly requestId: string;
-  /** As of the last authorization: callers that follow a list are authorized again before each page. */
+  /** The caller at the last authorization: followed lists authorize the caller again before each page. */
   principal: Principal | undefined;
   readonly source: string;
   readonly idempotency: Idempotency | undefined;

@@ -25,10 +25,10 @@ import { createRoutes, type Match } from "./routes.ts";
 interface Target {
   readonly method: ApiMethod;
   readonly rest: RestRule;
-  /** Index of the organization among the variables of the path; -1 for none. */
+  /** Index of the organization in the variables of the path; -1 if there is none. */
   readonly subject: number;
   readonly input: BuildInput;
-  /** Shape of bodies that are parsed in a worker thread when they are large; undefined for other methods. */
+  /** Shape of bodies, of which large ones are parsed in a worker thread; undefined for methods without raw JSON. */
   readonly shape: BodyShape | undefined;
   readonly response: BuildResponse;
   readonly events: SendEvents | undefined;
@@ -211,11 +211,11 @@ export function createRest(
   }
 }
 
-/** Concurrent followed lists: a person, a dashboard and a program follow one or two each. */
+/** Limits of concurrent followed lists; a user, a dashboard or a program follows one or two. */
 const followerLimits = { credential: 20, organization: 100, all: 1_000 };
 
-/** A larger body with raw JSON values is parsed in a worker thread. */
+/** Size in bytes above which a body with raw JSON values is parsed in a worker thread. */
 const inlineBodyBytes = 64 << 10;
 
-/** Timeout of reading and storing responses. */
+/** Timeout of reads and writes of stored responses. */
 const storageTimeoutMs = 60_000;

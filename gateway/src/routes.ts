@@ -1,4 +1,4 @@
-/** One part of a path: a literal, or a variable that takes any non-empty text. */
+/** One part of a path: a literal, or a variable that matches any non-empty text. */
 export interface Segment {
   readonly kind: "literal" | "variable";
   readonly text: string;
@@ -17,7 +17,7 @@ export interface Match<T> {
 }
 
 export interface Routes<T> {
-  /** Undefined when no route has the path. */
+  /** The match of a path; undefined if no route has it. */
   match(path: string): Match<T> | undefined;
 }
 
@@ -27,7 +27,7 @@ interface Level<T> {
   readonly targets: Map<string, T>;
 }
 
-/** Parses a path template: "/managed-services/{id}" is a literal and a variable. */
+/** Parses a path template, such as `/managed-services/{id}`: a literal and a variable. */
 export function parseTemplate(template: string): Segment[] {
   return template
     .slice(1)
@@ -39,7 +39,7 @@ export function parseTemplate(template: string): Segment[] {
     );
 }
 
-/** Literal segments win over variables. Variables are decoded after the path is split, so %2F is part of one. */
+/** Creates the routes. Literal segments precede variables. The path is split before variables are decoded, so a variable can contain %2F. */
 export function createRoutes<T>(routes: readonly Route<T>[]): Routes<T> {
   const root = emptyLevel<T>();
   for (const { verb, segments, target } of routes) {
@@ -75,7 +75,7 @@ function find<T>(level: Level<T>, parts: readonly string[], index: number, varia
   return find(level.variable, parts, index + 1, variables);
 }
 
-/** Undefined for an empty segment or invalid percent-encoding of UTF-8, which no path has. */
+/** The decoded segment; undefined if it is empty or not percent-encoded UTF-8, so that no route matches. */
 function decodeSegment(part: string): string | undefined {
   if (part === "") return undefined;
   if (!part.includes("%")) return part;

@@ -7,12 +7,12 @@ import {
 
 const sentKey = createContextKey<{ bytes: number }>({ bytes: 0 }, { description: "the size of a call's message" });
 
-/** Size of the request message as received, before decompression. */
+/** Size of the received request message in bytes, before decompression. */
 export function sentBytes({ values }: HandlerContext): number {
   return values.get(sentKey).bytes;
 }
 
-/** The same request with a body whose bytes are counted as they are read. */
+/** The request with a body that counts its bytes while it is read. */
 export function countingBody(request: UniversalServerRequest): UniversalServerRequest {
   const sent = { bytes: 0 };
   request.contextValues?.set(sentKey, sent);
@@ -26,14 +26,14 @@ async function* counted(body: AsyncIterable<Uint8Array>, sent: { bytes: number }
   }
 }
 
-/** Larger error responses are shortened. */
+/** Size in bytes above which error responses are shortened. */
 const errorBytesMax = 16 * 1024;
 const messageChars = 256;
 const unreadableText = JSON.stringify({ code: "unknown", message: "the request could not be read" });
 
 /**
- * Shortens errors that connect itself creates for requests that it cannot decode: their message repeats the input,
- * however long. A shortened error has the code and the first 256 characters of the message.
+ * Shortens errors that the Connect library creates for requests that it cannot decode, because their message repeats
+ * the input. A shortened error has the code and the first 256 characters of the message.
  */
 export async function boundedResponse(response: UniversalServerResponse): Promise<UniversalServerResponse> {
   const { status, body } = response;

@@ -26,7 +26,7 @@ const codes: Readonly<Record<GrpcCode, Code>> = {
   INTERNAL:            Code.Internal,
 };
 
-/** Converts an error for gRPC and Connect, with code, page, help, members and field faults of its problem document. */
+/** Converts an error for gRPC and Connect, with the code, page, help, members and faults of its problem document. */
 export function toConnectError(error: HoldfastError, requestId: string, baseUrl: string): ConnectError {
   const metadata: Record<string, string> = {
     request_id: requestId,

@@ -104,7 +104,7 @@ export function createRpc(
     };
   }
 
-  /** The admitted caller; a caller of several organizations acts in the one that the message names. */
+  /** The admitted caller; a member of several organizations acts in the organization that the message names. */
   async function callerOf(method: ApiMethod, message: Message, context: HandlerContext, exchange: Exchange) {
     const principal = context.values.get(principalKey);
     const { orgId } = message as { orgId?: string };
@@ -144,7 +144,7 @@ export function createRpc(
           principal,
           source: exchange.source,
           signal: context.signal,
-          // Idempotency-Key is a header of REST; a gRPC client reads before it retries.
+          // Idempotency-Key is only supported in REST; a gRPC client reads before it retries.
           idempotency: undefined,
           ifMatch,
           minRevision,
@@ -172,18 +172,18 @@ export function createRpc(
 
   const router = createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
-    // The limit of reflection and health, which have none of their own.
+    // The limit of reflection and health; methods of the API have their limits.
     readMaxBytes: publicBodyBytes,
     maxTimeoutMs: 10 * 60_000,
-    // A misspelled field is an error in Connect's JSON as it is in REST.
+    // A misspelled field is an error in Connect's JSON, like in REST.
     jsonOptions: { ignoreUnknownFields: false },
-    // No method reads unknown fields of newer clients, and skipping them is cheaper.
+    // Methods do not read unknown fields of newer clients, so they are skipped.
     binaryOptions: { readUnknownFields: false },
   });
   routes(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
-  async function answer(exchange: Exchange, handler: UniversalHandler): Promise<void> {
+  async function respond(exchange: Exchange, handler: UniversalHandler): Promise<void> {
     const { request, response } = exchange;
     const values = createContextValues().set(exchangeKey, exchange);
     try {
@@ -205,7 +205,7 @@ export function createRpc(
       // Streams in Connect's JSON are not supported: their errors would be in trailers.
       const isJsonStream = exchange.request.headers["content-type"]?.includes("+json") === true;
       if (handler === undefined || isJsonStream) return unimplemented(exchange);
-      await answer(exchange, handler);
+      await respond(exchange, handler);
     },
   };
 }
@@ -220,7 +220,7 @@ function exchangeOf(context: HandlerContext): Exchange {
   return exchange;
 }
 
-/** Checks update_mask. In REST the keys of the body are the mask; a gRPC caller must send it. */
+/** Checks update_mask. In REST the keys of the body are the mask; gRPC callers send it. */
 function checkMask(input: DescMessage, mask: FieldMask | undefined, faults: ReturnType<typeof createFaults>): void {
   const path = { parent: undefined, key: "update_mask" };
   if (mask === undefined || mask.paths.length === 0)

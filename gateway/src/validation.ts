@@ -8,8 +8,8 @@ import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 /** Checks inputs by the validation rules of the protos (protovalidate). */
 export interface Validation {
   /**
-   * Adds a fault for each broken rule. Faults of `parameters` have no JSON pointer. `numbers` are the fields that the
-   * request has as numbers: a zero in them is a value, which messages do not distinguish from an absent one.
+   * Adds a fault for each broken rule. Faults of `parameters` have no JSON pointer. `numbers` are the fields with a
+   * number in the request: messages do not distinguish 0 from an absent field, but rules do.
    */
   check(
     message: DescMessage,
@@ -18,12 +18,12 @@ export interface Validation {
     faults: Faults,
     numbers?: ReadonlySet<string>,
   ): void;
-  /** Names of required fields: those whose absence breaks a rule. */
+  /** Names of the fields whose absence breaks a rule. */
   required(message: DescMessage): ReadonlySet<string>;
 }
 
 export function createValidation(): Validation {
-  // Patterns are those of our protos and never a user's, so RegExp is safe.
+  // The protos contain all patterns, so RegExp is safe; users cannot add one.
   const validator = createValidator({ regexMatch: (pattern, text) => new RegExp(pattern, "u").test(text) });
   const requiredOf = new Map<string, ReadonlySet<string>>();
   const shortcuts = new Map<string, Shortcut | undefined>();
@@ -73,8 +73,8 @@ export function createValidation(): Validation {
 type Shortcut = (value: Message) => boolean;
 
 /**
- * A quick check for messages whose only rules are lengths of strings, as most reads have. It returns true for messages
- * that are certainly valid; all others go to protovalidate. Undefined when a field has another rule.
+ * A fast check for messages whose only rules are lengths of strings, such as those of most reads. It returns true for
+ * messages that are certainly valid; others are checked by protovalidate. Undefined if a field has another rule.
  */
 function compileShortcut(message: DescMessage): Shortcut | undefined {
   const checks: ((value: never) => boolean)[] = [];
@@ -96,10 +96,10 @@ function lengthCheck(scalar: ScalarType, rules: FieldRules): ((value: never) => 
   const { case: kind, value } = rules.type;
   if (kind === "string" && scalar === ScalarType.STRING) {
     const isLengthOnly = value.wellKnown.case === undefined && hasOnly(value, ["maxLen", "minLen", "wellKnown"]);
-    // Lengths are in characters. A character is one or two UTF-16 units, so these bounds are on the safe side.
-    const least = Number(value.minLen) * 2;
-    const greatest = Object.hasOwn(value, "maxLen") ? Number(value.maxLen) : Number.POSITIVE_INFINITY;
-    return isLengthOnly ? (text: string) => text.length >= least && text.length <= greatest : undefined;
+    // Rules count characters, of one or two UTF-16 units each; these bounds on units are sufficient for both.
+    const minUnits = Number(value.minLen) * 2;
+    const maxUnits = Object.hasOwn(value, "maxLen") ? Number(value.maxLen) : Number.POSITIVE_INFINITY;
+    return isLengthOnly ? (text: string) => text.length >= minUnits && text.length <= maxUnits : undefined;
   }
   return undefined;
 }

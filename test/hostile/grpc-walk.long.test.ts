@@ -19,7 +19,7 @@ const bodyBytes = (method: DescMethod): number =>
 
 let gateway: HostileGateway;
 beforeAll(async () => {
-  gateway = await startHostileGateway(services, { bodyMs: 2_000 });
+  gateway = await startHostileGateway(services, { bodyTimeoutMs: 2_000 });
 });
 afterAll(() => gateway.close());
 

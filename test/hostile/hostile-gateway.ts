@@ -77,10 +77,10 @@ const authorizations: Record<Caller, Record<string, string>> = {
   owner: { authorization: authorizationOf("owner") },
 };
 
-/** `bodyMs` is the time limit for a body; 30 s when absent. */
+/** `bodyTimeoutMs` is the time limit for a body; 30 s when absent. */
 export async function startHostileGateway(
   services: readonly DescService[],
-  options: { readonly bodyMs?: number } = {},
+  options: { readonly bodyTimeoutMs?: number } = {},
 ): Promise<HostileGateway> {
   const { cert: ca, key } = await createTestCertificate();
   const stored = new Map<string, unknown>();

@@ -21,8 +21,8 @@ const bundlesSettings = {
 } as const;
 
 /**
- * The APIs of projects, stacks and pipelines, the three kinds of bundles. A project is deployed from a descriptor of
- * its owner; stacks and pipelines are launched from templates (`controller/templates`, and a directory of the
+ * The APIs of projects, stacks and pipelines, the three kinds of bundles. A project is deployed from a user's
+ * descriptor; stacks and pipelines are launched from templates (`controller/templates`, and a directory of the
  * operator). The RPCs only write the composition; its reconciler (composition/) creates the resources.
  */
 export const bundlesSystem = declareSystem({

@@ -20,7 +20,7 @@ const notFound: Record<BundleKind, ErrorKey> = {
   pipeline: "PIPELINE_NOT_FOUND",
 };
 
-/** The bundle with an id. Throws the 404 error of its kind if the organization has none such. */
+/** The bundle with an id. Throws the 404 error of its kind if the caller's organization has no such bundle. */
 export function requireById(
   compositions: Collection<CompositionObject>,
   kind: BundleKind,
@@ -28,12 +28,12 @@ export function requireById(
   call: Call,
 ): Stored<CompositionObject> {
   const found = compositions.get(id);
-  const isTheirs = found?.object.metadata.organizationId === organizationOf(call) && found.object.spec.kind === kind;
-  if (found !== undefined && isTheirs) return found;
+  const isOfOrganization = found?.object.metadata.organizationId === organizationOf(call);
+  if (found !== undefined && isOfOrganization && found.object.spec.kind === kind) return found;
   throw new HoldfastError(notFound[kind], `The organization has no such ${kind}.`);
 }
 
-/** The newest bundle of this name; undefined where there is none. */
+/** The newest bundle of this name; undefined if there is none. */
 export function findByName(
   compositions: Collection<CompositionObject>,
   kind: BundleKind,

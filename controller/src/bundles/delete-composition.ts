@@ -30,13 +30,13 @@ export async function deleteComposition<M extends AnyMessage>(
     const blocker = protectedMember(object, kinds);
     const now = clock.now();
     const after = deletionRequested(object, now);
-    // It is being deleted already.
+    // The deletion was requested before.
     if (after === undefined) return { unchanged: await message(object) };
     if (blocker !== undefined)
       throw new HoldfastError("DELETION_PROTECTED", `${blocker.name}: set ${blocker.by} to false first.`, {
         members: { resource: blocker.name },
       });
-    const answer = await message(after);
+    const response = await message(after);
     unit.update(compositionKind, composition, after);
     const record = await deployments.getCurrent(object.status.deploymentId, call.signal);
     if (record !== undefined && !isEnded(record.object)) {
@@ -48,6 +48,6 @@ export async function deleteComposition<M extends AnyMessage>(
       };
       unit.update(deploymentKind, record, { ...record.object, status });
     }
-    return { id: object.metadata.id, response: answer };
+    return { id: object.metadata.id, response };
   });
 }

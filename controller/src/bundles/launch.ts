@@ -16,8 +16,8 @@ export interface LaunchDeps extends CompositionSystem, Pick<Kernel, "begin" | "c
 }
 
 /**
- * Creates a composition from a template: object, name, record and quota in one transaction. Throws NAME_TAKEN and
- * QUOTA_EXCEEDED.
+ * Creates a composition from a template, with its name, deployment record and quota, in one transaction. Throws
+ * NAME_TAKEN and QUOTA_EXCEEDED.
  */
 export function launch<M extends AnyMessage>(
   { compositions, deployments, kinds, seal, begin, clock, newId, quotas }: LaunchDeps,
@@ -51,11 +51,11 @@ export function launch<M extends AnyMessage>(
     unit.create(compositionKind, created);
     unit.claimName(nameKindOf(kind), organizationId, name, id);
     await quotas.claim(unit, organizationId, { ...quotaOf(kinds, members), [`${kind}s`]: 1 });
-    // A bundle of the same name is refused by the commit, or has been created by this call on another replica.
+    // The commit refuses a bundle of the same name, unless this call created it through another replica.
     const object = findByName(compositions, kind, name, call)?.object;
     requireFreeNames(name, members, nameHolderOf({ kinds, compositions }, { organizationId, name, object }));
-    const who = { actor: actorOf(call), source: call.source };
-    const spec = { compositionId: id, type: "launch" as const, ...who, plan: [], toVersion: template.version };
+    const caller = { actor: actorOf(call), source: call.source };
+    const spec = { compositionId: id, type: "launch" as const, ...caller, plan: [], toVersion: template.version };
     unit.create(deploymentKind, newDeployment(deploymentId, organizationId, spec, [], now));
     return { id, response: message(created) };
   });

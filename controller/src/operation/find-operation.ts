@@ -3,8 +3,9 @@ import type { Stored } from "#kernel/store/resource.ts";
 import type { OperationObject } from "./operation.ts";
 
 /**
- * The operation that an object names. The two are written together but arrive by two watches, so an operation that the
- * collection lacks is read from the store: a missing one would let a second begin, and the first would never end.
+ * The operation that an object names. Both are written in one transaction but arrive by two watches, so an operation
+ * that the collection lacks is read from the store. Otherwise a second operation could start, and the first would never
+ * end.
  */
 export async function findOperation(
   operations: Collection<OperationObject>,

@@ -13,14 +13,15 @@ export interface OperationApiDeps {
   readonly cursors: Cursors;
 }
 
-/** The RPCs of operations. Operations outlive their service for a day, so that the end of a deletion can be read. */
+/** The RPCs of operations. They are retained for a day after the deletion of their service, for callers of a deletion. */
 export function createOperationApi({ operations, subjects, cursors }: OperationApiDeps): ServedService {
   /** The subject with this id, of any kind: ids are unique across kinds. Throws SERVICE_NOT_FOUND. */
   function requireSubject(id: string, call: Call): Subject {
     const organizationId = organizationOf(call);
     for (const { kind, get } of subjects) {
       const isTheirs = get(id)?.object.metadata.organizationId === organizationId;
-      if (isTheirs && isOnPath(call, kind) && mayTouch(call, kind, id)) return { kind, id };
+      const isOfOrganization = get(id)?.object.metadata.organizationId === organizationId;
+      if (isOfOrganization && isOnPath(call, kind) && mayTouch(call, kind, id)) return { kind, id };
     }
     throw new HoldfastError(
       "SERVICE_NOT_FOUND",
@@ -31,10 +32,10 @@ export function createOperationApi({ operations, subjects, cursors }: OperationA
   const handlers: Handlers<typeof OperationService> = {
     getOperation: async ({ id }, call) => {
       const operation = operations.get(id)?.object;
-      const isTheirs =
+      const isVisible =
         operation?.metadata.organizationId === organizationOf(call) &&
         mayTouch(call, operation.spec.subject.kind, operation.spec.subject.id);
-      if (operation === undefined || !isTheirs) {
+      if (operation === undefined || !isVisible) {
         throw new HoldfastError("OPERATION_NOT_FOUND", "There is no such operation in the organization.");
       }
       return operationMessage(operation);

@@ -17,7 +17,7 @@ export interface OperationDefinition<Type extends string = string, Work = unknow
   outcomeOf(operation: OperationObject): Outcome | undefined;
 }
 
-/** `Work` and `Outcome` are details besides the fields of all operations; by default a type has none. */
+/** Declares a type. `Work` and `Outcome` are details in addition to the fields of all operations; by default none. */
 export function defineOperation<const Type extends string, Work = never, Outcome extends OperationOutcome = never>({
   type,
   of,
@@ -41,7 +41,7 @@ export const operationTypes = contributionPoint<OperationDefinition>("operation 
 /** The work of operations of a type. */
 export type WorkOf<D> = D extends OperationDefinition<string, infer Work> ? Work : never;
 
-/** A pending operation. */
+/** Creates a pending operation. */
 export function newOperation<Definition extends OperationDefinition>(args: {
   id: string;
   subject: Subject;

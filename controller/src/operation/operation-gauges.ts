@@ -3,8 +3,8 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { type OperationObject, operationSubject, type SubjectKind, subjectKey } from "./operation.ts";
 
 /**
- * Gauges of the retained operations of a subject, such as a service: counts by type and result, such as failovers, and
- * the last duration.
+ * Gauges of the retained operations of a subject, such as a service: numbers of operations by type and result, and the
+ * last duration.
  */
 export function operationGauges(
   operations: Pick<Collection<OperationObject>, "by">,
@@ -35,8 +35,8 @@ export function operationGauges(
       labels,
       *read(id) {
         for (const [key, group] of Map.groupBy(of(id), keyOf)) {
-          const { startedAt, finishedAt } = group.reduce((one, other) =>
-            endOf(other) > endOf(one) ? other : one,
+          const { startedAt, finishedAt } = group.reduce((newest, candidate) =>
+            endOf(candidate) > endOf(newest) ? candidate : newest,
           ).status;
           if (startedAt === null || finishedAt === null) continue;
           yield { labels: labelsOf(key), value: (finishedAt - startedAt) / 1_000 };

@@ -26,7 +26,7 @@ const snapshotStates: Record<DataSnapshot["outcome"], DataSnapshotState> = {
   restored: DataSnapshotState.RESTORED,
 };
 
-/** An operation in the API. */
+/** The message of an operation. */
 export function operationMessage(operation: OperationObject): Operation {
   const { metadata, spec, status } = operation;
   const snapshot = status.outcome?.snapshot;

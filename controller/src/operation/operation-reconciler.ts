@@ -6,17 +6,17 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { operationKind, type OperationObject, operationSubject, type Subject, subjectKey } from "./operation.ts";
 
 const dayMs = 86_400_000;
-/** Retention of ended operations: a day after their subject's deletion, otherwise thirty days. */
-const retentionMs = { deleted: dayMs, living: 30 * dayMs };
-/** Most ended operations of one subject, so that a loop of restarts does not fill the store. */
+/** Retention of ended operations: a day if their subject is deleted, otherwise thirty days. */
+const retentionMs = { deletedSubject: dayMs, existingSubject: 30 * dayMs };
+/** Maximum number of ended operations of a subject, so that a loop of restarts does not fill the store. */
 const endedMax = 100;
 /** Deletions in one transaction. */
 const batch = 50;
 
-/** Deletes operations past their retention, and all but the newest of a subject. Key: operation id. */
+/** Deletes operations after their retention, and the oldest ones of a subject above 100. Key: operation id. */
 export function createOperationReconciler(deps: {
   operations: Collection<OperationObject>;
-  /** False once the subject is deleted. */
+  /** True unless the subject is deleted. */
   exists: (subject: Subject) => boolean;
   begin: () => UnitOfWork;
   clock: Clock;
@@ -40,11 +40,12 @@ export function createOperationReconciler(deps: {
         const unit = deps.begin();
         for (const each of excess) unit.remove(operationKind, each);
         await unit.commit(signal);
-        return again(0, "kept");
+        return again(0, "more operations may exceed the limit");
       }
-      const living = deps.exists(operation.object.spec.subject);
-      const remainingMs = finishedAt + (living ? retentionMs.living : retentionMs.deleted) - deps.clock.now();
-      if (remainingMs > 0) return again(Math.min(remainingMs, dayMs), "kept");
+      const subjectExists = deps.exists(operation.object.spec.subject);
+      const retainedMs = subjectExists ? retentionMs.existingSubject : retentionMs.deletedSubject;
+      const remainingMs = finishedAt + retainedMs - deps.clock.now();
+      if (remainingMs > 0) return again(Math.min(remainingMs, dayMs), "retained");
       const unit = deps.begin();
       unit.remove(operationKind, operation);
       await unit.commit(signal);

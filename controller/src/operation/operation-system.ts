@@ -15,17 +15,17 @@ import type { TaskSource } from "./task/task-source.ts";
 export interface OperationSystem {
   readonly taskIds: TaskIds;
   readonly asynchronous: AsynchronousTasks;
-  /** Adds a source of tasks. Call it before the API serves. */
+  /** Adds a source of tasks. Call it while systems open, before the API accepts calls. */
   addTaskSource(source: TaskSource): void;
 }
 
 export const operationPart = definePart<OperationSystem>("operations");
 
 /**
- * Work that takes time. An operation belongs to a subject, such as a service; the subject's reconciler advances it with
- * the functions of operation.ts, and users poll it. Ended operations are retained for a while
+ * Operations and asynchronous tasks. An operation belongs to a subject, such as a service; the subject's reconciler
+ * advances it with the functions of operation.ts, and users poll it. Ended operations are retained for up to 30 days
  * (operation-reconciler.ts). A task is work of an agent whose result is fetched later: its id encodes its reference,
- * sealed for the organization, and each feature reads its own tasks (task/task-source.ts).
+ * sealed for the organization, and the feature that created it reads it (task/task-source.ts).
  */
 export const operationSystem = declareSystem({
   name: "operation",

@@ -25,11 +25,11 @@ export interface Subject {
   readonly id: string;
 }
 
-/** Objects of one kind that operations are about. */
+/** A kind whose objects can be subjects of operations. */
 export interface SubjectKind {
   /** Name of the kind. */
   readonly kind: string;
-  /** Undefined for a deleted object. */
+  /** The object; undefined if it is deleted. */
   get(id: string): Stored<Resource<unknown, unknown>> | undefined;
 }
 
@@ -45,26 +45,26 @@ export interface OperationSpec {
 
 export interface OperationStatus {
   readonly state: "pending" | "running" | "completed" | "failed" | "cancelled";
-  /** For users: the current step, or the obstacle that blocks it. */
+  /** The current step, or the obstacle that blocks it, as a text for users. */
   readonly step: string | null;
   readonly progressPct: number;
   /** Steps so far; absent before the first one. */
   readonly steps?: StepRecord;
   readonly startedAt: number | null;
   /**
-   * Time after which it counts as stuck, in milliseconds since 1970; each progress postpones it. Null when it has
-   * ended, while it waits for an operator, and for a while after a clock jump.
+   * Time after which it counts as stuck, in milliseconds since 1970; each progress postpones it. Null if it has ended,
+   * waits for an operator, or the clock jumped recently.
    */
   readonly deadline: number | null;
   readonly finishedAt: number | null;
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** Measure of progress, such as "3/7 copied": any new text counts as progress. */
+  /** Measure of progress, such as `3/7 copied`: each different text counts as progress. */
   readonly mark: string;
-  /** Sentences for users about what it left unchanged; absent: none. */
+  /** Sentences for users about parts that it did not change; absent: none. */
   readonly warnings?: readonly string[];
   /** Reason of the rollback in progress; absent: none. */
   readonly rollback?: { readonly code: string; readonly message: string };
-  /** Outcome so far; further members are for its type, read by the type's `outcomeOf`. */
+  /** Outcome so far; additional members depend on the type, whose `outcomeOf` reads them. */
   readonly outcome?: OperationOutcome & Readonly<Record<string, unknown>>;
 }
 
@@ -78,8 +78,8 @@ export interface OperationOutcome {
 export const stuckAfterMs = 10 * 60_000;
 
 /**
- * Advances an operation. Steps only go forward and progress never decreases, whatever is observed. Only a new mark
- * extends the deadline; with `waits` there is none. An `obstacle` is shown instead of the step while it lasts.
+ * Advances an operation. Steps and progress never go back, even if the observation does. A new mark or more progress
+ * extends the deadline; with `waits` there is none. An `obstacle` replaces the text of the step.
  */
 export function progressed(
   operation: OperationObject,
@@ -89,9 +89,9 @@ export function progressed(
   const { status } = operation;
   const steps = withStep(stepsOf(status), progress);
   const progressPct = Math.min(99, Math.max(status.progressPct, progress.progressPct));
-  // A deadline that is further away was set before the clock was set back.
-  const isBeyond = status.deadline === null || status.deadline > now + stuckAfterMs;
-  const moved = progress.mark !== status.mark || progressPct > status.progressPct;
+  // A deadline that is more than 10 minutes ahead was set before the clock was set back.
+  const isInvalid = status.deadline === null || status.deadline > now + stuckAfterMs;
+  const hasProgress = progress.mark !== status.mark || progressPct > status.progressPct;
   return touched(operation, now, {
     ...status,
     state: "running",
@@ -99,13 +99,13 @@ export function progressed(
     ...(steps && { steps }),
     progressPct,
     startedAt: status.startedAt ?? now,
-    deadline: progress.waits ? null : moved || isBeyond ? now + stuckAfterMs : status.deadline,
+    deadline: progress.waits ? null : hasProgress || isInvalid ? now + stuckAfterMs : status.deadline,
     mark: progress.mark,
   });
 }
 
 function stepsOf({ steps, step, progressPct, rollback }: OperationStatus): StepRecord | undefined {
-  // A rollback has steps of its own.
+  // A rollback begins a new sequence of steps.
   if (steps !== undefined || step === null || rollback !== undefined) return steps;
   return { step, progressPct, passed: [] };
 }
@@ -116,7 +116,7 @@ export function warned(operation: OperationObject, warnings: readonly string[]):
   return all.size === 0 ? operation : { ...operation, status: { ...operation.status, warnings: [...all] } };
 }
 
-/** The operation as completed. */
+/** The operation in state completed. */
 export function completed(operation: OperationObject, now: number): OperationObject {
   const { status } = operation;
   const startedAt = status.startedAt ?? now;
@@ -130,7 +130,7 @@ export function completed(operation: OperationObject, now: number): OperationObj
   });
 }
 
-/** The operation as failed with this error. */
+/** The operation in state failed with this error. */
 export function failed(
   operation: OperationObject,
   error: { code: string; message: string },
@@ -139,7 +139,7 @@ export function failed(
   return touched(operation, now, { ...operation.status, state: "failed", error, finishedAt: now, deadline: null });
 }
 
-/** The operation while its change is rolled back for this reason. */
+/** The operation during the rollback of its change, with the reason. */
 export function rollingBack(
   operation: OperationObject,
   rollback: { readonly code: string; readonly message: string },
@@ -160,12 +160,12 @@ export function rolledBackError(
   return rollback && { code: `rolled_back_${rollback.code}`, message: `${rollback.message} ${state}` };
 }
 
-/** The operation as canceled in favor of another one. */
+/** The operation in state cancelled, because another one replaces it. */
 export function cancelled(operation: OperationObject, now: number): OperationObject {
   return touched(operation, now, { ...operation.status, state: "cancelled", finishedAt: now, deadline: null });
 }
 
-/** True if it has ended, with any result. */
+/** True if the operation has ended, successfully or not. */
 export function isFinished(operation: OperationObject): boolean {
   return operation.status.finishedAt !== null;
 }
@@ -183,15 +183,15 @@ interface StepRecord {
   readonly passed: readonly string[];
 }
 
-/** Step and progress as observed now. They may fall back: an agent restarts, a DNS name is published again. */
+/** The observed step and progress. They may go back, such as after the restart of an agent. */
 interface ObservedStep {
   readonly step: string | null;
   readonly progressPct: number;
 }
 
 /**
- * The record with the observed step. Steps only go forward: a step that has passed is not entered again, and no
- * step is entered with less progress than the current one has. An observation that falls back leaves the record as is.
+ * The record with the observed step. A step that has passed is not entered again, and no step is entered with less
+ * progress than the current one has: such an observation leaves the record unchanged.
  */
 function withStep(record: StepRecord | undefined, { step, progressPct }: ObservedStep): StepRecord | undefined {
   if (step === null) return record;

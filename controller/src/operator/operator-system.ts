@@ -62,9 +62,9 @@ function openOperatorSystem(kernel: Kernel, use: Use): System {
     ],
     work: [createAuthorityRotation({ ...kernel, followers: outdatedCertificates }), createSnapshotReconciler(kernel)],
     start() {
-      // Hands keys and agents over to other controllers; the API keeps serving.
+      // Draining moves keys and agents to other controllers; the API continues to serve.
       draining = drains.serve(controllerRegistry, () => {
-        log.info("draining", { controller: controllerId });
+        log.info("controller drains", { controller: controllerId });
         inBackground(log, "drain", controllerRegistry.drain());
       });
     },

@@ -17,19 +17,19 @@ interface MissingQueuesDeps {
   readonly log: Log;
 }
 
-/** Queues that their database does not have any more. */
+/** Handles queues that are not in their database any more. */
 export interface MissingQueues {
-  /** Handles each Active queue that is not among the rows of its own database; false when more remains for later. */
+  /** Handles each Active queue without a row in its database; false if some have to be handled later. */
   find(service: ManagedServiceObject, found: readonly EngineQueue[], signal: AbortSignal): Promise<boolean>;
 }
 
 export function createMissingQueues({ queues, registry, commit, clock, log }: MissingQueuesDeps): MissingQueues {
-  /** Databases of queues that the last check did not find, by queue id. */
+  /** Databases that the last check did not find, by id of the queue. */
   const missingBefore = new Map<string, string>();
 
   /**
-   * An Active queue that is missing in its database is moved to the database that has it (a renamed one), registered
-   * again (after the data went back in time), or fails together with its database.
+   * An Active queue that is missing in its database gets the database that has its row (after a rename), is registered
+   * again (after a restore to an earlier time), or fails if its database was dropped.
    */
   async function find(
     service: ManagedServiceObject,
@@ -55,8 +55,8 @@ export function createMissingQueues({ queues, registry, commit, clock, log }: Mi
   }
 
   /**
-   * Fails the queue if its database was missing twice; one that refuses connections for a while is not missing. False
-   * when that is unknown: during a rename a database is under neither name, so one check is not enough.
+   * Fails the queue if its database was missing in two checks, because during a rename a database has neither name. A
+   * database that refuses connections is not missing. Returns false if another check is needed.
    */
   async function confirmMissing(
     service: ManagedServiceObject,
@@ -69,12 +69,12 @@ export function createMissingQueues({ queues, registry, commit, clock, log }: Mi
     if (databases.kind !== "done") return false;
     const { queueId, databaseName } = queue.object.spec;
     if (databases.value.includes(databaseName)) return true;
-    const isGone = missingBefore.get(queueId) === databaseName;
-    if (isGone) {
+    const isDropped = missingBefore.get(queueId) === databaseName;
+    if (isDropped) {
       await fail(queue, put.message, signal);
       missingBefore.delete(queueId);
     } else missingBefore.set(queueId, databaseName);
-    return isGone;
+    return isDropped;
   }
 
   async function follow(queue: Stored<QueueObject>, { database }: EngineQueue, signal: AbortSignal): Promise<void> {

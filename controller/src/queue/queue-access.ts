@@ -17,11 +17,11 @@ export interface FoundQueue {
 export interface QueueAccess {
   /** Throws SERVICE_NOT_FOUND, and NOT_SUPPORTED for an engine without queues. */
   service(serviceId: string, call: Call): Stored<ManagedServiceObject>;
-  /** As `service`, and throws WRONG_STATE unless it is Running. */
+  /** The service in state Running. Throws WRONG_STATE, and the errors of `service`. */
   running(serviceId: string, call: Call): Stored<ManagedServiceObject>;
-  /** As `service`, and throws QUEUE_NOT_FOUND. */
+  /** The queue and its service. Throws QUEUE_NOT_FOUND, and the errors of `service`. */
   queue(serviceId: string, name: string, call: Call): FoundQueue;
-  /** As `queue`, and throws WRONG_STATE unless the service is Running, QUEUE_NOT_ACTIVE unless the queue is. */
+  /** An Active queue of a Running service. Throws WRONG_STATE, QUEUE_NOT_ACTIVE, and the errors of `queue`. */
   active(serviceId: string, name: string, call: Call): FoundQueue;
 }
 

@@ -33,12 +33,12 @@ export interface QueueAdoptionDeps {
   readonly log: Log;
 }
 
-/** An engine that has just started is busy: wait before listing its queues. */
+/** Delay after the connection of a machine, because an engine that has just started is busy. */
 const afterStartMs = 5_000;
 const retryMs = 15_000;
-/** Databases are renamed or dropped without notice. Below the runner's full resync, so that each of those checks. */
+/** Interval of the check for renamed and dropped databases. Shorter than the full resync, so that each resync checks. */
 const checkIntervalMs = 9 * 60_000;
-/** Shortest interval between checks that refused calls trigger. */
+/** Minimum interval between checks that refused calls trigger. */
 const suspectIntervalMs = 5_000;
 
 interface LastCheck {
@@ -49,14 +49,14 @@ interface LastCheck {
 
 /** The control loop, and a trigger of an immediate check. */
 export interface QueueAdoption extends ControlLoop {
-  /** Call when a database refused a queue of the service: the queue may be gone. */
+  /** Call when a database refused a queue of the service, which may have been deleted there. */
   suspect(serviceId: string): void;
 }
 
 /**
  * Compares the queue registries in a service's databases with the stored queues. Once for each start of its machine it
- * adopts queues that only a registry has: a restore, a fork or a rebuilt control plane makes the two differ. Then and
- * periodically, queues follow a renamed database and fail with a dropped one. Key: service id.
+ * adopts queues that only a registry has, such as after a restore, a fork or a rebuild of the control plane. At the start
+ * and periodically, queues follow a renamed database, and fail if their database was dropped. Key: service id.
  */
 export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
   const { queues, services, fleet, registry, begin, clock, newId, log } = deps;
@@ -87,7 +87,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     if (!isFirst && !isDue(serviceId, last)) return settled;
     const connectedMs = clock.now() - (fleet.session(taskTarget(service.object).id)?.connectedAt ?? 0);
     if (connectedMs >= 0 && connectedMs < afterStartMs)
-      return again(afterStartMs - connectedMs, "the machine has just come");
+      return again(afterStartMs - connectedMs, "the machine has just connected");
     const found = await registry.list(service.object, signal);
     if (found.kind !== "done") {
       log.debug("queues not listed", {
@@ -98,10 +98,10 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     }
     suspected.delete(serviceId);
     let isComplete = true;
-    // Between starts no queue appears by itself, and a row may be of a queue that has just been deleted.
+    // Registries gain queues without the controller only at a start; otherwise a row may belong to a queue in deletion.
     if (isFirst) for (const row of found.value) isComplete = (await compare(service, row, signal)) && isComplete;
     isComplete = (await missing.find(service.object, found.value, signal)) && isComplete;
-    if (!isComplete) return again(retryMs, "the machine has not taken all of it");
+    if (!isComplete) return again(retryMs, "the machine has not applied all changes");
     lastChecks.set(serviceId, { start, atMs: clock.monotonicMs() });
     return settled;
   }
@@ -112,7 +112,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     return passedMs > (suspected.has(serviceId) ? suspectIntervalMs : checkIntervalMs);
   }
 
-  /** Handles one row; false when more remains for later. */
+  /** Handles one row; false if it has to be handled again later. */
   async function compare(
     service: Stored<ManagedServiceObject>,
     row: EngineQueue,
@@ -122,7 +122,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     const existing = await queues.getCurrent(queueObjectId(serviceId, row.name), signal);
     const isSame = existing?.object.spec.queueId === row.id && existing.object.spec.databaseName === row.database;
     if (existing === undefined && row.deleted) {
-      // No stored queue waits for the end of its deletion, so finish it here.
+      // There is no stored queue whose reconciler would finish the deletion.
       return row.purged || (await isRemoved(service.object, row, signal));
     } else if (existing === undefined) {
       return adopt(service, row, signal);
@@ -130,7 +130,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
       const moved = afterEvent(existing.object, "foundDeleted", clock.now());
       if (moved !== undefined) await commit((unit) => unit.update(queueKind, existing, moved.after), signal);
     } else if (existing.object.spec.queueId !== row.id && !row.deleted) {
-      log.warn("queue name has another owner", { service: serviceId, queue: row.name, database: row.database });
+      log.warn("queue not adopted: another has its name", { service: serviceId, queue: row.name, database: row.database });
     }
     return true;
   }
@@ -142,7 +142,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
 
   async function adopt(service: Stored<ManagedServiceObject>, row: EngineQueue, signal: AbortSignal): Promise<boolean> {
     const { id: serviceId, organizationId } = service.object.metadata;
-    // Data of another service, brought up by an older agent: that service's queue has the id, so use a new one.
+    // The data is a copy of another service, whose queue has the id: agents before the detached copy kept the ids.
     const isCopy = queues.by(queueIdOf, row.id).length > 0;
     const { database: databaseName, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = row;
     const settings = { databaseName, visibilityTimeoutSeconds, maxAttempts, dlqEnabled };

@@ -52,8 +52,8 @@ type Definitions = Pick<
   "createQueue" | "listQueues" | "getQueue" | "updateQueue" | "deleteQueue"
 >;
 
-/** Longest wait for the machine to apply changed settings; it applies them later if it is not reachable. */
-const applyMs = 5_000;
+/** Maximum wait for the machine to apply changed settings; an unreachable machine applies them later. */
+const applyTimeoutMs = 5_000;
 
 /** The RPCs of queues. They write the spec; the reconciler applies it. */
 export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
@@ -68,7 +68,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     const { databases } = await deps.tasks.run(object, { case: "listEngineDatabases", value }, call.signal);
     const found = databases.find(({ name }) => name === database);
     if (found?.state === "invalid")
-      throw new HoldfastError("NOT_POSSIBLE", `Database ${database} is invalid: its drop did not end. Drop it.`);
+      throw new HoldfastError("NOT_POSSIBLE", `The database ${database} is invalid, because its DROP DATABASE was interrupted. Drop it again.`);
     if (found !== undefined) return;
     throw new HoldfastError("NOT_POSSIBLE", `The engine has no database ${database}.`);
   }
@@ -77,7 +77,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     const { serviceId, name } = request;
     const stored = access.running(serviceId, call);
     const { object: service, modRevision } = stored;
-    // Creating a queue writes the service, so queues up to its revision include all that were created before.
+    // A creation writes the service, so the collection at the service's revision includes all created queues.
     await queues.reached(modRevision, 1_000);
     if ((await queues.getCurrent(queueObjectId(serviceId, name), call.signal)) !== undefined)
       throw new HoldfastError("QUEUE_EXISTS", `The service has a queue ${name}.`);
@@ -95,11 +95,11 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
       },
       clock.now(),
     );
-    const answer = queueMessage(queue);
-    // Of two concurrent creations one commits, and a service that is deleted meanwhile gets no queue.
+    const response = queueMessage(queue);
+    // The write makes concurrent creations conflict, and a concurrent deletion of the service.
     unit.update(managedServiceKind, stored, service);
     unit.create(queueKind, queue);
-    return { id: serviceId, response: answer };
+    return { id: serviceId, response };
   }
 
   function change(
@@ -119,7 +119,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     });
   }
 
-  /** Resolves when the database has the settings of an Active queue, so that the next message gets them. */
+  /** Resolves when the database has the settings of an Active queue, so that they apply to the next message. */
   async function untilApplied({ serviceId, name }: { readonly serviceId: string; readonly name: string }, call: Call) {
     if (access.service(serviceId, call).object.spec.power === "off") return;
     const id = queueObjectId(serviceId, name);
@@ -127,7 +127,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
       const queue = queues.get(id)?.object;
       return queue?.status.state !== "Active" || queue.status.observedGeneration >= queue.metadata.generation;
     };
-    await whenChanged(queues, id, isApplied, applyMs, call.signal);
+    await whenChanged(queues, id, isApplied, applyTimeoutMs, call.signal);
   }
 
   return {
@@ -152,7 +152,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
         const { state } = queue.status;
         if (state === "Deprovisioning" || state === "Failed")
           throw new HoldfastError("WRONG_STATE", `The queue is ${state}.`, { members: { status: state } });
-        const { visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = { ...queue.spec, ...givenOf(request) };
+        const { visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = { ...queue.spec, ...changesOf(request) };
         const settings = { visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
         return changedQueue(queue, settings, clock.now());
       });
@@ -160,14 +160,14 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
       return response;
     },
 
-    // Without a row of the table the deletion is in progress already.
+    // If the state has no row for the event, the deletion is in progress already.
     deleteQueue: (request, call) =>
       change(request, "delete", call, (queue) => afterEvent(queue, "deleteRequested", clock.now())?.after),
   };
 }
 
-/** The fields that the request sets; null clears none of them. */
-function givenOf({ visibilityTimeoutSeconds, maxAttempts, dlqEnabled }: UpdateQueueRequest) {
+/** The fields that the request sets; none can be cleared. */
+function changesOf({ visibilityTimeoutSeconds, maxAttempts, dlqEnabled }: UpdateQueueRequest) {
   return {
     ...(visibilityTimeoutSeconds === undefined ? {} : { visibilityTimeoutSeconds }),
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
@@ -183,7 +183,7 @@ const statuses: Readonly<Record<QueueState, QueueStatus>> = {
   Failed: QueueStatus.FAILED,
 };
 
-/** A queue in the API. */
+/** The message of a queue. */
 function queueMessage({ metadata, spec, status }: QueueObject): Queue {
   const { serviceId, queueId: id, databaseName, visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = spec;
   return create(QueueSchema, {

@@ -11,7 +11,7 @@ const announced: Record<QueueEffect, string | undefined> = {
   announceDeleted: "queue.deleted",
 };
 
-/** The event of a lifecycle effect; its object is the service of the queue. */
+/** The event of a lifecycle effect, whose object is the queue's service; undefined for an effect without one. */
 export function queueEvent(effect: QueueEffect, { metadata, spec, status }: QueueObject): NewEvent | undefined {
   const type = announced[effect];
   if (type === undefined) return undefined;
@@ -32,11 +32,11 @@ export function queueEvent(effect: QueueEffect, { metadata, spec, status }: Queu
 }
 
 const queueData = {
-  service_id: { type: "uuid", meaning: "the service" },
-  queue_id: { type: "uuid", meaning: "the queue" },
-  queue_name: { type: "string", meaning: "its name" },
-  database_name: { type: "string", meaning: "the database that it is in" },
-  status: { type: "string", meaning: "its status then" },
+  service_id: { type: "uuid", meaning: "id of the service" },
+  queue_id: { type: "uuid", meaning: "id of the queue" },
+  queue_name: { type: "string", meaning: "name of the queue" },
+  database_name: { type: "string", meaning: "database of the queue" },
+  status: { type: "string", meaning: "status of the queue after the event" },
 } as const satisfies EventDefinition["data"];
 
 const queueExample = {
@@ -51,14 +51,14 @@ type QueueEventType = `queue.${"active" | "failed" | "deleted"}`;
 /** The events of queues. */
 export const queueEventDefinitions = {
   "queue.active": {
-    when: "a queue takes messages for the first time",
+    when: "a queue accepts messages for the first time",
     data: queueData,
     example: { ...queueExample, status: "Active" },
     optIn: true,
   },
   "queue.failed": {
     when: "a queue could not be created, changed or deleted",
-    data: { ...queueData, error_message: { type: "string", meaning: "what went wrong" } },
+    data: { ...queueData, error_message: { type: "string", meaning: "reason of the failure" } },
     example: { ...queueExample, status: "Failed", error_message: "The database archive does not exist." },
     optIn: true,
   },

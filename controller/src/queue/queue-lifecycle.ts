@@ -1,8 +1,8 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * The life of a queue. The states are those of the spec (2, Queue status). A deletion is possible in every state; at
- * its end the object and its name are deleted.
+ * State table of a queue, with the states of the spec (2, Queue status). A deletion is possible in every state; at its
+ * end the object and its name are deleted.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const queueLifecycle = defineMachine("queue", [

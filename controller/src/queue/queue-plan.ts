@@ -4,11 +4,11 @@ import type { QueueObject } from "./queue.ts";
 
 /** Observed state of one queue, read at each reconcile. */
 export interface ObservedQueue {
-  /** Undefined when it was deleted. */
+  /** Undefined if the service was deleted. */
   readonly service: ManagedServiceObject | undefined;
-  /** True if the agent of its primary is connected. */
+  /** True if the agent of the service's primary is connected. */
   readonly connected: boolean;
-  /** True for a while after a clock jump: earlier times are unreliable. */
+  /** True while automation is paused after a clock jump, because earlier times are unreliable. */
   readonly clockJumped?: boolean;
 }
 
@@ -25,7 +25,7 @@ export type QueueStep =
   | { readonly kind: "wait"; readonly delayMs: number | undefined; readonly reason: string }
   | { readonly kind: "settled" };
 
-/** The next step. */
+/** The next step of a queue's reconciler. */
 export function planQueue(
   queue: QueueObject,
   { service, connected, clockJumped = false }: ObservedQueue,
@@ -41,7 +41,7 @@ export function planQueue(
     state === "Deprovisioning" ||
     (state === "Active" && observedGeneration < queue.metadata.generation);
   if (!needsWork) return { kind: "settled" };
-  // During a canary, changes of the data may be rolled back with the image.
+  // During a canary the data may be rolled back together with the image.
   if (service.spec.power === "off" || service.spec.canary !== undefined)
     return { kind: "wait", delayMs: undefined, reason: "the engine is stopped" };
   // A negative age means that the clock was set back.

@@ -19,7 +19,7 @@ export interface QueueWorkDeps {
   readonly services: Collection<ManagedServiceObject>;
   readonly fleet: Pick<Fleet, "session" | "subscribe">;
   readonly registry: QueueRegistry;
-  /** True for a while after a jump of the wall clock. */
+  /** True while automation is paused after a jump of the wall clock. */
   readonly clockJumped: () => boolean;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
@@ -27,7 +27,7 @@ export interface QueueWorkDeps {
 }
 
 const retryMs = 2_000;
-const purgeAgainMs = 200;
+const purgeIntervalMs = 200;
 
 /** Applies each queue to its database and records the outcome. Key: id of the object. */
 export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
@@ -58,7 +58,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
         if (service === undefined) return settled;
         const outcome = await registry.remove(service, { database, id: queueId }, signal);
         if (outcome.kind !== "done") return retryUnlessRefused(queue, outcome, signal);
-        return outcome.value ? remove(queue, signal) : again(purgeAgainMs, "messages are left");
+        return outcome.value ? remove(queue, signal) : again(purgeIntervalMs, "messages remain");
       }
       case "wait":
         return step.delayMs === undefined ? settled : again(Math.min(step.delayMs, 60_000), step.reason);
@@ -122,7 +122,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
   }
 
   function logMove({ metadata, spec, status }: QueueObject, event: QueueEvent, after: QueueObject | undefined): void {
-    const to = after?.status.state ?? "gone";
+    const to = after?.status.state ?? "deleted";
     log.info("queue changed state", { service: spec.serviceId, queue: metadata.name, from: status.state, event, to });
   }
 

@@ -14,12 +14,12 @@ import type { ManagedServiceObject } from "#services/service/managed-service.ts"
 import type { QueueObject } from "./queue.ts";
 import { taskTarget } from "#services/service/member/member-roles.ts";
 
-/** Outcome of a request to a registry. */
+/** Outcome of a request to the queue registry of a database. */
 export type RegistryOutcome<T> =
   | { readonly kind: "done"; readonly value: T }
-  /** Permanent; the message is for users. */
+  /** Permanent failure; the message is shown to users. */
   | { readonly kind: "refused"; readonly message: string }
-  /** Temporary: retry later. */
+  /** Temporary failure: retry later. */
   | { readonly kind: "notYet"; readonly reason: string };
 
 /** The queue registries in services' databases, through their agents. Each call is idempotent. */
@@ -30,7 +30,7 @@ export interface QueueRegistry {
     signal: AbortSignal,
     options?: { adopt: boolean },
   ): Promise<RegistryOutcome<true>>;
-  /** True once the queue and all its messages are deleted. */
+  /** Deletes a part of the messages; the value is true after the queue and all messages are deleted. */
   remove(
     service: ManagedServiceObject,
     queue: { readonly database: string; readonly id: string },
@@ -101,7 +101,7 @@ export function createQueueRegistry({ fleet }: { readonly fleet: Pick<Fleet, "ru
       const outcome = await run(service, { case: "listEngineDatabases", value }, signal);
       if (outcome.kind !== "done") return outcome;
       const { databases } = outcome.value.value as { databases: EngineDatabase[] };
-      // An invalid database is the rest of an interrupted DROP DATABASE.
+      // An interrupted DROP DATABASE leaves an invalid database.
       const valid = databases.filter(({ state }) => state !== "invalid");
       return { kind: "done", value: valid.map(({ name }) => name) };
     },

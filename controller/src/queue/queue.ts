@@ -5,12 +5,12 @@ import { newMetadata, nextMetadata, type Resource } from "#kernel/store/resource
 import { type QueueEffect, type QueueEvent, queueLifecycle, type QueueState } from "./queue-lifecycle.ts";
 
 /**
- * A queue of a service: its desired settings. The registry in its database has the applied ones; messages exist only
- * there. The object's id contains service and name, so that one transaction creates the queue and claims the name.
+ * A queue of a service with its desired settings. The registry in its database has the applied settings, and the
+ * messages. The object's id contains service and name, so that one transaction creates the queue and claims the name.
  */
 export type QueueObject = Resource<QueueSpec, QueueStatus>;
 
-/** Limit of one service. */
+/** Maximum number of queues of a service. */
 export const queueQuota: Quota<QueueObject> = {
   name: "queues",
   label: "queues",
@@ -29,14 +29,14 @@ export function serviceOfQueue({ spec }: QueueObject): string {
   return spec.serviceId;
 }
 
-/** Index: queues by their public id; a service and a copy of it have queues of the same id for a while. */
+/** Index: queues by public id. After a fork a service and its copy have queues of the same id, until adoption. */
 export function queueIdOf({ spec }: QueueObject): string {
   return spec.queueId;
 }
 
 export interface QueueSpec {
   readonly serviceId: string;
-  /** Public id, also in the registry; another one when the name is reused. */
+  /** Public id, also in the registry. A later queue of the same name has another id. */
   readonly queueId: string;
   readonly databaseName: string;
   readonly visibilityTimeoutSeconds: number;
@@ -48,7 +48,7 @@ export interface QueueStatus {
   readonly state: QueueState;
   /** Time at which the state was entered, in milliseconds since 1970. */
   readonly since: number;
-  /** The generation of the spec that the registry has. */
+  /** The generation whose settings the registry has. */
   readonly observedGeneration: number;
   readonly errorMessage: string | null;
 }
@@ -57,7 +57,7 @@ export function queueObjectId(serviceId: string, name: string): string {
   return `${serviceId}.${name}`;
 }
 
-/** A queue in state Pending. */
+/** Creates a queue in state Pending. */
 export function newQueue(
   { name, organizationId, ...spec }: QueueSpec & { readonly name: string; readonly organizationId: string },
   now: number,
@@ -69,13 +69,13 @@ export function newQueue(
   };
 }
 
-/** A queue that its database has already. */
+/** Creates an Active queue for a row that a registry has. */
 export function adoptedQueue(spec: Parameters<typeof newQueue>[0], now: number): QueueObject {
   const queue = newQueue(spec, now);
   return { ...queue, status: { ...queue.status, state: "Active", observedGeneration: 1 } };
 }
 
-/** The queue after an event, and the event's effect; undefined when the event does not apply in its state. */
+/** The queue after an event, and the event's effect; undefined if the event does not apply in the current state. */
 export function afterEvent(
   queue: QueueObject,
   event: QueueEvent,
@@ -93,7 +93,7 @@ export function afterEvent(
   };
 }
 
-/** The queue with changed settings, which its database has yet to apply. */
+/** The queue with changed settings and a higher generation. */
 export function changedQueue(queue: QueueObject, change: Partial<QueueSpec>, now: number): QueueObject {
   return { ...queue, metadata: nextMetadata(queue.metadata, now), spec: { ...queue.spec, ...change } };
 }

@@ -25,7 +25,7 @@ const types: ReadonlyMap<string, string> = new Map([
 ]);
 const [compressBrotli, compressGzip] = [promisify(brotliCompress), promisify(gzipCallback)];
 
-/** Reads what console/bundle.ts built in the directory. Throws without a page. */
+/** Reads the directory that console/bundle.ts wrote. Throws if it has no page. */
 export async function readConsoleFiles(directory: string): Promise<ConsoleFiles> {
   const names = (await readdir(directory)).filter((name) => types.has(extname(name)));
   const files = new Map(

@@ -7,8 +7,8 @@ import type { ConsoleFile, ConsoleFiles } from "./console-files.ts";
 const assets = "/console/assets/";
 
 /**
- * Serves the console, a single page for browsers. Each path below /console/ that is no asset is the page, which reads
- * the path itself; "/" leads browsers to it. Assets have their digest in their names and never change.
+ * Serves the console, a single page for browsers. Each path below /console/ except those of assets is the page, whose
+ * script reads the path; "/" redirects browsers to it. Assets have their digest in their names and never change.
  */
 export function createConsole(files: () => Promise<ConsoleFiles>, fail: Mount["fail"]): Mount {
   return {
@@ -21,10 +21,10 @@ export function createConsole(files: () => Promise<ConsoleFiles>, fail: Mount["f
       if (request.method !== "GET" && request.method !== "HEAD")
         throw new HoldfastError("METHOD_NOT_ALLOWED", "The console is read-only.", { allow: ["GET", "HEAD"] });
       if (path === "/" || path === "/console") return send(exchange, 302, { location: "/console/" }, "");
-      const { page, assets: known } = await files();
+      const { page, assets: assetsByName } = await files();
       if (!path.startsWith(assets)) return sendFile(exchange, page, pageHeaders);
-      const asset = known.get(path.slice(assets.length));
-      if (asset === undefined) throw new HoldfastError("NOT_FOUND", "The console has no such file; load it again.");
+      const asset = assetsByName.get(path.slice(assets.length));
+      if (asset === undefined) throw new HoldfastError("NOT_FOUND", "The console has no such file; load the page again.");
       sendFile(exchange, asset, { "cache-control": "public, max-age=31536000, immutable" });
     },
     fail,
@@ -52,7 +52,7 @@ function sendFile(exchange: Exchange, { type, plain, brotli, gzip }: ConsoleFile
   send(exchange, 200, all, bytes);
 }
 
-/** Text of users, logs and results never becomes markup. */
+/** The policy of the page. Trusted types prevent that texts of users, logs and results become markup. */
 const policy = `${pagePolicy}; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 const pageHeaders = {

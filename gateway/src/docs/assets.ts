@@ -11,14 +11,14 @@ export interface Asset {
 }
 
 const packaged = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
-const own = import.meta.dirname;
+const sourceDirectory = import.meta.dirname;
 
-/** The files of the pages; no other file is served. */
+/** The files that pages load; no other file is served. */
 const files: ReadonlyMap<string, { readonly directory: string; readonly type: string }> = new Map([
   ["swagger-ui-bundle.js", { directory: packaged, type: "text/javascript" }],
   ["swagger-ui.css", { directory: packaged, type: "text/css" }],
-  ["reference.js", { directory: own, type: "text/javascript" }],
-  ["page.css", { directory: own, type: "text/css" }],
+  ["reference.js", { directory: sourceDirectory, type: "text/javascript" }],
+  ["page.css", { directory: sourceDirectory, type: "text/css" }],
 ]);
 
 const prefix = "/docs/assets/";
@@ -27,7 +27,7 @@ const compress = promisify(gzip);
 /** The asset of a path under /docs/assets/, compressed for clients that accept it; undefined for any other path. */
 export type ReadAsset = (path: string, acceptEncoding: string | undefined) => Promise<Asset | undefined>;
 
-/** Each file is read and compressed once. */
+/** Creates a reader that reads and compresses each file once. */
 export function createAssets(): ReadAsset {
   const read = new Map<string, Promise<Asset>>();
   return async (path, acceptEncoding = "") => {

@@ -8,8 +8,8 @@ import { pagePolicy } from "../page-policy.ts";
 import { escape, page, referencePage } from "./page.ts";
 
 /**
- * Serves /docs: the API reference, rendered from /openapi.json; a table of all methods, also those without REST; and a
- * page for each error, to which the `type` of problem documents points. The pages load nothing from other sites.
+ * Serves /docs: the API reference, rendered from /openapi.json; a table of all methods, including those without REST;
+ * and a page for each error, which the `type` of problem documents names. The pages load no content from other sites.
  */
 export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) => Promise<void> {
   const pages = new Map([

@@ -6,7 +6,7 @@ export const referencePage = documentOf(
     '<script defer src="/docs/assets/swagger-ui-bundle.js"></script>',
     '<script defer src="/docs/assets/reference.js"></script>',
   ],
-  '<div id="reference"><noscript>The reference needs scripts; <a href="/openapi.json">openapi.json</a> has all of it.</noscript></div>',
+  '<div id="reference"><noscript>The reference needs scripts; <a href="/openapi.json">openapi.json</a> has the same content.</noscript></div>',
 );
 
 /** A page with a heading; `body` is HTML. */

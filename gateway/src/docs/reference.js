@@ -1,13 +1,13 @@
-// Runs in the browser, on /docs.
+// This script runs in browsers, on the page /docs.
 globalThis.ui = globalThis.SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#reference",
   deepLinking: true,
-  // Tags only: operations are rendered when their tag is opened, which takes long for all of them at once.
+  // Operations are rendered when their tag is opened, because to render all of them takes long.
   docExpansion: "none",
   defaultModelsExpandDepth: -1,
   filter: true,
   showExtensions: false,
-  // Would send the document to a server of theirs.
+  // The validator would send the document to a server of Swagger.
   validatorUrl: null,
 });

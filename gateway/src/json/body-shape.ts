@@ -3,13 +3,13 @@ import { decodeWellKnown } from "./decode-well-known.ts";
 import { rulesOf } from "./field-rules.ts";
 
 /**
- * The parts of a body that a method reads, so that a worker thread returns no more: `raw` is the text of a value,
- * `leaf` a value without its content, `complete` the value with everything in it, and an object lists its members. The
- * entries of a list have the shape of the list.
+ * The parts of a body that a method reads, so that a worker thread returns only these: `raw` is the text of a value,
+ * `leaf` a value without members or entries, `complete` the entire value, and an object has the shapes of its members.
+ * The entries of a list have the shape of the list.
  */
 export type BodyShape = "raw" | "leaf" | "complete" | { readonly [member: string]: BodyShape };
 
-/** The shape of bodies with these fields; undefined when no field is raw JSON. */
+/** The shape of bodies with these fields; undefined if no field is raw JSON. */
 export function bodyShapeOf(fields: readonly DescField[]): BodyShape | undefined {
   const shape = shapeOfFields(fields, []);
   return hasRaw(shape) ? shape : undefined;

@@ -2,7 +2,7 @@ import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import type { Faults, ValuePath } from "./faults.ts";
 import { type JsonNode, nameOfKind } from "./json-node.ts";
 
-/** Decodes one value of the text `source`; returns undefined and adds a fault when it is not valid. */
+/** Decodes one value of the text `source`; for an invalid one adds a fault and returns undefined. */
 export type Decode = (node: JsonNode, path: ValuePath | undefined, faults: Faults, source: string) => unknown;
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -27,7 +27,7 @@ const longs: ReadonlySet<ScalarType> = new Set([
   ScalarType.FIXED64,
 ]);
 
-/** The least and greatest value of an integer type in JSON; undefined for other types. */
+/** Minimum and maximum of an integer type in JSON; undefined for other types. */
 export function integerRange(scalar: ScalarType): readonly [number, number] | undefined {
   return integerRanges[scalar];
 }
@@ -50,7 +50,7 @@ export function decodeText(node: JsonNode, path: ValuePath | undefined, faults: 
   return undefined;
 }
 
-/** The fault of a text, if any: protobuf requires valid Unicode, and engines and stores refuse U+0000. */
+/** The fault of a text; undefined without one. Protobuf requires valid Unicode, and engines and stores refuse U+0000. */
 export function faultOfText(text: string): string | undefined {
   if (text.includes("\u0000")) return "must not contain U+0000";
   return text.isWellFormed() ? undefined : "must be well-formed Unicode";
@@ -76,13 +76,13 @@ function decodeReal(node: JsonNode, path: ValuePath | undefined, faults: Faults)
   return undefined;
 }
 
-function decodeInteger([least, greatest]: readonly [number, number], long: boolean): Decode {
+function decodeInteger([min, max]: readonly [number, number], long: boolean): Decode {
   return (node, path, faults) => {
     if (node === null || typeof node !== "object" || node.kind !== "number")
       return wrongType(node, "an integer", path, faults);
     if (!Number.isInteger(node.value)) return wrongType(node, "an integer", path, faults, "a fraction");
-    if (node.value >= least && node.value <= greatest) return long ? BigInt(node.value) : node.value;
-    faults.at(path, "out_of_range", `must be from ${least} to ${greatest}`);
+    if (node.value >= min && node.value <= max) return long ? BigInt(node.value) : node.value;
+    faults.at(path, "out_of_range", `must be from ${min} to ${max}`);
     return undefined;
   };
 }

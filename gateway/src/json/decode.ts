@@ -6,11 +6,11 @@ import type { Faults, ValuePath } from "./faults.ts";
 import { bareItems, rulesOf } from "./field-rules.ts";
 import { type JsonNode, type JsonObject, nameOfKind } from "./json-node.ts";
 
-/** Decodes an object to a new message. Adds all faults; sets the fields without one. */
+/** Decodes an object to a new message. Adds all faults, and sets the valid fields. */
 export type DecodeObject = (node: JsonObject, path: ValuePath | undefined, faults: Faults, source: string) => Message;
 
 export interface Decoders {
-  /** Only `fields` may be members; other members are faults: `fixed` ones cannot be changed, the rest are unknown. */
+  /** Permits only `fields` as members; others are faults: `fixed` (cannot be changed) or unknown. */
   object(message: DescMessage, fields: readonly DescField[], fixed?: ReadonlySet<string>): DecodeObject;
 }
 
@@ -115,7 +115,7 @@ export function createDecoders(): Decoders {
   return { object };
 }
 
-/** The count is checked before the entries, so that a too long list is refused at once. */
+/** Decodes a list. The number of entries is checked first, so that a too long list costs no decoding. */
 function decodeList(field: DescField, item: Decode): Decode {
   const max = entriesMaxOf(field);
   return (node, path, faults, source) => {
@@ -123,7 +123,7 @@ function decodeList(field: DescField, item: Decode): Decode {
       return wrongType(node, "an array", path, faults);
     if (node.items.length > max) return addTooLong(field, max, path, faults);
     const values = node.items.map((entry, key) => item(entry, { parent: path, key }, faults, source));
-    // An item with a fault is left out; the request is refused anyway.
+    // Items with a fault are left out; the request is refused because of the fault.
     return values.filter((value) => value !== undefined);
   };
 }

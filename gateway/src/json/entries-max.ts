@@ -4,8 +4,8 @@ import { field as fieldConstraints } from "@holdfast/proto/buf/validate/validate
 import type { Faults, ValuePath } from "./faults.ts";
 
 /**
- * The limit of a list or map without a rule in its proto. `test/conformance/lists.test.ts` requires a rule for each
- * input of the API.
+ * Maximum number of entries of a list or map whose proto has no rule. `test/conformance/lists.test.ts` requires a rule
+ * for each input of the API.
  */
 const defaultMax = 1_000;
 

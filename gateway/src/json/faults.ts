@@ -1,6 +1,6 @@
 import { errorsMax, type FieldFault } from "@holdfast/common/errors.ts";
 
-/** The path of a value in the input, linked from the value up to the root; undefined is the body itself. */
+/** The path of a value in the input, a linked list from the value to the root; undefined is the body itself. */
 export interface ValuePath {
   readonly parent: ValuePath | undefined;
   readonly key: string | number;
@@ -10,14 +10,14 @@ export interface ValuePath {
 export interface Faults {
   /** The first faults, at most `errorsMax`. */
   readonly list: readonly FieldFault[];
-  /** Number of further faults. */
+  /** Number of faults that are not in the list. */
   readonly omitted: number;
   at(path: ValuePath | undefined, code: string, detail: string): void;
   /** Adds a fault of a path variable, a query parameter or a header, which has no JSON pointer. */
   parameter(name: string, code: string, detail: string): void;
-  /** Adds faults, except of fields that have one already. */
+  /** Adds the faults of fields that have none yet. */
   add(faults: readonly FieldFault[]): void;
-  /** True when the field, or a field around it, has a fault already. */
+  /** True if the field, or a field that contains it, has a fault already. */
   covers(field: string): boolean;
 }
 
@@ -63,7 +63,7 @@ function pointerOf(path: ValuePath | undefined): string {
   return `${pointerOf(path.parent)}/${shortened(String(path.key)).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** Longer than every name in the API, so that only unknown names are shortened. */
+/** Maximum length of names in faults. Names of the API are shorter, so only unknown names are shortened. */
 const nameCharsMax = 128;
 
 function shortened(key: string): string {

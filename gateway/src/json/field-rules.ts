@@ -6,7 +6,7 @@ export function rulesOf(field: DescField): FieldRules {
   return getOption(field, fieldOption);
 }
 
-/** True when the field has presence (`optional`), so that it may be null in a response. */
+/** True if the field has presence (`optional`), so that it can be null in a response. */
 export function isNullable(field: DescField): boolean {
   return field.fieldKind !== "list" && field.fieldKind !== "map" && field.proto.proto3Optional;
 }

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** A parsed JSON value with what JSON.parse drops: repeated keys and the source text of members. */
+/** A parsed JSON value with repeated keys and the source text of members, which JSON.parse drops. */
 export type JsonNode = null | boolean | string | JsonNumber | JsonArray | JsonObject;
 
 export interface JsonNumber {
   readonly kind: "number";
   readonly value: number;
-  /** The number as written, such as "1.50e1". */
+  /** The number in the notation of the source, such as `1.50e1`. */
   readonly text: string;
 }
 
@@ -33,7 +33,7 @@ export interface JsonMember {
 
 export const emptyObject: JsonObject = { kind: "object", members: new Map(), repeated: [] };
 
-/** The type of a value for the text of a fault, such as "a string". */
+/** The type of a value for the text of a fault, such as `a string`. */
 export function nameOfKind(node: JsonNode): string {
   if (node === null) return "null";
   if (typeof node === "string") return "a string";
@@ -49,7 +49,7 @@ export function plainValue(node: JsonNode): unknown {
   return Object.fromEntries([...node.members].map(([key, member]) => [key, plainValue(member.value)]));
 }
 
-/** The canonical text of a value: sorted keys, no white space, numbers as written. */
+/** The canonical text of a value: sorted keys, no white space, numbers in the notation of the source. */
 export function canonicalText(node: JsonNode): string {
   if (node === null || typeof node !== "object") return JSON.stringify(node);
   if (node.kind === "number") return node.text;
@@ -58,7 +58,7 @@ export function canonicalText(node: JsonNode): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member.value)}`).join(",")}}`;
 }
 
-/** SHA-256 of the canonical text, in hex; equal for all spellings of a value. */
+/** SHA-256 of the canonical text, in hex; white space, order of keys and escapes do not change it. */
 export function hashOf(node: JsonNode): string {
   return createHash("sha256").update(canonicalText(node)).digest("hex");
 }

@@ -8,7 +8,7 @@ export class JsonSyntaxError extends Error {
 const maxDepth = 64;
 /** Maximum number of values in a text with raw values. */
 export const maxValues = 500_000;
-/** Maximum number of values in other texts. Each costs the event loop about a microsecond. */
+/** Maximum number of values in texts without raw values; each costs the event loop about a microsecond. */
 export const inlineValues = 12_000;
 
 const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
@@ -90,8 +90,8 @@ export function parseJson(text: string, valuesMax = maxValues): JsonNode {
   }
 
   /**
-   * Decodes a string with escapes by JSON.parse. Returns undefined for an invalid one, which is then scanned to locate
-   * the fault.
+   * Decodes a string with escapes by JSON.parse. Returns undefined for an invalid string; the caller then scans it to
+   * locate the fault.
    */
   function escaped(start: number): string | undefined {
     const end = endOfString(text, at);
@@ -160,7 +160,7 @@ export function parseJson(text: string, valuesMax = maxValues): JsonNode {
   return root;
 }
 
-/** Offset behind the first unescaped quotation mark; the length of the text when there is none. */
+/** Offset after the first unescaped quotation mark; the length of the text if there is none. */
 function endOfString(text: string, from: number): number {
   for (let quote = text.indexOf('"', from); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let first = quote;

@@ -1,7 +1,7 @@
 import type { BodyShape } from "./body-shape.ts";
 import type { JsonMember, JsonNode, JsonObject } from "./json-node.ts";
 
-/** Reduces an object to the members of the shape, so that little is copied between threads; raw values become bytes. */
+/** Reduces an object to the members of the shape, so that threads exchange little data; raw values become bytes. */
 export function prune({ members, ...object }: JsonObject, shape: BodyShape, source: string): JsonObject {
   const pruned = new Map<string, JsonMember>();
   for (const [key, member] of members) {
@@ -11,7 +11,7 @@ export function prune({ members, ...object }: JsonObject, shape: BodyShape, sour
   return { ...object, members: pruned };
 }
 
-/** A member without a field is reduced to its name, which is reported as a fault. */
+/** Reduces a member. Of an unknown member only the name remains, which is reported as a fault. */
 function pruneMember({ value, start, end }: JsonMember, shape: BodyShape | undefined, source: string): JsonMember {
   if (shape === undefined) return { value: null, start, end };
   if (shape !== "raw") return { value: pruneValue(value, shape, source), start, end };

@@ -7,7 +7,7 @@ export interface ReadJson {
   readonly value: JsonObject;
 }
 
-/** The fault of a body that is no JSON object. */
+/** The fault of a body that is not a JSON object. */
 export interface BodyFault {
   readonly code: string;
   readonly detail: string;

@@ -7,8 +7,8 @@ const pattern = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(
 const [firstS, lastS] = [-62_135_596_800, 253_402_300_799];
 
 /**
- * Parses an RFC 3339 time, such as "2030-01-31T12:00:00.5+01:30"; undefined when invalid or outside of the years 1 to
- * 9999.
+ * Parses an RFC 3339 time, such as `2030-01-31T12:00:00.5+01:30`; undefined if it is invalid or outside of the years 1
+ * to 9999.
  */
 export function parseTimestamp(text: string): Timestamp | undefined {
   const parts = pattern.exec(text);
@@ -35,7 +35,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Number((parts[7] ?? "").padEnd(9, "0")) });
 }
 
-/** The fault of a text that is no time. A time without an offset is ambiguous, so it has a message of its own. */
+/** The fault of an invalid time. The message for a time without an offset, which is ambiguous, asks for one. */
 export function timestampFault(text: string): string {
   const hasNoOffset = parseTimestamp(`${text}Z`) !== undefined;
   return hasNoOffset

@@ -16,7 +16,7 @@ export const problemSchema: JsonSchema = {
     code: { type: "string", enum: Object.keys(CATALOG).map((key) => key.toLowerCase()) },
     help: {
       type: ["string", "null"],
-      description: "Advice for the caller, as on the documentation page of the error; null where there is none.",
+      description: "Advice for the caller, the same as on the documentation page of the error; null if there is none.",
     },
     errors: {
       type: "array",
@@ -38,7 +38,7 @@ export const problemSchema: JsonSchema = {
     errors_omitted: {
       type: "integer",
       minimum: 1,
-      description: "Number of further faults; absent when there are none.",
+      description: "Number of faults that errors does not list; absent if it lists all.",
     },
   },
 };

@@ -1,7 +1,7 @@
 /** A JSON Schema of draft 2020-12, which OpenAPI 3.1 uses. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** The same schema, with null allowed. */
+/** The schema, extended by null. */
 export function orNull(schema: JsonSchema): JsonSchema {
   if ("$ref" in schema) return { anyOf: [schema, { type: "null" }] };
   const { type, enum: values } = schema;

@@ -4,10 +4,10 @@ import { type FieldRules, field as fieldConstraints } from "@holdfast/proto/buf/
 import { nameField } from "../plain-names.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
-/** The pattern of strings without one of their own: U+0000 is never valid. */
+/** The pattern of strings whose field has no pattern: U+0000 is never valid. */
 const noNul = "^[^\\x00]*$";
 
-/** The schema of JSON values without a schema of their own; their strings have no U+0000 either. */
+/** The schema of arbitrary JSON values, whose strings do not contain U+0000. */
 export const jsonValueSchema: JsonSchema = {
   anyOf: [
     { type: ["null", "boolean", "number"] },
@@ -21,7 +21,7 @@ export const jsonValueSchema: JsonSchema = {
   ],
 };
 
-/** The schema of JSON objects without a schema of their own. */
+/** The schema of JSON objects with arbitrary members. */
 export const jsonObjectSchema: JsonSchema = {
   type: "object",
   propertyNames: { pattern: noNul },

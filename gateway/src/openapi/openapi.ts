@@ -113,7 +113,7 @@ function exampleOf({ description }: ApiMethod): JsonSchema {
   return example === "" ? {} : { example: JSON.parse(example) as unknown };
 }
 
-/** Content of a method whose output is a text: metrics, or a JSON Schema. */
+/** Content of a method whose output is a text, such as metrics or a JSON Schema. */
 function textContent(type: string): JsonSchema {
   if (!type.endsWith("json")) return { schema: { type: "string" }, example: textExample };
   return {
@@ -159,7 +159,7 @@ function successes(method: ApiMethod, rest: RestRule, content: JsonSchema | unde
     all.map((status) => [
       String(status),
       {
-        description: status === 202 ? "Accepted. The operation in the response has the progress." : "Done.",
+        description: status === 202 ? "Accepted. The operation in the response shows the progress." : "Successful.",
         headers: {
           ...reference("Request-Id"),
           ...(method.readOnly ? {} : reference("Holdfast-Revision")),
@@ -189,7 +189,7 @@ const commonHeaders: JsonSchema = {
   },
   Location: { description: "Path of the object.", schema: { type: "string", format: "uri-reference" } },
   "Idempotency-Replayed": {
-    description: "true when the response is that of an earlier request with the same key.",
+    description: "true if an earlier request with the same key had this response.",
     schema: { type: "string", enum: ["true"] },
   },
 };
@@ -198,13 +198,13 @@ const commonParameters: JsonSchema = {
   "Idempotency-Key": {
     name: "Idempotency-Key",
     in: "header",
-    description: "Requests with the same key are carried out once and have the same response, for 24 hours.",
+    description: "For 24 hours, requests with the same key are performed once and have the same response.",
     schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[ -~]+$" },
   },
   "If-Match": {
     name: "If-Match",
     in: "header",
-    description: "The ETag that was read. The change is refused when the object has changed since then.",
+    description: "The ETag of an earlier response. The change is refused if the object has changed since.",
     schema: { anyOf: [{ const: "*" }, { type: "string", pattern: etagPattern }] },
   },
 };

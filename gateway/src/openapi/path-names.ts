@@ -31,7 +31,7 @@ export function pathOf(rest: RestRule, names: PathNames): string {
   return `/${parts.join("/")}`;
 }
 
-/** Unique in the document: a method at a path of a kind of owner has that in its id. */
+/** Id of the operation, unique in the document: for a path of another kind of owner it ends with `-of-<kind>`. */
 export function operationIdOf({ description, ownerKind }: ApiMethod): string {
   return ownerKind === undefined ? description.localName : `${description.localName}-of-${ownerKind}`;
 }

@@ -23,8 +23,8 @@ const commonExamples: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * An example response: every field of the message with its example, else a value of its type. A
- * nullable field without an example is null.
+ * An example response: each field has its example, otherwise a value of its type. A nullable field without an example
+ * is null.
  */
 export function responseExample(message: DescMessage): unknown {
   return exampleOf(message, []);

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { JsonSchema } from "./json-schema.ts";
 
-/** A field or message of a request, and JSON Schema keywords for what its handler checks beyond the protos. */
+/** A field or message of a request, and JSON Schema keywords for additional checks of its handler. */
 export type SchemaRule = readonly [of: DescField | DescMessage, keywords: JsonSchema];
 
 /** Keywords of a format, which replaces the limits of length and characters. */
@@ -10,11 +10,11 @@ export function formatRule(format: "email" | "hostname"): JsonSchema {
 }
 
 export interface SchemaRules {
-  /** Adds the keywords of the field or message; those of a list field apply to its items. */
+  /** Adds the keywords of the field or message; keywords of a list field apply to its items. */
   add(schema: JsonSchema, of: DescField | DescMessage): JsonSchema;
 }
 
-/** Throws when two entries are for the same field or message. */
+/** Creates the rules. Throws if two entries are for the same field or message. */
 export function createSchemaRules(list: readonly SchemaRule[]): SchemaRules {
   const forms = new Map(list);
   if (forms.size < list.length) throw new Error("two entries are for the same field or message");

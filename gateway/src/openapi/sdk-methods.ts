@@ -16,7 +16,7 @@ interface Parameter {
 /** The filter or body of a method. */
 interface Payload {
   readonly parameters: readonly Parameter[];
-  /** Expression of the body or filter; absent when there is none. */
+  /** Expression of the body or filter; absent if there is none. */
   readonly value?: string;
 }
 
@@ -65,7 +65,7 @@ export function sdkMethods(): string {
     const parameters = fields.map((field, index) => ({
       name: field.localName,
       type: `${inputType(field)}${rulesOf(field).clearable ? " | null" : ""}`,
-      // A change needs its new value; only a POST has optional parameters.
+      // A PATCH or PUT requires its values; only a POST has optional parameters.
       optional: verb === "POST" && index > last,
     }));
     return { parameters, value: `{ ${fields.map(memberOf).join(", ")} }` };
@@ -134,7 +134,7 @@ function spread(line: string): string[] {
   return [head, `      ${first},`, `      ${rest},`, "    });"];
 }
 
-/** A DELETE without a response body is successful when a repetition finds nothing. */
+/** Options of a request. For a DELETE without a response body an absent object is a success, so that retries succeed. */
 function optionsOf(rpc: DescMethod, verb: string, value: string | undefined): string {
   if (verb === "DELETE" && responseOf(rpc) === "void") return "{ ...options, absentIsSuccess: true }";
   if (value === undefined) return "options";

@@ -27,15 +27,15 @@ export interface MethodClass {
 type PublicNames = Readonly<Record<string, string>>;
 
 interface SdkNames {
-  /** Messages of responses with a type of their own; all others are printed inline. */
+  /** Messages of responses that have a named type; others are printed inline. */
   readonly messages: PublicNames;
   /** Requests, and messages inside them, that users build. */
   readonly requests: PublicNames;
-  /** Enumerations with a type of their own. */
+  /** Enumerations that have a named type. */
   readonly enumerations: PublicNames;
   /** Members of requests whose type has a name, as `Message.field`. */
   readonly members: PublicNames;
-  /** Classes with names ending in Methods are extended by hand-written classes. */
+  /** Classes of methods. Hand-written classes extend those whose name ends in `Methods`. */
   readonly methodClasses: readonly MethodClass[];
 }
 

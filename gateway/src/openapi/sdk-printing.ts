@@ -1,6 +1,6 @@
 import type { DescEnum, DescField } from "@bufbuild/protobuf";
 
-/** Columns of a printed line. */
+/** Maximum number of columns of a printed line. */
 export const maxColumns = 120;
 
 /** A union of the JSON names of an enumeration, without the unspecified value. */
@@ -17,7 +17,7 @@ export function scalarType(field: DescField): string {
   return field.scalar === 9 || field.scalar === 12 ? "string" : "number";
 }
 
-/** The text as a doc comment, wrapped when it is long; no lines without a text. */
+/** The text as a doc comment, wrapped to the maximum of columns; no lines if there is no text. */
 export function comment(text: string | undefined, indent: string): string[] {
   if (text === undefined) return [];
   const line = `${indent}/** ${text} */`;

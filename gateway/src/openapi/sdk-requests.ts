@@ -11,7 +11,7 @@ import { comment, scalarType, valuesOf } from "./sdk-printing.ts";
 
 /** Fields that page through a list, which are not part of its filter. */
 const paging: ReadonlySet<string> = new Set(["limit", "cursor", "follow"]);
-/** Prints the request types of the SDK: the members of requests without those of the path and of paging. */
+/** Prints the request types of the SDK: the members of requests, except members of the path and of paging. */
 export async function sdkRequests(): Promise<string> {
   const registry = await publicRegistry();
   const { required } = createValidation();
@@ -31,7 +31,7 @@ export async function sdkRequests(): Promise<string> {
 
   function fieldsOf(message: DescMessage): readonly DescField[] {
     const method = methods.find(({ input }) => input === message);
-    // A message inside a request.
+    // No method has this request: it is a message inside of another one.
     if (method === undefined) return message.fields;
     const { queryFields = [], bodyFields = [] } = restRule(method) ?? {};
     const fields = [...queryFields, ...bodyFields];

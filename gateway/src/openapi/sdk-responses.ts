@@ -5,7 +5,7 @@ import { publicRegistry } from "./public-protos.ts";
 import { enumerations, messages, prefix } from "./sdk-names.ts";
 import { comment, scalarType, valuesOf, maxColumns } from "./sdk-printing.ts";
 
-/** Prints the response types of the SDK: members as in the JSON, with the comments of the protos. */
+/** Prints the response types of the SDK, with the names of the JSON and the comments of the protos. */
 export async function sdkResponses(): Promise<string> {
   const registry = await publicRegistry();
   return [

@@ -1,22 +1,22 @@
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { rulesOf } from "../json/field-rules.ts";
 
-/** Fields with the name of an id that is no UUID in any message. */
+/** Names of fields that look like ids but are not a UUID in any message, with their format. */
 // biome-ignore format: a table, aligned so that it reads as one
 const otherNames: ReadonlyMap<string, string> = new Map([
-  ["client_id",        "another provider names its own clients"],
+  ["client_id",        "other providers choose the format"],
   ["email_or_user_id", "or an address"],
-  ["object_id",        "of any kind of object, a user too"],
+  ["object_id",        "an id of any kind of object, such as a user"],
   ["query_id",         "a number of the engine"],
   ["query_run_id",     "a sealed session of the engine"],
-  ["resource_id",      "of any kind of resource"],
+  ["resource_id",      "an id of any kind of resource"],
   ["task_id",          "a sealed reference"],
   ["template_id",      "a name"],
   ["update_ids",       "a hash of an image"],
-  ["user_id",          "a user name; users of an app have a rule of their own"],
+  ["user_id",          "a user name; end users of an app have the option uuid"],
 ]);
 
-/** Other fields that are no UUID, as `Message.field`. */
+/** Other fields that are not a UUID, as `Message.field`, with their format. */
 // biome-ignore format: a table, aligned so that it reads as one
 const otherFields: ReadonlyMap<string, string> = new Map([
   ["ApiKey.id",                    "hfk_ and a random part"],
@@ -37,8 +37,8 @@ const otherFields: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * True for the id of an object: a field with the name of an id is a UUID, unless a table here has its format, and
- * another field is one by the option `uuid`.
+ * True for a field whose value is a UUID: one with the name of an id, except those in the tables, and one with the
+ * option `uuid`.
  */
 export function isUuid(field: DescField): boolean {
   const { name, parent, scalar, fieldKind } = field;
@@ -47,5 +47,5 @@ export function isUuid(field: DescField): boolean {
   return isId || rulesOf(field).uuid;
 }
 
-/** Every exception, for the test that each one exists. */
+/** All exceptions, for the test that each field exists. */
 export const otherFormats = { names: otherNames, fields: otherFields };

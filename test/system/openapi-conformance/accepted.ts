@@ -277,7 +277,7 @@ export const accepted: readonly Accepted[] = [
   },
   refused(
     400,
-    /^invalid_request: messages\[0\]\.receipt: is no receipt of this queue/,
+    /^invalid_request: messages\[0\]\.receipt: is not a receipt of this queue/,
     "a receipt is issued by a claim",
     `POST ${service}/queues/{name}/messages/ack`,
     `POST ${service}/queues/{name}/messages/nack`,

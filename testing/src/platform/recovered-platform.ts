@@ -45,7 +45,7 @@ export async function recoverPlatform(
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     const again = await cli.run([...words, "--output", "json"]);
     expect(again, again.stderr).toMatchObject({ code: 0 });
-    expect(again.stdout).toContain("it is there already");
+    expect(again.stdout).toContain("the service exists already");
     cli.remove();
     const platform = await startPlatform({ directory, environment });
     const remove = async () => {

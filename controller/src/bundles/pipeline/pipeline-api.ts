@@ -41,7 +41,7 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
     return pipelineTemplateMessage(template, { reason, cents: isPriced ? centsOf(descriptor) : undefined, currency });
   }
 
-  /** The role of a service by its template; its own name if a newer version of the template lacks it. */
+  /** The role of a service in the template; the name of the service if the newest template does not contain it. */
   function roleOf({ spec }: CompositionObject, { name }: Member): string {
     const template = templates.newest.find((each) => each.name === spec.template?.name);
     return template?.resources.find((resource) => resource.name === name)?.role ?? name;
@@ -70,22 +70,22 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
 
     async createPipeline({ templateId, name, zone, planName, organizationId }, call) {
       requireUnlimited(call);
-      const own = organizationOf(call);
-      if (organizationId !== undefined && organizationId !== own)
-        throw new HoldfastError("SCOPE_MISSING", "The credential is of another organization; use one of that one.");
+      const callerOrganizationId = organizationOf(call);
+      if (organizationId !== undefined && organizationId !== callerOrganizationId)
+        throw new HoldfastError("SCOPE_MISSING", "The credential belongs to another organization; use one of the requested organization.");
       const template = templates.require(templateId);
       requireChoice({ zone, planName }, catalog);
       const descriptor = requireOffer(template, reader, name, { zone, planName });
       requireKindScopes(kinds, descriptor.members, call);
       const launchRequest = {
         kind: "pipeline" as const,
-        organizationId: own,
+        organizationId: callerOrganizationId,
         descriptor,
         template: { name: templateId, version: template.version },
         monthlyCents: centsOf(descriptor),
         zone,
       };
-      return launch(deps, launchRequest, (made) => pipelineMessage(made, () => notCreated), call);
+      return launch(deps, launchRequest, (pipeline) => pipelineMessage(pipeline, () => notCreated), call);
     },
 
     async listPipelines(request, call) {

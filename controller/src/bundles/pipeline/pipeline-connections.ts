@@ -9,7 +9,7 @@ type ConnectionFormat = (outputs: DatabaseOutputs, showsSecrets: boolean) => Con
 const uri: ConnectionFormat = (outputs, showsSecrets) =>
   showsSecrets ? { connectionUri: engineProfileOf(outputs.engine).uri(outputs) } : {};
 
-/** Connection details by role; other roles get a URI. */
+/** Formats of connection details by role; for other roles they are a URI. */
 // biome-ignore format: a table, aligned so that it reads as one
 const formats: Readonly<Record<string, ConnectionFormat>> = {
   "kafka-ingestion": ({ host, port, username, password }, showsSecrets) => ({
@@ -26,7 +26,7 @@ const formats: Readonly<Record<string, ConnectionFormat>> = {
   "event-store":   uri,
 };
 
-/** The connection details of a service. Without `showsSecrets`, everything with a password is left out. */
+/** The connection details of a service. Without `showsSecrets` they contain no password, and no URI with one. */
 export function connectionsOf(role: string, outputs: DatabaseOutputs, showsSecrets: boolean): Connections {
   const format = Object.hasOwn(formats, role) ? formats[role] : undefined;
   return (format ?? uri)(outputs, showsSecrets);

@@ -15,8 +15,8 @@ import { statusOfMember } from "#composition/member.ts";
 import type { Template } from "../template/template.ts";
 
 /**
- * The status of a pipeline, and the reason why it is degraded. It is deploying until all services were healthy
- * once, unless one failed or cannot be created.
+ * The status of a pipeline, and the reason for it. A pipeline is DEPLOYING until all services have been healthy once;
+ * it is DEGRADED if a service failed or cannot be created.
  */
 function pipelineStatus(
   { status, metadata }: CompositionObject,
@@ -75,7 +75,7 @@ export function memberMessage(
   };
 }
 
-/** The API message of a template; `cents` is undefined while an engine of it is unavailable. */
+/** The API message of a template; `cents` is undefined if the installation lacks one of its engines. */
 export function pipelineTemplateMessage(
   { name, version, title, description, resources }: Template,
   offer: { readonly reason: string | undefined; readonly cents: number | undefined; readonly currency: string },
@@ -100,7 +100,7 @@ export function pipelineTemplateMessage(
   };
 }
 
-/** The value if it is a text, or else the alternative. */
-export function textOf(value: unknown, otherwise: string): string {
-  return typeof value === "string" ? value : otherwise;
+/** The value if it is a string, otherwise `fallback`. */
+export function textOf(value: unknown, fallback: string): string {
+  return typeof value === "string" ? value : fallback;
 }

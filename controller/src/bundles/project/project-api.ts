@@ -50,7 +50,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
   const message = async (project: CompositionObject, call: Call): Promise<Project> =>
     projectMessage(project, await observe(project, call));
 
-  /** A Deleted project counts as absent: its name is free. */
+  /** Returns undefined for a Deleted project, whose name is free. */
   const notDeleted = (found: Stored<CompositionObject> | undefined) =>
     found === undefined || found.object.status.state === "Deleted" ? undefined : found;
 
@@ -82,7 +82,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     refuseWhileBusy(current?.object);
     const { plan, observe: seen } = await planOf(descriptor, current?.object, call);
     if (digest !== undefined && digest !== plan.digest)
-      throw new HoldfastError("PLAN_CHANGED", "The plan has changed since the digest was computed.", {
+      throw new HoldfastError("PLAN_CHANGED", "The plan has changed since plan_digest was computed; plan again.", {
         members: { plan_digest: plan.digest },
       });
     const deploymentId = newId();
@@ -97,20 +97,20 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       : redeployed(current.object, members, plan, context);
     if (isNew) {
       unit.create(compositionKind, after);
-      // Another first deployment of the project has committed.
-      const taken = new HoldfastError("PROJECT_BUSY", `Another call has begun to deploy the project ${name}.`);
+      // If the name is taken at the commit, a concurrent first deployment of the project was committed before.
+      const taken = new HoldfastError("PROJECT_BUSY", `Another call has started to deploy the project ${name}.`);
       unit.claimName(nameKindOf("project"), organizationId, name, id, taken);
-      // The Deleted project of the same name is removed.
+      // The new project replaces a Deleted project of the same name.
       if (found !== undefined) unit.remove(compositionKind, found);
     } else unit.update(compositionKind, current, after);
     const amounts = { ...quotaOf(kinds, created), ...(isNew && { projects: 1 }) };
     if (Object.keys(amounts).length > 0) await quotas.claim(unit, organizationId, amounts);
-    // The claim has waited for the objects of concurrent calls.
+    // After the quota claim the collections include the objects of concurrent calls.
     requireFreeNames(name, created, nameHolderOf(deps, { organizationId, name, object: current?.object }));
     const source = { actor: actorOf(call), source: call.source };
     const spec = { compositionId: id, type: "deploy" as const, ...source, plan: plan.entries };
     const record = newDeployment(deploymentId, organizationId, spec, [], now);
-    unit.create(deploymentKind, isNoop ? completedAtOnce(record, after, seen, now) : record);
+    unit.create(deploymentKind, isNoop ? completedNoop(record, after, seen, now) : record);
     const response = create(DeployedProjectSchema, {
       projectId: id,
       deploymentId,
@@ -194,9 +194,9 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
             members: { status: record.status.state },
           });
         const after: CompositionObject = { ...object, status: { ...object.status, isAborted: true } };
-        const answer = deploymentMessage(record, after, await observe(after, call));
+        const response = deploymentMessage(record, after, await observe(after, call));
         unit.update(compositionKind, project, after);
-        return { id: object.metadata.id, response: answer };
+        return { id: object.metadata.id, response };
       }),
 
     async getDrift({ name }, call) {
@@ -224,13 +224,13 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
         if (member === undefined)
           throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no resource ${logicalName}.`);
         if (member.isManaged)
-          throw new HoldfastError("WRONG_STATE", `The descriptor has ${logicalName}; deploy one without it first.`);
+          throw new HoldfastError("WRONG_STATE", `The descriptor contains ${logicalName}; deploy a descriptor without it first.`);
         const members = object.status.members.filter((each) => each !== member);
         const after = { ...object, status: { ...object.status, members } };
-        const answer = await message(after, call);
+        const response = await message(after, call);
         unit.update(compositionKind, project, after);
         if (member.isMarked) await kinds.of(member.kind).mark(unit, member.id, undefined, call.signal);
-        return { id: object.metadata.id, detail: logicalName, response: answer };
+        return { id: object.metadata.id, detail: logicalName, response };
       }),
 
     async deleteProject({ name }, call) {
@@ -251,8 +251,8 @@ function newOf({ members }: Descriptor, entries: readonly DeploymentObject["spec
   return members.filter(({ name }) => created.has(name));
 }
 
-/** The record of a deployment that had nothing to do. */
-function completedAtOnce(
+/** The completed record of a deployment that required no changes. */
+function completedNoop(
   record: DeploymentObject,
   project: CompositionObject,
   observe: Observe,

@@ -31,7 +31,7 @@ export const projectStates: Record<CompositionState, ProjectStatus> = {
   Provisioning: ProjectStatus.PROVISIONING,
   Wiring:       ProjectStatus.WIRING,
   Running:      ProjectStatus.RUNNING,
-  // Only stacks are upgraded.
+  // Only a stack can be Upgrading.
   Upgrading:    ProjectStatus.UNSPECIFIED,
   RollingBack:  ProjectStatus.ROLLING_BACK,
   Failed:       ProjectStatus.FAILED,

@@ -66,7 +66,7 @@ export default {
     "project-api.ts": "organization",
   },
   sentSecrets: {
-    "holdfast.v1.DeployProjectRequest.descriptor": "given completely each time, and opened for its own members",
+    "holdfast.v1.DeployProjectRequest.descriptor": "complete in each request, and opened only for its members",
     "holdfast.v1.PlanProjectRequest.descriptor": "not stored",
   },
 } satisfies Contract;

@@ -63,7 +63,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
 
   function requireAccepted(accepted: number | undefined, cents: number): void {
     if (accepted !== undefined && isAccepted(accepted, cents)) return;
-    throw new HoldfastError("COST_DRIFT", `It costs ${amountOf(cents)} ${catalog.currency} a month.`, {
+    throw new HoldfastError("COST_DRIFT", `The monthly cost is ${amountOf(cents)} ${catalog.currency}; accept this amount.`, {
       members: { monthly_cost: amountOf(cents), currency: catalog.currency },
     });
   }
@@ -73,7 +73,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
     const template = templates.require(stack.spec.template?.name ?? "");
     const offered = requireOffer(template, reader, stack.metadata.name, { zone: stack.spec.zone });
     const specOf = (member: Member) => seal.spec(stack.metadata.id, member.sealedSpec);
-    // A disk that users have grown stays larger than the template's.
+    // A disk that users have grown keeps its size, although the template has a smaller one.
     const members = offered.members.map((desired) => {
       const member = stack.status.members.find(({ name, kind }) => name === desired.name && kind === desired.kind);
       const followed = member && kinds.of(desired.kind).followed?.(desired.spec, specOf(member));
@@ -89,7 +89,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
     const members = { status: status.state, migration_id: status.deploymentId };
     if (status.state === "Upgrading")
       throw new HoldfastError("UPGRADE_IN_PROGRESS", "Another upgrade is in progress.", { members });
-    throw new HoldfastError("WRONG_STATE", `The stack must be Running for this; it is ${status.state}.`, {
+    throw new HoldfastError("WRONG_STATE", `The stack must be Running; it is ${status.state}.`, {
       members: { status: status.state },
     });
   }
@@ -125,7 +125,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
           isCeiling,
         })),
         warnings: ceilings.map(
-          ({ name, description }) => `${name}: ${description} depends on use, and is this at most.`,
+          ({ name, description }) => `${name}: ${description} depends on use; the preview has the maximum.`,
         ),
       };
     },
@@ -138,7 +138,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
       requireKindScopes(kinds, descriptor.members, call);
       const organizationId = organizationOf(call);
       if (template.needsProvider && !hasProvider(organizationId))
-        throw new HoldfastError("INFERENCE_NOT_CONFIGURED", `${templateName} needs a provider of models.`);
+        throw new HoldfastError("INFERENCE_NOT_CONFIGURED", `${templateName} needs a provider of models; configure and enable one first.`);
       const monthlyCents = centsOf(descriptor);
       requireAccepted(acceptedMonthlyCost, monthlyCents);
       const priced = { monthlyCents, acceptedCents: Math.round((acceptedMonthlyCost ?? 0) * 100) };
@@ -150,8 +150,8 @@ export function createStackApi(deps: StackApiDeps): ServedService {
         ...priced,
         zone,
       };
-      const made = (stack: CompositionObject) => stackMessage(stack, () => notCreated);
-      return launch(deps, launchRequest, made, call);
+      const messageOf = (stack: CompositionObject) => stackMessage(stack, () => notCreated);
+      return launch(deps, launchRequest, messageOf, call);
     },
 
     async listStacks(request, call) {
@@ -214,10 +214,10 @@ export function createStackApi(deps: StackApiDeps): ServedService {
           stepsOf(object.status.members, changes),
           now,
         );
-        const answer = migrationMessage(record, after);
+        const response = migrationMessage(record, after);
         unit.update(compositionKind, stack, after);
         unit.create(deploymentKind, record);
-        return { id, response: answer };
+        return { id, response };
       }),
 
     async listMigrations(request, call) {

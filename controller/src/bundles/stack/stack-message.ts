@@ -73,7 +73,7 @@ export function stackMessage(stack: CompositionObject, observe: Observe): Stack 
   });
 }
 
-/** The API message of a template; `reason`: why this installation cannot launch it. */
+/** The API message of a template; `reason`: obstacle to a launch in this installation, if there is one. */
 export function templateMessage(
   template: Template,
   reason: string | undefined,
@@ -94,7 +94,7 @@ export function templateMessage(
   };
 }
 
-/** The API message of an upgrade's change; values of `env` are left out. */
+/** The API message of an upgrade's change; the value of `env`, which may have secrets, is null. */
 export function upgradeChangeMessage(planned: UpgradeChange): MessageInitShape<typeof UpgradeChangeSchema> {
   const { name, kind, change, action, target, reason } = planned;
   const visibleTarget =
@@ -113,7 +113,7 @@ export function upgradeChangeMessage(planned: UpgradeChange): MessageInitShape<t
 export function migrationMessage(record: DeploymentObject, stack: CompositionObject): StackMigration {
   const { metadata, spec, status } = record;
   const steps = isEnded(record) ? status.steps : stepsNow(status.steps, stack.status.members);
-  // The first step starts together with the migration.
+  // The record remains Accepted until the end, so the state Applying is derived from the steps.
   const isApplying = status.state === "Accepted" && steps.some((step) => step.status !== "Pending");
   return create(StackMigrationSchema, {
     id: metadata.id,
@@ -134,7 +134,7 @@ export function migrationMessage(record: DeploymentObject, stack: CompositionObj
   });
 }
 
-/** The response of an upgrade that has nothing to change. */
+/** The response to an upgrade of a stack that has the newest version. */
 export function upToDateMessage(stackId: string, version: string): StackMigration {
   return create(StackMigrationSchema, {
     stackId,

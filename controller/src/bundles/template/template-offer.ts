@@ -6,9 +6,9 @@ import { descriptorOf, type Template, type TemplateResource } from "./template.t
 
 /** A template with its availability in this installation. */
 export interface TemplateOffer {
-  /** The descriptor that a launch deploys; undefined where a kind of resource is unavailable. */
+  /** The descriptor that a launch deploys; undefined if a kind of resource is unavailable. */
   readonly descriptor: Descriptor | undefined;
-  /** Reason for which it cannot be launched; undefined when it can. */
+  /** Reason for which it cannot be launched; undefined if it can. */
   readonly reason: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export function requireOffer(
 ): Descriptor {
   const { descriptor, reason } = offerOf(template, reader, name, choice);
   if (descriptor !== undefined && reason === undefined) return descriptor;
-  throw new HoldfastError("TEMPLATE_UNAVAILABLE", reason ?? "It cannot be launched here.");
+  throw new HoldfastError("TEMPLATE_UNAVAILABLE", reason ?? "This installation cannot launch the template.");
 }
 
 /** Throws INVALID_REQUEST for a zone or plan that the catalog lacks. */

@@ -20,7 +20,7 @@ export interface TemplateResource {
   readonly spec: ResourceSpec;
   /** Role of a pipeline's service, such as `vector-store`. */
   readonly role?: string;
-  /** Extensions of its first database. */
+  /** Extensions to create in the first database of the service. */
   readonly extensions: readonly string[];
 }
 
@@ -41,19 +41,19 @@ interface WrittenResource {
 }
 
 /**
- * Parses a template; throws an error that names the fault. Specs are validated at launch, against what the installation
- * supports then.
+ * Parses a template; throws an error that names the fault. Specs are validated by each launch, because the available
+ * kinds and sizes may change.
  */
 export function parseTemplate(name: string, version: string, text: string): Template {
   const fail = (reason: string) => new Error(`template ${name} ${version}: ${reason}`);
   const written = parse(text) as WrittenTemplate | null;
   if (typeof written?.title !== "string" || typeof written.description !== "string")
-    throw fail("needs a title and a description");
-  if (!Array.isArray(written.resources) || written.resources.length === 0) throw fail("needs resources");
+    throw fail("title and description are required");
+  if (!Array.isArray(written.resources) || written.resources.length === 0) throw fail("resources are required");
   const resources = written.resources.map((resource: WrittenResource): TemplateResource => {
     const { logical_name: logicalName, kind, spec = {}, role, extensions = [] } = resource;
     if (typeof logicalName !== "string" || typeof kind !== "string")
-      throw fail("each resource has a logical_name and a kind");
+      throw fail("logical_name and kind of each resource are required");
     return { name: logicalName, kind, spec, extensions, ...(role !== undefined && { role }) };
   });
   const { title, description, dependencies = {}, requirements } = written;
@@ -61,7 +61,7 @@ export function parseTemplate(name: string, version: string, text: string): Temp
   return { name, version, title, description, resources, dependencies, needsProvider };
 }
 
-/** The template as a descriptor with this name; `added`: values of specs that the template lacks. */
+/** The template as a descriptor with this name; `added` returns additional values for the spec of a resource. */
 export function descriptorOf(
   { resources, dependencies }: Template,
   name: string,

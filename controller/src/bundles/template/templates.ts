@@ -15,8 +15,8 @@ export interface Templates {
 const platformDirectory = join(import.meta.dirname, "../../../templates");
 
 /**
- * Reads `<directory>/<kind>/<name>/<version>.yaml` from the platform's and the operator's directory; the latter can add
- * versions and templates. Throws for an invalid file, so that the platform does not start with one.
+ * Reads `<directory>/<kind>/<name>/<version>.yaml` from the platform's and the operator's directory; the latter adds
+ * versions and templates. Throws for an invalid file, so that the controller does not start.
  */
 export async function readTemplates(kind: "stacks" | "pipelines", operatorDirectory: string): Promise<Templates> {
   const directories = [

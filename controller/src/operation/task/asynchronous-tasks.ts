@@ -8,10 +8,10 @@ import { requireScope } from "#access/caller.ts";
 import type { TaskIds, TaskRef } from "./task-ids.ts";
 import type { TaskRecord, TaskSource } from "./task-source.ts";
 
-/** Tasks of all sources, by the ids that callers have. */
+/** Reads tasks of all sources by their ids in the API. */
 export interface AsynchronousTasks {
-  /** Throws TASK_NOT_FOUND, also for a task that `isMeant` rejects, and SCOPE_MISSING for the source's scope. */
-  get(id: string, call: Call, isMeant?: (ref: TaskRef) => boolean): Promise<Task>;
+  /** Throws TASK_NOT_FOUND, also for a task that `accepts` rejects, and SCOPE_MISSING for the source's scope. */
+  get(id: string, call: Call, accepts?: (ref: TaskRef) => boolean): Promise<Task>;
 }
 
 export function createAsynchronousTasks(ids: TaskIds, sources: readonly TaskSource[]): AsynchronousTasks {
@@ -21,10 +21,10 @@ export function createAsynchronousTasks(ids: TaskIds, sources: readonly TaskSour
     return source;
   };
   return {
-    async get(id, call, isMeant = () => true) {
+    async get(id, call, accepts = () => true) {
       const ref = ids.open(call, id);
       const source = ref === undefined ? undefined : sourceOf(ref.type);
-      if (ref === undefined || source === undefined || !isMeant(ref)) throw notFound();
+      if (ref === undefined || source === undefined || !accepts(ref)) throw notFound();
       requireScope(call, source.scope);
       const record = await source.read(ref, call);
       if (record === undefined) throw notFound();
@@ -57,7 +57,7 @@ function taskMessage(taskId: string, type: string, record: TaskRecord): Task {
   });
 }
 
-/** The RPC that fetches results of tasks. */
+/** GetTask: returns the state and result of a task. */
 export function createTaskApi({ asynchronous }: { readonly asynchronous: AsynchronousTasks }): ServedService {
   return serve(TaskService, { getTask: ({ taskId }, call) => asynchronous.get(taskId, call) });
 }

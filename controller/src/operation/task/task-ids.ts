@@ -6,36 +6,36 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 export interface TaskRef {
   /** Type of the task, which selects its source. */
   readonly type: string;
-  /** Id of the managed service that performs it. */
+  /** Id of the managed service that performs the task. */
   readonly serviceId: string;
-  /** The task's id at its source: a UUID. */
+  /** Id of the task at its source, a UUID. */
   readonly key: string;
-  /** Further key of the source, such as the name of a queue; empty for none. */
+  /** Additional key of the source, such as the name of a queue; empty if it has none. */
   readonly detail: string;
 }
 
-/** Task ids for callers: references sealed for the organization, so that nothing is stored to find a task again. */
+/** Task ids in the API: references sealed for the organization, so that ids need no storage. */
 export interface TaskIds {
-  /** Equal references have equal ids as long as the master key is the same. */
+  /** Equal references have equal ids under one master key. */
   seal(call: Call, ref: TaskRef): string;
-  /** Undefined unless the id belongs to the caller's organization. */
+  /** Returns undefined unless the id was sealed for the caller's organization. */
   open(call: Call, id: string): TaskRef | undefined;
 }
 
-const mark = "sealed.";
+const sealedPrefix = "sealed.";
 
 export function createTaskIds(sealer: Pick<Sealer, "sealDeterministic" | "open">): TaskIds {
   const labelOf = (call: Call) => `task ${organizationOf(call)}`;
   return {
     seal(call, { type, serviceId, key, detail }) {
       const sealed = sealer.sealDeterministic(JSON.stringify([type, serviceId, key, detail]), labelOf(call));
-      return sealed.slice(mark.length);
+      return sealed.slice(sealedPrefix.length);
     },
     open(call, id) {
       const label = labelOf(call);
       let plain: string;
       try {
-        plain = sealer.open(mark + id, label);
+        plain = sealer.open(sealedPrefix + id, label);
       } catch {
         return undefined;
       }

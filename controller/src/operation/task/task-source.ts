@@ -1,15 +1,15 @@
 import type { Call } from "@holdfast/common/call.ts";
 import type { TaskRef } from "./task-ids.ts";
 
-/** Reads the tasks of one type. Each feature whose RPCs return task ids has one. */
+/** Reads the tasks of one type. Each feature whose RPCs return task ids has a source. */
 export interface TaskSource {
-  /** Type in the API, such as "queue_enqueue". */
+  /** Type in the API, such as `queue_enqueue`. */
   readonly type: string;
-  /** Scope of the method that returns the ids. */
+  /** Scope that callers need, the same as for the method that returns the ids. */
   readonly scope: string;
   /**
-   * The record of a task. Undefined for a missing one: at the latest 24 hours after its start, and when its service has
-   * left the caller's organization.
+   * The record of a task; undefined if there is none. Sources retain tasks for at most 24 hours after the start, and
+   * return none of services that are not in the caller's organization any more.
    */
   read(ref: TaskRef, call: Call): Promise<TaskRecord | undefined>;
 }

@@ -61,7 +61,7 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
         call,
         "rotate",
         (audited) => authority.beginRotation(overlapHours * hourMs, audited),
-        `A rotation is ${state()} already: wait for its end, or cancel it while it spreads.`,
+        `A rotation is in progress (${state()}): wait for its end, or cancel it while it is spreading.`,
       ),
     cancelAuthorityRotation: (_, call) =>
       change(
@@ -70,7 +70,7 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
         (audited) => authority.rotate("cancelled", audited),
         state() === "idle"
           ? "There is no rotation to cancel."
-          : `A rotation that is ${state()} cannot be cancelled: the new authority signs already. It continues by itself.`,
+          : `A rotation in state ${state()} cannot be cancelled, because the new authority signs already. It continues without further action.`,
       ),
     forceAuthorityRotation: (_, call) =>
       change(

@@ -11,7 +11,7 @@ export default {
     }),
   ],
   listBounds: {
-    "holdfast.admin.v1.Authority.behind": "100, and how many there are",
-    "holdfast.admin.v1.Authority.trusted": "two, while one hands over to the other",
+    "holdfast.admin.v1.Authority.behind": "100, and the total number",
+    "holdfast.admin.v1.Authority.trusted": "two during a rotation",
   },
 } satisfies Contract;

@@ -19,12 +19,12 @@ export interface ControlApiDeps {
   readonly begin: () => UnitOfWork;
   readonly members: () => RegisteredController[];
   readonly sessions: () => Iterable<readonly [machineId: string, facts: { readonly controllerId: string }]>;
-  /** Requests the controller to drain, on whichever host it runs. */
+  /** Requests a controller to drain; it may run on another host. */
   readonly drain: (controller: RegisteredController, signal: AbortSignal) => Promise<void>;
   readonly snapshot: (signal: AbortSignal) => Promise<{ id: string; sizeBytes: number; createdAt: number }>;
   readonly automationPauses: Pick<AutomationPauses, "list" | "set" | "release">;
   readonly clock: Clock;
-  /** Disk usage of etcd's members, and its reclamation. */
+  /** Measures and reclaims disk space of etcd's members. */
   readonly space: { stores(): Promise<StoreSpace[]>; free(signal: AbortSignal): Promise<void> };
   readonly historySpace: { measure(): Promise<StoreSpace> };
   /** Id of this controller, and the state of its reconcilers. */
@@ -116,12 +116,12 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
     listStores: async ({ page }, call) => {
       const all = [...(await deps.space.stores()), await deps.historySpace.measure()];
       const { items, ...next } = adminPageByName(all, ({ name }) => name, page, call, deps.cursors, "stores");
-      return { stores: items.map(asMessage), ...next };
+      return { stores: items.map(storeMessage), ...next };
     },
 
     freeEtcdSpace: async (_, call) => {
       await deps.space.free(call.signal);
-      // Afterwards: while etcd accepts no writes, an audit entry cannot be written either.
+      // The audit entry is written afterwards, because etcd may accept no writes before.
       await audited(call, "etcd.free");
       return {};
     },
@@ -133,7 +133,7 @@ function pauseMessage({ kind, reason, since }: AutomationPause) {
   return { kind, reason, since: timestampFromMs(since) };
 }
 
-function asMessage(store: StoreSpace) {
+function storeMessage(store: StoreSpace) {
   const { name, usedBytes, fileBytes, quotaBytes } = store;
   return {
     name,

@@ -16,6 +16,6 @@ export default {
     }),
   ],
   listBounds: {
-    "holdfast.admin.v1.ReconcilerStatus.failing_keys": "20, and how many there are",
+    "holdfast.admin.v1.ReconcilerStatus.failing_keys": "20, and the total number",
   },
 } satisfies Contract;

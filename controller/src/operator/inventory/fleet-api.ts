@@ -153,7 +153,7 @@ function taskMessage({ metadata, spec, status }: TaskObject) {
   };
 }
 
-/** Pure but for the clock: the primary lease of the service, as last reported to this controller. */
+/** The primary lease of a service according to the last report to this controller. */
 export function primaryLeaseMessage(
   service: ManagedServiceObject,
   { fleet, clock }: { readonly fleet: Pick<Fleet, "session" | "leaseReport">; readonly clock: Pick<Clock, "now"> },
@@ -161,7 +161,7 @@ export function primaryLeaseMessage(
   const { metadata, status } = service;
   const { id: machineId } = taskTarget(service);
   const report = fleet.leaseReport(machineId);
-  // The monotonic clock of leases has fractions of milliseconds, which a timestamp does not.
+  // Ages by the monotonic clock have fractions of milliseconds, which timestamps must not have.
   const ago = (ms: number) => timestampFromMs(Math.round(clock.now() - ms));
   return {
     serviceId: metadata.id,
@@ -175,7 +175,7 @@ export function primaryLeaseMessage(
   };
 }
 
-/** The lease under the names of its fields in the deprecated ListRights. */
+/** The message of a lease for the deprecated ListRights, whose fields have other names. */
 function deprecatedRightMessage({
   requestedAt,
   expiresAt,

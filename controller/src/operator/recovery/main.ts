@@ -20,7 +20,7 @@ import { takeSnapshot, snapshots } from "./snapshot.ts";
 
 // Snapshots and recovery from the host, with a controller's environment but without a running controller:
 //   node recovery/main.ts list | backup | restore [id] | recover
-// It prints JSON. `restore` uses the newest snapshot by default; etcd must be empty and controllers stopped.
+// It prints JSON. `restore` uses the newest snapshot by default; etcd must be empty, and controllers must be stopped.
 // `recover` needs no snapshot: it writes the services that the object store describes; controllers must be stopped.
 
 const usage = "usage: list | backup | restore [id] | recover";
@@ -68,13 +68,13 @@ async function run(): Promise<unknown> {
   if (command === "backup") return withControlPlane((deps) => takeSnapshot(deps));
   if (command !== "restore") throw new Error(usage);
   const id = requestedId ?? (await snapshots({ objects })).at(-1)?.key;
-  if (id === undefined) throw new Error("there is no snapshot");
+  if (id === undefined) throw new Error("the object store has no snapshot");
   return withControlPlane((deps) => restoreSnapshot({ ...deps, kinds: [managedServiceKind, machineKind] }, id));
 }
 
 try {
   process.stdout.write(`${JSON.stringify(await run(), null, 2)}\n`);
 } catch (error) {
-  log.error("failed", { command, error: String(error) });
+  log.error("recovery command failed", { command, error: String(error) });
   process.exitCode = 1;
 }

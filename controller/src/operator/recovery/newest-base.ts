@@ -12,15 +12,15 @@ import type { ServiceDescriptor } from "#services/backup/service-descriptor.ts";
 /** The backup from which a service is recovered. */
 export interface NewestBase {
   readonly backup: BackupObject;
-  /** True if the archive continues after it. */
+  /** True if the archive has log after the backup. */
   readonly hasLog: boolean;
-  /** Time up to which its data are complete at least, RFC 3339. */
+  /** Time up to which at least the recovered data are complete, in RFC 3339. */
   readonly to: string;
 }
 
 /**
- * The newest backup whose first and last bytes open, as do those of its chain of increments; undefined when there is
- * none.
+ * The newest backup that can be decrypted: the first and last bytes of it and of all backups that it depends on are
+ * tested. Undefined if there is none.
  */
 export async function newestBase(
   { backups }: ServiceDescriptor,
@@ -31,11 +31,11 @@ export async function newestBase(
   for (const backup of backups.toReversed()) {
     try {
       const chain = chainOf(backup, (id) => backups.find(({ metadata }) => metadata.id === id));
-      if (chain === undefined) throw new Error("what it goes on from is not there");
+      if (chain === undefined) throw new Error("a backup that this increment depends on is missing");
       for (let length = 1; length <= chain.length; length += 1)
         await checkBackup(chain.slice(0, length), key, "sample", { objects, sealer });
     } catch (error) {
-      log.warn("backup does not open", { backup: backup.metadata.id, error: String(error) });
+      log.warn("backup cannot be opened", { backup: backup.metadata.id, error: String(error) });
       continue;
     }
     const end = logAfter(backup, ranges)?.at(-1)?.toTime;

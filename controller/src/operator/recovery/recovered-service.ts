@@ -10,9 +10,9 @@ import type { ManagedServiceObject } from "#services/service/managed-service.ts"
 import type { NewestBase } from "./newest-base.ts";
 import type { StoredLog } from "./stored-log.ts";
 
-/** The objects from which a controller creates the service. */
+/** The objects from which controllers create a recovered service again. */
 export interface RecoveredService {
-  /** Undefined for a service that was deleted. */
+  /** Undefined if the service was deleted. */
   readonly service: ManagedServiceObject | undefined;
   readonly operation: OperationObject | undefined;
   readonly users: readonly DatabaseUserObject[];
@@ -22,21 +22,21 @@ export interface RecoveredService {
 
 export interface RecoveredServiceArgs {
   readonly descriptor: ServiceDescriptor;
-  /** The organization that it belongs to now. */
+  /** Id of the service's organization in this installation. */
   readonly organizationId: string;
   readonly log: StoredLog;
-  /** Undefined only for a service that was deleted. */
+  /** Undefined is permitted only if the service was deleted. */
   readonly base: NewestBase | undefined;
   readonly clock: { now(): number };
   readonly newId: () => string;
 }
 
-/** Raises the term above any that the old installation may still use. */
+/** Distance to the stored term, so that the new term exceeds all terms that machines of the old installation have. */
 const termStep = 1_000;
 
 /**
- * The objects of one service. Its archive starts again, and a backup is due at once. A service whose deletion was
- * in progress is recorded as deleted now, and can be undeleted for the usual time.
+ * The objects of one service. A new archive starts, and a backup is due immediately. A service whose deletion was in
+ * progress is recorded as deleted now, and can be undeleted for the usual time.
  */
 export function recoveredService(args: RecoveredServiceArgs): RecoveredService {
   const { descriptor, organizationId, log, base, clock, newId } = args;
@@ -56,7 +56,7 @@ export function recoveredService(args: RecoveredServiceArgs): RecoveredService {
   if (former === null)
     return { ...nothing, archive: archiveWith({ deleted: deleted && { ...deleted, service: at(deleted.service) } }) };
   const service = at(former);
-  assert(base !== undefined, "a service without a backup that opens is not recovered");
+  assert(base !== undefined, "a service without a backup that can be opened is not recovered");
   if (service.metadata.deletionRequestedAt !== undefined) {
     const backupId = base.backup.metadata.id;
     return {
@@ -69,8 +69,9 @@ export function recoveredService(args: RecoveredServiceArgs): RecoveredService {
   const raised = { ...ofBase, status: { ...service.status, term } };
   const from = { kind: "recover", backupId: base.backup.metadata.id, targetTime: null } as const;
   const origin = base.hasLog ? { ...from, toLogEnd: true } : from;
-  const { service: back, operation } = recreated(raised, origin, { now, nodeId: newId(), operationId: newId() });
-  // Images and kernels are chosen by this installation.
-  const { guestKernel: _, ...spec } = back.spec;
-  return { service: { ...back, spec: { ...spec, image: "" } }, operation, users, backups, archive: archiveWith({}) };
+  const { service: created, operation } = recreated(raised, origin, { now, nodeId: newId(), operationId: newId() });
+  // This installation chooses image and kernel.
+  const { guestKernel: _, ...spec } = created.spec;
+  const recovered = { ...created, spec: { ...spec, image: "" } };
+  return { service: recovered, operation, users, backups, archive: archiveWith({}) };
 }

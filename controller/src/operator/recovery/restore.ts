@@ -37,17 +37,17 @@ const batchBytes = 500_000;
 const batchRows = 500;
 
 /**
- * Restores a snapshot into an etcd without objects, while controllers are stopped. First it sets the pause "restored",
- * so that nothing is swept or expires until an operator has looked; terms are raised above any that agents can have
- * seen. The entire snapshot is opened and counted before anything is written. An interrupted restore is repeated by the
- * same call.
+ * Restores a snapshot into an empty etcd, while controllers are stopped. The entire snapshot is opened and counted
+ * before the first write. The first write sets the pause "restored", so that sweeps and expiry remain off until an
+ * operator releases it. Terms are raised above all terms that agents can have. An interrupted restore is repeated by
+ * the same call.
  */
 export async function restoreSnapshot(deps: RestoreDeps, id: string, signal?: AbortSignal): Promise<Restored> {
   const { store, history, clock, log } = deps;
   await requireEmpty(store, signal);
   let facts: Restored | undefined;
   for await (const line of linesOf(deps, id)) facts = counted(facts, line);
-  if (facts === undefined) throw new Error("the snapshot has no beginning");
+  if (facts === undefined) throw new Error("the snapshot lacks its first line");
 
   const since = clock.now();
   await setPause(store, { kind: "restored", reason: unfinishedReason, since, until: null }, signal);
@@ -99,7 +99,7 @@ function setPause(store: Store, pause: AutomationPause, signal: AbortSignal | un
 
 async function* linesOf({ objects, keyring }: RestoreDeps, id: string): AsyncGenerator<SnapshotLine> {
   const sealed = await objects.get(id);
-  if (sealed === undefined) throw new Error(`there is no snapshot ${id}`);
+  if (sealed === undefined) throw new Error(`the object store has no snapshot ${id}`);
   const opened = openStream(sealed, { format: snapshotFormat }, snapshotKeyOf(keyring));
   yield* bytesToLines(pipeThrough(opened, createZstdDecompress()));
 }

@@ -31,16 +31,19 @@ export interface RecoverDeps {
   readonly log: Log;
 }
 
-/** Result of one service. */
+/** Result of the recovery of one service. */
 export interface Recovery {
   readonly id: string;
   readonly name: string;
-  /** `recovers`: created at the next start; `kept`: deleted, its backups are registered again; `skipped`: unchanged. */
+  /**
+   * `recovers`: controllers create the service at their next start; `kept`: the service was deleted, and its backups are
+   * registered again; `skipped`: nothing was written.
+   */
   readonly outcome: "recovers" | "kept" | "skipped";
-  /** For `recovers`: its base backup, and the time up to which its data are complete at least. */
+  /** Id of the base backup of a service that `recovers`, and the time up to which at least its data are complete. */
   readonly backupId?: string;
   readonly to?: string;
-  /** For `skipped`. */
+  /** Reason for which a service was skipped. */
   readonly reason?: string;
 }
 
@@ -51,8 +54,8 @@ const putsPerCommit = 100;
 /**
  * Writes every service that the object store describes, so that controllers create it again from its newest backup and
  * archive: with the same id, names, settings and users, under a higher term than any that was stored. A service that
- * exists by id or name is skipped, so the call can be repeated after an interruption. The pause "restored" is written
- * first, so that nothing expires before an operator has looked.
+ * exists by id or name is skipped, so the call can be repeated after an interruption. The first write sets the pause
+ * "restored", so that backups do not expire before an operator releases it.
  */
 export async function recoverServices(deps: RecoverDeps, signal?: AbortSignal): Promise<Recovery[]> {
   const { store, clock } = deps;
@@ -67,9 +70,9 @@ export async function recoverServices(deps: RecoverDeps, signal?: AbortSignal): 
 async function recoverOne(deps: RecoverDeps, id: string, signal: AbortSignal | undefined): Promise<Recovery> {
   const { store, objects, keyring, clock, log } = deps;
   const skipped = (reason: string, name = ""): Recovery => ({ id, name, outcome: "skipped", reason });
-  if ((await store.get(keyOf(archiveKind, id), signal)) !== undefined) return skipped("it is there already");
+  if ((await store.get(keyOf(archiveKind, id), signal)) !== undefined) return skipped("the service exists already");
   const newest = await newestDescriptor(deps, id);
-  if (newest === undefined) return skipped("the store has no descriptor of it that opens");
+  if (newest === undefined) return skipped("the object store has no descriptor of it that can be opened");
   const { descriptor: found, position } = newest;
   const { name } = (found.service ?? found.archive).metadata;
   const organizationId = await organizationFor(found, deps, signal);
@@ -77,10 +80,10 @@ async function recoverOne(deps: RecoverDeps, id: string, signal: AbortSignal | u
   const key = { metadata: newMetadata(id, clock.now(), { organizationId }), spec: { versions }, status: {} };
   const stored = await readStoredLog(objects, id, found.archive.status.log, logKeys);
   const base = await newestBase(found, key, stored.ranges, { objects, sealer: createSealer(keyring), log });
-  if (base === undefined && found.service !== null) return skipped("no backup of it opens", name);
+  if (base === undefined && found.service !== null) return skipped("none of its backups can be opened", name);
   const rebuilt = recoveredService({ ...deps, descriptor: found, organizationId, log: stored, base });
   const isTaken = rebuilt.service !== undefined && (await isNameTaken(rebuilt.service, deps, signal));
-  if (isTaken) return skipped("another service has its name", name);
+  if (isTaken) return skipped("another service has the same name", name);
   await put(
     store,
     [objectPut(backupKeyKind, key), ...rebuilt.backups.map((each) => objectPut(backupKind, each))],
@@ -103,7 +106,7 @@ async function recoverOne(deps: RecoverDeps, id: string, signal: AbortSignal | u
   return { id, name, outcome: "recovers", ...(base && { backupId: base.backup.metadata.id, to: base.to }) };
 }
 
-/** The service is written last, when everything that it refers to exists. */
+/** The writes of service, operation and name. They follow all other writes, so that referenced objects exist. */
 function servicePuts({ service, operation }: RecoveredService): Puts {
   if (service === undefined || operation === undefined) return [];
   const { id, name, organizationId } = service.metadata;
@@ -131,14 +134,14 @@ async function serviceIds(objects: ObjectStore, signal: AbortSignal | undefined)
     const [id = ""] = found[0]?.key.slice(servicesPrefix.length).split("/") ?? [];
     if (id === "") return ids;
     ids.push(id);
-    // After all objects of the service: no key of it sorts higher.
+    // The next page begins after all objects of the service: `~` sorts after all characters of keys.
     after = `${servicesPrefix}${id}/~`;
   }
 }
 
 /**
- * The newest descriptor that opens. Objects appear atomically, so the newest one is complete even if a controller died
- * while it wrote one.
+ * The newest descriptor that can be opened. Objects are written atomically, so the newest one is complete even if a
+ * controller crashed during a write.
  */
 async function newestDescriptor(
   { objects, keyring, log }: RecoverDeps,
@@ -154,7 +157,7 @@ async function newestDescriptor(
       const descriptor = await openDescriptor(sealed, key, keyring);
       return { descriptor, position: { term: term ?? 0, number: number ?? 0 } };
     } catch (error) {
-      log.warn("descriptor does not open", { object: key, error: String(error) });
+      log.warn("descriptor cannot be opened", { object: key, error: String(error) });
     }
   }
   return undefined;
@@ -171,8 +174,8 @@ async function isNameTaken(
 }
 
 /**
- * The service's organization, or the one that claimed its name here, or a new one. An organization without a claimed
- * name is found by id only.
+ * Id of the organization with the stored id, or else with the same claimed name, or else of a new one. An organization
+ * without a claimed name is found only by id.
  */
 export async function organizationFor(
   { organization: { id, name, ownName } }: Pick<ServiceDescriptor, "organization">,

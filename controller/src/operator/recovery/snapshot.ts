@@ -31,8 +31,8 @@ export interface SnapshotFacts {
 
 /**
  * Writes a snapshot of the control plane to the object store: etcd at one revision, without leased keys, and the
- * history. It is sealed under the master key; the authority and all secrets in etcd are sealed besides. If the history
- * is unavailable, the snapshot is taken without it.
+ * history. It is sealed under the master key; the authority and all secrets in etcd have an additional seal. If the
+ * history is unavailable, the snapshot does not contain it.
  */
 export async function takeSnapshot(deps: SnapshotDeps, signal?: AbortSignal): Promise<SnapshotFacts> {
   const { objects, keyring, clock } = deps;
@@ -48,7 +48,7 @@ export async function takeSnapshot(deps: SnapshotDeps, signal?: AbortSignal): Pr
 export function snapshotKeyOf(keyring: Keyring): (version: string) => Uint8Array {
   return (version) => {
     const key = keyring.keys.get(version);
-    if (key === undefined) throw new Error(`the snapshot is sealed under master key ${version}, which is not here`);
+    if (key === undefined) throw new Error(`the snapshot is sealed under master key ${version}, which is not in the key file`);
     return subkey(key, "snapshot");
   };
 }
@@ -82,7 +82,7 @@ async function* snapshotLines(
   } catch (error) {
     signal?.throwIfAborted();
     isComplete = false;
-    log.warn("snapshot lacks history", { rows, error: String(error) });
+    log.warn("snapshot without the complete history", { rows, error: String(error) });
   }
   yield { line: "end", keys, rows, history: isComplete };
 }
@@ -122,7 +122,7 @@ export async function* bytesToLines(bytes: AsyncIterable<Uint8Array>): AsyncGene
   if (!ended || remainder !== "") throw new Error("the snapshot is not complete");
 }
 
-const everyMs = 3_600_000;
+const intervalMs = 3_600_000;
 const snapshotsMax = 48;
 
 /** Takes a snapshot of the control plane every hour, and retains the newest 48. */
@@ -133,12 +133,12 @@ export function createSnapshotReconciler(deps: SnapshotDeps): ControlLoop {
     async reconcile(_key, signal) {
       const before = await snapshots(deps);
       const age = clock.now() - (before.at(-1)?.modifiedAt ?? 0);
-      // If the clock went back by hours, the newest snapshot is in the future: take one anyway.
-      if (Math.abs(age) < everyMs) return again(everyMs - Math.max(0, age), "the last snapshot is young");
+      // After the clock was set back by hours, the newest snapshot is in the future, and another one is taken.
+      if (Math.abs(age) < intervalMs) return again(intervalMs - Math.max(0, age), "the last snapshot is recent");
       const taken = await takeSnapshot(deps, signal);
-      log.info("control plane snapshot", { id: taken.id, sizeBytes: taken.sizeBytes });
+      log.info("control plane snapshot taken", { id: taken.id, sizeBytes: taken.sizeBytes });
       for (const { key } of before.slice(0, Math.max(0, before.length + 1 - snapshotsMax))) await objects.delete(key);
-      return again(everyMs, "the next hour");
+      return again(intervalMs, "the next hour");
     },
   };
   return { reconciler, keys: () => ["control-plane"], concurrency: 1, deadlineMs: 15 * 60_000 };

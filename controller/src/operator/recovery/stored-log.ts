@@ -8,19 +8,19 @@ import { objectsBelow } from "#services/backup/stored-prefix.ts";
 
 type Reads = Pick<ObjectStore, "get" | "list">;
 
-/** Most objects that are read: the newest ones may have been stored by a replaced primary. */
+/** Maximum number of objects to read backwards: a replaced primary may have stored the newest ones. */
 const checksMax = 1_000;
 
 /** The archive of a service, according to the object store. */
 export interface StoredLog {
   readonly ranges: readonly LogRange[];
-  /** Highest term of a stored object; 0 when there is none. */
+  /** Highest term of a stored object; 0 if there is none. */
   readonly term: number;
 }
 
 /**
  * The recorded ranges of the archive, extended by stored objects: every object that continues the newest range belongs
- * to it, also in a later term. Objects are judged by their headers; a restore verifies each of them.
+ * to it, also in a later term. Only headers of objects are read here; a restore verifies each object.
  */
 export async function readStoredLog(
   objects: Reads,
@@ -30,7 +30,7 @@ export async function readStoredLog(
 ): Promise<StoredLog> {
   const terms = await termsOf(objects, service);
   const term = terms.at(-1) ?? 0;
-  // A term without stored objects may be recorded too.
+  // The record may have a range without objects.
   const stored = recorded.filter(({ firstSequence, lastSequence }) => lastSequence >= firstSequence);
   const newest = stored.at(-1);
   if (newest === undefined) return { ranges: [], term };
@@ -39,7 +39,7 @@ export async function readStoredLog(
   const end = await peek(objects, logObject(location, newest.lastSequence));
   if (end === undefined) return { ranges: stored, term };
   let position = end.to;
-  for (const each of terms.filter((one) => one >= newest.term)) {
+  for (const each of terms.filter((candidate) => candidate >= newest.term)) {
     const isNewest = each === newest.term;
     let range: LogRange | undefined = isNewest ? newest : undefined;
     const after = logObject({ service, term: each }, isNewest ? newest.lastSequence : 0);
@@ -59,8 +59,8 @@ export async function readStoredLog(
 }
 
 /**
- * The ranges up to the object that ends at a position: a replaced primary may have stored more, which is discarded.
- * Undefined when none of the newest objects ends there.
+ * The ranges up to the object that ends at a position; later objects, which a replaced primary stored, are discarded.
+ * Undefined if none of the newest objects ends at the position.
  */
 async function rangesUpTo(
   objects: Reads,
@@ -85,7 +85,7 @@ async function rangesUpTo(
   return undefined;
 }
 
-/** A range that continues the previous one. */
+/** An empty range that continues the previous one in a new term. */
 function nextRange({ archiveId, toTime }: LogRange, { term, sequence }: LogHeader): LogRange {
   const of = { archiveId, term, firstSequence: sequence, lastSequence: sequence - 1, keys: [], checkpoints: [] };
   return { ...of, fromTime: toTime, toTime, continues: true };
@@ -108,7 +108,7 @@ async function peek(objects: Reads, key: string): Promise<(LogHeader & { keyId: 
   return found && peekLog(await buffer(found));
 }
 
-/** Terms in ascending order. */
+/** All terms of stored objects, in ascending order. */
 async function termsOf(objects: Reads, service: string): Promise<number[]> {
   const prefix = logsPrefix(service);
   const terms: number[] = [];
@@ -117,7 +117,7 @@ async function termsOf(objects: Reads, service: string): Promise<number[]> {
     const [text = ""] = found[0]?.key.slice(prefix.length).split("/") ?? [];
     if (text === "") return terms;
     terms.push(Number(text));
-    // After all objects of the term: no sequence number sorts higher.
+    // The next page begins after all objects of the term: `~` sorts after all digits.
     after = `${prefix}${text}/~`;
   }
 }

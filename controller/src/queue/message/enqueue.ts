@@ -8,13 +8,13 @@ export interface SentTask {
   readonly taskId: string;
   readonly bodyHash: string;
   readonly messages: readonly SentMessage[];
-  /** True if the id is derived from an Idempotency-Key: then the request may have been processed before. */
+  /** True if the id is derived from an Idempotency-Key, so that the request may have been processed before. */
   readonly isKeyed: boolean;
 }
 
 /**
- * Resolves once the messages are committed; throws as `QueueCalls.call` and `find` do. `find` is called when the
- * messages are sent, as the primary may have changed by then.
+ * Resolves after the messages are committed. Throws the errors of `QueueCalls.call` and of `find`, which is called when
+ * the messages are sent, because the primary may have changed since the request.
  */
 export type Enqueue = (find: () => TargetQueue, task: SentTask, signal: AbortSignal) => Promise<void>;
 
@@ -29,7 +29,7 @@ export function createEnqueue(calls: QueueCalls, large: LargeRequests): Enqueue 
     await calls.call(target, request, "task", { signal, extraMs, messages });
   }
 
-  /** True if the task exists already. The check costs little compared with sending all messages again. */
+  /** True if the task exists already. The check is much cheaper than another transfer of all messages. */
   async function isEnqueued(
     target: TargetQueue,
     { taskId, bodyHash }: SentTask,
@@ -52,13 +52,13 @@ export function createEnqueue(calls: QueueCalls, large: LargeRequests): Enqueue 
   };
 }
 
-/** Larger requests to a service are sent one after another: concurrently, none would arrive in time. */
+/** Size in bytes above which requests to a service are sent one after the other; concurrently, all would time out. */
 const largeBytes = 1 << 20;
-/** Time in which a busy machine completes all requests that a controller admits at once. */
+/** Time in which a busy machine completes all concurrent requests of a controller. */
 const waitTimeoutMs = 60_000;
 /**
- * A sixteenth of the rate limit of payloads. The estimate is generous: a request that times out is sent again, and a
- * busy machine would time out again.
+ * Assumed transfer rate, a sixteenth of the rate limit of payloads. It is low so that a busy machine does not time out:
+ * a repeated request would time out again.
  */
 const bytesPerMs = (1 << 20) / 1_000;
 
@@ -80,7 +80,7 @@ export function createLargeRequests(monotonicMs: () => number): LargeRequests {
       const until = monotonicMs() + waitTimeoutMs;
       return mutex(serviceId, async () => {
         if (monotonicMs() <= until) return work();
-        const detail = "The machine did not answer. Other large requests were before this one.";
+        const detail = "The machine did not respond: other large requests were before this one. Try again.";
         throw new HoldfastError("MACHINE_UNREACHABLE", detail, { retryAfterS: 5 });
       });
     },

@@ -1,14 +1,14 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 
-/** Largest payload in bytes, both as sent and as PostgreSQL's jsonb writes its numbers. */
+/** Maximum size of a payload in bytes, both in the request and with numbers in the format of PostgreSQL's jsonb. */
 export const payloadBytesMax = 262_144;
 const depthMax = 64;
-/** Largest exponent: jsonb writes numbers in full, so a larger one would multiply the size. */
+/** Maximum exponent: jsonb writes all digits of a number, so a larger one would multiply the size. */
 const exponentMax = 1_000;
 
 /** Faults in the payloads of a request, in their order. */
 export interface PayloadVerdict {
-  /** All faults except excessive size; oversized payloads are not examined further. */
+  /** All faults except excessive size; oversized payloads are not examined for other faults. */
   readonly faults: readonly FieldFault[];
   /** Indexes of oversized payloads. */
   readonly large: readonly number[];
@@ -41,7 +41,7 @@ function faultOf(text: string): Pick<FieldFault, "code" | "detail"> | undefined 
   if (typeof value !== "object" || value === null || Array.isArray(value))
     return { code: "wrong_type", detail: "must be an object" };
   if (exponentsOf(text).some((exponent) => Math.abs(exponent) > exponentMax))
-    return { code: "out_of_range", detail: `must have no exponent beyond ${exponentMax}` };
+    return { code: "out_of_range", detail: `must not have numbers with an exponent above ${exponentMax}` };
   return faultWithin(value, 1);
 }
 

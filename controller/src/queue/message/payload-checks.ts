@@ -18,7 +18,7 @@ export interface PayloadBatch {
   readonly lengths: readonly number[];
 }
 
-/** Requests above this are examined in a worker thread, as they would block the event loop for too long. */
+/** Size in bytes above which requests are examined in a worker thread, so that they do not block the event loop. */
 const inlineBytes = 256 << 10;
 
 export function createPayloadChecks(): PayloadChecks {

@@ -17,7 +17,7 @@ import { taskTarget } from "#services/service/member/member-roles.ts";
 export interface QueueCallsDeps {
   readonly fleet: Pick<Fleet, "run">;
   readonly contents: PackedContents;
-  /** Called when the engine refused a queue of the service. */
+  /** Called after the engine refused a request about a queue of the service. */
   readonly refused: (serviceId: string) => void;
 }
 
@@ -29,20 +29,20 @@ export interface TargetQueue {
   readonly queue: Pick<QueueObject, "metadata" | "spec">;
 }
 
-/** Requests about messages to the agent of a service's primary. They are neither stored nor shown in errors. */
+/** Requests about messages to the agent of a service's primary. Messages are not stored, and not in errors. */
 export interface QueueCalls {
   /**
-   * Throws MACHINE_UNREACHABLE without a response in time, RATE_LIMITED past the concurrency limit of a service or its
-   * machine, and the database's own errors about queue and payloads.
+   * Throws MACHINE_UNREACHABLE if no response arrives in time, RATE_LIMITED above the concurrency limit of a service or
+   * its machine, and errors that the database reports about queue and payloads.
    */
   call<C extends Responses["case"] & string>(
-    found: TargetQueue,
+    target: TargetQueue,
     request: MessageInitShape<typeof QueueRequestSchema>["request"],
     responseCase: C,
     options: {
       readonly signal: AbortSignal;
       readonly waitMs?: number;
-      /** Added to the 5 s of each request and to the time that a claim waits. */
+      /** Additional time besides the 5 s of each request and the `waitMs` of a claim. */
       readonly extraMs?: number;
       /** Messages of an enqueue. */
       readonly messages?: readonly SentMessage[];
@@ -100,7 +100,7 @@ export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): 
         if (failure?.code === "engine_refused") refused(serviceId);
         if (failure !== undefined) throw errorOf(failure);
         if (output.case !== "callQueue" || output.value.response === undefined)
-          throw unreachable("It sent no response.");
+          throw unreachable("Its response was empty.");
         responseContent = output.value.response;
         const { response } = fromBinary(QueueResponseSchema, await contents.unpack(machineId, responseContent, signal));
         if (response.case !== responseCase) throw new Error(`the request has the response ${response.case}`);
@@ -137,5 +137,5 @@ function errorOf({ code, message }: TaskFailure): HoldfastError {
 }
 
 function unreachable(detail: string): HoldfastError {
-  return new HoldfastError("MACHINE_UNREACHABLE", `The machine did not answer. ${detail}`);
+  return new HoldfastError("MACHINE_UNREACHABLE", `The machine did not respond. ${detail}`);
 }

@@ -33,7 +33,7 @@ export interface QueueMessageDeps {
   readonly payloads: Pick<PayloadChecks, "refuseLarge">;
   readonly asynchronous: AsynchronousTasks;
   readonly cursors: Cursors;
-  /** Resolves when the entry is in the history. */
+  /** Writes an audit entry; resolves when it is in the history. */
   readonly auditNow: (entry: NewAudit) => Promise<void>;
 }
 
@@ -42,7 +42,7 @@ type Messages = Omit<
   "createQueue" | "listQueues" | "getQueue" | "updateQueue" | "deleteQueue"
 >;
 
-/** The RPCs of messages. Each is one request to the service's own database; the controller stores no message. */
+/** The RPCs of messages. Each is one request to the database of the service; the controller does not store messages. */
 export function queueMessages(deps: QueueMessageDeps): Messages {
   const { access, calls, queueTasks, receipts, asynchronous, cursors } = deps;
 
@@ -81,7 +81,7 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
     }));
     const faults = requested.flatMap(({ opened, index }) =>
       opened === undefined
-        ? [{ field: `messages[${index}].receipt`, code: "invalid_receipt", detail: "is no receipt of this queue" }]
+        ? [{ field: `messages[${index}].receipt`, code: "invalid_receipt", detail: "is not a receipt of this queue" }]
         : [],
     );
     if (faults.length > 0) throw invalid(...faults);
@@ -105,7 +105,7 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
     const page = cursors.open(call, list, found.queue.spec.queueId, request);
     const value = { dead, limit: page.limit, afterId: BigInt(page.after ?? 0) };
     const { messages } = await calls.call(found, { case: "listMessages", value }, "messages", { signal: call.signal });
-    // A page may end early because of its size, so only an empty page is certainly the last.
+    // A page may be short because of its size in bytes, so only an empty page is the last.
     const last = messages.at(-1)?.id;
     return { messages, ...page.next(last === undefined ? undefined : String(last)) };
   }
@@ -119,7 +119,7 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
       const { key: taskId, bodyHash } = queueTasks.keyOf("enqueue", call);
       const messages = request.messages.map(({ payload, delaySeconds = 0 }) => ({ payload, delaySeconds }));
       const isKeyed = call.idempotency !== undefined;
-      // With a key, the request continues after its caller disconnects: the caller's retry gets its outcome.
+      // With an Idempotency-Key the request continues after the caller disconnects, and a retry gets its outcome.
       const signal = isKeyed ? new AbortController().signal : call.signal;
       await deps.enqueue(find, { taskId, bodyHash, messages, isKeyed }, signal);
       return create(QueueTaskSchema, { taskId: queueTasks.idOf("enqueue", taskId, queue, call) });

@@ -30,14 +30,14 @@ const kinds = {
 
 export type QueueTaskName = keyof typeof kinds;
 
-/** Tasks of queues. They are rows of the service's own database, which is queried for each of them. */
+/** Tasks of queues. They are rows in the database of the service, which is queried for each of them. */
 export interface QueueTasks {
   readonly sources: readonly TaskSource[];
   /** Key of a task in its database: random, or derived from the call's Idempotency-Key. */
   keyOf(kind: string, call: Call): { readonly key: string; readonly bodyHash: string };
-  /** Id of a task for the caller. */
+  /** Id of a task in responses, sealed for the caller's organization. */
   idOf(kind: QueueTaskName, key: string, queue: QueueObject, call: Call): string;
-  /** True if it is a task of one of these kinds of the queue. */
+  /** True if the task belongs to the queue and has one of these kinds. */
   isOf(queue: QueueObject, ref: TaskRef, names: readonly QueueTaskName[]): boolean;
 }
 
@@ -77,7 +77,7 @@ export function createQueueTasks({ queues, access, calls, ids, keyedHash, newKey
 const states: readonly TaskRecord["status"][] = ["pending", "running", "completed", "failed"];
 
 function recordOf({ state, result, error, createdAt, updatedAt }: QueueTaskState): TaskRecord {
-  const status = states.find((known) => known === state) ?? "failed";
+  const status = states.find((candidate) => candidate === state) ?? "failed";
   const isFinished = status === "completed" || status === "failed";
   return {
     status,
