@@ -19,7 +19,6 @@ export function createOperationApi({ operations, subjects, cursors }: OperationA
   function requireSubject(id: string, call: Call): Subject {
     const organizationId = organizationOf(call);
     for (const { kind, get } of subjects) {
-      const isTheirs = get(id)?.object.metadata.organizationId === organizationId;
       const isOfOrganization = get(id)?.object.metadata.organizationId === organizationId;
       if (isOfOrganization && isOnPath(call, kind) && mayTouch(call, kind, id)) return { kind, id };
     }
