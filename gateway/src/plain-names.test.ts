@@ -19,7 +19,19 @@ function faultsOf(input: Parameters<typeof create<typeof CreateManagedServiceReq
 const controls = ["\u0000", "\n", "\t", "\u001b", "\u007f", "\u0085", "\u2028", "\u200f", "\u202e", "\u2066", "\u061c"];
 // Soft hyphen, zero-width space and no-break space, invisible times, fillers, vowel separator, a tag.
 const invisible = ["\u00ad", "\u200b", "\ufeff", "\u2062", "\u3164", "\uffa0", "\u180e", "\u2800", "\u{e0041}"];
-test.each([...controls, ...invisible])("a name and a tag with %j are refused", (hidden) => {
+// No character: for private use (planes 0, 15 and 16), and noncharacters.
+const unassigned = [
+  "\ue000",
+  "\uf8ff",
+  "\u{f0000}",
+  "\u{10fffd}",
+  "\ufdd0",
+  "\ufffe",
+  "\uffff",
+  "\u{1fffe}",
+  "\u{10ffff}",
+];
+test.each([...controls, ...invisible, ...unassigned])("a name and a tag with %j are refused", (hidden) => {
   expect(faultsOf({ name: `a${hidden}b` })).toEqual(["name invalid_text"]);
   expect(faultsOf({ tags: { team: `${hidden}shop` } })).toEqual(["tags.team invalid_text"]);
   expect(faultsOf({ tags: { [`a${hidden}`]: "shop" } })).toHaveLength(1);
@@ -28,6 +40,8 @@ test.each([...controls, ...invisible])("a name and a tag with %j are refused", (
 
 test("letters of any script, and emoji that are joined, are names", () => {
   expect(new RegExp(plainPattern, "u").test("Größe עברית 👩‍💻")).toBe(true);
+  // The neighbours of the ranges of noncharacters: an Arabic ligature, the replacement character, an ideograph.
+  expect(new RegExp(plainPattern, "u").test("\ufdcf\ufdf0\ufffd\u{2f800}")).toBe(true);
   expect(faultsOf({ name: "Größe עברית العربية 名前 👩‍💻", tags: { team: "a b\u00a0c" } })).toEqual([]);
 });
 
