@@ -46,3 +46,25 @@ test("two Host headers are refused, equal ones too", () => {
   expect(target("/", "GET", ["host", "a", "host", "a"])).toMatchObject({ kind: "invalid" });
   expect(target("/", "GET", ["host", "a", "accept", "host"])).toMatchObject({ kind: "path" });
 });
+
+test.each(["", " ", "a b", "a\tb", "a/b", "user@a", "a:99999", "a:b", "[::1", "ü.example", "a,b/"])(
+  "the Host header %j is refused",
+  (host) => {
+    expect(target("/", "GET", ["host", host])).toMatchObject({ kind: "invalid" });
+    expect(target("https://a/", "GET", ["host", host])).toMatchObject({ kind: "invalid" });
+    expect(target("*", "OPTIONS", ["host", host])).toMatchObject({ kind: "invalid" });
+    expect(target("/", "GET", [":authority", host])).toMatchObject({ kind: "invalid" });
+  },
+);
+
+test.each(["a", "A.Example:8443", "127.0.0.1:1", "[::1]:8443", "my_host", "xn--tda.example."])(
+  "the Host header %j names a host",
+  (host) => {
+    expect(target("/", "GET", ["host", host])).toEqual({ kind: "path", path: "/" });
+    expect(target("/", "GET", [":authority", host])).toEqual({ kind: "path", path: "/" });
+  },
+);
+
+test("a request without a Host header has a target: HTTP/1.0 and HTTP/2 allow it", () => {
+  expect(target("/", "GET", [])).toEqual({ kind: "path", path: "/" });
+});

@@ -244,6 +244,8 @@ describe("over HTTP/1.1", () => {
     ["a chunk that is longer than its size", post("Transfer-Encoding: chunked") + `1\r\nab0\r\n\r\n${smuggled}`],
     ["a chunk's extension of 64 KiB", post("Transfer-Encoding: chunked") + `1;${"e".repeat(65_536)}\r\na\r\n0\r\n\r\n`],
     ["no host", `GET /smuggled HTTP/1.1\r\n\r\n`],
+    ["an empty host", `GET /smuggled HTTP/1.1\r\nHost: \r\n\r\n`],
+    ["a host with a space", `GET /smuggled HTTP/1.1\r\nHost: a b\r\n\r\n`],
   ])("%s is rejected, and no later bytes are parsed as a request", async (_, text) => {
     const { answer, paths: parsed } = await exchange(text);
     expect(answer.slice(0, 12)).toMatch(/^(HTTP\/1\.1 4\d\d)?$/);
