@@ -166,7 +166,7 @@ const chargedBodies = {
 test.each(Object.entries(chargedBodies))(
   "over %s a body is charged by its size before it is validated",
   async (_, isRefused) => {
-    // Twenty small ones at once.
+    // Twenty small concurrent requests.
     const limited = await startTestGateway([users], { rateLimit: { reads: 2, changes: 2, messages: 2 } });
     try {
       const refusals = await Promise.all(Array.from({ length: 12 }, () => isRefused(limited)));

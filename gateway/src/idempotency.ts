@@ -11,7 +11,9 @@ import { hashOf } from "./json/json-node.ts";
 export interface StoredResponses {
   /** The stored response; throws IDEMPOTENCY_KEY_REUSED if the key was first sent with another body. */
   find(idempotency: Idempotency, signal?: AbortSignal): Promise<StoredResponse | undefined>;
-  /** Reserves space for one response and returns the function that releases it; throws RATE_LIMITED if there is none. */
+  /**
+   * Reserves space for one response and returns the function that releases it; throws RATE_LIMITED if there is none.
+   */
   reserve(idempotency: Idempotency): () => void;
   /** Stores a response unless the key has one. */
   store(idempotency: Idempotency, response: StoredResponse, signal?: AbortSignal): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * The Content-Security-Policy of pages. It permits no content from other sites, no inline scripts or styles and no frame
- * around a page. Scripts send requests only to this API; icons are data URLs in the style sheets.
+ * The Content-Security-Policy of pages. It permits no content from other sites, no inline scripts or styles and no
+ * frame around a page. Scripts send requests only to this API; icons are data URLs in the style sheets.
  */
 export const pagePolicy: string = [
   "default-src 'none'",

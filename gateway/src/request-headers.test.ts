@@ -26,7 +26,7 @@ test.each([
   ["of a program", { cookie }],
   ["of another site", { cookie, "sec-fetch-site": "cross-site" }],
   ["of another port or subdomain", { cookie, "sec-fetch-site": "same-site" }],
-  ["of an address that a person typed", { cookie, "sec-fetch-site": "none" }],
-  ["with credentials of its own", { cookie, "sec-fetch-site": "same-origin", authorization: "Bearer hft_x" }],
+  ["of an address that a user typed", { cookie, "sec-fetch-site": "none" }],
+  ["with an Authorization header", { cookie, "sec-fetch-site": "same-origin", authorization: "Bearer hft_x" }],
   ["without the cookie", { cookie: "holdfast=hfb_secret; x__Host-holdfast=1", "sec-fetch-site": "same-origin" }],
 ])("a request %s has no session", (_, headers) => expect(sessionOf(headers)).toBeUndefined());

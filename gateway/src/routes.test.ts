@@ -33,7 +33,7 @@ describe("routes", () => {
     ["*",                        undefined,                         []],
   ];
   for (const [path, target, variables] of cases) {
-    test(`${path} leads to ${target ?? "nothing"}`, () => {
+    test(`${path} selects ${target ?? "nothing"}`, () => {
       const match = routes.match(path);
       expect(match?.targets.get("GET")).toBe(target);
       if (target !== undefined) expect(match?.variables).toEqual(variables);

@@ -39,7 +39,10 @@ export function parseTemplate(template: string): Segment[] {
     );
 }
 
-/** Creates the routes. Literal segments precede variables. The path is split before variables are decoded, so a variable can contain %2F. */
+/**
+ * Creates the routes. Literal segments precede variables. The path is split before variables are decoded, so a variable
+ * can contain %2F.
+ */
 export function createRoutes<T>(routes: readonly Route<T>[]): Routes<T> {
   const root = emptyLevel<T>();
   for (const { verb, segments, target } of routes) {

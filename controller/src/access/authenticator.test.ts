@@ -212,7 +212,7 @@ test.each([
   expect((refusal as HoldfastError).key).toBe("UNAUTHENTICATED");
 });
 
-test("a hash is computed once a second, and again at once after any change", async () => {
+test("a hash is computed once a second, and again immediately after any change", async () => {
   const authorization = basic("hfk_good", "s3cret");
   const first = await at.ask(authorization);
   expect(await at.ask(authorization)).toBe(first);
@@ -259,7 +259,7 @@ test("the previous secret works until the end of its overlap", async () => {
   await expect(at.ask(basic("hfk_turned", "before"))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
 });
 
-test("a person of several organizations acts in the requested one, with their role there", async () => {
+test("a user of several organizations acts in the requested one, with their role there", async () => {
   await person("anna", "correct horse battery");
   const authorization = basic("anna", "correct horse battery");
   expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, needsOrganization: false });
@@ -310,7 +310,7 @@ test("repeating a wrong password is refused without a new guess or hash", async 
   expect(at.verified()).toBe(3);
 });
 
-test("a person's tokens, and tokens of those, end when the password changes", async () => {
+test("a user's tokens, and tokens of those, end when the password changes", async () => {
   const admin = { ...metadata, id: "admin" };
   const put = (tokenGeneration: number | undefined) =>
     at.users.put({
@@ -358,7 +358,7 @@ test.each<[string, () => unknown]>([
   ],
   ["their role is lowered", () => at.join("admin", "viewer")],
   ["they are deleted", () => at.users.delete("admin")],
-])("a person's call, and one of their token, cannot commit once %s", async (_, change) => {
+])("a user's call, and one of their token, cannot commit once %s", async (_, change) => {
   setGeneration(1);
   const text = token("0199aaaa-0000-7000-8000-00000000000d", ["services:*"], {
     kind: "user",
@@ -377,7 +377,7 @@ test.each<[string, () => unknown]>([
   for (const { fences } of callers) expect(fences).toThrow(HoldfastError);
 });
 
-test("a person whose record changes in another respect goes on, fenced by its new revision", async () => {
+test("a user whose record changes in another respect stays signed in, fenced by its new revision", async () => {
   setGeneration(0);
   const { fences } = await at.ask(basic("admin", "pass:word"));
   const before = fences?.();
@@ -418,7 +418,7 @@ test("a token has at most the current scopes of its creator, and ends with it", 
 
 const sessionId = "0190f000-0000-7000-8000-000000000001";
 
-/** Stores a session of the person and returns its secret and CSRF token. */
+/** Stores a session of the user and returns its secret and CSRF token. */
 function session(userId: string, more: Partial<Session["spec"]> = {}): { secret: string; csrfToken: string } {
   const user = at.users.collection.get(userId)?.object;
   if (user === undefined) throw new Error(`no user ${userId}`);
@@ -432,7 +432,7 @@ function session(userId: string, more: Partial<Session["spec"]> = {}): { secret:
 
 const reading = (secret: string) => ({ secret, csrfToken: undefined, isRead: true });
 
-test("a session is its person, and a change needs its CSRF token", async () => {
+test("a session acts as its user, and a change requires its CSRF token", async () => {
   const { secret, csrfToken } = session("admin");
   const principal = await at.askBySession(reading(secret));
   expect(principal).toMatchObject({ kind: "user", id: "admin", sessionId, organizationId: "org-1" });
@@ -474,7 +474,7 @@ test("a use of a session is recorded every five minutes", async () => {
   expect(at.used).toEqual([sessionId, sessionId]);
 });
 
-test("a session ends with a change of the password, and with its person", async () => {
+test("a session ends with a change of the password, and with the deletion of its user", async () => {
   const { secret } = session("admin");
   setGeneration(1);
   await expect(at.askBySession(reading(secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
@@ -482,7 +482,7 @@ test("a session ends with a change of the password, and with its person", async 
   const user = at.users.collection.get("admin")?.object;
   at.users.delete("admin");
   await expect(at.askBySession(reading(other.secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
-  // A later person of the same name.
+  // A later user of the same name.
   if (user !== undefined) at.users.put({ ...user, metadata: { ...user.metadata, createdAt: 9 } });
   await expect(at.askBySession(reading(other.secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
 });

@@ -99,7 +99,9 @@ function recordSession(id: string, source: string, { lastUseOf, onUse, clock }: 
   if (last === undefined || last.source !== source || last.at + sessionUseMs <= clock.now()) onUse(id, "", source);
 }
 
-/** The fences of a caller whose organization, scopes and, for a user, token binding are still the authenticated ones. */
+/**
+ * The fences of a caller whose organization, scopes and, for a user, token binding are still the authenticated ones.
+ */
 function currentFences(before: Principal, again: Check | undefined): readonly Fence[] {
   const current = again?.();
   const now = current?.principal;

@@ -5,7 +5,9 @@ import type { Collection } from "#kernel/store/collection.ts";
 /** Callers whose credentials were valid within the last second, by the exact Authorization header or session. */
 export interface CallerCache {
   get(credentials: PresentedCredentials): Principal | undefined;
-  /** Call before a check begins: the returned function caches its result unless an object has changed since the call. */
+  /**
+   * Call before a check begins: the returned function caches its result unless an object has changed since the call.
+   */
   recorder(): RecordCaller;
 }
 

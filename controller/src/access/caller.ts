@@ -46,7 +46,9 @@ export function requireUnlimited(call: Call): void {
   throw new HoldfastError("SCOPE_MISSING", "The token is limited to named resources and cannot create new ones.");
 }
 
-/** The audit entry of a call. `mutate` writes the entry of a change; a call that reads a secret passes it to the outbox. */
+/**
+ * The audit entry of a call. `mutate` writes the entry of a change; a call that reads a secret passes it to the outbox.
+ */
 export function auditOf(
   call: Call,
   action: string,

@@ -42,7 +42,7 @@ interface Run {
   readonly cell: Cell;
   readonly scenario: ResourceModel;
   readonly changesSucceed: boolean;
-  /** By resource: number of changes requested from it. */
+  /** Number of changes requested from each resource. */
   readonly acts: Map<string, number>;
   /** True after an abort was acknowledged. */
   isAborted: boolean;
@@ -297,8 +297,8 @@ test("an upgrade ends with a running stack, changes each resource once, and lose
       const versions = composition.status.members.map((each) => specOf(each)["image"]);
       // Completely, or up to the failed step.
       expect(versions.toSorted().toReversed()).toEqual(versions);
-      const isWhole = composition.spec.template?.version === "2";
-      expect(isWhole).toBe(versions.every((version) => version === "b"));
+      const isComplete = composition.spec.template?.version === "2";
+      expect(isComplete).toBe(versions.every((version) => version === "b"));
     }),
     { numRuns: 400 },
   );

@@ -58,7 +58,7 @@ function made(members: readonly DesiredMember[]): CompositionObject {
   );
 }
 
-/** Runs it with resources that are created at once; returns the order of creations, and the maximum in flight. */
+/** Runs it with resources that are created immediately; returns the order of creations, and the maximum in flight. */
 function run(composition: CompositionObject) {
   const there = new Set<string>();
   const order: string[] = [];
@@ -113,7 +113,7 @@ describe("a composition", () => {
     );
   });
 
-  test("creates at most ten at once", () => {
+  test("creates at most ten concurrently", () => {
     const many = Array.from(
       { length: 25 },
       (_, n): DesiredMember => ({

@@ -47,8 +47,9 @@ const hourMs = 3_600_000;
  * A composition (bundle) is a group of resources that are created, changed and deleted together: a project, a stack or
  * a pipeline. Its spec has the desired members, sealed because specs can have secrets; its status has the members with
  * their resource ids. The reconciler observes the members through their resource kinds, plans one step at a time and
- * performs it in one transaction. A failed first deployment is rolled back; a failed later one keeps the resources that ran. Each
- * deployment, launch or upgrade has a record, which moves to the history when it ended and a newer one exists.
+ * performs it in one transaction. A failed first deployment is rolled back; a failed later one keeps the resources that
+ * ran. Each deployment, launch or upgrade has a record, which moves to the history when it ended and a newer one
+ * exists.
  */
 export const compositionSystem = declareSystem({
   name: "composition",

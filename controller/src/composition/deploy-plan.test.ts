@@ -86,7 +86,7 @@ describe("the name of a resource", () => {
   test.each([
     ["shop", "db", "shop-db"],
     ["ca", "b-c", "ca-b-c"],
-  ])("of %s and %s is %s", (parent, name, whole) => expect(resourceNameOf(parent, name)).toBe(whole));
+  ])("of %s and %s is %s", (parent, name, expected) => expect(resourceNameOf(parent, name)).toBe(expected));
 
   test("is that of no other parent and name", () => {
     const parts = [

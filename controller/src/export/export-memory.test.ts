@@ -60,7 +60,7 @@ test("an aborted reservation leaves the queue", async () => {
   expect(memory.usedBytes).toBe(0);
 });
 
-test("portions keep the order, and an oversized entry is a portion of its own", () => {
+test("portions keep the order, and an oversized entry is a separate portion", () => {
   const entries = [10, 300 << 10, 300 << 10, 600 << 10, 5].map((length) => entryOf("x".repeat(length)));
   expect(portionsOfEntries(entries).map((portion) => portion.map(({ message }) => message.length))).toEqual([
     [10, 300 << 10],

@@ -4,8 +4,8 @@ import type { LogItem, MetricItem } from "./export-item.ts";
 /** Limits the memory of all batches of one controller, from the read of a batch until its destination accepted it. */
 export interface ExportMemory {
   /**
-   * Reserves bytes for the largest batch, first come first served; the caller shrinks and releases the reservation. Failing
-   * integrations get at most a quarter of the total. Rejects with the reason of the signal.
+   * Reserves bytes for the largest batch, first come first served; the caller shrinks and releases the reservation.
+   * Failing integrations get at most a quarter of the total. Rejects with the reason of the signal.
    */
   reserve(isFailing: boolean, signal: AbortSignal): Promise<Capacity>;
   readonly usedBytes: number;
@@ -46,8 +46,8 @@ export function bytesOfSamples(items: readonly MetricItem[]): number {
 }
 
 /**
- * Upper limit of the memory of a batch of log entries, in bytes: a character takes two in the item and in each of the two
- * texts of a request.
+ * Upper limit of the memory of a batch of log entries, in bytes: a character takes two in the item and in each of the
+ * two texts of a request.
  */
 export function bytesOfEntries(items: readonly LogItem[]): number {
   return items.reduce((sum, { message }) => sum + entryBytes + 6 * message.length, 0);

@@ -142,7 +142,7 @@ test("a hundred hanging new destinations delay only new ones of their organizati
       each.endsAt = now + (each.hangs ? hangMs : 500);
     }
   }
-  // Ten at once share four permits, for half a second each.
+  // Ten concurrent ones share four permits, for half a second each.
   expect(Math.max(...healthyOnes.map(({ longestWaitMs }) => longestWaitMs))).toBeLessThanOrEqual(1_500);
   expect(other.longestWaitMs).toBeLessThanOrEqual(pollMs);
   expect(last.longestWaitMs).toBeLessThanOrEqual(600_000);

@@ -167,13 +167,13 @@ async function scenario() {
       wait: async () => undefined,
     });
     const organizations = new Set([organizationId, ...others]);
-    const isOurs = (id: string) => organizations.has(exports.get(id)?.object.metadata.organizationId ?? "");
+    const isOwned = (id: string) => organizations.has(exports.get(id)?.object.metadata.organizationId ?? "");
     const ticker = createExportTicker({
       exports,
       targetsOf: createExportTargets({ owners: createServiceMonitoring(services), exports }),
       shipper,
       states: own,
-      ownership: { ...soleOwner, owns: isOurs },
+      ownership: { ...soleOwner, owns: isOwned },
       begin: () => begin(time.now),
       sealer,
       clock,
@@ -378,7 +378,7 @@ test("silent machines do not delay others, however many there are", async () => 
   expect(keys().toSorted()).toEqual(requested(service.machineId, start, 4).toSorted());
 });
 
-test("an integration with a backlog is rescheduled at once until it has caught up", async () => {
+test("an integration with a backlog is rescheduled immediately until it has caught up", async () => {
   const { organizationId, time, receiver, startTicker, stateOf, keys } = await scenario();
   const service = await addService(organizationId);
   const id = await addExport(organizationId, receiver.url);

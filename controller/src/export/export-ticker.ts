@@ -59,7 +59,7 @@ interface ActiveExport {
   state: RunState;
 }
 
-/** The streams of a tick, and how many of them run at once. */
+/** The streams of a tick, and the number that runs concurrently. */
 interface Share {
   readonly streams: readonly Stream[];
   readonly atOnce: number;
@@ -68,7 +68,7 @@ interface Share {
 
 const tickMaxMs = 5 * 60_000;
 
-/** Runs the ticks of the integrations that this controller owns, each when it is due. Starts at once. */
+/** Runs the ticks of the integrations that this controller owns, each when it is due. Starts immediately. */
 export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
   const { exports, states, ownership, clock, log, shipper } = deps;
   const stopping = new AbortController();

@@ -129,7 +129,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const state = await stateOf(id);
       const metadata = { ...nextMetadata(before.object.metadata, clock.now()), ...(name !== undefined && { name }) };
       const after: MetricsExportObject = { metadata, spec, status: {} };
-      const answer = create(MetricsExportSchema, message(after, state));
+      const response = create(MetricsExportSchema, message(after, state));
       unit.update(kind, before, after);
       const { organizationId } = metadata;
       const [from, to] = [scopeName(before.object.spec), scopeName(spec)];
@@ -137,7 +137,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
         unit.claimName(kind, organizationId, to, id);
         unit.releaseName(kind, organizationId, from);
       }
-      return { id, response: answer };
+      return { id, response };
     }).catch((error: unknown) => {
       throw changed === undefined ? error : destinationExists(error, changed);
     });
@@ -174,11 +174,11 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
         };
         const metadata = newMetadata(id, now, { name: request.name, organizationId });
         const integration: MetricsExportObject = { metadata, spec, status: {} };
-        const answer = create(MetricsExportSchema, message(integration));
+        const response = create(MetricsExportSchema, message(integration));
         unit.create(kind, integration);
         unit.claimName(kind, organizationId, scopeName(spec), id);
         await deps.quotas.claim(unit, organizationId, { exports: 1 });
-        return { id, response: answer };
+        return { id, response };
       }).catch((error: unknown) => {
         throw destinationExists(error, { serviceId, destinationType });
       });

@@ -13,7 +13,9 @@ export interface OperationApiDeps {
   readonly cursors: Cursors;
 }
 
-/** The RPCs of operations. They are retained for a day after the deletion of their service, for callers of a deletion. */
+/**
+ * The RPCs of operations. They are retained for a day after the deletion of their service, for callers of a deletion.
+ */
 export function createOperationApi({ operations, subjects, cursors }: OperationApiDeps): ServedService {
   /** The subject with this id, of any kind: ids are unique across kinds. Throws SERVICE_NOT_FOUND. */
   function requireSubject(id: string, call: Call): Subject {

@@ -16,7 +16,7 @@ const beganAt = Date.parse("2026-11-20T10:00:00Z");
 const error = { code: "rolled_back", message: "The primary of before has its place again." };
 
 test("failovers are counted by result, with the duration of the last one of each", async () => {
-  const [ours, another] = ["orders", "another"];
+  const [serviceId, another] = ["orders", "another"];
   const failover = (serviceId: string, now: number) =>
     newOperation({
       id: uuidv7(),
@@ -27,15 +27,15 @@ test("failovers are counted by result, with the duration of the last one of each
     });
   const running = (operation: OperationObject, now: number) =>
     progressed(operation, { step: "PromoteReplica", progressPct: 50, mark: "m" }, now);
-  const begun = (serviceId: string, now: number) => running(failover(serviceId, now), now);
+  const started = (serviceId: string, now: number) => running(failover(serviceId, now), now);
   const unit = fixture.begin();
   for (const operation of [
-    completed(begun(ours, beganAt), beganAt + 9_600),
-    completed(begun(ours, beganAt + 60_000), beganAt + 64_500),
-    failed(begun(ours, beganAt + 90_000), error, beganAt + 120_000),
-    cancelled(failover(ours, beganAt + 130_000), beganAt + 131_000),
-    begun(ours, beganAt + 140_000),
-    completed(begun(another, beganAt), beganAt + 1_000),
+    completed(started(serviceId, beganAt), beganAt + 9_600),
+    completed(started(serviceId, beganAt + 60_000), beganAt + 64_500),
+    failed(started(serviceId, beganAt + 90_000), error, beganAt + 120_000),
+    cancelled(failover(serviceId, beganAt + 130_000), beganAt + 131_000),
+    started(serviceId, beganAt + 140_000),
+    completed(started(another, beganAt), beganAt + 1_000),
   ])
     unit.create(operationKind, operation);
   await fixture.collections.reached(await unit.commit(), 60_000);
@@ -44,7 +44,7 @@ test("failovers are counted by result, with the duration of the last one of each
     ({ name, read }) => [
       name,
       Object.fromEntries(
-        Array.from(read(ours), ({ labels, value }) => [`${labels["type"]} ${labels["result"]}`, value]),
+        Array.from(read(serviceId), ({ labels, value }) => [`${labels["type"]} ${labels["result"]}`, value]),
       ),
     ],
   );

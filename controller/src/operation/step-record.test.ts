@@ -4,7 +4,7 @@ import { type OperationObject, operationKind, progressed, rollingBack } from "./
 import { newOperation } from "./operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
 
-const begun = (): OperationObject =>
+const startedOperation = (): OperationObject =>
   newOperation({
     id: "op",
     subject: { kind: "s", id: "s" },
@@ -25,10 +25,10 @@ function observed(operations: readonly OperationObject[]): string[] {
   return steps.filter((step, index) => step !== steps[index - 1]);
 }
 
-test("steps and progress never go back, whatever is observed", () => {
+test("steps and progress never go back, for any sequence of observations", () => {
   fc.assert(
     fc.property(fc.array(seen, { maxLength: 40 }), (all) => {
-      const operations: OperationObject[] = [begun()];
+      const operations: OperationObject[] = [startedOperation()];
       for (const [index, each] of all.entries()) {
         const stored = operationKind.parse(JSON.stringify(operations.at(-1)));
         operations.push(progressed(stored, each, index));
@@ -43,8 +43,8 @@ test("steps and progress never go back, whatever is observed", () => {
   );
 });
 
-test("a rollback has steps of its own, and retains the progress", () => {
-  const there = progressed(begun(), { step: "A", progressPct: 70, mark: "" }, 1);
+test("a rollback has separate steps, and retains the progress", () => {
+  const there = progressed(startedOperation(), { step: "A", progressPct: 70, mark: "" }, 1);
   const back = rollingBack(
     progressed(there, { step: "B", progressPct: 90, mark: "" }, 2),
     { code: "c", message: "" },
@@ -57,15 +57,15 @@ test("a rollback has steps of its own, and retains the progress", () => {
 });
 
 test("an obstacle is shown while it lasts, and the blocked step afterwards", () => {
-  const at = progressed(begun(), { step: "A", progressPct: 50, mark: "" }, 1);
+  const at = progressed(startedOperation(), { step: "A", progressPct: 50, mark: "" }, 1);
   const record = progressed(at, { step: "A", progressPct: 50, mark: "", obstacle: "WaitForHost h" }, 2);
   expect(record.status.step).toBe("WaitForHost h");
   expect(progressed(record, { step: "A", progressPct: 50, mark: "" }, 3).status.step).toBe("A");
 });
 
 test("an operation of an older version continues from its step", () => {
-  const { steps: _, ...status } = progressed(begun(), { step: "B", progressPct: 60, mark: "" }, 1).status;
-  const older = { ...begun(), status };
+  const { steps: _, ...status } = progressed(startedOperation(), { step: "B", progressPct: 60, mark: "" }, 1).status;
+  const older = { ...startedOperation(), status };
   expect(progressed(older, { step: "A", progressPct: 40, mark: "" }, 2).status.step).toBe("B");
   expect(progressed(older, { step: "C", progressPct: 70, mark: "" }, 2).status.step).toBe("C");
 });

@@ -36,7 +36,9 @@ export interface QueueAdoptionDeps {
 /** Delay after the connection of a machine, because an engine that has just started is busy. */
 const afterStartMs = 5_000;
 const retryMs = 15_000;
-/** Interval of the check for renamed and dropped databases. Shorter than the full resync, so that each resync checks. */
+/**
+ * Interval of the check for renamed and dropped databases. Shorter than the full resync, so that each resync checks.
+ */
 const checkIntervalMs = 9 * 60_000;
 /** Minimum interval between checks that refused calls trigger. */
 const suspectIntervalMs = 5_000;
@@ -55,8 +57,8 @@ export interface QueueAdoption extends ControlLoop {
 
 /**
  * Compares the queue registries in a service's databases with the stored queues. Once for each start of its machine it
- * adopts queues that only a registry has, such as after a restore, a fork or a rebuild of the control plane. At the start
- * and periodically, queues follow a renamed database, and fail if their database was dropped. Key: service id.
+ * adopts queues that only a registry has, such as after a restore, a fork or a rebuild of the control plane. At the
+ * start and periodically, queues follow a renamed database, and fail if their database was dropped. Key: service id.
  */
 export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
   const { queues, services, fleet, registry, begin, clock, newId, log } = deps;

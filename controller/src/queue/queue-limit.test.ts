@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-/** A controller's RPCs of queues, with a memory of its own; its engine has the default database. */
+/** A controller's RPCs of queues, with separate memory; its engine has the default database. */
 async function startController() {
   const collections = createCollections(installation.store);
   await collections.ready;

@@ -31,12 +31,12 @@ it("retries unanswered requests later, and passes on the caller's abort", async 
 });
 
 it("reports whether a deleted queue still has messages", async () => {
-  for (const gone of [true, false]) {
-    const value = create(RemoveEngineQueueResultSchema, { deleted: gone });
+  for (const deleted of [true, false]) {
+    const value = create(RemoveEngineQueueResultSchema, { deleted });
     const registry = registryWhere({ output: { case: "removeEngineQueue", value } });
     expect(await registry.remove(service, { database: "defaultdb", id: "q" }, signal)).toEqual({
       kind: "done",
-      value: gone,
+      value: deleted,
     });
   }
 });

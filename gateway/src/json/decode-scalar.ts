@@ -50,7 +50,9 @@ export function decodeText(node: JsonNode, path: ValuePath | undefined, faults: 
   return undefined;
 }
 
-/** The fault of a text; undefined without one. Protobuf requires valid Unicode, and engines and stores refuse U+0000. */
+/**
+ * The fault of a text; undefined without one. Protobuf requires valid Unicode, and engines and stores refuse U+0000.
+ */
 export function faultOfText(text: string): string | undefined {
   if (text.includes("\u0000")) return "must not contain U+0000";
   return text.isWellFormed() ? undefined : "must be well-formed Unicode";

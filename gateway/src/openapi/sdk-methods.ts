@@ -134,7 +134,9 @@ function spread(line: string): string[] {
   return [head, `      ${first},`, `      ${rest},`, "    });"];
 }
 
-/** Options of a request. For a DELETE without a response body an absent object is a success, so that retries succeed. */
+/**
+ * Options of a request. For a DELETE without a response body an absent object is a success, so that retries succeed.
+ */
 function optionsOf(rpc: DescMethod, verb: string, value: string | undefined): string {
   if (verb === "DELETE" && responseOf(rpc) === "void") return "{ ...options, absentIsSuccess: true }";
   if (value === undefined) return "options";

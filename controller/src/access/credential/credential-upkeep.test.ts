@@ -66,7 +66,7 @@ test("the sweep deletes ended sessions and codes, and sessions of an earlier pas
   expect(await idsOf("browser-session-code")).toEqual(["new"]);
 });
 
-test("the sweep keeps a token that changed meanwhile", async () => {
+test("the sweep keeps a token that changed after the listing", async () => {
   await put("token", "changed", { expiresAt: 1 });
   await seen();
   const before = [...collections.tokens.values()];
@@ -76,7 +76,7 @@ test("the sweep keeps a token that changed meanwhile", async () => {
   expect(await idsOf("token")).toContain("changed");
 });
 
-test("a last use is visible at once, written on close, and not for deleted credentials", async () => {
+test("a last use is visible before it is written, written on close, and not for deleted credentials", async () => {
   const lastUse = createLastUse({
     store,
     uses: collections.credentialUses,

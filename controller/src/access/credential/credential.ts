@@ -88,7 +88,9 @@ export interface UserSpec {
   readonly setup?: { readonly tokenHash: string; readonly expiresAt: number };
 }
 
-/** The next token generation, which voids the user's tokens: an attacker with the old password may have created some. */
+/**
+ * The next token generation, which voids the user's tokens: an attacker with the old password may have created some.
+ */
 export function nextTokenGeneration({ tokenGeneration = 0 }: UserSpec): Required<Pick<UserSpec, "tokenGeneration">> {
   return { tokenGeneration: tokenGeneration + 1 };
 }

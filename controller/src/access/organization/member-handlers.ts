@@ -48,7 +48,9 @@ export function createMemberHandlers(
     throw new HoldfastError("LAST_OWNER", `${userId} is the last owner of the organization.`);
   }
 
-  /** A user that is visible to the caller: created by the organization, or a member of an organization of the caller. */
+  /**
+   * A user that is visible to the caller: created by the organization, or a member of an organization of the caller.
+   */
   function requirePerson(organizationId: string, userId: string, call: Call): Stored<User> {
     const user = users.get(userId);
     const theirs = memberships.of(userId).map(({ metadata }) => metadata.organizationId);

@@ -22,8 +22,8 @@ export interface OrganizationSpec {
   /** The user who created it: all organizations that a user created share one quota. Absent if an operator did. */
   readonly creator?: string;
   /**
-   * True if a member chose the name: it is not claimed, so another organization can have the same. Absent if an operator
-   * chose it: it is claimed.
+   * True if a member chose the name: it is not claimed, so another organization can have the same. Absent if an
+   * operator chose it: it is claimed.
    */
   readonly ownName?: true;
 }

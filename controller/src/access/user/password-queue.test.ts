@@ -40,16 +40,16 @@ test("unfamiliar sources run one check at a time, and never delay recent ones", 
   const limits = { concurrency: 2, unfamiliarConcurrency: 1, queueMax: 64, queueMaxPerSource: 4 };
   const line = createPasswordQueue(limits, createSourceGroups());
   const over = Promise.withResolvers<void>();
-  const begun: string[] = [];
+  const started: string[] = [];
   const ask = (name: string, isKnown: boolean) =>
-    line.run({ source: `192.0.2.${begun.length}`, isRecent: isKnown }, async () => {
-      begun.push(name);
+    line.run({ source: `192.0.2.${started.length}`, isRecent: isKnown }, async () => {
+      started.push(name);
       await over.promise;
     });
   const all = [ask("guess 1", false), ask("guess 2", false), ask("owner", true), ask("guess 3", false)];
   await Promise.resolve();
-  expect(begun).toEqual(["guess 1", "owner"]);
+  expect(started).toEqual(["guess 1", "owner"]);
   over.resolve();
   await Promise.all(all);
-  expect(begun).toEqual(["guess 1", "owner", "guess 2", "guess 3"]);
+  expect(started).toEqual(["guess 1", "owner", "guess 2", "guess 3"]);
 });

@@ -47,7 +47,7 @@ test("sources survive a restart, and the store contains only hashes of them", as
   for (const { signInSources, users } of [before, after]) for (const each of [signInSources, users]) each.close();
 });
 
-test("no source is recorded for a person who is deleted meanwhile", async () => {
+test("no source is recorded for a user who was deleted before the write", async () => {
   const signInSources = createCollection(store, signInSourcesKind);
   await putUser("bert");
   const users = createCollection(store, userKind);

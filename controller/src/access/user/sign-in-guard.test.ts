@@ -37,7 +37,7 @@ test("one source at many accounts is delayed, and an IPv6 source is its /64", ()
   expect(attempt("another", "2001:db8:0:1::1")).toBe(0);
 });
 
-test("distributed guesses do not lock out a person who has signed in before", () => {
+test("distributed guesses do not lock out a user who has signed in before", () => {
   const { clock, guard, attempt } = guardAt();
   guard.begin("anna", "192.0.2.1").succeeded();
   for (let i = 0; i < 50; i += 1) expect(attempt("anna", `10.0.0.${i}`)).toBe(0);

@@ -105,7 +105,7 @@ test("an Active sign-in stays Active, reports its faults, and migrates an older 
     kind: "step",
     step: "schema",
   });
-  // The agent of an older version installed its own schema version a moment ago.
+  // The agent of an older release installed its schema version after this controller started.
   expect(planAuth(authOf({ ...active, schemaVersion: schemaVersion - 1 }), there)).toEqual({
     kind: "settled",
     recheckMs: 10 * minuteMs,
@@ -134,8 +134,8 @@ test("erasures are replayed over other data, and mail failures degrade the healt
 test("a disabled sign-in has neither a DNS name nor access to the database", () => {
   for (const state of ["Disabled", "Failed"] as const) {
     expect(planAuth(authOf({ state }), there)).toEqual({ kind: "withdraw" });
-    const gone = { now: 1, service: { isRunning: true, grantsAccess: false, data }, hasName: false };
-    expect(planAuth(authOf({ state }), gone)).toEqual({ kind: "settled", recheckMs: undefined });
+    const unavailable = { now: 1, service: { isRunning: true, grantsAccess: false, data }, hasName: false };
+    expect(planAuth(authOf({ state }), unavailable)).toEqual({ kind: "settled", recheckMs: undefined });
     expect(planAuth(authOf({ state }), { now: 1, service: undefined, hasName: false })).toMatchObject({
       kind: "settled",
     });

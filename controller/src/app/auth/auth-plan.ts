@@ -24,7 +24,10 @@ export type AuthPlan =
 /** All steps, in the order of execution. */
 const steps: readonly AuthStep[] = ["access", "schema", "erasures", "mail", "name", "issuer"];
 const stuckAfterMs = 10 * 60_000;
-/** An agent installs the schema version of its release, so after an upgrade of the agent a retry can install a newer one. */
+/**
+ * An agent installs the schema version of its release, so after an upgrade of the agent a retry can install a newer
+ * one.
+ */
 const schemaRetryMs = 10 * 60_000;
 
 /** Remedies that users read if a step makes no progress. */

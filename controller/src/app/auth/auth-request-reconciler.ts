@@ -46,7 +46,8 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     sealer.open(sealedEmail, keyOf(authRequestKind, id));
 
   /**
-   * Id of the user or session, null if none exists. It is stored first, so that a repeated run announces the same outcome.
+   * Id of the user or session, null if none exists. It is stored first, so that a repeated run announces the same
+   * outcome.
    */
   async function subjectOf(
     id: string,

@@ -206,7 +206,9 @@ export function userHandlers(deps: Deps): UserHandlers {
   };
 }
 
-/** The id of a new user, derived from the Idempotency-Key so that a retry after a lost response creates the same user. */
+/**
+ * The id of a new user, derived from the Idempotency-Key so that a retry after a lost response creates the same user.
+ */
 function userIdOf({ idempotency }: Call, sealer: Pick<Sealer, "keyedHash">): string | undefined {
   if (idempotency === undefined) return undefined;
   const { scope, key, bodyHash } = idempotency;

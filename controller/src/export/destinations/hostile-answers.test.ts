@@ -18,7 +18,7 @@ import { destinations } from "./destinations.ts";
 
 const names = Object.keys(hostileResponses) as (keyof typeof hostileResponses)[];
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
-/** For all connections of one destination: bytes read, and bytes in socket buffers. */
+/** Maximum for all connections of one destination: bytes read, and bytes in socket buffers. */
 const answersBytesMax = 128 << 20;
 
 describe.concurrent.each(Object.values(destinations))("$type", (destination) => {
@@ -50,7 +50,7 @@ describe.concurrent.each(Object.values(destinations))("$type", (destination) => 
         expect((end.reason as Error).message.length).toBeLessThan(120);
       } else if (typeof end.value === "object") {
         const { taken, refused, tooOld } = end.value;
-        // Each of the six items counts as accepted or refused, whatever the response claims.
+        // Each of the six items counts as accepted or refused, even if the response claims another number.
         expect(taken + refused + tooOld).toBe(6);
         expect(Math.min(taken, refused, tooOld)).toBeGreaterThanOrEqual(0);
       }

@@ -2,9 +2,9 @@ import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 
 /**
- * The account of one limit (accounts.ts in common): settled amount, and the quota leases of proxy processes. A lease is stored
- * before the process may use it, so that all processes together never exceed the limit. Amounts are microcents, tokens
- * or requests, by the type of the account.
+ * The account of one limit (accounts.ts in common): settled amount, and the quota leases of proxy processes. A lease is
+ * stored before the process may use it, so that all processes together never exceed the limit. Amounts are microcents,
+ * tokens or requests, by the type of the account.
  */
 export type InferenceAccount = Resource<Readonly<Record<string, never>>, AccountStatus>;
 

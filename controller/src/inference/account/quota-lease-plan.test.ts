@@ -39,17 +39,17 @@ describe("a quota lease", () => {
   });
 
   test("of a disconnected process is not waited for, and stays counted", () => {
-    const account = { ...emptyAccount, leases: { gone: 80 } };
+    const account = { ...emptyAccount, leases: { lost: 80 } };
     expect(planLease(account, 100, demand("b", 30), holders("b"))).toEqual({ kind: "grant", amount: 20 });
   });
 
   test("of a lost process becomes available, and is recorded as unaccounted", () => {
-    const account = withoutLost({ ...emptyAccount, settled: 10, leases: { gone: 80, b: 5 } }, "gone");
-    expect(account).toMatchObject({ settled: 10, leases: { b: 5 }, unaccounted: { gone: 80 } });
+    const account = withoutLost({ ...emptyAccount, settled: 10, leases: { lost: 80, b: 5 } }, "lost");
+    expect(account).toMatchObject({ settled: 10, leases: { b: 5 }, unaccounted: { lost: 80 } });
     expect(planLease(account, 100, demand("b", 85), holders("b"))).toEqual({ kind: "grant", amount: 85 });
     // A repeat, or a negative lease, changes nothing.
-    expect(withoutLost(account, "gone")).toEqual(account);
-    expect(withoutLost({ ...emptyAccount, leases: { gone: -3 } }, "gone").unaccounted).toEqual({});
+    expect(withoutLost(account, "lost")).toEqual(account);
+    expect(withoutLost({ ...emptyAccount, leases: { lost: -3 } }, "lost").unaccounted).toEqual({});
   });
 
   test("is waited for at most a second", () => {

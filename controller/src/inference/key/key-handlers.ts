@@ -26,7 +26,9 @@ type KeyHandlers = Pick<
   | "rotateInferenceKey"
 >;
 
-/** The RPCs of keys. Before a call returns, processes that follow this controller apply the change, or a second passes. */
+/**
+ * The RPCs of keys. Before a call returns, processes that follow this controller apply the change, or a second passes.
+ */
 export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
   const { keys, organizations, ledger, cursors, clock, feed } = deps;
 

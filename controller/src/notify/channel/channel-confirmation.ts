@@ -11,7 +11,8 @@ import { channelKind, type ChannelObject, type ChannelStatus } from "./channel.t
 /** Confirmation links by which holders of addresses agree to get alerts. */
 export interface ChannelConfirmations {
   /**
-   * Creates a link for the channel's address and voids the previous one. Undefined if the address needs no confirmation.
+   * Creates a link for the channel's address and voids the previous one. Undefined if the address needs no
+   * confirmation.
    */
   begin(channelId: string, signal: AbortSignal): Promise<string | undefined>;
   /** True if the link is valid. Changes nothing, because programs that scan mails follow links too. */

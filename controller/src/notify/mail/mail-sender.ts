@@ -9,8 +9,8 @@ import { type Mailer, MailFailure } from "./mailer.ts";
 /** Sends the events of channels of type email. */
 export interface MailSender {
   /**
-   * Resolves to null if the mail was accepted or queued for the next digest, otherwise to the error message. Throws only
-   * if the signal aborts.
+   * Resolves to null if the mail was accepted or queued for the next digest, otherwise to the error message. Throws
+   * only if the signal aborts.
    */
   send(to: MailChannel, event: WaitingDelivery["event"], signal: AbortSignal): Promise<string | null>;
 }

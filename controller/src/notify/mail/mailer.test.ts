@@ -71,12 +71,12 @@ test.each(["starttls", "implicit", "none"] as const)(
 test("refuses servers without TLS or with an unknown certificate", async () => {
   const plain = await serve({ tls: "none" });
   await expect(mailerOf(plain.port).send(mail, unhurried())).rejects.toThrow("The mail server");
-  const stranger = await serve();
-  await expect(mailerOf(stranger.port).send(mail, unhurried())).rejects.toThrow("The mail server");
+  const unknownServer = await serve();
+  await expect(mailerOf(unknownServer.port).send(mail, unhurried())).rejects.toThrow("The mail server");
   const implicit = await serve({ tls: "implicit" });
   const more = { HOLDFAST_SMTP_TLS: "implicit" };
   await expect(mailerOf(implicit.port, { more }).send(mail, unhurried())).rejects.toThrow("could not be reached");
-  expect([...plain.received, ...stranger.received, ...implicit.received]).toEqual([]);
+  expect([...plain.received, ...unknownServer.received, ...implicit.received]).toEqual([]);
 });
 
 test("reports the server's status code and none of its text", async () => {

@@ -57,7 +57,9 @@ interface Waiting {
 
 const batchMax = 500;
 
-/** Creates a recorder that retries while the history is unavailable. The limit of attempts in flight bounds the queue. */
+/**
+ * Creates a recorder that retries while the history is unavailable. The limit of attempts in flight bounds the queue.
+ */
 export function createAttemptRecorder(deps: {
   readonly deliveries: Pick<Deliveries, "record">;
   readonly random: () => number;

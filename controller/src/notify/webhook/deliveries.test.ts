@@ -117,7 +117,7 @@ test("an endpoint gets its organization's events by its filter, and tests despit
   expect(typesOf(server.received).toSorted()).toEqual(["service.error", "webhook.test"]);
 });
 
-test("three attempts: at once, 1 s after the first failure, 2 s after the second; all recorded", async () => {
+test("three attempts: immediately, 1 s after the first failure, 2 s after the second; all recorded", async () => {
   deliver();
   const organizationId = newOrganization();
   const server = await receiver((response) => void response.writeHead(500).end("a secret word"));
@@ -390,7 +390,7 @@ test.each([
   expect(rows.map((delivery) => Math.round(Number(delivery.due_at)) - now)).toEqual([row.waitMs]);
 });
 
-test("an endpoint that answers 410 is disabled at once, with an event to its organization", async () => {
+test("an endpoint that responds with 410 is disabled immediately, with an event to its organization", async () => {
   const organizationId = newOrganization();
   deliver();
   const deleted = await receiver((response) => void response.writeHead(410).end());

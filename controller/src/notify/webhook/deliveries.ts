@@ -38,7 +38,8 @@ export interface Deliveries {
    */
   next(endpoints: readonly EndpointCapacity[], except: readonly string[]): Promise<WaitingDelivery[]>;
   /**
-   * Records attempts and schedules the next ones. Resolves to the failing endpoints, each with the time since which it fails.
+   * Records attempts and schedules the next ones. Resolves to the failing endpoints, each with the time since which it
+   * fails.
    */
   record(attempts: readonly EndedAttempt[]): Promise<ReadonlyMap<string, number>>;
   /** Deletes the deliveries and health of all endpoints that are not listed. */

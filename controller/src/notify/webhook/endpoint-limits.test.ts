@@ -135,7 +135,7 @@ test("a removed endpoint is not checked again", () => {
   expect(limited.take(0)).toEqual([]);
 });
 
-test("a new delivery starts at once, unless others wait or are being read, or without capacity", () => {
+test("a new delivery starts immediately, unless others wait or are being read, or without capacity", () => {
   const limited = limitsOf();
   expect(limited.tryBegin("a1", "x", 0)).toBe(true);
   expect(limited.inFlight([{ webhookId: "a1", capacity: 1 }])).toEqual(["x"]);

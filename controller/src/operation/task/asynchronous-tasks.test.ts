@@ -20,37 +20,37 @@ const tasks = createAsynchronousTasks(ids, [
 ]);
 const ref: TaskRef = { type: "queue_enqueue", serviceId: "s", key: "k1", detail: "jobs" };
 const principal = { kind: "user", id: "anna", name: "anna", scopes: new Set(["services:data"]) } as const;
-const ours = testCall({ principal: { ...principal, organizationId: "o" } });
-const theirs = testCall({ principal: { ...principal, organizationId: "p" } });
+const call = testCall({ principal: { ...principal, organizationId: "o" } });
+const foreignCall = testCall({ principal: { ...principal, organizationId: "p" } });
 
-test("a task id is opaque and stable, and leads to the result", async () => {
-  const id = ids.seal(ours, ref);
+test("a task id is opaque and stable, and its result can be read with it", async () => {
+  const id = ids.seal(call, ref);
   expect(id).toMatch(/^1a\.[\w-]+$/);
-  expect(ids.seal(ours, ref)).toBe(id);
-  expect(ids.seal(ours, { ...ref, key: "k2" })).not.toBe(id);
-  const task = await tasks.get(id, ours);
+  expect(ids.seal(call, ref)).toBe(id);
+  expect(ids.seal(call, { ...ref, key: "k2" })).not.toBe(id);
+  const task = await tasks.get(id, call);
   expect(task).toMatchObject({ taskId: id, type: "queue_enqueue" });
   expect(Buffer.from(task.result ?? []).toString()).toBe('{"message_ids":[1]}');
 });
 
 test("foreign, invented, expired and unintended task ids are not found", async () => {
-  const id = ids.seal(ours, ref);
+  const id = ids.seal(call, ref);
   const flipped = id.slice(0, -2) + (id.at(-2) === "A" ? "B" : "A") + id.slice(-1);
-  for (const [requests, call] of [
-    [id, theirs],
-    [flipped, ours],
-    ["1a.", ours],
-    ["k1", ours],
-    [ids.seal(ours, { ...ref, key: "k2" }), ours],
-    [ids.seal(ours, { ...ref, type: "other" }), ours],
+  for (const [taskId, presenting] of [
+    [id, foreignCall],
+    [flipped, call],
+    ["1a.", call],
+    ["k1", call],
+    [ids.seal(call, { ...ref, key: "k2" }), call],
+    [ids.seal(call, { ...ref, type: "other" }), call],
   ] as const)
-    await expect(tasks.get(requests, call)).rejects.toMatchObject({ key: "TASK_NOT_FOUND" });
-  await expect(tasks.get(id, ours, ({ detail }) => detail === "others")).rejects.toMatchObject({
+    await expect(tasks.get(taskId, presenting)).rejects.toMatchObject({ key: "TASK_NOT_FOUND" });
+  await expect(tasks.get(id, call, ({ detail }) => detail === "others")).rejects.toMatchObject({
     key: "TASK_NOT_FOUND",
   });
 });
 
 test("a task needs the scope of the method that returned its id", async () => {
   const reader = testCall({ principal: { ...principal, organizationId: "o", scopes: new Set(["services:read"]) } });
-  await expect(tasks.get(ids.seal(ours, ref), reader)).rejects.toMatchObject({ key: "SCOPE_MISSING" });
+  await expect(tasks.get(ids.seal(call, ref), reader)).rejects.toMatchObject({ key: "SCOPE_MISSING" });
 });

@@ -36,8 +36,8 @@ export interface Recovery {
   readonly id: string;
   readonly name: string;
   /**
-   * `recovers`: controllers create the service at their next start; `kept`: the service was deleted, and its backups are
-   * registered again; `skipped`: nothing was written.
+   * `recovers`: controllers create the service at their next start; `kept`: the service was deleted, and its backups
+   * are registered again; `skipped`: nothing was written.
    */
   readonly outcome: "recovers" | "kept" | "skipped";
   /** Id of the base backup of a service that `recovers`, and the time up to which at least its data are complete. */

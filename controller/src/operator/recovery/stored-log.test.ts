@@ -47,7 +47,7 @@ test("objects that continue the newest range belong to it, across keys and terms
   await stored("s-1", 1, 5, 6);
   await stored("s-1", 3, 1, 5, "k-2");
   await stored("s-1", 3, 2, 6, "k-2");
-  // An archive of its own.
+  // A separate archive.
   await stored("s-1", 3, 3, 9, "k-2");
   const { ranges, term } = await readStoredLog(objects(), "s-1", [noted()], keys);
   expect(term).toBe(3);

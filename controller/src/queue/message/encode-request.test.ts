@@ -7,7 +7,7 @@ test("messages encoded in groups are parsed as one enqueue, in order", async () 
   const request = { case: "enqueue", value: { taskId: "t", bodyHash: "h" } } as const;
   const texts = Array.from({ length: 10 }, (_, n) => `{"n":${n},"t":"${"é".repeat(n * 50_000)}"}`);
   const messages = texts.map((text, n) => ({ payload: new Uint8Array(Buffer.from(text)), delaySeconds: n }));
-  const whole = { ...request.value, messages: texts.map((payload, delaySeconds) => ({ payload, delaySeconds })) };
-  const expected = create(QueueRequestSchema, { queue: "q", request: { case: "enqueue", value: whole } });
+  const complete = { ...request.value, messages: texts.map((payload, delaySeconds) => ({ payload, delaySeconds })) };
+  const expected = create(QueueRequestSchema, { queue: "q", request: { case: "enqueue", value: complete } });
   expect(fromBinary(QueueRequestSchema, await encodeRequest({ queue: "q", request }, messages))).toEqual(expected);
 });

@@ -10,8 +10,8 @@ export interface SentMessage {
 }
 
 /**
- * Encodes the request and its messages in protobuf wire format. Groups of messages are encoded as concatenated requests,
- * which a protobuf parser merges into one, and the function yields to the event loop between groups.
+ * Encodes the request and its messages in protobuf wire format. Groups of messages are encoded as concatenated
+ * requests, which a protobuf parser merges into one, and the function yields to the event loop between groups.
  */
 export async function encodeRequest(
   request: MessageInitShape<typeof QueueRequestSchema>,

@@ -23,13 +23,13 @@ test("large requests of one service run sequentially, those of others concurrent
 test("a large request that waited too long is refused, and the next has its own time-out", async () => {
   let now = 0;
   const large = createLargeRequests(() => now);
-  const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [started, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const first = large.runSequentially("a", () => {
-    begun.resolve();
+    started.resolve();
     return gate.promise;
   });
   const late = large.runSequentially("a", () => Promise.resolve());
-  await begun.promise;
+  await started.promise;
   now = 60_001;
   const next = large.runSequentially("a", () => Promise.resolve("done"));
   const refused = expect(late).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE", retryAfterS: 5 });

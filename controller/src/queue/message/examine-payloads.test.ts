@@ -28,8 +28,8 @@ test.each([
 });
 
 test("each oversized payload is named, also when only its written form is oversized", () => {
-  const whole = `{"a":"${"x".repeat(262_144 - 8)}"}`;
+  const largest = `{"a":"${"x".repeat(262_144 - 8)}"}`;
   const long = `{"a":[${Array.from({ length: 300 }, () => "1e999").join(",")}]}`;
-  expect(judged(whole, "{}").large).toEqual([]);
-  expect(judged("{}", `${whole} `, long).large).toEqual([1, 2]);
+  expect(judged(largest, "{}").large).toEqual([]);
+  expect(judged("{}", `${largest} `, long).large).toEqual([1, 2]);
 });
