@@ -60,6 +60,15 @@ describe("a new configuration", () => {
   });
 });
 
+test("the message about a mask without a stored secret has the mask and the field, as users see them", () => {
+  const checked = newConfiguration(prometheus, { url: "https://x/write", bearer_token: secretMask });
+  const changed = changedConfiguration(otlp, { endpoint: "https://x/" }, { headers: { z: secretMask } });
+  expect([checked, changed].flatMap((each) => (each.ok ? [] : each.faults.map(({ detail }) => detail)))).toEqual([
+    "must not be ********: no bearer_token is stored",
+    "must not be ********: no z is stored",
+  ]);
+});
+
 describe("a changed configuration", () => {
   const stored = { url: "https://old/write", username: "u", password: "p", tls_skip_verify: false };
 
