@@ -65,7 +65,10 @@ export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, a
   async function callerIn(subject: string, presented: Presented): Promise<Principal> {
     return authenticator.authenticate({ ...presented, organization: subject }).catch((error: unknown) => {
       if (HoldfastError.from(error).key !== "INVALID_REQUEST") throw error;
-      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization, or the credential does not belong to it.");
+      throw new HoldfastError(
+        "OBJECT_NOT_FOUND",
+        "There is no such organization, or the credential does not belong to it.",
+      );
     });
   }
 
@@ -123,7 +126,7 @@ function adds({ readOnly, scope, description }: ApiMethod): boolean {
 }
 
 function checkScope(method: ApiMethod, { scopes, needsOrganization }: Principal): void {
-  const required = [method.scope, ...method.furtherScopes];
+  const required = [method.scope, ...method.additionalScopes];
   const scope = required.find((each) => each !== signedIn && !hasScope(scopes, each));
   if (scope === undefined) return;
   if (needsOrganization === true && !scope.startsWith("platform:")) {

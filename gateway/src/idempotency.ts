@@ -20,7 +20,7 @@ export interface StoredResponses {
 }
 
 /** The outcome of a request with an Idempotency-Key. */
-export interface Outcome {
+export interface IdempotentOutcome {
   readonly response: StoredResponse;
   /** True if an earlier request stored the response. */
   readonly replayed: boolean;
@@ -29,7 +29,7 @@ export interface Outcome {
 /** Responds to all requests with the same Idempotency-Key with the same response. */
 export interface IdempotentCalls {
   /** Calls `work` unless the key has a response. Requests with the same key run one after the other. */
-  run(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome>;
+  run(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<IdempotentOutcome>;
 }
 
 type Work = () => Promise<{
@@ -43,7 +43,7 @@ type Work = () => Promise<{
 export function createIdempotentCalls({ stored, log }: { stored: StoredResponses; log: Log }): IdempotentCalls {
   const runExclusive = createKeyedMutex();
 
-  async function once(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
+  async function once(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<IdempotentOutcome> {
     const earlier = await stored.find(idempotency, signal);
     if (earlier !== undefined) return { response: earlier, replayed: true };
     const release = stored.reserve(idempotency);
@@ -54,7 +54,7 @@ export function createIdempotentCalls({ stored, log }: { stored: StoredResponses
     }
   }
 
-  async function runAndStore(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
+  async function runAndStore(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<IdempotentOutcome> {
     const { response, isStored, reached } = await work();
     if (isStored || !reached || !isLasting(response.status)) return { response, replayed: false };
     try {

@@ -14,7 +14,7 @@ export interface ApiMethod {
   /** Required scope; `public`: no credential, `signed-in`: any credential. */
   readonly scope: string;
   /** Additional required scopes. */
-  readonly furtherScopes: readonly string[];
+  readonly additionalScopes: readonly string[];
   readonly readOnly: boolean;
   /** True if responses are stored by Idempotency-Key; false for reads and for methods with the option `unkept`. */
   readonly storesResponse: boolean;
@@ -71,7 +71,7 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
         name,
         description,
         scope: rules.scope,
-        furtherScopes: rules.furtherScopes,
+        additionalScopes: rules.furtherScopes,
         readOnly: rules.readOnly,
         handlesIdempotency: rules.ownAnswers,
         rate: rules.rate === Rate.MESSAGES ? "messages" : rules.readOnly ? "reads" : "changes",

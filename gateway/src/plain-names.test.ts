@@ -40,7 +40,7 @@ test.each([...controls, ...invisible, ...unassigned])("a name and a tag with %j 
 
 test("letters of any script, and emoji that are joined, are names", () => {
   expect(new RegExp(plainPattern, "u").test("Größe עברית 👩‍💻")).toBe(true);
-  // The neighbours of the ranges of noncharacters: an Arabic ligature, the replacement character, an ideograph.
+  // The neighbors of the ranges of noncharacters: an Arabic ligature, the replacement character, an ideograph.
   expect(new RegExp(plainPattern, "u").test("\ufdcf\ufdf0\ufffd\u{2f800}")).toBe(true);
   expect(faultsOf({ name: "Größe עברית العربية 名前 👩‍💻", tags: { team: "a b\u00a0c" } })).toEqual([]);
 });

@@ -184,7 +184,7 @@ export class ApiKeys extends ApiMethods {
     return listOf(this.transport, "/api-keys", "api_keys", options);
   }
 
-  /** Deletes a key and the tokens that it created; they are refused at once. */
+  /** Deletes a key and the tokens that it created. They are refused immediately. */
   delete(id: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("api-keys", id), { ...options, absentIsSuccess: true });
   }
@@ -198,7 +198,7 @@ export class ApiKeys extends ApiMethods {
 
 /** Apps of the organization and their attached databases. */
 export class Apps extends ApiMethods {
-  /** Creates an app, which runs outside of the platform and is Running at once. 409 for a name in use. */
+  /** Creates an app, which runs outside of the platform. Its state is Running immediately. 409 for a name in use. */
   create(body: NewApp, options?: CallOptions): Promise<App> {
     return this.transport.request("POST", "/app-services", { ...options, body });
   }
@@ -278,8 +278,8 @@ export class Auth extends ApiMethods {
 
   /**
    * Rotates the signing key: the reserve key in the JWKS signs from now on, and tokens of the former key are valid
-   * until it retires. With `emergency`, the former key and the reserve key are removed at once, which invalidates all
-   * their tokens.
+   * until it retires. `emergency` removes the former key and the reserve key immediately, which invalidates all their
+   * tokens.
    */
   rotateKey(appId: string, emergency?: boolean, options?: CallOptions): Promise<RotatedAuthKey> {
     const path = pathOf("app-services", appId, "auth", "rotate-key");
@@ -347,7 +347,7 @@ export class Auth extends ApiMethods {
     return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
-  /** Creates a new secret, which only this response has. The former one is refused at once. */
+  /** Creates a new secret, which only this response has. The former one is refused immediately. */
   rotateClientSecret(appId: string, clientId: string, options?: CallOptions): Promise<AuthClient> {
     const path = pathOf("app-services", appId, "auth", "clients", clientId, "rotate-secret");
     return this.transport.request("POST", path, options);
@@ -653,13 +653,13 @@ export class InferenceMethods extends ApiMethods {
     return this.transport.request("PATCH", path, { ...options, body });
   }
 
-  /** Deletes a key, which is refused at once. Its usage stays. */
+  /** Deletes a key, which is refused immediately. Its usage stays. */
   deleteKey(orgId: string, id: string, options?: CallOptions): Promise<void> {
     const path = pathOf("organizations", orgId, "inference", "keys", id);
     return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
-  /** Creates a new secret for the same id and limits. The old one is refused at once. */
+  /** Creates a new secret for the same id and limits. The old one is refused immediately. */
   rotateKey(orgId: string, id: string, options?: CallOptions): Promise<CreatedInferenceKey> {
     return this.transport.request("POST", pathOf("organizations", orgId, "inference", "keys", id, "rotate"), options);
   }
@@ -673,7 +673,7 @@ export class InferenceMethods extends ApiMethods {
   }
 }
 
-/** People of an organization. */
+/** Users of an organization. */
 export class Members extends ApiMethods {
   /** Lists the members of an organization with their roles. */
   list(orgId: string, options?: ListOptions): List<Member> {
@@ -798,7 +798,7 @@ export class Operations extends ApiMethods {
 /** Organizations that the caller belongs to. */
 export class Organizations extends ApiMethods {
   /**
-   * Creates an organization, with the caller as its owner. Only people can create organizations, not keys and tokens.
+   * Creates an organization, with the caller as its owner. Only users can create organizations, not keys and tokens.
    */
   create(name: string, options?: CallOptions): Promise<Organization> {
     return this.transport.request("POST", "/organizations", { ...options, body: { name } });
@@ -837,7 +837,7 @@ export class PipelineMethods extends ApiMethods {
     return this.transport.request("GET", pathOf("pipelines", "templates", id), options);
   }
 
-  /** Creates all services of a template. Also needs services:write. */
+  /** Creates all services of a template. Also requires services:write. */
   create(body: NewPipeline, options?: CallOptions): Promise<Pipeline> {
     return this.transport.request("POST", "/pipelines", { ...options, body });
   }
@@ -1100,13 +1100,13 @@ export class ServiceMethods extends ApiMethods {
   }
 }
 
-/** Sessions of people in browsers. */
+/** Sessions of users in browsers. */
 export class Sessions extends ApiMethods {
   /**
-   * Signs a person in, by user name and password or by a one-time code. The response sets the cookie __Host-holdfast,
-   * which pages of this origin send by themselves; calls other than GET and HEAD also need the header Holdfast-Csrf
-   * with csrf_token. A session ends after 12 hours without a call and after 7 days, and with a change, reset or loss of
-   * the password. A person has at most 50 sessions; a further one ends the oldest.
+   * Signs a user in, by user name and password or by a one-time code. The response sets the cookie __Host-holdfast,
+   * which browsers send with requests of this origin; calls other than GET and HEAD also require the header
+   * Holdfast-Csrf with csrf_token. A session expires after 12 hours without a call and after 7 days. A change, reset or
+   * removal of the password ends it. A user has at most 50 sessions; a further one ends the oldest.
    */
   create(body: NewSession, options?: CallOptions): Promise<CurrentSession> {
     return this.transport.request("POST", "/sessions", { ...options, body });
@@ -1122,20 +1122,20 @@ export class Sessions extends ApiMethods {
     return this.transport.request("GET", "/sessions/current", options);
   }
 
-  /** Ends the session of the call's cookie at once, and removes the cookie. 404 for any other credential. */
+  /** Ends the session of the call's cookie immediately, and removes the cookie. 404 for any other credential. */
   deleteCurrent(options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", "/sessions/current", { ...options, absentIsSuccess: true });
   }
 
-  /** Ends a session of the caller at once, by its id, or each of the person with "all". */
+  /** Ends a session of the caller immediately: the one with this id, or all with "all". */
   delete(id: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("sessions", id), { ...options, absentIsSuccess: true });
   }
 
   /**
-   * Creates a one-time code with which a browser signs the caller in, valid once and for 60 seconds. People create it
-   * with their password or a token of their own; a session by a token has the token's rights and ends with it. API keys
-   * are refused, because a session is a person's.
+   * Creates a one-time code with which a browser signs the caller in, valid once and for 60 seconds. Users create it
+   * with their password or their own token; a session by a token has the token's rights and ends with it. API keys are
+   * refused, because a session belongs to a user.
    */
   createCode(options?: CallOptions): Promise<SessionCode> {
     return this.transport.request("POST", "/sessions/codes", options);
@@ -1154,7 +1154,7 @@ export class StackMethods extends ApiMethods {
     return this.transport.request("GET", pathOf("stacks", "templates", name), options);
   }
 
-  /** Launches a stack at an accepted cost. Also needs the scopes of its kinds of resources. */
+  /** Launches a stack at an accepted cost. Also requires the scopes of its kinds of resources. */
   create(body: NewStack, options?: CallOptions): Promise<Stack> {
     return this.transport.request("POST", "/stacks", { ...options, body });
   }
@@ -1205,7 +1205,7 @@ export class Tasks extends ApiMethods {
 export class Tokens extends ApiMethods {
   /**
    * Creates a token. Only this response has it. It expires with its creator's credential at the latest and has no scope
-   * that the creator lacks. People may create tokens of their own; keys and tokens need keys:write.
+   * that the creator lacks. Users may create their own tokens; keys and tokens require keys:write.
    */
   create(body: NewToken, options?: CallOptions): Promise<CreatedToken> {
     return this.transport.request("POST", "/tokens", { ...options, body });
@@ -1217,8 +1217,8 @@ export class Tokens extends ApiMethods {
   }
 
   /**
-   * Deletes a token and the tokens that were created with it; they are refused at once. People may delete tokens of
-   * their own, and a token itself; deleting others needs keys:write.
+   * Deletes a token and the tokens that were created with it. They are refused immediately. Users may delete their own
+   * tokens, and a token may delete itself; deleting others requires keys:write.
    */
   delete(id: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("tokens", id), { ...options, absentIsSuccess: true });

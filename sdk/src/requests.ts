@@ -279,7 +279,7 @@ export interface NewApp {
 
 /** A domain to be verified. */
 export interface NewAppDomain {
-  /** Such as login.shop.example. */
+  /** Domain name, such as login.shop.example. */
   readonly name: string;
 }
 
@@ -298,7 +298,7 @@ export interface NewAuth {
   readonly theme?: NewAuthTheme | undefined;
   /** Redirect URIs of the first client. Omitted: `<home_url>/auth/callback`. */
   readonly redirect_uris?: readonly string[] | undefined;
-  /** For `custom`: a verified domain of the app. Omitted: the only one. */
+  /** Verified domain of the app, with the domain type `custom`. Omitted: the only one. */
   readonly custom_domain?: string | undefined;
 }
 
@@ -328,7 +328,7 @@ export interface NewAuthSmtp {
   /** Port 25, 465, 587 or 2525. Port 465 uses TLS from the start, the others STARTTLS. */
   readonly port: number;
   /**
-   * Omitted without authentication. It needs a password, unless that of the same host, port, username and
+   * Omitted without authentication. It requires a password, unless the password of the same host, port, username and
    * ca_certificate is stored.
    */
   readonly username?: string | undefined;
@@ -369,8 +369,8 @@ export interface NewDatabaseUser {
   readonly username: string;
   readonly role: UserRole;
   /**
-   * True for a consumer of logical replication slots, such as Debezium. It may also copy all files of the service,
-   * whatever its role. PostgreSQL only; false by default.
+   * True for a consumer of logical replication slots, such as Debezium. It may also copy all files of the service, with
+   * any role. PostgreSQL only; false by default.
    */
   readonly replication?: boolean | undefined;
 }

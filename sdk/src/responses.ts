@@ -131,7 +131,7 @@ export type TaskStatus = "pending" | "running" | "completed" | "failed";
 
 /**
  * The kind of an update: "engine_minor" is a new minor version, "image" newer packages, "guest_kernel" a new kernel of
- * virtual machines, "restart" parameters that need one, "keeper" a newer keeper, which needs a start of the machine.
+ * virtual machines, "restart" parameters that require one, "keeper" a newer keeper, whose start restarts the machine.
  */
 export type UpdateKind = "engine_minor" | "image" | "restart" | "guest_kernel" | "keeper";
 
@@ -287,7 +287,7 @@ export interface AuthClient {
   readonly post_logout_redirect_uris: readonly string[];
   /** Origins whose scripts may call `/token`, `/userinfo` and `/revoke` (CORS). */
   readonly allowed_origins: readonly string[];
-  /** True when the client must use PKCE; otherwise it must send a nonce. */
+  /** True if the client must use PKCE; otherwise it must send a nonce. */
   readonly require_pkce: boolean;
   /** Client secret, only in the response of its creation or rotation. */
   readonly client_secret: string | null;
@@ -420,7 +420,7 @@ export interface Backup {
   readonly restores_to: string | null;
   /** Id of the operation that takes it or last verified it. */
   readonly operation_id: string | null;
-  /** The base of an incremental backup, which is retained as long as this one; null otherwise. */
+  /** The base of an incremental backup, which is retained until this one is deleted; null otherwise. */
   readonly base_backup_id: string | null;
 }
 
@@ -462,7 +462,7 @@ export interface Catalog {
       /** "integer", "real", "boolean", "enum", "text", "bytes" or "duration". */
       readonly type: string;
       readonly description: string;
-      /** Default value; null when it depends on the plan. */
+      /** Default value; null if it depends on the plan. */
       readonly default: string | null;
       readonly minimum: string | null;
       readonly maximum: string | null;
@@ -482,9 +482,9 @@ export interface Catalog {
        * Points in time that can be restored: "any_second" of the restore window, or "snapshots", the times of backups.
        */
       readonly restore_points: string;
-      /** True when services can be forked. */
+      /** True if services can be forked. */
       readonly fork: boolean;
-      /** True when daily backups can be incremental. */
+      /** True if daily backups can be incremental. */
       readonly increments: boolean;
     } | null;
     /** Null for an engine without a pooler. */
@@ -639,7 +639,10 @@ export interface Connection {
   readonly private_host: string;
   /** Connection URI without a password. */
   readonly private_uri: string;
-  /** URI for reads, without a password. It leads to the replicas, or to the primary when no replica is healthy. */
+  /**
+   * URI for reads, without a password. Its host name resolves to the replicas, or to the primary if no replica is
+   * healthy.
+   */
   readonly replica_uri: string;
   /**
    * URI with all nodes, without a password, for clients that find the primary themselves; null for engines whose
@@ -719,9 +722,9 @@ export interface CurrentSession {
   readonly expires_at: string;
   /** User name. */
   readonly user: string;
-  /** The only organization of a session by a token's code; null for a session with all rights of the person. */
+  /** The only organization of a session by a token's code; null for a session with all rights of the user. */
   readonly organization_id: string | null;
-  /** Organizations of the person, at most 200; ListOrganizations has all. */
+  /** Organizations of the user, at most 200; ListOrganizations has all. */
   readonly organizations: readonly {
     readonly id: string;
     readonly name: string;
@@ -752,7 +755,7 @@ export interface Database {
 export interface DatabaseDeletion {
   readonly service_id: string;
   readonly name: string;
-  /** The operation in progress; null when it is completed. */
+  /** The operation in progress; null if it is completed. */
   readonly operation: Operation | null;
 }
 
@@ -770,13 +773,13 @@ export interface DatabaseUser {
   readonly service_id: string;
   readonly username: string;
   readonly role: UserRole;
-  /** True when the platform created it and stores its password. */
+  /** True if the platform created it and stores its password. */
   readonly managed: boolean;
   readonly created_at: string | null;
   /** The operation that changes it in the engine, while it is in progress. */
   readonly operation: Operation | null;
   /**
-   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
+   * True if it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
    * all files of the service.
    */
   readonly replication: boolean;
@@ -786,7 +789,7 @@ export interface DatabaseUser {
 export interface DatabaseUserDeletion {
   readonly service_id: string;
   readonly username: string;
-  /** The operation in progress; null when it is completed. */
+  /** The operation in progress; null if it is completed. */
   readonly operation: Operation | null;
 }
 
@@ -869,7 +872,7 @@ export interface Drill {
   readonly trigger: "schedule" | "request";
   /** The newest completed backup at the start of the drill, which is restored. */
   readonly backup_id: string;
-  /** The point in time that is restored in addition; null when the engine supports only backups. */
+  /** The point in time that is restored in addition; null if the engine supports only backups. */
   readonly target: string | null;
   /** Results so far. */
   readonly checks: readonly DrillCheck[];
@@ -900,7 +903,7 @@ export interface EnabledAuth {
   readonly signing_keys: readonly AuthKey[];
 }
 
-/** An error: a code for programs and a message for people. */
+/** An error: a code for programs and a message for users. */
 export interface Fault {
   readonly code: string;
   readonly message: string;
@@ -980,11 +983,11 @@ export interface InferenceProvider {
   readonly enabled: boolean;
   /** Base URL of its API; null for that of the catalog. */
   readonly base_url: string | null;
-  /** True when the organization attests that base_url is served from the EU. */
+  /** True if the organization attests that base_url is served from the EU. */
   readonly eu_endpoint: boolean;
   readonly has_api_key: boolean;
   readonly capabilities: InferenceCapabilities;
-  /** True when calls stay in the EU, so that they are allowed with eu_only. */
+  /** True if calls stay in the EU, so that they are allowed with eu_only. */
   readonly eu_route: boolean;
   /** PEM of the certificate authorities to trust instead of the public ones. */
   readonly ca_certificate: string | null;
@@ -1009,11 +1012,11 @@ export interface InferenceUsage {
 }
 
 export interface InferenceUsageItem {
-  /** Model with the provider's prefix; null when grouped by key. */
+  /** Model with the provider's prefix; null if grouped by key. */
   readonly model: string | null;
   /** Null when grouped by model. */
   readonly key_id: string | null;
-  /** Name of the key; null when grouped by model, and for a deleted key. */
+  /** Name of the key; null if grouped by model, and for a deleted key. */
   readonly name: string | null;
   readonly requests: number;
   readonly prompt_tokens: number;
@@ -1063,7 +1066,7 @@ export interface Maintenance {
   /** Next opening of the window, or its start when it is open. */
   readonly next_window_from: string;
   readonly next_window_until: string;
-  /** Node image of the service; null when the host's engines are used. */
+  /** Node image of the service; null if the host's engines are used. */
   readonly image: string | null;
   /** Full version of the engine, such as "17.11"; null while it is unknown. */
   readonly engine_version: string | null;
@@ -1244,7 +1247,7 @@ export interface MetricsExport {
   readonly is_enabled: boolean;
   /** Number of consecutive failed exports. */
   readonly consecutive_failures: number;
-  /** Error of the last export; null when it was successful. */
+  /** Error of the last export; null if it was successful. */
   readonly last_export_error: string | null;
   /** Time of the last successful export. */
   readonly last_export_at: string | null;
@@ -1266,7 +1269,7 @@ export interface MetricsExport {
     /** Segments of engine logs that were rotated before they were sent. */
     readonly gone_log_segments: number;
   };
-  /** Reason why the platform disabled it; null when it did not. */
+  /** Reason why the platform disabled it; null if it did not. */
   readonly disabled_reason: string | null;
   /** Deviations from the request, such as a part of data_type that the destination does not support. */
   readonly warnings: readonly string[];
@@ -1301,9 +1304,9 @@ export interface Operation {
   readonly type: string;
   readonly status: OperationStatus;
   /**
-   * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable. Of members
-   * that elect their leader: "WaitForMajority" without a majority of them, "WaitForMember" while each of the others is
-   * needed.
+   * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable. Members
+   * that elect their leader also have "WaitForMajority", while no majority is available, and "WaitForMember", while
+   * every other member is required.
    */
   readonly step: string | null;
   readonly progress_pct: number;
@@ -1366,19 +1369,19 @@ export interface PendingUpdate {
   /** Current version of the engine, kernel or keeper, or else the image; null for a restart. */
   readonly from: string | null;
   readonly to: string | null;
-  /** True when it starts at the end of its notice even outside of the window. */
+  /** True if it starts at the end of its notice even outside of the window. */
   readonly urgent: boolean;
   readonly available_since: string;
-  /** Time of its automatic start; null when it is applied by request only. */
+  /** Time of its automatic start; null if it is applied by request only. */
   readonly apply_at: string | null;
-  /** True when the engine is restarted, so that clients lose their connections. */
+  /** True if the engine is restarted, so that clients lose their connections. */
   readonly requires_restart: boolean;
   /** Reason why it cannot be applied now; null for none. */
   readonly blocked_reason: string | null;
-  /** True when it changes the sort order of text in indexes; it is applied only with accept_text_order_change. */
+  /** True if it changes the sort order of text in indexes; it is applied only with accept_text_order_change. */
   readonly changes_text_order: boolean;
   /**
-   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null when a
+   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null if a
    * snapshot is possible or not needed.
    */
   readonly no_snapshot_reason: string | null;
@@ -1388,9 +1391,9 @@ export interface PendingUpdate {
 export interface PendingUpdateSummary {
   readonly id: string;
   readonly kind: UpdateKind;
-  /** True when it starts at the end of its notice even outside of the window. */
+  /** True if it starts at the end of its notice even outside of the window. */
   readonly urgent: boolean;
-  /** Time of its automatic start; null when it is applied by request only. */
+  /** Time of its automatic start; null if it is applied by request only. */
   readonly apply_at: string | null;
 }
 
@@ -1447,7 +1450,7 @@ export interface PipelineTemplate {
   readonly description: string;
   readonly version: string;
   readonly available: boolean;
-  /** Reason why it is unavailable; null when it is available. */
+  /** Reason why it is unavailable; null if it is available. */
   readonly unavailable_reason: string | null;
   readonly services: readonly {
     readonly role: string;
@@ -1457,7 +1460,7 @@ export interface PipelineTemplate {
     readonly storage_gb: number;
     readonly extensions: readonly string[];
   }[];
-  /** Estimated monthly cost; null when one of its engines is unavailable. */
+  /** Estimated monthly cost; null if one of its engines is unavailable. */
   readonly estimated_monthly_cost: number | null;
   readonly currency: string;
 }
@@ -1536,7 +1539,7 @@ export interface QueryResult {
   readonly rows: readonly (readonly (string | number | boolean | null)[])[];
   readonly row_count: number;
   readonly execution_ms: number;
-  /** True when the result was cut at 1,000 rows or 8 MiB. */
+  /** True if the result was cut at 1,000 rows or 8 MiB. */
   readonly truncated: boolean;
 }
 
@@ -1550,7 +1553,7 @@ export interface QueryStatistic {
   readonly mean_time: number;
   /** Number of rows that all executions returned or affected. */
   readonly rows: number;
-  /** Share of blocks that were found in memory, 0 to 1; null when no blocks were read. */
+  /** Share of blocks that were found in memory, 0 to 1; null if no blocks were read. */
   readonly cache_hit_ratio: number | null;
   /** Id of the query in the engine, the same for all executions. */
   readonly query_id: string;
@@ -1642,7 +1645,7 @@ export interface Receipts {
 export interface Replication {
   /** Replication mode, which determines what a commit waits for: "async", "sync" or "sync_strict". */
   readonly mode: string;
-  /** True when all replicas are connected to the primary, and commits wait for one if the mode requires it. */
+  /** True if all replicas are connected to the primary, and commits wait for one if the mode requires it. */
   readonly healthy: boolean;
   /** Names of the failover candidates. In the modes "sync" and "sync_strict", at least one of them has each commit. */
   readonly standby_names: readonly string[];
@@ -1652,9 +1655,9 @@ export interface Replication {
 export interface ReplicationStatus {
   readonly node_id: string;
   readonly role: NodeRole;
-  /** Bytes of the primary's log that the node has not replayed; null when unknown. */
+  /** Bytes of the primary's log that the node has not replayed; null if unknown. */
   readonly lag_bytes: number | null;
-  /** Age of the oldest commit that the node lacks; 0 when it lacks none, null when unknown. */
+  /** Age of the oldest commit that the node lacks; 0 if it lacks none, null if unknown. */
   readonly lag_seconds: number | null;
   readonly connected: boolean;
   /** Null for the primary. */
@@ -1694,14 +1697,14 @@ export interface RotatedAuthKey {
 export interface RotatedSecret {
   /** Signing secret: 64 hex characters. Only this response has it. */
   readonly secret: string;
-  /** Time until which the old secret signs; null when it ended at once. */
+  /** Time until which the old secret signs; null if it does not sign any more. */
   readonly previous_valid_until: string | null;
 }
 
 export interface RunningQueries {
   /** At most 200 sessions. */
   readonly queries: readonly RunningQuery[];
-  /** True when there are more sessions. */
+  /** True if there are more sessions. */
   readonly truncated: boolean;
 }
 
@@ -1740,7 +1743,7 @@ export interface ServiceBackups {
   /** Ranges in the window that cannot be restored, the newest 20. */
   readonly gaps: readonly TimeRange[];
   readonly last_completed_at: string | null;
-  /** Time of the next automatic backup; null when there will be none. */
+  /** Time of the next automatic backup; null if there will be none. */
   readonly next_at: string | null;
   /** Version of the key that encrypts the next backup; null before the first. */
   readonly key_version: number | null;
@@ -1761,7 +1764,7 @@ export interface ServiceNode {
   readonly operation_id: string | null;
 }
 
-/** A session of a person in a browser. */
+/** A session of a user in a browser. */
 export interface Session {
   readonly id: string;
   readonly created_at: string;
@@ -1773,7 +1776,7 @@ export interface Session {
   readonly last_used_from: string | null;
   /** IP address of the sign-in. */
   readonly created_from: string;
-  /** The browser, as it names itself; empty when it does not. */
+  /** Name that the browser sent; empty if it sent none. */
   readonly user_agent: string;
   /** True for the session of this call. */
   readonly current: boolean;
@@ -1841,7 +1844,7 @@ export interface StackPreview {
     readonly kind: string;
     readonly description: string;
     readonly monthly_cost: number;
-    /** True when the cost depends on usage and this is its maximum. */
+    /** True if the cost depends on usage and this is its maximum. */
     readonly is_ceiling: boolean;
   }[];
   readonly warnings: readonly string[];
@@ -1853,7 +1856,7 @@ export interface StackTemplate {
   readonly title: string;
   readonly description: string;
   readonly available: boolean;
-  /** Reason why it is unavailable; null when it is available. */
+  /** Reason why it is unavailable; null if it is available. */
   readonly unavailable_reason: string | null;
   readonly resources: readonly {
     readonly symbolic_name: string;
@@ -1915,7 +1918,7 @@ export interface TokenResource {
 
 /** The translation of a question to SQL. */
 export interface Translation {
-  /** Statement for ExecuteQuery; empty when there is none. */
+  /** Statement for ExecuteQuery; empty if there is none. */
   readonly sql: string;
   readonly explanation: string;
   readonly database_type: string;
@@ -1942,7 +1945,7 @@ export interface UpgradeFinding {
    * "invalid_databases", "column_types", "not_null_constraints", "extensions" or "statistics_views".
    */
   readonly code: string;
-  /** True when it prevents the upgrade. */
+  /** True if it prevents the upgrade. */
   readonly blocking: boolean;
   readonly message: string;
 }

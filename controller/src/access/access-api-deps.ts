@@ -15,7 +15,7 @@ import type { Quotas } from "./organization/quotas.ts";
 import type { Rights } from "./scopes.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 import type { PasswordHash } from "./user/password-hash.ts";
-import type { SetUps } from "./user/set-up.ts";
+import type { SetupTokens } from "./user/setup-tokens.ts";
 import type { SignInSources } from "./user/recent-sources.ts";
 
 /** Dependencies of the RPCs about access. */
@@ -33,7 +33,7 @@ export interface AccessApiDeps {
   readonly signInSources: Collection<SignInSources>;
   readonly quotas: Quotas;
   readonly rights: Rights;
-  readonly setUps: SetUps;
+  readonly setupTokens: SetupTokens;
   /** Kinds of objects that a token can be limited to. */
   readonly resources: readonly TokenResourceKind[];
   readonly lastUse: LastUse;

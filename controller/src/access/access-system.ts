@@ -15,7 +15,7 @@ import { authenticatorPart } from "./authenticator.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
 import { createAccess } from "./create-access.ts";
 import { apiKeyKind, credentialUseKind, tokenKind, userKind } from "./credential/credential.ts";
-import { sweepCredentials } from "./credential/credential-upkeep.ts";
+import { sweepCredentials } from "./credential/credential-sweep.ts";
 import { createOperatorApi } from "./operator/operator-api.ts";
 import { membershipKind } from "./organization/membership.ts";
 import { createOrganizationAdminApi } from "./organization/organization-admin-api.ts";
@@ -90,20 +90,20 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
     resources,
   });
   const auditLog = createAuditLog({ history, cursors });
-  const { authenticator, quotas, setUps } = access;
+  const { authenticator, quotas, setupTokens } = access;
   return {
     name: "access",
     gives: [authenticatorPart.of(authenticator), quotasPart.of(quotas)],
     rpcs: [
       ...access.services,
       createOrganizationAdminApi({ ...kernel, ...collections, quotas, rights, auditLog }),
-      createOperatorApi({ ...kernel, ...collections, setUps }),
+      createOperatorApi({ ...kernel, ...collections, setupTokens }),
     ],
     schemaRules: accessForms(rights, resources),
     metrics: access.metrics,
     work: [
       createOrganizationCascade({ kinds, store }),
-      createPeriodic("credential-upkeep", hourMs, (signal) =>
+      createPeriodic("credential-sweep", hourMs, (signal) =>
         sweepCredentials({ ...collections, store, clock }, signal),
       ),
     ],

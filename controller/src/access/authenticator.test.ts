@@ -15,7 +15,7 @@ import {
 } from "./credential/credential.ts";
 import type { Use } from "./credential/last-use.ts";
 import { createCallerCache } from "./caller-cache.ts";
-import { bindingOf, csrfTokenOf, idleMs, lifeMs, type Session } from "./session/session.ts";
+import { bindingOf, csrfTokenOf, sessionIdleTimeoutMs, sessionLifetimeMs, type Session } from "./session/session.ts";
 import { createMemberships, type Membership, membershipId } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 import { roleScopes } from "../systems.ts";
@@ -172,7 +172,7 @@ function setGeneration(tokenGeneration: number): void {
   at.users.put({ metadata: { ...metadata, id: "admin" }, spec, status });
 }
 
-async function person(id: string, password: string): Promise<void> {
+async function storeUser(id: string, password: string): Promise<void> {
   const spec = { passwordHash: await hash.create(password, { source: "127.0.0.1", isRecent: true }), operator: false };
   at.users.put({ metadata: { ...metadata, id }, spec, status });
 }
@@ -227,7 +227,7 @@ test("a hash is computed once a second, and again immediately after any change",
 });
 
 test("a check that overlaps a change is not cached", async () => {
-  await person("anna", "correct horse battery");
+  await storeUser("anna", "correct horse battery");
   at.join("anna", "owner");
   const authorization = basic("anna", "correct horse battery");
   const asking = at.ask(authorization);
@@ -260,7 +260,7 @@ test("the previous secret works until the end of its overlap", async () => {
 });
 
 test("a user of several organizations acts in the requested one, with their role there", async () => {
-  await person("anna", "correct horse battery");
+  await storeUser("anna", "correct horse battery");
   const authorization = basic("anna", "correct horse battery");
   expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, needsOrganization: false });
   at.join("anna", "viewer");
@@ -273,18 +273,18 @@ test("a user of several organizations acts in the requested one, with their role
 });
 
 test("the slow hash runs once for many requests, and again after a change of the user", async () => {
-  await person("anna", "correct horse battery");
+  await storeUser("anna", "correct horse battery");
   const authorization = basic("anna", "correct horse battery");
   await Promise.all(Array.from({ length: 20 }, () => at.ask(authorization)));
   await at.ask(authorization);
   expect(at.verified()).toBe(1);
-  await person("anna", "another password");
+  await storeUser("anna", "another password");
   await expect(at.ask(authorization)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   expect(at.verified()).toBe(2);
 });
 
 test("guessing slows down its source only; the owner can sign in from elsewhere", async () => {
-  await person("anna", "correct horse battery");
+  await storeUser("anna", "correct horse battery");
   for (let i = 0; i < 5; i += 1)
     await expect(at.ask(basic("anna", `guess ${i}`))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   // Also the right one: otherwise the answer would tell it.
@@ -299,13 +299,13 @@ test("guessing slows down its source only; the owner can sign in from elsewhere"
 });
 
 test("repeating a wrong password is refused without a new guess or hash", async () => {
-  await person("anna", "correct horse battery");
+  await storeUser("anna", "correct horse battery");
   const again = (source?: string) => at.ask(basic("anna", "an old password"), undefined, source);
   for (let i = 0; i < 20; i += 1) await expect(again()).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   expect(at.verified()).toBe(1);
   await expect(again("10.0.0.1")).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   expect(at.verified()).toBe(2);
-  await person("anna", "an old password");
+  await storeUser("anna", "an old password");
   await expect(again()).resolves.toBeDefined();
   expect(at.verified()).toBe(3);
 });
@@ -401,14 +401,14 @@ test("a call of a key cannot commit once the key was rotated without overlap, de
 test("a token has at most the current scopes of its creator, and ends with it", async () => {
   at.join("anna", "admin");
   const first = "0199aaaa-0000-7000-8000-000000000001";
-  const ofPerson = token(first, ["services:*", "org:write"], { kind: "user", id: "anna" });
+  const ofUser = token(first, ["services:*", "org:write"], { kind: "user", id: "anna" });
   const ofToken = token("0199aaaa-0000-7000-8000-000000000002", ["services:*"], { kind: "token", id: first });
-  expect([...(await at.ask(ofPerson)).scopes]).toEqual(["services:*", "org:write"]);
+  expect([...(await at.ask(ofUser)).scopes]).toEqual(["services:*", "org:write"]);
   at.join("anna", "viewer");
-  expect([...(await at.ask(ofPerson)).scopes]).toEqual(["services:read"]);
+  expect([...(await at.ask(ofUser)).scopes]).toEqual(["services:read"]);
   expect([...(await at.ask(ofToken)).scopes]).toEqual(["services:read"]);
   at.leave("anna");
-  await expect(at.ask(ofPerson)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  await expect(at.ask(ofUser)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   await expect(at.ask(ofToken)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   const ofKey = token("0199aaaa-0000-7000-8000-000000000003", ["services:read"], { kind: "api_key", id: "hfk_good" });
   await expect(at.ask(ofKey)).resolves.toBeDefined();
@@ -424,7 +424,14 @@ function session(userId: string, more: Partial<Session["spec"]> = {}): { secret:
   if (user === undefined) throw new Error(`no user ${userId}`);
   const secret = newSecretText("hfb_", sessionId);
   const secretHash = sealer.keyedHash(hashPurposes.browserSession, secret);
-  const spec = { ...bindingOf(user), secretHash, expiresAt: now + lifeMs, source: "::1", userAgent: "", ...more };
+  const spec = {
+    ...bindingOf(user),
+    secretHash,
+    expiresAt: now + sessionLifetimeMs,
+    source: "::1",
+    userAgent: "",
+    ...more,
+  };
   const stored: Session = { metadata: { ...metadata, id: sessionId, createdAt: now }, spec, status };
   at.sessions.put(stored);
   return { secret, csrfToken: csrfTokenOf(sealer, stored) };
@@ -456,15 +463,15 @@ test.each([
 
 test("a session ends after 12 hours without a call, and after 7 days", async () => {
   const { secret } = session("admin");
-  const end = now + lifeMs;
-  for (; now < end - 1; now += idleMs - 1) await at.askBySession(reading(secret));
+  const end = now + sessionLifetimeMs;
+  for (; now < end - 1; now += sessionIdleTimeoutMs - 1) await at.askBySession(reading(secret));
   now = end - 1;
   await at.askBySession(reading(secret));
   now = end;
   await expect(at.askBySession(reading(secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   const idle = session("admin");
   await at.askBySession(reading(idle.secret));
-  now += idleMs;
+  now += sessionIdleTimeoutMs;
   await expect(at.askBySession(reading(idle.secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
 });
 

@@ -51,16 +51,16 @@ export interface AuthenticatorDeps {
 const sessionUseMs = 5 * 60_000;
 
 /** An authenticated caller. */
-interface Checked {
+interface AuthenticatedCaller {
   readonly principal: Principal;
   /** Expiry of the credential in milliseconds since 1970; null: it does not expire. */
-  readonly endsAt: number | null;
+  readonly validUntil: number | null;
   /** Revisions of the objects that grant the rights, such as the token and its creator's membership. */
   readonly fences: readonly Fence[];
 }
 
 /** Checks a credential against the current collections; returns undefined if it is not valid, or not any more. */
-type Check = () => Checked | undefined;
+type CallerCheck = () => AuthenticatedCaller | undefined;
 
 /**
  * Identifies callers from collections in memory: a revoked credential is refused on every replica within the delay of a
@@ -70,15 +70,15 @@ type Check = () => Checked | undefined;
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   async function check(credentials: PresentedCredentials): Promise<Principal> {
     const record = deps.callerCache.recorder();
-    const again = await checkOf(credentials, deps);
-    const checked = again?.();
+    const recheck = await checkOf(credentials, deps);
+    const checked = recheck?.();
     if (checked === undefined)
       throw new HoldfastError("UNAUTHENTICATED", "The credential is missing, unknown or no longer valid.");
-    const { endsAt } = checked;
-    const principal: Principal = { ...checked.principal, fences: () => currentFences(principal, again) };
+    const { validUntil } = checked;
+    const principal: Principal = { ...checked.principal, fences: () => currentFences(principal, recheck) };
     const { organization } = credentials;
     if (organization !== undefined && organization !== principal.organizationId) throw foreignOrganization();
-    record(credentials, principal, endsAt);
+    record(credentials, principal, validUntil);
     return principal;
   }
 
@@ -102,8 +102,8 @@ function recordSession(id: string, source: string, { lastUseOf, onUse, clock }: 
 /**
  * The fences of a caller whose organization, scopes and, for a user, token binding are still the authenticated ones.
  */
-function currentFences(before: Principal, again: Check | undefined): readonly Fence[] {
-  const current = again?.();
+function currentFences(before: Principal, recheck: CallerCheck | undefined): readonly Fence[] {
+  const current = recheck?.();
   const now = current?.principal;
   const isValid =
     now !== undefined &&
@@ -119,7 +119,7 @@ function currentFences(before: Principal, again: Check | undefined): readonly Fe
 async function checkOf(
   { authorization = "", organization, session, source }: PresentedCredentials,
   deps: AuthenticatorDeps,
-): Promise<Check | undefined> {
+): Promise<CallerCheck | undefined> {
   if (authorization === "" && session !== undefined) return sessionCheck(session, organization, deps);
   const space = authorization.indexOf(" ");
   const scheme = authorization.slice(0, space).toLowerCase();
@@ -136,44 +136,48 @@ async function checkOf(
   return user && (() => checkUser(user.object, organization, deps));
 }
 
-function keyCheck(id: string, secret: string, deps: AuthenticatorDeps): Check {
+function keyCheck(id: string, secret: string, deps: AuthenticatorDeps): CallerCheck {
   // The hash is computed for unknown ids too, so that timing does not reveal which ids exist.
   const presented = deps.sealer.keyedHash(hashPurposes.apiKey, secret);
   return () => checkKey(id, presented, deps);
 }
 
-function checkKey(id: string, presented: string, deps: AuthenticatorDeps): Checked | undefined {
+function checkKey(id: string, presented: string, deps: AuthenticatorDeps): AuthenticatedCaller | undefined {
   const stored = deps.apiKeys.get(id);
   const key = stored?.object;
   const current = equalHash(key?.spec.secretHash, presented);
   const previous = equalHash(key?.spec.previous?.secretHash, presented);
   if (stored === undefined || key === undefined || !isLive(key, deps)) return undefined;
   const { scopes, expiresAt } = key.spec;
-  const endsAt = current ? expiresAt : Math.min(key.spec.previous?.expiresAt ?? 0, expiresAt ?? Infinity);
-  if (!current && (!previous || isExpired(endsAt, deps.clock))) return undefined;
+  const validUntil = current ? expiresAt : Math.min(key.spec.previous?.expiresAt ?? 0, expiresAt ?? Infinity);
+  if (!current && (!previous || isExpired(validUntil, deps.clock))) return undefined;
   const { organizationId } = key.metadata;
   return {
     principal: { kind: "api_key", id, name: id, organizationId, scopes: new Set(scopes), expiresAt },
-    endsAt,
+    validUntil,
     fences: [fenceOf(apiKeyKind, stored)],
   };
 }
 
-function tokenCheck(text: string, deps: AuthenticatorDeps): Check | undefined {
+function tokenCheck(text: string, deps: AuthenticatorDeps): CallerCheck | undefined {
   if (!text.startsWith("hft_")) return undefined;
   const presented = deps.sealer.keyedHash(hashPurposes.token, text);
   const id = idOfSecretText("hft_", text);
   return () => checkToken(id, presented, deps);
 }
 
-function checkToken(id: string | undefined, presented: string, deps: AuthenticatorDeps): Checked | undefined {
+function checkToken(
+  id: string | undefined,
+  presented: string,
+  deps: AuthenticatorDeps,
+): AuthenticatedCaller | undefined {
   const byId = id === undefined ? undefined : deps.tokens.get(id);
   const matches = equalHash(byId?.object.spec.secretHash, presented);
   // Tokens of the bootstrap file are found by their hash.
   return callerOfToken(matches ? byId : deps.tokens.get(presented), deps);
 }
 
-function callerOfToken(stored: Stored<Token> | undefined, deps: AuthenticatorDeps): Checked | undefined {
+function callerOfToken(stored: Stored<Token> | undefined, deps: AuthenticatorDeps): AuthenticatedCaller | undefined {
   const grant = grantOfToken(stored, deps);
   if (stored === undefined || grant === undefined) return undefined;
   const { scopes, fences } = grant;
@@ -183,7 +187,7 @@ function callerOfToken(stored: Stored<Token> | undefined, deps: AuthenticatorDep
   const limits = resources && { resources };
   return {
     principal: { kind: "token", id: tokenId, name, organizationId, scopes, expiresAt, ...limits },
-    endsAt: expiresAt,
+    validUntil: expiresAt,
     fences,
   };
 }
@@ -193,7 +197,7 @@ function sessionCheck(
   { secret, csrfToken = "", isRead }: PresentedSession,
   organization: string | undefined,
   deps: AuthenticatorDeps,
-): Check {
+): CallerCheck {
   const presented = deps.sealer.keyedHash(hashPurposes.browserSession, secret);
   const id = idOfSecretText("hfb_", secret);
   return () => {
@@ -210,7 +214,7 @@ function checkSession(
   stored: Stored<Session>,
   organization: string | undefined,
   deps: AuthenticatorDeps,
-): Checked | undefined {
+): AuthenticatedCaller | undefined {
   const { metadata, spec } = stored.object;
   const end = endOf(stored.object, deps.lastUseOf(metadata.id)?.at);
   const user = deps.users.get(spec.userId);
@@ -222,7 +226,7 @@ function checkSession(
   return (
     caller && {
       principal: { ...caller.principal, sessionId: metadata.id },
-      endsAt: Math.min(end, caller.endsAt ?? Infinity),
+      validUntil: Math.min(end, caller.validUntil ?? Infinity),
       fences: [...caller.fences, fenceOf(sessionKind, stored)],
     }
   );
@@ -282,13 +286,17 @@ function checkUser(
   { metadata: { id }, spec: verified }: User,
   organization: string | undefined,
   deps: AuthenticatorDeps,
-): Checked | undefined {
+): AuthenticatedCaller | undefined {
   const user = deps.users.get(id);
   if (user === undefined || user.object.spec.passwordHash !== verified.passwordHash) return undefined;
   return callerOfUser(user, organization, deps);
 }
 
-function callerOfUser(user: Stored<User>, organization: string | undefined, deps: AuthenticatorDeps): Checked {
+function callerOfUser(
+  user: Stored<User>,
+  organization: string | undefined,
+  deps: AuthenticatorDeps,
+): AuthenticatedCaller {
   const { id } = user.object.metadata;
   const principal = userPrincipal(user.object, organization, deps);
   const { organizationId } = principal;
@@ -299,22 +307,22 @@ function callerOfUser(user: Stored<User>, organization: string | undefined, deps
       ...principal,
       tokenBinding: { tokenGeneration: user.object.spec.tokenGeneration ?? 0, ...memberSince },
     },
-    endsAt: null,
+    validUntil: null,
     fences: [fenceOf(userKind, user), ...(membership ? [fenceOf(membershipKind, membership)] : [])],
   };
 }
 
 function userPrincipal({ metadata, spec }: User, requestedId: string | undefined, deps: AuthenticatorDeps): Principal {
   const { id } = metadata;
-  const mine = deps.memberships
+  const ownMemberships = deps.memberships
     .of(id)
     .filter(({ metadata: { organizationId } }) => deps.organizations.get(organizationId) !== undefined);
   const acting =
     requestedId === undefined
-      ? mine.length === 1
-        ? mine[0]
+      ? ownMemberships.length === 1
+        ? ownMemberships[0]
         : undefined
-      : mine.find((each) => each.metadata.organizationId === requestedId);
+      : ownMemberships.find((each) => each.metadata.organizationId === requestedId);
   const ofRole = acting === undefined ? [] : deps.rights.roleScopes[acting.spec.role];
   return {
     kind: "user",
@@ -322,7 +330,7 @@ function userPrincipal({ metadata, spec }: User, requestedId: string | undefined
     name: id,
     organizationId: acting?.metadata.organizationId,
     scopes: new Set([...ofRole, ...(spec.operator ? operatorScopes : [])]),
-    needsOrganization: acting === undefined && mine.length > 1,
+    needsOrganization: acting === undefined && ownMemberships.length > 1,
   };
 }
 

@@ -7,7 +7,10 @@ import { covers } from "./scopes.ts";
 export function organizationOf(call: Call): string {
   const organizationId = call.principal?.organizationId;
   if (organizationId === undefined) {
-    throw new HoldfastError("ORGANIZATION_REQUIRED", "The credential does not belong to an organization; use a key of one.");
+    throw new HoldfastError(
+      "ORGANIZATION_REQUIRED",
+      "The credential does not belong to an organization; use a key of one.",
+    );
   }
   return organizationId;
 }
@@ -36,7 +39,7 @@ export function mayTouch(call: Call, kind: string, id: string): boolean {
 }
 
 /** True unless the call's path names another kind of owner, such as `/apps` for a managed service. */
-export function isOnPath(call: Pick<Call, "ownerKind">, kind: string): boolean {
+export function matchesOwnerPath(call: Pick<Call, "ownerKind">, kind: string): boolean {
   return call.ownerKind === undefined || call.ownerKind === kind;
 }
 

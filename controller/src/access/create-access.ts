@@ -24,7 +24,7 @@ import type { Rights } from "./scopes.ts";
 import { createRecentSources } from "./user/recent-sources.ts";
 import { createPasswordCheck } from "./user/password-check.ts";
 import { createPasswordHash } from "./user/password-hash.ts";
-import { createSetUps, type SetUps } from "./user/set-up.ts";
+import { createSetupTokens, type SetupTokens } from "./user/setup-tokens.ts";
 import { createSignInGuard } from "./user/sign-in-guard.ts";
 import { createSessionApi } from "./session/session-api.ts";
 import { createSignInCounts } from "./session/sign-in-counts.ts";
@@ -35,7 +35,7 @@ export interface Access {
   readonly authenticator: Authenticator;
   readonly services: readonly ServedService[];
   readonly quotas: Quotas;
-  readonly setUps: SetUps;
+  readonly setupTokens: SetupTokens;
   readonly metrics: readonly ProcessGauge[];
   close(): Promise<void>;
 }
@@ -79,11 +79,11 @@ export function createAccess(deps: {
     log,
   });
   const quotas = createQuotas(deps.kinds, clock);
-  const setUps = createSetUps({ users, begin: deps.begin, sealer, clock });
+  const setupTokens = createSetupTokens({ users, begin: deps.begin, sealer, clock });
   const api: AccessApiDeps = {
     ...deps,
     quotas,
-    setUps,
+    setupTokens,
     organizations,
     membershipObjects: collections.memberships,
     memberships,
@@ -115,10 +115,14 @@ export function createAccess(deps: {
       clock,
     }),
     quotas,
-    setUps,
+    setupTokens,
     metrics: [
       signIns.metric,
-      { name: "sessions", help: "Browser sessions, including those that expired within the last hour", read: () => sessions.size },
+      {
+        name: "sessions",
+        help: "Browser sessions, including those that expired within the last hour",
+        read: () => sessions.size,
+      },
     ],
     services: [
       createOrganizationApi(api),

@@ -81,9 +81,7 @@ function openCompositionSystem(kernel: Kernel, use: Use): System {
     work: [
       createCompositionWork({ ...kernel, ...composition, durations, runExclusive: databases.creation.runExclusive }),
       createDeploymentMover({ ...kernel, ...composition, archive }),
-      createPeriodic("deployment-upkeep", hourMs, () =>
-        archive.retainOnly([...compositions.ids()], kernel.clock.now()),
-      ),
+      createPeriodic("deployment-sweep", hourMs, () => archive.retainOnly([...compositions.ids()], kernel.clock.now())),
     ],
     metrics: compositionMetrics(compositions),
   };

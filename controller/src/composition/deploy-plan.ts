@@ -194,7 +194,9 @@ function warningsOf(entries: readonly PlanEntry[], descriptor: Descriptor, conte
     context.linesOf(kind, spec).some((line) => line.isCeiling),
   );
   return [
-    ...(unmanaged.length > 0 ? [`Not in the descriptor any more; these resources remain: ${unmanaged.join(", ")}.`] : []),
+    ...(unmanaged.length > 0
+      ? [`Not in the descriptor any more; these resources remain: ${unmanaged.join(", ")}.`]
+      : []),
     ...(pending.length > 0 ? [`Recorded, not applied: ${pending.join(", ")}.`] : []),
     ...(ceilings.length > 0
       ? [`The cost depends on use; the plan has the maximum for: ${ceilings.map(({ name }) => name).join(", ")}.`]

@@ -45,8 +45,8 @@ export function createExportRemoval({ exports, owners, begin }: Deps): ControlLo
 }
 
 /** Deletes the run states of deleted integrations from the history. */
-export function createExportUpkeep({ exports, states }: Pick<Deps, "exports" | "states">): ControlLoop {
-  return createPeriodic("export-upkeep", hourMs, async (signal) => {
+export function createRunStateSweep({ exports, states }: Pick<Deps, "exports" | "states">): ControlLoop {
+  return createPeriodic("run-state-sweep", hourMs, async (signal) => {
     const deleted: string[] = [];
     for (const id of await states.ids())
       if (exports.get(id) === undefined && (await exports.getCurrent(id, signal)) === undefined) deleted.push(id);

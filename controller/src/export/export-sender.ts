@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
-import type { Answer, Destination, ExportRequest, VendorUrls } from "./destinations/destination.ts";
+import type { DestinationResponse, Destination, ExportRequest, VendorUrls } from "./destinations/destination.ts";
 import { isWebPage, type Verdict, webPageVerdict } from "./destinations/verdict.ts";
 import type { Configuration, ExportDataType } from "./metrics-export.ts";
 
@@ -25,7 +25,7 @@ interface Deps {
 }
 
 const nothing = Buffer.alloc(0);
-const answerBytesMax = 1 << 20;
+const responseBytesMax = 1 << 20;
 
 export function createExportSender({ egress, vendors }: Deps): SendRequest {
   return async (request, { destination, configuration, organizationId }, { deadlineMs, signal }) => {
@@ -42,20 +42,20 @@ export function createExportSender({ egress, vendors }: Deps): SendRequest {
       tls,
       organizationId,
     };
-    let answer: Answer;
+    let response: DestinationResponse;
     try {
-      const { status, retryAfterMs, bytes } = await client.request(url, { ...options, bytesMax: answerBytesMax });
+      const { status, retryAfterMs, bytes } = await client.request(url, { ...options, bytesMax: responseBytesMax });
       // A response body that breaks off does not change which items were accepted.
       const bytesRead = await bytes().catch((error: unknown) => {
         if (error instanceof EgressFailure) return nothing;
         throw error;
       });
-      answer = { status, retryAfterMs, body: bytesRead };
+      response = { status, retryAfterMs, body: bytesRead };
     } catch (error) {
       if (error instanceof EgressFailure) return verdictOfFailure(error);
       throw error;
     }
-    return isWebPage(answer) ? webPageVerdict(answer.status) : destination.interpret(answer, request);
+    return isWebPage(response) ? webPageVerdict(response.status) : destination.interpret(response, request);
   };
 }
 

@@ -23,7 +23,7 @@ import { exportEventDefinitions } from "./export-events.ts";
 import { createExportMemory } from "./export-memory.ts";
 import { backlogSeconds } from "./export-plan.ts";
 import { createExportSender, createProbe } from "./export-sender.ts";
-import { createExportRemoval, createExportUpkeep } from "./export-removal.ts";
+import { createExportRemoval, createRunStateSweep } from "./export-removal.ts";
 import { intervalSchema } from "./export-request.ts";
 import { createRunStates, type RunState } from "./export-run-state.ts";
 import { createExportShipper } from "./export-shipper.ts";
@@ -106,7 +106,7 @@ function openExportSystem(kernel: Kernel, use: Use, settings: ValuesOf<typeof ex
     name: "export",
     schemaRules: exportSchemaRules,
     rpcs: [createMetricsExportApi({ ...all, egress: egress.users, probe: createProbe(all) })],
-    work: [createExportRemoval(all), createExportUpkeep(all)],
+    work: [createExportRemoval(all), createRunStateSweep(all)],
     metrics: [
       { name: "exports", help: "Integrations that this controller exports", read: byType((count) => count + 1) },
       {

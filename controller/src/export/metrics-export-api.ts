@@ -71,7 +71,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
   const tests = createTokenBuckets(testRate, () => clock.monotonicMs());
   const kind = metricsExportKind;
 
-  function isTheirs({ metadata, spec }: MetricsExportObject, call: Call): boolean {
+  function isVisible({ metadata, spec }: MetricsExportObject, call: Call): boolean {
     if (metadata.organizationId !== organizationOf(call)) return false;
     return mayTouch(call, kind.name, metadata.id) || (spec.serviceId !== null && mayTouchOwner(call, spec.serviceId));
   }
@@ -83,7 +83,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
 
   function require(id: string, call: Call): Stored<MetricsExportObject> {
     const found = exports.get(id);
-    if (found === undefined || !isTheirs(found.object, call))
+    if (found === undefined || !isVisible(found.object, call))
       throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such integration in the organization.");
     return found;
   }
@@ -190,7 +190,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const page = { after: undefined, limit: Number.POSITIVE_INFINITY, organizationId: organizationOf(call) };
       const { items } = exports.page(
         (each) =>
-          isTheirs(each, call) &&
+          isVisible(each, call) &&
           (serviceId === undefined || each.spec.serviceId === serviceId) &&
           (type === undefined || each.spec.destinationType === type) &&
           (isEnabled === undefined || each.spec.isEnabled === isEnabled),

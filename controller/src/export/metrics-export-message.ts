@@ -64,7 +64,9 @@ export function metricsExportMessage(
     dropped: {
       tooOld: BigInt(state.tooOld),
       refused: BigInt(state.refused),
+      // oxlint-disable-next-line holdfast/names -- a field of the proto
       gone: BigInt(state.expired),
+      // oxlint-disable-next-line holdfast/names -- a field of the proto
       goneLogSegments: BigInt(state.expiredSegments),
     },
     ...(spec.disabledReason !== null && { disabledReason: spec.disabledReason }),

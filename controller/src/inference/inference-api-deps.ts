@@ -41,5 +41,8 @@ export interface InferenceApiDeps {
 /** The id of the organization in the path. Throws OBJECT_NOT_FOUND unless the caller acts in it. */
 export function ownOrganization(orgId: string, call: Call): string {
   if (orgId === organizationOf(call)) return orgId;
-  throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization, or the credential does not belong to it.");
+  throw new HoldfastError(
+    "OBJECT_NOT_FOUND",
+    "There is no such organization, or the credential does not belong to it.",
+  );
 }

@@ -201,7 +201,7 @@ function openInferenceSystem(
       createProcessApi({ ...kernel, ...inference, processes, accounts }),
     ],
     work: [
-      createPeriodic("inference-upkeep", hourMs, async (signal) => {
+      createPeriodic("inference-sweep", hourMs, async (signal) => {
         await usage.retainOnly([...organizations.ids()], clock.now());
         await deleteOldAccounts(signal);
       }),

@@ -100,7 +100,7 @@ function openNotifySystem(kernel: Kernel, use: Use, settings: MailSettings): Sys
     planners: [dispatcher],
     pages: [createConfirmationPage(confirmations, baseUrl)],
     work: [
-      createPeriodic("delivery-upkeep", hourMs, async (signal) => {
+      createPeriodic("delivery-sweep", hourMs, async (signal) => {
         await deliveries.retainOnly([...webhooks.ids(), ...channels.ids()]);
         await linkRateLimit.sweep(signal);
       }),

@@ -1,7 +1,7 @@
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import { isOnPath, mayTouch, organizationOf } from "#access/caller.ts";
+import { matchesOwnerPath, mayTouch, organizationOf } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { operationMessage } from "./operation-message.ts";
@@ -22,7 +22,7 @@ export function createOperationApi({ operations, subjects, cursors }: OperationA
     const organizationId = organizationOf(call);
     for (const { kind, get } of subjects) {
       const isOfOrganization = get(id)?.object.metadata.organizationId === organizationId;
-      if (isOfOrganization && isOnPath(call, kind) && mayTouch(call, kind, id)) return { kind, id };
+      if (isOfOrganization && matchesOwnerPath(call, kind) && mayTouch(call, kind, id)) return { kind, id };
     }
     throw new HoldfastError(
       "SERVICE_NOT_FOUND",

@@ -132,7 +132,11 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
       const moved = afterEvent(existing.object, "foundDeleted", clock.now());
       if (moved !== undefined) await commit((unit) => unit.update(queueKind, existing, moved.after), signal);
     } else if (existing.object.spec.queueId !== row.id && !row.deleted) {
-      log.warn("queue not adopted: another has its name", { service: serviceId, queue: row.name, database: row.database });
+      log.warn("queue not adopted: another has its name", {
+        service: serviceId,
+        queue: row.name,
+        database: row.database,
+      });
     }
     return true;
   }

@@ -68,7 +68,10 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     const { databases } = await deps.tasks.run(object, { case: "listEngineDatabases", value }, call.signal);
     const found = databases.find(({ name }) => name === database);
     if (found?.state === "invalid")
-      throw new HoldfastError("NOT_POSSIBLE", `The database ${database} is invalid, because its DROP DATABASE was interrupted. Drop it again.`);
+      throw new HoldfastError(
+        "NOT_POSSIBLE",
+        `The database ${database} is invalid, because its DROP DATABASE was interrupted. Drop it again.`,
+      );
     if (found !== undefined) return;
     throw new HoldfastError("NOT_POSSIBLE", `The engine has no database ${database}.`);
   }

@@ -24,7 +24,8 @@ export function createConsole(files: () => Promise<ConsoleFiles>, fail: Mount["f
       const { page, assets: assetsByName } = await files();
       if (!path.startsWith(assets)) return sendFile(exchange, page, pageHeaders);
       const asset = assetsByName.get(path.slice(assets.length));
-      if (asset === undefined) throw new HoldfastError("NOT_FOUND", "The console has no such file; load the page again.");
+      if (asset === undefined)
+        throw new HoldfastError("NOT_FOUND", "The console has no such file; load the page again.");
       sendFile(exchange, asset, { "cache-control": "public, max-age=31536000, immutable" });
     },
     fail,

@@ -43,7 +43,7 @@ export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) 
 function tableOfMethods(methods: readonly ApiMethod[]): string {
   const rows = methods.map((method) => {
     const head = method.rest === undefined ? `gRPC ${method.name}` : `${method.rest.verb} ${method.rest.path}`;
-    return `<tr><td><code>${escape(head)}</code></td><td>${escape(lookUp(protoComments, method.name) ?? "")}</td><td>${escape([method.scope, ...method.furtherScopes].join(", "))}</td></tr>`;
+    return `<tr><td><code>${escape(head)}</code></td><td>${escape(lookUp(protoComments, method.name) ?? "")}</td><td>${escape([method.scope, ...method.additionalScopes].join(", "))}</td></tr>`;
   });
   return `<table><tr><th>Method</th><th>Description</th><th>Scope</th></tr>${rows.join("")}</table>`;
 }

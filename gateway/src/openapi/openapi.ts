@@ -217,7 +217,7 @@ function scopeText(method: ApiMethod): string {
   if (method.scope === "signed-in") return "Needs a credential with any scope.";
   return method.scope === "public"
     ? "Needs no credential."
-    : `Needs ${scopesText([method.scope, ...method.furtherScopes])}.`;
+    : `Needs ${scopesText([method.scope, ...method.additionalScopes])}.`;
 }
 
 function scopesText(scopes: readonly string[]): string {

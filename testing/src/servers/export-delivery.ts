@@ -1,6 +1,6 @@
 import { newConfiguration } from "@holdfast/controller/export/configuration/changed-configuration.ts";
 import { type Delivered, deliverItems } from "@holdfast/controller/export/deliver-items.ts";
-import type { Answer, Destination, Encoder, VendorUrls } from "@holdfast/controller/export/destinations/destination.ts";
+import type { DestinationResponse, Destination, Encoder, VendorUrls } from "@holdfast/controller/export/destinations/destination.ts";
 import type { ExportItem, LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
 import { createExportSender, createProbe } from "@holdfast/controller/export/export-sender.ts";
 import type { ExportDataType } from "@holdfast/controller/export/metrics-export.ts";
@@ -15,7 +15,7 @@ export interface ExportDelivery {
   samples(items: readonly MetricItem[]): Promise<Delivered>;
   entries(items: readonly LogItem[]): Promise<Delivered>;
   /** Its responses so far. */
-  readonly answers: readonly Pick<Answer, "status" | "body">[];
+  readonly answers: readonly Pick<DestinationResponse, "status" | "body">[];
   /** Waits between attempts, in milliseconds; no test waits that long. */
   readonly waits: readonly number[];
 }
@@ -44,7 +44,7 @@ export function createExportDelivery(
   if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
   const { configuration } = checked;
   const vendors = { apm: "", cloud: "", logSaas: "", ...some };
-  const answers: Pick<Answer, "status" | "body">[] = [];
+  const answers: Pick<DestinationResponse, "status" | "body">[] = [];
   const waits: number[] = [];
   const watched: Destination = {
     ...destination,

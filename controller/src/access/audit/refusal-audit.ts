@@ -36,7 +36,8 @@ export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): Refusal
           continue;
         }
         const kind = kindOf(method);
-        if (kind === "") throw new Error(`no system declares the object kind of ${method.parent.typeName}: add it to audited`);
+        if (kind === "")
+          throw new Error(`no system declares the object kind of ${method.parent.typeName}: add it to audited`);
         handlers[method.localName] = async (input, call) => {
           try {
             return await handler(input, call);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf, prefixOf } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
-import { sweepCredentials } from "./credential-upkeep.ts";
+import { sweepCredentials } from "./credential-sweep.ts";
 import { createLastUse } from "./last-use.ts";
 
 let testStore: TestStore;

@@ -14,13 +14,13 @@ import { mutate } from "../mutate.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { hashPurposes, nextTokenGeneration, type User, userKind } from "../credential/credential.ts";
 import type { Membership } from "../organization/membership.ts";
-import { type SetUps, requireFreeUsername } from "../user/set-up.ts";
+import { type SetupTokens, requireFreeUsername } from "../user/setup-tokens.ts";
 
 export interface OperatorApiDeps {
   readonly begin: () => UnitOfWork;
   readonly users: Collection<User>;
   readonly memberships: Collection<Membership>;
-  readonly setUps: SetUps;
+  readonly setupTokens: SetupTokens;
   readonly sealer: Sealer;
   readonly cursors: Cursors;
   readonly clock: Clock;
@@ -103,7 +103,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
         return { id: username, answer: create(EmptySchema) };
       }),
 
-    resetUser: ({ userId }, call) => deps.setUps.reset(userId, call),
+    resetUser: ({ userId }, call) => deps.setupTokens.reset(userId, call),
   };
   return serve(OperatorService, handlers);
 }

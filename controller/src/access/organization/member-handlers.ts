@@ -51,15 +51,18 @@ export function createMemberHandlers(
   /**
    * A user that is visible to the caller: created by the organization, or a member of an organization of the caller.
    */
-  function requirePerson(organizationId: string, userId: string, call: Call): Stored<User> {
+  function requireVisibleUser(organizationId: string, userId: string, call: Call): Stored<User> {
     const user = users.get(userId);
-    const theirs = memberships.of(userId).map(({ metadata }) => metadata.organizationId);
-    const mine =
+    const organizationIds = memberships.of(userId).map(({ metadata }) => metadata.organizationId);
+    const callerOrganizationIds =
       call.principal?.kind === "user"
         ? memberships.of(call.principal.id).map(({ metadata }) => metadata.organizationId)
         : [organizationId];
-    const isVisible = user?.object.metadata.organizationId === organizationId || theirs.some((id) => mine.includes(id));
-    if (user === undefined || !isVisible) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such user in the organization.");
+    const isVisible =
+      user?.object.metadata.organizationId === organizationId ||
+      organizationIds.some((id) => callerOrganizationIds.includes(id));
+    if (user === undefined || !isVisible)
+      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such user in the organization.");
     return user;
   }
 
@@ -76,7 +79,7 @@ export function createMemberHandlers(
         const organization = require(orgId, call);
         const role = roleOf(requestedRole);
         requireScopes(call, roleScopes[role]);
-        const user = requirePerson(orgId, userId, call);
+        const user = requireVisibleUser(orgId, userId, call);
         const members = await membersAt(organization);
         if (members.some(({ metadata }) => metadata.name === userId))
           throw new HoldfastError("NAME_TAKEN", `${userId} is a member already.`);

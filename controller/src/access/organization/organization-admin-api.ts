@@ -123,7 +123,11 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       const scopes = request.scopes.length === 0 ? [...deps.rights.roleScopes.owner] : request.scopes;
       // Organizations cannot grant scopes of the host's operators.
       if (scopes.some((scope) => scope.startsWith("platform:"))) {
-        throw invalid({ field: "scopes", code: "not_grantable", detail: "must not be a platform scope: only operators have those" });
+        throw invalid({
+          field: "scopes",
+          code: "not_grantable",
+          detail: "must not be a platform scope: only operators have those",
+        });
       }
       deps.rights.check(scopes);
       const { id, secret } = newKeyPair();

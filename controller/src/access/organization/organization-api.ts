@@ -29,7 +29,11 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
   /** The organization of the path, which must be the caller's own. */
   function require(id: string, call: Call): Stored<Organization> {
     const found = id === organizationOf(call) ? organizations.get(id) : undefined;
-    if (found === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization, or the credential does not belong to it.");
+    if (found === undefined)
+      throw new HoldfastError(
+        "OBJECT_NOT_FOUND",
+        "There is no such organization, or the credential does not belong to it.",
+      );
     return found;
   }
 

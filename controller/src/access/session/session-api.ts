@@ -22,13 +22,13 @@ import { mutate } from "../mutate.ts";
 import { organizationsOf } from "../organization/organizations-of.ts";
 import {
   bindingOf,
-  codeMs,
+  codeLifetimeMs,
   codesMax,
   codesOfUser,
   csrfTokenOf,
   endOf,
   isBound,
-  lifeMs,
+  sessionLifetimeMs,
   type Session,
   sessionCodeKind,
   type SessionCode,
@@ -99,7 +99,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
         spec: {
           ...bindingOf(user.object),
           secretHash: sealer.keyedHash(hashPurposes.browserSession, secret),
-          expiresAt: Math.min(now + lifeMs, tokenEnd ?? Infinity),
+          expiresAt: Math.min(now + sessionLifetimeMs, tokenEnd ?? Infinity),
           source: call.source,
           userAgent: printable(call.userAgent ?? ""),
           ...(tokenId !== undefined && { tokenId }),
@@ -131,7 +131,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
   }
 
   /** Id of the calling user: the caller, or the creator of the caller's token. */
-  function personOf(call: Call): string {
+  function userIdOf(call: Call): string {
     const { kind, id } = principalOf(call);
     if (kind === "user") return id;
     const creator = kind === "token" ? tokens.get(id)?.object.spec.creator : undefined;
@@ -166,7 +166,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
 
   /** Id of the calling user; throws for a token without `keys:read`. */
   function requireOwner(call: Call): string {
-    const userId = personOf(call);
+    const userId = userIdOf(call);
     if (principalOf(call).kind !== "user") requireScope(call, "keys:read");
     return userId;
   }
@@ -176,7 +176,10 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
     const { sessionId } = principalOf(call);
     const stored = sessionId === undefined ? undefined : sessions.get(sessionId);
     if (stored !== undefined) return stored;
-    throw new HoldfastError("OBJECT_NOT_FOUND", "The call is not authenticated by a session, but by another credential.");
+    throw new HoldfastError(
+      "OBJECT_NOT_FOUND",
+      "The call is not authenticated by a session, but by another credential.",
+    );
   }
 
   /** The sessions that a DeleteSession names. */
@@ -232,7 +235,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
         call,
         { action: "session-code.create", kind: "session", see: [sessionCodes, users] },
         async (unit) => {
-          const userId = personOf(call);
+          const userId = userIdOf(call);
           requireUnlimited(call);
           const user = users.get(userId);
           if (user === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such user.");
@@ -243,7 +246,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
             metadata: newMetadata(sealer.keyedHash(hashPurposes.sessionCode, code), now),
             spec: {
               ...bindingOf(user.object),
-              expiresAt: now + codeMs,
+              expiresAt: now + codeLifetimeMs,
               ...(kind === "token" && { tokenId: credentialId }),
             },
             status: {},

@@ -11,7 +11,7 @@ type NoStatus = Readonly<Record<string, never>>;
  */
 export type Session = Resource<SessionSpec, NoStatus>;
 
-export interface SessionSpec extends PersonBinding {
+export interface SessionSpec extends UserBinding {
   readonly secretHash: string;
   readonly expiresAt: number;
   /** Address of the sign-in. */
@@ -25,14 +25,14 @@ export interface SessionSpec extends PersonBinding {
 /** A one-time code for a sign-in. Its id is the keyed hash of the code. */
 export type SessionCode = Resource<SessionCodeSpec, NoStatus>;
 
-export interface SessionCodeSpec extends PersonBinding {
+export interface SessionCodeSpec extends UserBinding {
   readonly expiresAt: number;
   /** The token that created the code; absent if a user's password or session did. */
   readonly tokenId?: string;
 }
 
 /** A user, and the properties whose change ends the user's sessions. */
-interface PersonBinding {
+interface UserBinding {
   readonly userId: string;
   /** Creation time of the user: a later user of the same name does not get the sessions. */
   readonly userSince: number;
@@ -47,20 +47,20 @@ export const sessionKind = defineKind<Session>("browser-session", { indexes: [se
 export const sessionCodeKind = defineKind<SessionCode>("browser-session-code", { indexes: [codesOfUser] });
 
 /** Time without a call after which a session expires. */
-export const idleMs = 12 * 3_600_000;
+export const sessionIdleTimeoutMs = 12 * 3_600_000;
 /** Maximum lifetime of a session. */
-export const lifeMs = 7 * 86_400_000;
-export const codeMs = 60_000;
+export const sessionLifetimeMs = 7 * 86_400_000;
+export const codeLifetimeMs = 60_000;
 /** Maximum numbers of sessions and codes of a user; one more replaces the oldest. */
 export const sessionsMax = 50;
 export const codesMax = 10;
 
-export function bindingOf({ metadata, spec }: User): PersonBinding {
+export function bindingOf({ metadata, spec }: User): UserBinding {
   return { userId: metadata.id, userSince: metadata.createdAt, tokenGeneration: spec.tokenGeneration ?? 0 };
 }
 
 /** True while the user exists and has the password of the sign-in. */
-export function isBound(binding: PersonBinding, user: Stored<User> | undefined): boolean {
+export function isBound(binding: UserBinding, user: Stored<User> | undefined): boolean {
   if (user === undefined) return false;
   const current = bindingOf(user.object);
   return binding.userSince === current.userSince && binding.tokenGeneration === current.tokenGeneration;
@@ -68,7 +68,7 @@ export function isBound(binding: PersonBinding, user: Stored<User> | undefined):
 
 /** End of a session after its last use, in milliseconds since 1970. */
 export function endOf({ metadata, spec }: Session, lastUseAt: number | undefined): number {
-  return Math.min(spec.expiresAt, Math.max(metadata.createdAt, lastUseAt ?? 0) + idleMs);
+  return Math.min(spec.expiresAt, Math.max(metadata.createdAt, lastUseAt ?? 0) + sessionIdleTimeoutMs);
 }
 
 /**

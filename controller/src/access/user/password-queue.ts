@@ -47,7 +47,9 @@ export function createPasswordQueue(limits: Limits, sources: SourceGroups): Pass
     const ofSource = sources(source).map(({ name, factor }) => ({ key: name, max: queueMaxPerSource * factor }));
     const place = waiting.take([{ key: isRecent ? "recent" : "unfamiliar", max: queueMax }, ...ofSource]);
     if (place.exceeded !== undefined)
-      throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked; try again in 2 s.", { retryAfterS: 2 });
+      throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked; try again in 2 s.", {
+        retryAfterS: 2,
+      });
     try {
       return await checks.acquire(requestOf(isRecent));
     } finally {

@@ -19,7 +19,7 @@ import {
 } from "../credential/credential.ts";
 
 /** One-time tokens with which users set their passwords. */
-export interface SetUps {
+export interface SetupTokens {
   /** A new token for the user, and its record for the store. */
   begin(userId: string): { readonly token: string; readonly setup: NonNullable<UserSpec["setup"]> };
   /**
@@ -29,20 +29,20 @@ export interface SetUps {
   reset(userId: string, call: Call, permit?: (unit: Changes) => void): Promise<CreatedUser>;
 }
 
-const setupMs = 72 * 3_600_000;
+const setupTokenLifetimeMs = 72 * 3_600_000;
 
-export function createSetUps(deps: {
+export function createSetupTokens(deps: {
   readonly users: Collection<User>;
   readonly begin: () => UnitOfWork;
   readonly sealer: Sealer;
   readonly clock: Clock;
-}): SetUps {
+}): SetupTokens {
   const { users, sealer, clock } = deps;
 
   function begin(userId: string) {
     const token = newSetupToken(userId);
     const tokenHash = sealer.keyedHash(hashPurposes.setup, token);
-    return { token, setup: { tokenHash, expiresAt: clock.now() + setupMs } };
+    return { token, setup: { tokenHash, expiresAt: clock.now() + setupTokenLifetimeMs } };
   }
 
   return {

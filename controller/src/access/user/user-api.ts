@@ -15,7 +15,7 @@ import type { Presenter } from "./password-queue.ts";
 import { roleMessages } from "../organization/member-handlers.ts";
 import { organizationsOf } from "../organization/organizations-of.ts";
 import { type Membership, membershipKind } from "../organization/membership.ts";
-import { createdUser, requireFreeUsername } from "./set-up.ts";
+import { createdUser, requireFreeUsername } from "./setup-tokens.ts";
 
 /** The RPCs of users: creation, setup, passwords, and GetMe. */
 export function createUserApi(deps: AccessApiDeps): ServedService {
@@ -24,7 +24,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
   const notFound = () => new HoldfastError("OBJECT_NOT_FOUND", "There is no such user in the organization.");
 
   /** The user, if the caller's organization created the user; others may not delete the user. */
-  function requireOurs(userId: string, call: Call): Stored<User> {
+  function requireCreatedUser(userId: string, call: Call): Stored<User> {
     const user = users.get(userId);
     if (user === undefined || user.object.metadata.organizationId !== organizationOf(call)) throw notFound();
     if (user.object.spec.operator) throw new HoldfastError("NOT_POSSIBLE", `${userId} is a platform operator.`);
@@ -34,8 +34,8 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
   /** The user's memberships at the user's revision or later, without memberships in deleted organizations. */
   async function membershipsAt({ object, modRevision }: Stored<User>): Promise<Membership[]> {
     await Promise.all([deps.membershipObjects, organizations].map((each) => each.reached(modRevision, 1_000)));
-    const theirs = memberships.of(object.metadata.id);
-    return theirs.filter(({ metadata }) => organizations.get(metadata.organizationId) !== undefined);
+    const ofUser = memberships.of(object.metadata.id);
+    return ofUser.filter(({ metadata }) => organizations.get(metadata.organizationId) !== undefined);
   }
 
   /**
@@ -45,15 +45,22 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
   function requireResettable(unit: Changes, userId: string, call: Call): void {
     const organizationId = organizationOf(call);
     const user = users.get(userId)?.object;
-    const theirs = memberships.of(userId);
-    const isTheirs = user?.metadata.organizationId === organizationId;
-    const here = memberships.get(organizationId, userId);
-    if (user === undefined || (!isTheirs && here === undefined)) throw notFound();
-    if (here !== undefined) {
-      requireScopes(call, deps.rights.roleScopes[here.object.spec.role]);
-      unit.onlyWhile({ key: keyOf(membershipKind, here.object.metadata.id), modRevision: here.modRevision });
+    const ofUser = memberships.of(userId);
+    const isCreatedHere = user?.metadata.organizationId === organizationId;
+    const membership = memberships.get(organizationId, userId);
+    if (user === undefined || (!isCreatedHere && membership === undefined)) throw notFound();
+    if (membership !== undefined) {
+      requireScopes(call, deps.rights.roleScopes[membership.object.spec.role]);
+      unit.onlyWhile({
+        key: keyOf(membershipKind, membership.object.metadata.id),
+        modRevision: membership.modRevision,
+      });
     }
-    if (!isTheirs || user.spec.operator || theirs.some(({ metadata }) => metadata.organizationId !== organizationId)) {
+    if (
+      !isCreatedHere ||
+      user.spec.operator ||
+      ofUser.some(({ metadata }) => metadata.organizationId !== organizationId)
+    ) {
       const detail = `${userId} is also a member of other organizations, so only a platform operator can reset the password.`;
       throw new HoldfastError("NOT_POSSIBLE", detail);
     }
@@ -65,7 +72,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         const organizationId = organizationOf(call);
         requireFreeUsername(username, users);
         const now = clock.now();
-        const { setup, token } = deps.setUps.begin(username);
+        const { setup, token } = deps.setupTokens.begin(username);
         const user: User = {
           metadata: newMetadata(username, now, { organizationId }),
           spec: { passwordHash: null, operator: false, setup },
@@ -79,7 +86,8 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         return { id: username, response };
       }),
 
-    resetUser: ({ userId }, call) => deps.setUps.reset(userId, call, (unit) => requireResettable(unit, userId, call)),
+    resetUser: ({ userId }, call) =>
+      deps.setupTokens.reset(userId, call, (unit) => requireResettable(unit, userId, call)),
 
     setUpUser: ({ token, password }, call) =>
       mutate(deps, call, { action: "user.set-up", kind: "user", see: [users] }, async (unit) => {
@@ -101,7 +109,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 
     deleteUser: ({ userId }, call) =>
       mutate(deps, call, { action: "user.delete", kind: "user", see: [users] }, async (unit) => {
-        const before = requireOurs(userId, call);
+        const before = requireCreatedUser(userId, call);
         if ((await membershipsAt(before)).length > 0)
           throw new HoldfastError("NOT_POSSIBLE", `${userId} is a member of an organization; remove the member first.`);
         unit.remove(userKind, before);

@@ -38,7 +38,7 @@ export default {
     "sign-in-sources": "one a user",
   },
   nameScopes: {
-    "set-up.ts": "global: the same names of users",
+    "setup-tokens.ts": "global: the same names of users",
     "user-api.ts": "global: the same names of users; a setup token signs in",
   },
   sentSecrets: {

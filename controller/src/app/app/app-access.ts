@@ -16,8 +16,8 @@ export interface AppAccess {
 
 export function createAppAccess(apps: Collection<AppObject>): AppAccess {
   function requireOwn(app: Stored<AppObject> | undefined, id: string, call: Call): Stored<AppObject> {
-    const isTheirs = app?.object.metadata.organizationId === organizationOf(call);
-    if (app === undefined || !isTheirs || !mayTouch(call, appKind.name, id))
+    const isOfOrganization = app?.object.metadata.organizationId === organizationOf(call);
+    if (app === undefined || !isOfOrganization || !mayTouch(call, appKind.name, id))
       throw new HoldfastError("APP_NOT_FOUND", "There is no such app in the organization.");
     return app;
   }

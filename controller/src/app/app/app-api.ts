@@ -134,7 +134,10 @@ export function createAppApi(deps: AppApiDeps): ServedService {
         if (attachments.length === spec.attachments.length)
           throw new HoldfastError("OBJECT_NOT_FOUND", "The app has no such attachment.");
         if (deps.isInUse(appId, attachmentId))
-          throw new HoldfastError("ATTACHMENT_IN_USE", "The app's users are in this database. Disable its sign-in first.");
+          throw new HoldfastError(
+            "ATTACHMENT_IN_USE",
+            "The app's users are in this database. Disable its sign-in first.",
+          );
         return { ...spec, attachments };
       });
       return {};

@@ -33,7 +33,10 @@ export function redirectUriFaults(field: string, text: string): FieldFault[] {
 /** Faults of a URL for browsers that is compared exactly; a wildcard would never match. */
 export function exactUrlFaults(field: string, text: string): FieldFault[] {
   if (!text.includes("*")) return browserUrlFaults(field, text);
-  return faultOf(field, "must not contain *: URLs are compared exactly, so list each one; a literal * in a path is %2A");
+  return faultOf(
+    field,
+    "must not contain *: URLs are compared exactly, so list each one; a literal * in a path is %2A",
+  );
 }
 
 function faultOf(field: string, detail: string): FieldFault[] {

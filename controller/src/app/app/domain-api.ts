@@ -42,9 +42,15 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
     const found = await deps.lookUpTxt(name, signal).catch(() => undefined);
     call.signal.throwIfAborted();
     if (found === undefined)
-      throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `The name servers of ${name} do not respond; try again later.`);
+      throw new HoldfastError(
+        "CUSTOM_DOMAIN_NOT_VERIFIED",
+        `The name servers of ${name} do not respond; try again later.`,
+      );
     if (!found.includes(value))
-      throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `${name} has no TXT record with the value ${value}; add it.`);
+      throw new HoldfastError(
+        "CUSTOM_DOMAIN_NOT_VERIFIED",
+        `${name} has no TXT record with the value ${value}; add it.`,
+      );
   }
 
   return {

@@ -81,7 +81,10 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
   ): Promise<void> {
     await deps.egress.check({ host, port }, signal).catch((cause: unknown) => {
       if (!(cause instanceof EgressFailure)) throw cause;
-      throw new HoldfastError("TARGET_NOT_ALLOWED", `The ${target} has a forbidden address: issuers must not connect to it.`);
+      throw new HoldfastError(
+        "TARGET_NOT_ALLOWED",
+        `The ${target} has a forbidden address: issuers must not connect to it.`,
+      );
     });
   }
 

@@ -145,7 +145,10 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
       if (isRefused || now > metadata.createdAt + requestTimeoutMs)
         return end(
           stored,
-          { found: false, error: error instanceof HoldfastError ? error.detail : "The database did not respond within 24 hours." },
+          {
+            found: false,
+            error: error instanceof HoldfastError ? error.detail : "The database did not respond within 24 hours.",
+          },
           signal,
         );
       return again(retryMs, "the machine did not respond");

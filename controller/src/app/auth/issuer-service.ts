@@ -148,6 +148,7 @@ export function createIssuerService(deps: IssuerServiceDeps) {
         apps: changed
           .slice(at, at + batchApps)
           .map(({ app, certificate }) => create(AppSignInSchema, { ...app, certificate })),
+        // oxlint-disable-next-line holdfast/names -- a field of the proto
         gone: isFirst ? [...removed] : [],
         controllers: isFirst ? addressesOf(controllerRegistry) : [],
         ...(isFirst && { own }),

@@ -1,6 +1,7 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { PipelineService } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
+import { type PipelineConnectionsSchema, PipelineService } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
 import { auditOf, organizationOf, principalOf, requireUnlimited } from "#access/caller.ts";
 import { covers } from "#access/scopes.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
@@ -10,14 +11,38 @@ import { costOf } from "#composition/deploy-plan.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
+import type { DatabaseOutputs } from "#resource-kind/outputs.ts";
+import { engineProfileOf } from "#services/engine/engine-profiles.ts";
 import { requireById, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
 import { launch, type LaunchDeps } from "../launch.ts";
 import { offerOf, requireChoice, requireOffer } from "../template/template-offer.ts";
 import type { Template } from "../template/template.ts";
 import type { Templates } from "../template/templates.ts";
-import { connectionsOf } from "./pipeline-connections.ts";
 import { memberMessage, pipelineFields, pipelineMessage, pipelineTemplateMessage, textOf } from "./pipeline-message.ts";
+
+type Connections = MessageInitShape<typeof PipelineConnectionsSchema>;
+type ConnectionFormat = (outputs: DatabaseOutputs, showsSecrets: boolean) => Connections;
+
+const uri: ConnectionFormat = (outputs, showsSecrets) =>
+  showsSecrets ? { connectionUri: engineProfileOf(outputs.engine).uri(outputs) } : {};
+
+/** Formats of connection details by role; for other roles they are a URI. */
+// biome-ignore format: a table, aligned so that it reads as one
+const formats: Readonly<Record<string, ConnectionFormat>> = {
+  "kafka-ingestion": ({ host, port, username, password }, showsSecrets) => ({
+    bootstrapServers: `${host}:${port}`, securityProtocol: "SASL_SSL", saslMechanism: "SCRAM-SHA-256", username,
+    ...(showsSecrets && { password }),
+  }),
+  search: ({ host, port, username, password }, showsSecrets) => ({
+    endpoint: `https://${host}:${port}`, username,
+    ...(showsSecrets && { password }),
+  }),
+  "vector-store":  uri,
+  cache:           uri,
+  "feature-store": uri,
+  "event-store":   uri,
+};
 
 export interface PipelineApiDeps extends LaunchDeps, Pick<Kernel, "cursors" | "outbox"> {
   readonly catalog: CatalogData;
@@ -72,7 +97,10 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
       requireUnlimited(call);
       const callerOrganizationId = organizationOf(call);
       if (organizationId !== undefined && organizationId !== callerOrganizationId)
-        throw new HoldfastError("SCOPE_MISSING", "The credential belongs to another organization; use one of the requested organization.");
+        throw new HoldfastError(
+          "SCOPE_MISSING",
+          "The credential belongs to another organization; use one of the requested organization.",
+        );
       const template = templates.require(templateId);
       requireChoice({ zone, planName }, catalog);
       const descriptor = requireOffer(template, reader, name, { zone, planName });
@@ -120,4 +148,10 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
       ),
   };
   return serve(PipelineService, handlers);
+}
+
+/** The connection details of a service. Without `showsSecrets` they contain no password, and no URI with one. */
+function connectionsOf(role: string, outputs: DatabaseOutputs, showsSecrets: boolean): Connections {
+  const format = Object.hasOwn(formats, role) ? formats[role] : undefined;
+  return (format ?? uri)(outputs, showsSecrets);
 }

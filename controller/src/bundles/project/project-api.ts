@@ -55,7 +55,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     found === undefined || found.object.status.state === "Deleted" ? undefined : found;
 
   async function planOf(descriptor: Descriptor, current: CompositionObject | undefined, call: Call) {
-    const seen = await observe(current, call);
+    const observed = await observe(current, call);
     const opened = new Map<string, ResourceSpec>();
     const specOf = ({ id, sealedSpec }: Member) => {
       const spec = opened.get(id) ?? seal.spec(current?.metadata.id ?? "", sealedSpec);
@@ -64,9 +64,9 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     };
     const parent = { organizationId: organizationOf(call), name: descriptor.name, object: current };
     const nameHolder = nameHolderOf(deps, parent);
-    const plan = planDeploy(current, descriptor, { kinds, specOf, observe: seen, nameHolder });
+    const plan = planDeploy(current, descriptor, { kinds, specOf, observe: observed, nameHolder });
     if (plan.faults.length > 0) throw invalidDescriptor(plan.faults);
-    return { plan, observe: seen, specOf };
+    return { plan, observe: observed, specOf };
   }
 
   async function deploy(
@@ -80,14 +80,14 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     const found = findByName(compositions, "project", name, call);
     const current = notDeleted(found);
     refuseWhileBusy(current?.object);
-    const { plan, observe: seen } = await planOf(descriptor, current?.object, call);
+    const { plan, observe: observed } = await planOf(descriptor, current?.object, call);
     if (digest !== undefined && digest !== plan.digest)
       throw new HoldfastError("PLAN_CHANGED", "The plan has changed since plan_digest was computed; plan again.", {
         members: { plan_digest: plan.digest },
       });
     const deploymentId = newId();
     const now = clock.now();
-    const context = { kinds, seal, observe: seen, deploymentId, newId, now };
+    const context = { kinds, seal, observe: observed, deploymentId, newId, now };
     const created = newOf(descriptor, plan.entries);
     const isNew = current === undefined;
     const id = current?.object.metadata.id ?? newId();
@@ -110,7 +110,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     const source = { actor: actorOf(call), source: call.source };
     const spec = { compositionId: id, type: "deploy" as const, ...source, plan: plan.entries };
     const record = newDeployment(deploymentId, organizationId, spec, [], now);
-    unit.create(deploymentKind, isNoop ? completedNoop(record, after, seen, now) : record);
+    unit.create(deploymentKind, isNoop ? completedNoop(record, after, observed, now) : record);
     const response = create(DeployedProjectSchema, {
       projectId: id,
       deploymentId,
@@ -173,8 +173,8 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       const { object } = requireByName(compositions, request.name, call);
       const page = cursors.open(call, `deployments ${object.metadata.id}`, null, request);
       const { items, next } = await records.page(object.metadata.id, page);
-      const seen = await observe(object, call);
-      return { deployments: items.map((record) => deploymentMessage(record, object, seen)), ...page.next(next) };
+      const observed = await observe(object, call);
+      return { deployments: items.map((record) => deploymentMessage(record, object, observed)), ...page.next(next) };
     },
 
     async getDeployment({ name, deploymentId }, call) {
@@ -201,10 +201,10 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
 
     async getDrift({ name }, call) {
       const { object } = requireByName(compositions, name, call);
-      const { observe: seen, specOf } = await planOf({ name, members: [] }, object, call);
+      const { observe: observed, specOf } = await planOf({ name, members: [] }, object, call);
       const resources = object.status.members
         .filter(({ step }) => step === "ready")
-        .map((member) => ({ member, changes: driftOf(member, { specOf, observe: seen }) }))
+        .map((member) => ({ member, changes: driftOf(member, { specOf, observe: observed }) }))
         .filter(({ changes }) => changes.length > 0);
       return {
         resources: resources.map(({ member, changes }) => ({
@@ -224,7 +224,10 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
         if (member === undefined)
           throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no resource ${logicalName}.`);
         if (member.isManaged)
-          throw new HoldfastError("WRONG_STATE", `The descriptor contains ${logicalName}; deploy a descriptor without it first.`);
+          throw new HoldfastError(
+            "WRONG_STATE",
+            `The descriptor contains ${logicalName}; deploy a descriptor without it first.`,
+          );
         const members = object.status.members.filter((each) => each !== member);
         const after = { ...object, status: { ...object.status, members } };
         const response = await message(after, call);

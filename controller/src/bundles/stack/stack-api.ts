@@ -63,9 +63,13 @@ export function createStackApi(deps: StackApiDeps): ServedService {
 
   function requireAccepted(accepted: number | undefined, cents: number): void {
     if (accepted !== undefined && isAccepted(accepted, cents)) return;
-    throw new HoldfastError("COST_DRIFT", `The monthly cost is ${amountOf(cents)} ${catalog.currency}; accept this amount.`, {
-      members: { monthly_cost: amountOf(cents), currency: catalog.currency },
-    });
+    throw new HoldfastError(
+      "COST_DRIFT",
+      `The monthly cost is ${amountOf(cents)} ${catalog.currency}; accept this amount.`,
+      {
+        members: { monthly_cost: amountOf(cents), currency: catalog.currency },
+      },
+    );
   }
 
   /** The upgrade to the newest version of the stack's template. */
@@ -138,7 +142,10 @@ export function createStackApi(deps: StackApiDeps): ServedService {
       requireKindScopes(kinds, descriptor.members, call);
       const organizationId = organizationOf(call);
       if (template.needsProvider && !hasProvider(organizationId))
-        throw new HoldfastError("INFERENCE_NOT_CONFIGURED", `${templateName} needs a provider of models; configure and enable one first.`);
+        throw new HoldfastError(
+          "INFERENCE_NOT_CONFIGURED",
+          `${templateName} needs a provider of models; configure and enable one first.`,
+        );
       const monthlyCents = centsOf(descriptor);
       requireAccepted(acceptedMonthlyCost, monthlyCents);
       const priced = { monthlyCents, acceptedCents: Math.round((acceptedMonthlyCost ?? 0) * 100) };

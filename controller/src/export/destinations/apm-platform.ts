@@ -2,7 +2,7 @@ import { labelsOf, type LogItem, type MetricItem, type Origin } from "../export-
 import type { Configuration } from "../metrics-export.ts";
 import { configuredText } from "./configured-values.ts";
 import type { Destination, EncodeContext, ExportRequest } from "./destination.ts";
-import { gzipped, piecesOf } from "./pieces.ts";
+import { gzipped, piecesOf } from "./request-encoding.ts";
 import { verdictOfStatus } from "./verdict.ts";
 
 const sites = [

@@ -3,7 +3,7 @@ import type { Configuration } from "../metrics-export.ts";
 import { cloudRequest, cloudVerdict } from "./cloud-request.ts";
 import { configuredText } from "./configured-values.ts";
 import type { Destination, EncodeContext, ExportRequest } from "./destination.ts";
-import { jsonOf, piecesOf } from "./pieces.ts";
+import { jsonOf, piecesOf } from "./request-encoding.ts";
 import type { Verdict } from "./verdict.ts";
 
 const metricsMax = 1_000;
@@ -95,10 +95,10 @@ export const cloudMonitoring: Destination = {
       return requests;
     },
   },
-  interpret(answer, { items, needs }) {
-    const verdict = cloudVerdict(answer);
+  interpret(response, { items, needs }) {
+    const verdict = cloudVerdict(response);
     if (needs === undefined || verdict.kind !== "accepted") return verdict;
-    return verdictOfEvents(jsonOf(answer.body), items.length);
+    return verdictOfEvents(jsonOf(response.body), items.length);
   },
 };
 
@@ -114,8 +114,8 @@ function creationRequests(names: string, configuration: Configuration, context: 
  * `rejectedLogEventsInfo` of PutLogEvents has indices into the request's events: ends are exclusive, the start is
  * inclusive.
  */
-function verdictOfEvents(answer: unknown, count: number): Verdict {
-  const rejected = (answer as { rejectedLogEventsInfo?: Readonly<Record<string, unknown>> } | undefined)
+function verdictOfEvents(response: unknown, count: number): Verdict {
+  const rejected = (response as { rejectedLogEventsInfo?: Readonly<Record<string, unknown>> } | undefined)
     ?.rejectedLogEventsInfo;
   if (rejected === undefined) return { kind: "accepted" };
   const { tooOldLogEventEndIndex, expiredLogEventEndIndex, tooNewLogEventStartIndex } = rejected;

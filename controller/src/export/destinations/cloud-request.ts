@@ -1,7 +1,7 @@
 import { AwsV4Signer } from "aws4fetch";
 import type { Configuration } from "../metrics-export.ts";
 import { configuredText } from "./configured-values.ts";
-import type { Answer, EncodeContext, ExportRequest } from "./destination.ts";
+import type { DestinationResponse, EncodeContext, ExportRequest } from "./destination.ts";
 import { type Verdict, verdictOfStatus, messageOf } from "./verdict.ts";
 
 export interface CloudCall {
@@ -52,7 +52,7 @@ const kinds: readonly (readonly [names: RegExp, kind: "later" | "stop" | "accept
 ];
 
 /** The verdict by the error's name, which both APIs send with status 400. */
-export function cloudVerdict({ status, retryAfterMs, body }: Answer): Verdict {
+export function cloudVerdict({ status, retryAfterMs, body }: DestinationResponse): Verdict {
   if (status < 400) return verdictOfStatus(status, retryAfterMs);
   const text = body.toString("utf8", 0, 8_192);
   const name = /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? /"__type"\s*:\s*"(?:[^"#]*#)?(\w+)"/.exec(text)?.[1] ?? "";

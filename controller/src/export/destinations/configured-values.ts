@@ -2,7 +2,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Configuration } from "../metrics-export.ts";
 import type { ConfigurationFault } from "./destination.ts";
 import type { Field } from "../configuration/field.ts";
-import { basicAuthorization } from "./pieces.ts";
+import { basicAuthorization } from "./request-encoding.ts";
 
 /** Additional headers that the user configures, such as the credential for a proxy before the destination. */
 export const headersField: Field = {

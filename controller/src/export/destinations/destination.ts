@@ -25,7 +25,7 @@ export interface Destination {
   readonly metrics?: Encoder<MetricItem>;
   readonly logs?: Encoder<LogItem>;
   /** The verdict on a response to one of its requests. */
-  interpret(answer: Answer, request: ExportRequest<unknown>): Verdict;
+  interpret(response: DestinationResponse, request: ExportRequest<unknown>): Verdict;
 }
 
 export interface Encoder<I> {
@@ -69,7 +69,7 @@ export interface ProbeRequest extends ExportRequest<never> {
   readonly about?: "metrics" | "logs";
 }
 
-export interface Answer {
+export interface DestinationResponse {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   /** The first 1 MiB at most. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { deliverItems } from "../deliver-items.ts";
-import type { Answer, ExportRequest } from "./destination.ts";
+import type { DestinationResponse, ExportRequest } from "./destination.ts";
 import { destinationConformance } from "./destination-conformance.ts";
 import { destinations } from "./destinations.ts";
 import { verdictOfStatus } from "./verdict.ts";
@@ -13,7 +13,7 @@ const request = (count: number): ExportRequest<unknown> => ({
   headers: {},
   items: Array.from({ length: count }),
 });
-const answer = (status: number, body: unknown): Answer => ({
+const responseOf = (status: number, body: unknown): DestinationResponse => ({
   status,
   retryAfterMs: undefined,
   body: Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
@@ -22,23 +22,25 @@ const answer = (status: number, body: unknown): Answer => ({
 describe("responses about single items", () => {
   test("a bulk response: stored documents are accepted, full queues retried, others refused", () => {
     const items = [201, 409, 429, 400, 503].map((status) => ({ create: { status } }));
-    const verdict = destinations.search_cluster.interpret(answer(200, { errors: true, items }), request(5));
+    const verdict = destinations.search_cluster.interpret(responseOf(200, { errors: true, items }), request(5));
     expect(verdict).toMatchObject({ kind: "partly", refused: 1, again: [2, 4] });
   });
 
   test.each([401, 403, 404])("a bulk response: status %i of an item stops the export and drops nothing", (status) => {
     const items = [201, status, 400].map((each) => ({ create: { status: each } }));
-    const verdict = destinations.search_cluster.interpret(answer(200, { errors: true, items }), request(3));
+    const verdict = destinations.search_cluster.interpret(responseOf(200, { errors: true, items }), request(3));
     expect(verdict).toMatchObject({ kind: "stop", detail: expect.stringContaining(`HTTP ${status}`) });
   });
 
   test("an OTLP response: rejected items are not sent again", () => {
     const verdict = destinations.otlp.interpret(
-      answer(200, { partialSuccess: { rejectedDataPoints: "3" } }),
+      responseOf(200, { partialSuccess: { rejectedDataPoints: "3" } }),
       request(5),
     );
     expect(verdict).toMatchObject({ kind: "partly", refused: 3, again: [] });
-    expect(destinations.otlp.interpret(answer(200, { partialSuccess: {} }), request(5))).toEqual({ kind: "accepted" });
+    expect(destinations.otlp.interpret(responseOf(200, { partialSuccess: {} }), request(5))).toEqual({
+      kind: "accepted",
+    });
   });
 
   test("a CloudWatch Logs response: entries that are too old or too new are refused", () => {
@@ -48,7 +50,7 @@ describe("responses about single items", () => {
       expiredLogEventEndIndex: 3,
       tooNewLogEventStartIndex: 9,
     };
-    expect(destinations.cloud_monitoring.interpret(answer(200, { rejectedLogEventsInfo }), events)).toMatchObject({
+    expect(destinations.cloud_monitoring.interpret(responseOf(200, { rejectedLogEventsInfo }), events)).toMatchObject({
       kind: "partly",
       refused: 4,
     });
@@ -60,7 +62,9 @@ describe("responses about single items", () => {
     ["UnrecognizedClientException", "stop"],
     ["InvalidParameterException", "divide"],
   ])("a CloudWatch Logs response with status 400: %s means %s", (name, kind) => {
-    expect(destinations.cloud_monitoring.interpret(answer(400, { __type: name }), request(1))).toMatchObject({ kind });
+    expect(destinations.cloud_monitoring.interpret(responseOf(400, { __type: name }), request(1))).toMatchObject({
+      kind,
+    });
   });
 
   test.each([
@@ -69,7 +73,7 @@ describe("responses about single items", () => {
     [409, "store locally for endpoint: conflict", "too_old"],
     [422, "err-mimir-label-invalid", "refused"],
   ])("a remote write response: %i %s is %s", (status, body, reason) => {
-    const verdict = destinations.prometheus_remote_write.interpret(answer(status, body), request(2));
+    const verdict = destinations.prometheus_remote_write.interpret(responseOf(status, body), request(2));
     expect(verdict).toMatchObject({ kind: "divide", reason });
   });
 });
@@ -102,7 +106,7 @@ test("a batch that the receiver has takes a request for each division of its mom
     context: { nowMs: 0, vendors: { apm: "", cloud: "", logSaas: "" } },
     send: async (each) => {
       requests += 1;
-      return destinations.prometheus_remote_write.interpret(answer(409, "conflict"), each);
+      return destinations.prometheus_remote_write.interpret(responseOf(409, "conflict"), each);
     },
     wait: async () => undefined,
   });

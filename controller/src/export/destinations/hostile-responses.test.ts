@@ -19,7 +19,7 @@ import { destinations } from "./destinations.ts";
 const names = Object.keys(hostileResponses) as (keyof typeof hostileResponses)[];
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 /** Maximum for all connections of one destination: bytes read, and bytes in socket buffers. */
-const answersBytesMax = 128 << 20;
+const responsesBytesMax = 128 << 20;
 
 describe.concurrent.each(Object.values(destinations))("$type", (destination) => {
   let egress: EgressClient;
@@ -56,7 +56,7 @@ describe.concurrent.each(Object.values(destinations))("$type", (destination) => 
       }
     }
     expect(delivery.answers.every(({ body }) => body.length <= 1 << 20)).toBe(true);
-    expect(receiver.sentBytes()).toBeLessThan(answersBytesMax);
+    expect(receiver.sentBytes()).toBeLessThan(responsesBytesMax);
     expect(delivery.waits.every((ms) => ms <= 10_000)).toBe(true);
     // Endless responses are closed by the client, so no connection stays for a later request.
     if (/endless|without an end|for ever|by bytes|no answer/.test(name)) await until(() => receiver.open() === 0);

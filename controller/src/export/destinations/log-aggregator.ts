@@ -9,7 +9,7 @@ import {
   tenantHeaders,
 } from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
-import { piecesOf } from "./pieces.ts";
+import { piecesOf } from "./request-encoding.ts";
 import { verdictOfStatus, messageOf } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 1_000_000 };

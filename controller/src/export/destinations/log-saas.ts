@@ -2,7 +2,7 @@ import type { LogItem } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
 import { configuredText } from "./configured-values.ts";
 import type { Destination, EncodeContext, ExportRequest } from "./destination.ts";
-import { gzipped, piecesOf } from "./pieces.ts";
+import { gzipped, piecesOf } from "./request-encoding.ts";
 import { verdictOfStatus } from "./verdict.ts";
 
 const limits = { itemsMax: 1_000, bytesMax: 5_000_000 };

@@ -2,7 +2,7 @@ import type { LogItem, MetricItem, Origin } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
 import { configuredBase, headersField, ownHeaders } from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
-import { gzipped, jsonOf, piecesOf } from "./pieces.ts";
+import { gzipped, jsonOf, piecesOf } from "./request-encoding.ts";
 import { type Verdict, verdictOfStatus } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 4 << 20 };

@@ -3,7 +3,7 @@ import type { LogItem, MetricItem, Origin } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
 import { checkCredentials, configuredBase, configuredText, credentialHeaders } from "./configured-values.ts";
 import type { Destination, Encoder, ExportRequest } from "./destination.ts";
-import { jsonOf, piecesOf } from "./pieces.ts";
+import { jsonOf, piecesOf } from "./request-encoding.ts";
 import { isTransient, type Verdict, verdictOfStatus, messageOf } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 5_000_000 };
@@ -36,15 +36,15 @@ export const searchCluster: Destination = {
   logs: encoderOf<LogItem>("logs", logDocument),
   interpret({ status, retryAfterMs, body }, { items, method }): Verdict {
     if (status !== 200 || method === "GET") return verdictOfStatus(status, retryAfterMs);
-    const answer = jsonOf(body) as { errors?: unknown; items?: unknown } | undefined;
-    if (answer?.errors === false) return { kind: "accepted" };
-    if (!Array.isArray(answer?.items) || answer.items.length !== items.length)
+    const response = jsonOf(body) as { errors?: unknown; items?: unknown } | undefined;
+    if (response?.errors === false) return { kind: "accepted" };
+    if (!Array.isArray(response?.items) || response.items.length !== items.length)
       return {
         kind: "later",
         afterMs: undefined,
         detail: "the destination's response does not say which items it accepted",
       };
-    const statuses = answer.items.map((item: unknown) =>
+    const statuses = response.items.map((item: unknown) =>
       Number((item as { create?: { status?: unknown } })?.create?.status),
     );
     // Another credential or index would be accepted, so nothing is dropped.

@@ -1,6 +1,6 @@
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { isOnPath, mayTouch, organizationOf } from "#access/caller.ts";
+import { matchesOwnerPath, mayTouch, organizationOf } from "#access/caller.ts";
 import { covers } from "#access/scopes.ts";
 import type { MonitoredOwner, Monitoring } from "./monitored-owner.ts";
 import type { MachineOwner, OwnerKind } from "./owner-kind.ts";
@@ -38,7 +38,7 @@ export function createMonitoredOwners(ownerKinds: readonly OwnerKind[]): Monitor
   function mayRead({ kind, id }: MachineOwner, call: Call): boolean {
     const scope = kinds.get(kind)?.readScope;
     return (
-      isOnPath(call, kind) &&
+      matchesOwnerPath(call, kind) &&
       mayTouch(call, kind, id) &&
       (scope === undefined || covers(call.principal?.scopes ?? new Set(), scope))
     );

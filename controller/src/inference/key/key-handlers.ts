@@ -137,7 +137,11 @@ function updated(key: InferenceKey, request: UpdateInferenceKeyRequest, now: num
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
   const unknownPath = named.find((path) => !paths.includes(path));
   if (unknownPath !== undefined)
-    throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${unknownPath}, which cannot be changed` });
+    throw invalid({
+      field: "update_mask",
+      code: "unknown_field",
+      detail: `names ${unknownPath}, which cannot be changed`,
+    });
   for (const [path, value] of [
     ["name", request.name],
     ["status", request.status],

@@ -140,7 +140,9 @@ async function checkedBaseUrl(text: string, egress: Pick<EgressClient, "check">,
     await egress.check(parsed.target, signal);
   } catch (cause) {
     if (!(cause instanceof EgressFailure)) throw cause;
-    throw new HoldfastError("BASE_URL_NOT_ALLOWED", "The host of the URL has an address that is not public.", { cause });
+    throw new HoldfastError("BASE_URL_NOT_ALLOWED", "The host of the URL has an address that is not public.", {
+      cause,
+    });
   }
   return url.href.replace(/\/+$/, "");
 }

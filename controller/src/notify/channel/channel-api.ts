@@ -65,8 +65,8 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
 
   function require(id: string, call: Call): Stored<ChannelObject> {
     const channel = channels.get(id);
-    const isTheirs = channel?.object.metadata.organizationId === organizationOf(call);
-    if (channel === undefined || !isTheirs || !mayTouch(call, "channel", id))
+    const isOfOrganization = channel?.object.metadata.organizationId === organizationOf(call);
+    if (channel === undefined || !isOfOrganization || !mayTouch(call, "channel", id))
       throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such channel in the organization.");
     return channel;
   }

@@ -29,10 +29,18 @@ export async function checkedConfig(
   const [expected, foreign] = type === "webhook" ? (["url", "address"] as const) : (["address", "url"] as const);
   const values = { address, url };
   if (values[foreign] !== undefined)
-    throw invalid({ field: `config.${foreign}`, code: "unknown_field", detail: `must be absent for a channel of type ${type}` });
+    throw invalid({
+      field: `config.${foreign}`,
+      code: "unknown_field",
+      detail: `must be absent for a channel of type ${type}`,
+    });
   const value = values[expected];
   if (value === undefined)
-    throw invalid({ field: `config.${expected}`, code: "required", detail: `is required for a channel of type ${type}` });
+    throw invalid({
+      field: `config.${expected}`,
+      code: "required",
+      detail: `is required for a channel of type ${type}`,
+    });
   if (type === "webhook") return { type, url: await checkedUrl(value, egress, signal, "config.url") };
   if (!isMailAddress(value))
     throw invalid({ field: "config.address", code: "invalid_address", detail: "is not an e-mail address" });
@@ -43,5 +51,8 @@ export async function checkedConfig(
 /** Throws NOT_CONFIGURED on an installation without a mail server. */
 export function requireMail(sendsMail: boolean): void {
   if (!sendsMail)
-    throw new HoldfastError("NOT_CONFIGURED", "This installation has no mail server; an operator sets HOLDFAST_SMTP_HOST.");
+    throw new HoldfastError(
+      "NOT_CONFIGURED",
+      "This installation has no mail server; an operator sets HOLDFAST_SMTP_HOST.",
+    );
 }

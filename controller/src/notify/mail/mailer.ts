@@ -47,8 +47,10 @@ interface Deps {
 export function createMailer(settings: MailSettings, { egress, log }: Deps): Mailer | undefined {
   const { smtpHost: host, smtpPort: port, smtpTls, smtpUser: user, smtpFrom: from } = settings;
   if (host === "") return undefined;
-  if (!isMailAddress(from)) throw new Error("HOLDFAST_SMTP_FROM: must be one plain address, such as alerts@example.com");
-  if (user !== "" && settings.smtpPasswordFile === "") throw new Error("HOLDFAST_SMTP_PASSWORD_FILE: must be set if HOLDFAST_SMTP_USER is");
+  if (!isMailAddress(from))
+    throw new Error("HOLDFAST_SMTP_FROM: must be one plain address, such as alerts@example.com");
+  if (user !== "" && settings.smtpPasswordFile === "")
+    throw new Error("HOLDFAST_SMTP_PASSWORD_FILE: must be set if HOLDFAST_SMTP_USER is");
   const domain = from.slice(from.indexOf("@") + 1);
   const sessions = createSemaphore(sessionsMax);
 
@@ -123,5 +125,7 @@ export function headerText(text: string): string {
 function reasonOf(error: unknown): string {
   if (error instanceof EgressFailure) return `The mail server could not be reached: ${error.message}`;
   const code = error instanceof Error && "responseCode" in error ? error.responseCode : undefined;
-  return typeof code === "number" ? `The mail server responded with ${code}.` : "The mail server did not accept the mail.";
+  return typeof code === "number"
+    ? `The mail server responded with ${code}.`
+    : "The mail server did not accept the mail.";
 }

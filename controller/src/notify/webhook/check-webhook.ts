@@ -17,9 +17,13 @@ export async function checkedUrl(
     await egress.check(parsed.target, signal);
   } catch (cause) {
     if (!(cause instanceof EgressFailure)) throw cause;
-    throw new HoldfastError("TARGET_NOT_ALLOWED", "The host of the URL has a forbidden address: webhooks must not connect to it.", {
-      cause,
-    });
+    throw new HoldfastError(
+      "TARGET_NOT_ALLOWED",
+      "The host of the URL has a forbidden address: webhooks must not connect to it.",
+      {
+        cause,
+      },
+    );
   }
   return parsed.target.url.href;
 }

@@ -8,7 +8,7 @@ import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 import { attemptDelivery, type AttemptDeps, createAttemptRecorder } from "./attempts.ts";
 import { type Deliveries, newDeliveries, type NewDelivery, type WaitingDelivery } from "./deliveries.ts";
 import { createEndpointLimits, type AttemptLimits } from "./endpoint-limits.ts";
-import { isGone, type Receivers } from "./receiver.ts";
+import { refusesDeliveries, type Receivers } from "./receiver.ts";
 
 /**
  * Delivers events to webhook endpoints and channels. All waiting deliveries are in the history, so another controller
@@ -158,7 +158,11 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
       succeeded = ended.errorMessage === null;
       if (ended.nextDueAt !== null) endpointLimits.expect(webhookId, ended.nextDueAt);
       if (failingSince !== null && !succeeded)
-        await receivers.failing(webhookId, { since: failingSince, isGone: isGone(ended) }, abortAttempts.signal);
+        await receivers.failing(
+          webhookId,
+          { since: failingSince, refusesDeliveries: refusesDeliveries(ended) },
+          abortAttempts.signal,
+        );
     } catch (error) {
       if (abortAttempts.signal.aborted) return;
       log.error("delivery failed", { webhook: webhookId, error });

@@ -4,7 +4,7 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { Deliveries } from "./deliveries.ts";
-import type { Failure } from "./receiver.ts";
+import type { EndpointFailure } from "./receiver.ts";
 import { webhookKind, type WebhookObject } from "./webhook.ts";
 
 /** Duration of failures after which an endpoint is disabled until a user enables it again. */
@@ -20,12 +20,12 @@ export interface DisableWebhookDeps {
 /** Disables the endpoint, with the event `webhook.disabled`, if it responded with 410 or has failed for 5 days. */
 export async function disableIfFailing(
   webhookId: string,
-  { since, isGone }: Failure,
+  { since, refusesDeliveries }: EndpointFailure,
   { begin, webhooks, deliveries, clock }: DisableWebhookDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const now = clock.now();
-  if (!isGone && now - since < disableAfterMs) return;
+  if (!refusesDeliveries && now - since < disableAfterMs) return;
   await retryConflict(signal, async () => {
     const before = await webhooks.getCurrent(webhookId, signal);
     if (before === undefined || !before.object.spec.active) return;
@@ -44,7 +44,7 @@ export async function disableIfFailing(
       data: {
         webhook_id: webhookId,
         url: spec.url,
-        reason: isGone ? "gone" : "failing",
+        reason: refusesDeliveries ? "gone" : "failing",
         failing_since: new Date(since).toISOString(),
       },
     });

@@ -24,15 +24,15 @@ export interface AttemptOutcome {
 }
 
 /** True for 410 Gone, by which the endpoint refuses all further deliveries. */
-export function isGone({ responseStatus }: Pick<AttemptOutcome, "responseStatus">): boolean {
+export function refusesDeliveries({ responseStatus }: Pick<AttemptOutcome, "responseStatus">): boolean {
   return responseStatus === 410;
 }
 
-export interface Failure {
+export interface EndpointFailure {
   /** Time since which all attempts failed, in milliseconds since 1970. */
   readonly since: number;
   /** True if the endpoint responded with 410. */
-  readonly isGone: boolean;
+  readonly refusesDeliveries: boolean;
 }
 
 /** The receivers of one type, or of all types. */
@@ -47,7 +47,7 @@ export interface Receivers {
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   readonly ready: Promise<unknown>;
   /** Called after a failed attempt. */
-  failing(id: string, failure: Failure, signal: AbortSignal): Promise<void>;
+  failing(id: string, failure: EndpointFailure, signal: AbortSignal): Promise<void>;
 }
 
 /** Joins several types of receivers. */

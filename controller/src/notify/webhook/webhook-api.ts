@@ -52,8 +52,8 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
 
   function require(id: string, call: Call): Stored<WebhookObject> {
     const webhook = webhooks.get(id);
-    const isTheirs = webhook?.object.metadata.organizationId === organizationOf(call);
-    if (webhook === undefined || !isTheirs || !mayTouch(call, "webhook", id))
+    const isOfOrganization = webhook?.object.metadata.organizationId === organizationOf(call);
+    if (webhook === undefined || !isOfOrganization || !mayTouch(call, "webhook", id))
       throw new HoldfastError("WEBHOOK_NOT_FOUND", "There is no such webhook in the organization.");
     return webhook;
   }

@@ -48,7 +48,8 @@ export async function takeSnapshot(deps: SnapshotDeps, signal?: AbortSignal): Pr
 export function snapshotKeyOf(keyring: Keyring): (version: string) => Uint8Array {
   return (version) => {
     const key = keyring.keys.get(version);
-    if (key === undefined) throw new Error(`the snapshot is sealed under master key ${version}, which is not in the key file`);
+    if (key === undefined)
+      throw new Error(`the snapshot is sealed under master key ${version}, which is not in the key file`);
     return subkey(key, "snapshot");
   };
 }

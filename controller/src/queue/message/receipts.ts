@@ -19,7 +19,8 @@ const sealedPrefix = "sealed.";
 export function createReceipts(sealer: Pick<Sealer, "sealDeterministic" | "open">): Receipts {
   const labelOf = ({ spec }: QueueObject) => `receipt ${spec.serviceId} ${spec.queueId}`;
   return {
-    seal: (queue, { id, worker }) => sealer.sealDeterministic(`${id} ${worker}`, labelOf(queue)).slice(sealedPrefix.length),
+    seal: (queue, { id, worker }) =>
+      sealer.sealDeterministic(`${id} ${worker}`, labelOf(queue)).slice(sealedPrefix.length),
     open(queue, text) {
       try {
         const [id = "", worker = ""] = sealer.open(sealedPrefix + text, labelOf(queue)).split(" ");

@@ -455,7 +455,7 @@ export const ApiKeyService: GenService<{
     output: typeof ListApiKeysResponseSchema;
   },
   /**
-   * Deletes a key and the tokens that it created; they are refused at once.
+   * Deletes a key and the tokens that it created. They are refused immediately.
    *
    * @generated from rpc holdfast.v1.ApiKeyService.DeleteApiKey
    */

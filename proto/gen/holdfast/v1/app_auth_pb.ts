@@ -917,7 +917,7 @@ export type AuthClient = Message<"holdfast.v1.AuthClient"> & {
   allowedOrigins: string[];
 
   /**
-   * True when the client must use PKCE; otherwise it must send a nonce.
+   * True if the client must use PKCE; otherwise it must send a nonce.
    *
    * @generated from field: bool require_pkce = 7;
    */
@@ -972,7 +972,7 @@ export type AuthClientJson = {
   allowedOrigins?: string[];
 
   /**
-   * True when the client must use PKCE; otherwise it must send a nonce.
+   * True if the client must use PKCE; otherwise it must send a nonce.
    *
    * @generated from field: bool require_pkce = 7;
    */
@@ -1106,7 +1106,7 @@ export type NewAuthSmtp = Message<"holdfast.v1.NewAuthSmtp"> & {
   port: number;
 
   /**
-   * Omitted without authentication. It needs a password, unless that of the same host, port, username and
+   * Omitted without authentication. It requires a password, unless the password of the same host, port, username and
    * ca_certificate is stored.
    *
    * @generated from field: optional string username = 3;
@@ -1155,7 +1155,7 @@ export type NewAuthSmtpJson = {
   port?: number;
 
   /**
-   * Omitted without authentication. It needs a password, unless that of the same host, port, username and
+   * Omitted without authentication. It requires a password, unless the password of the same host, port, username and
    * ca_certificate is stored.
    *
    * @generated from field: optional string username = 3;
@@ -1231,7 +1231,7 @@ export type EnableAuthRequest = Message<"holdfast.v1.EnableAuthRequest"> & {
   redirectUris?: AuthUris | undefined;
 
   /**
-   * For `custom`: a verified domain of the app. Omitted: the only one.
+   * Verified domain of the app, with the domain type `custom`. Omitted: the only one.
    *
    * @generated from field: optional string custom_domain = 7;
    */
@@ -1277,7 +1277,7 @@ export type EnableAuthRequestJson = {
   redirectUris?: AuthUrisJson;
 
   /**
-   * For `custom`: a verified domain of the app. Omitted: the only one.
+   * Verified domain of the app, with the domain type `custom`. Omitted: the only one.
    *
    * @generated from field: optional string custom_domain = 7;
    */
@@ -2785,7 +2785,7 @@ export const AppAuthService: GenService<{
   },
   /**
    * Rotates the signing key: the reserve key in the JWKS signs from now on, and tokens of the former key are valid
-   * until it retires. With `emergency`, the former key and the reserve key are removed at once, which invalidates all
+   * until it retires. `emergency` removes the former key and the reserve key immediately, which invalidates all
    * their tokens.
    *
    * @generated from rpc holdfast.v1.AppAuthService.RotateAuthKey
@@ -2906,7 +2906,7 @@ export const AppAuthService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Creates a new secret, which only this response has. The former one is refused at once.
+   * Creates a new secret, which only this response has. The former one is refused immediately.
    *
    * @generated from rpc holdfast.v1.AppAuthService.RotateAuthClientSecret
    */

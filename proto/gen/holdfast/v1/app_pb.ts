@@ -690,7 +690,7 @@ export type CreateAppDomainRequest = Message<"holdfast.v1.CreateAppDomainRequest
   appId: string;
 
   /**
-   * Such as login.shop.example.
+   * Domain name, such as login.shop.example.
    *
    * @generated from field: string name = 2;
    */
@@ -709,7 +709,7 @@ export type CreateAppDomainRequestJson = {
   appId?: string;
 
   /**
-   * Such as login.shop.example.
+   * Domain name, such as login.shop.example.
    *
    * @generated from field: string name = 2;
    */
@@ -938,7 +938,7 @@ export const AppDomainStatusSchema: GenEnum<AppDomainStatus, AppDomainStatusJson
  */
 export const AppService: GenService<{
   /**
-   * Creates an app, which runs outside of the platform and is Running at once. 409 for a name in use.
+   * Creates an app, which runs outside of the platform. Its state is Running immediately. 409 for a name in use.
    *
    * @generated from rpc holdfast.v1.AppService.CreateApp
    */

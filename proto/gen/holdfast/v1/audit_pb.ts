@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/audit.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// The audit log of the organization, newest first. Entries are only ever added.
+// The audit log of the organization, newest first. Entries are never changed.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";

@@ -171,7 +171,7 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   operationId?: string | undefined;
 
   /**
-   * The base of an incremental backup, which is retained as long as this one; null otherwise.
+   * The base of an incremental backup, which is retained until this one is deleted; null otherwise.
    *
    * @generated from field: optional string base_backup_id = 25;
    */
@@ -327,7 +327,7 @@ export type BackupJson = {
   operationId?: string;
 
   /**
-   * The base of an incremental backup, which is retained as long as this one; null otherwise.
+   * The base of an incremental backup, which is retained until this one is deleted; null otherwise.
    *
    * @generated from field: optional string base_backup_id = 25;
    */
@@ -1372,7 +1372,7 @@ export type Drill = Message<"holdfast.v1.Drill"> & {
   backupId: string;
 
   /**
-   * The point in time that is restored in addition; null when the engine supports only backups.
+   * The point in time that is restored in addition; null if the engine supports only backups.
    *
    * @generated from field: optional google.protobuf.Timestamp target = 6;
    */
@@ -1451,7 +1451,7 @@ export type DrillJson = {
   backupId?: string;
 
   /**
-   * The point in time that is restored in addition; null when the engine supports only backups.
+   * The point in time that is restored in addition; null if the engine supports only backups.
    *
    * @generated from field: optional google.protobuf.Timestamp target = 6;
    */

@@ -333,14 +333,14 @@ export type EngineBackups = Message<"holdfast.v1.EngineBackups"> & {
   restorePoints: string;
 
   /**
-   * True when services can be forked.
+   * True if services can be forked.
    *
    * @generated from field: bool fork = 3;
    */
   fork: boolean;
 
   /**
-   * True when daily backups can be incremental.
+   * True if daily backups can be incremental.
    *
    * @generated from field: bool increments = 4;
    */
@@ -368,14 +368,14 @@ export type EngineBackupsJson = {
   restorePoints?: string;
 
   /**
-   * True when services can be forked.
+   * True if services can be forked.
    *
    * @generated from field: bool fork = 3;
    */
   fork?: boolean;
 
   /**
-   * True when daily backups can be incremental.
+   * True if daily backups can be incremental.
    *
    * @generated from field: bool increments = 4;
    */
@@ -462,7 +462,7 @@ export type EngineParameter = Message<"holdfast.v1.EngineParameter"> & {
   description: string;
 
   /**
-   * Default value; null when it depends on the plan.
+   * Default value; null if it depends on the plan.
    *
    * @generated from field: optional string default = 4;
    */
@@ -523,7 +523,7 @@ export type EngineParameterJson = {
   description?: string;
 
   /**
-   * Default value; null when it depends on the plan.
+   * Default value; null if it depends on the plan.
    *
    * @generated from field: optional string default = 4;
    */

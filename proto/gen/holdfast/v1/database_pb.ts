@@ -122,7 +122,7 @@ export type DatabaseDeletion = Message<"holdfast.v1.DatabaseDeletion"> & {
   name: string;
 
   /**
-   * The operation in progress; null when it is completed.
+   * The operation in progress; null if it is completed.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
@@ -146,7 +146,7 @@ export type DatabaseDeletionJson = {
   name?: string;
 
   /**
-   * The operation in progress; null when it is completed.
+   * The operation in progress; null if it is completed.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
@@ -408,8 +408,8 @@ export const DatabaseService: GenService<{
     output: typeof ListDatabasesResponseSchema;
   },
   /**
-   * Creates a database, owned by the default user unless the request names another one. When the engine has not created it within 15 s, the response is 202
-   * with the operation that does.
+   * Creates a database, owned by the default user unless the request names another one. If the engine has not created
+   * it within 15 s, the response is 202 with the operation that creates it.
    *
    * @generated from rpc holdfast.v1.DatabaseService.CreateDatabase
    */

@@ -44,7 +44,7 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
   role: DatabaseUserRole;
 
   /**
-   * True when the platform created it and stores its password.
+   * True if the platform created it and stores its password.
    *
    * @generated from field: bool managed = 4;
    */
@@ -63,7 +63,7 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
   operation?: Operation | undefined;
 
   /**
-   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
+   * True if it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
    * all files of the service.
    *
    * @generated from field: bool replication = 7;
@@ -93,7 +93,7 @@ export type DatabaseUserJson = {
   role?: DatabaseUserRoleJson;
 
   /**
-   * True when the platform created it and stores its password.
+   * True if the platform created it and stores its password.
    *
    * @generated from field: bool managed = 4;
    */
@@ -112,7 +112,7 @@ export type DatabaseUserJson = {
   operation?: OperationJson;
 
   /**
-   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
+   * True if it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
    * all files of the service.
    *
    * @generated from field: bool replication = 7;
@@ -144,7 +144,7 @@ export type DatabaseUserDeletion = Message<"holdfast.v1.DatabaseUserDeletion"> &
   username: string;
 
   /**
-   * The operation in progress; null when it is completed.
+   * The operation in progress; null if it is completed.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
@@ -168,7 +168,7 @@ export type DatabaseUserDeletionJson = {
   username?: string;
 
   /**
-   * The operation in progress; null when it is completed.
+   * The operation in progress; null if it is completed.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
@@ -354,7 +354,7 @@ export type CreateDatabaseUserRequest = Message<"holdfast.v1.CreateDatabaseUserR
 
   /**
    * True for a consumer of logical replication slots, such as Debezium. It may also copy all files of the service,
-   * whatever its role. PostgreSQL only; false by default.
+   * with any role. PostgreSQL only; false by default.
    *
    * @generated from field: optional bool replication = 4;
    */
@@ -384,7 +384,7 @@ export type CreateDatabaseUserRequestJson = {
 
   /**
    * True for a consumer of logical replication slots, such as Debezium. It may also copy all files of the service,
-   * whatever its role. PostgreSQL only; false by default.
+   * with any role. PostgreSQL only; false by default.
    *
    * @generated from field: optional bool replication = 4;
    */

@@ -46,7 +46,7 @@ export type InferenceProvider = Message<"holdfast.v1.InferenceProvider"> & {
   baseUrl?: string | undefined;
 
   /**
-   * True when the organization attests that base_url is served from the EU.
+   * True if the organization attests that base_url is served from the EU.
    *
    * @generated from field: bool eu_endpoint = 4;
    */
@@ -63,7 +63,7 @@ export type InferenceProvider = Message<"holdfast.v1.InferenceProvider"> & {
   capabilities?: InferenceCapabilities | undefined;
 
   /**
-   * True when calls stay in the EU, so that they are allowed with eu_only.
+   * True if calls stay in the EU, so that they are allowed with eu_only.
    *
    * @generated from field: bool eu_route = 7;
    */
@@ -108,7 +108,7 @@ export type InferenceProviderJson = {
   baseUrl?: string;
 
   /**
-   * True when the organization attests that base_url is served from the EU.
+   * True if the organization attests that base_url is served from the EU.
    *
    * @generated from field: bool eu_endpoint = 4;
    */
@@ -125,7 +125,7 @@ export type InferenceProviderJson = {
   capabilities?: InferenceCapabilitiesJson;
 
   /**
-   * True when calls stay in the EU, so that they are allowed with eu_only.
+   * True if calls stay in the EU, so that they are allowed with eu_only.
    *
    * @generated from field: bool eu_route = 7;
    */
@@ -1397,7 +1397,7 @@ export const InferenceUsagePeriodSchema: GenMessage<InferenceUsagePeriod, {jsonT
  */
 export type InferenceUsageItem = Message<"holdfast.v1.InferenceUsageItem"> & {
   /**
-   * Model with the provider's prefix; null when grouped by key.
+   * Model with the provider's prefix; null if grouped by key.
    *
    * @generated from field: optional string model = 1;
    */
@@ -1411,7 +1411,7 @@ export type InferenceUsageItem = Message<"holdfast.v1.InferenceUsageItem"> & {
   keyId?: string | undefined;
 
   /**
-   * Name of the key; null when grouped by model, and for a deleted key.
+   * Name of the key; null if grouped by model, and for a deleted key.
    *
    * @generated from field: optional string name = 3;
    */
@@ -1450,7 +1450,7 @@ export type InferenceUsageItem = Message<"holdfast.v1.InferenceUsageItem"> & {
  */
 export type InferenceUsageItemJson = {
   /**
-   * Model with the provider's prefix; null when grouped by key.
+   * Model with the provider's prefix; null if grouped by key.
    *
    * @generated from field: optional string model = 1;
    */
@@ -1464,7 +1464,7 @@ export type InferenceUsageItemJson = {
   keyId?: string;
 
   /**
-   * Name of the key; null when grouped by model, and for a deleted key.
+   * Name of the key; null if grouped by model, and for a deleted key.
    *
    * @generated from field: optional string name = 3;
    */
@@ -1705,7 +1705,7 @@ export const InferenceService: GenService<{
     output: typeof InferenceKeySchema;
   },
   /**
-   * Deletes a key, which is refused at once. Its usage stays.
+   * Deletes a key, which is refused immediately. Its usage stays.
    *
    * @generated from rpc holdfast.v1.InferenceService.DeleteInferenceKey
    */
@@ -1715,7 +1715,7 @@ export const InferenceService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Creates a new secret for the same id and limits. The old one is refused at once.
+   * Creates a new secret for the same id and limits. The old one is refused immediately.
    *
    * @generated from rpc holdfast.v1.InferenceService.RotateInferenceKey
    */

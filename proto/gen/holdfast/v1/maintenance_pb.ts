@@ -130,7 +130,7 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
   nextWindowUntil?: Timestamp | undefined;
 
   /**
-   * Node image of the service; null when the host's engines are used.
+   * Node image of the service; null if the host's engines are used.
    *
    * @generated from field: optional string image = 6;
    */
@@ -206,7 +206,7 @@ export type MaintenanceJson = {
   nextWindowUntil?: TimestampJson;
 
   /**
-   * Node image of the service; null when the host's engines are used.
+   * Node image of the service; null if the host's engines are used.
    *
    * @generated from field: optional string image = 6;
    */
@@ -292,7 +292,7 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   to?: string | undefined;
 
   /**
-   * True when it starts at the end of its notice even outside of the window.
+   * True if it starts at the end of its notice even outside of the window.
    *
    * @generated from field: bool urgent = 7;
    */
@@ -304,14 +304,14 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   availableSince?: Timestamp | undefined;
 
   /**
-   * Time of its automatic start; null when it is applied by request only.
+   * Time of its automatic start; null if it is applied by request only.
    *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 9;
    */
   applyAt?: Timestamp | undefined;
 
   /**
-   * True when the engine is restarted, so that clients lose their connections.
+   * True if the engine is restarted, so that clients lose their connections.
    *
    * @generated from field: bool requires_restart = 10;
    */
@@ -325,14 +325,14 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   blockedReason?: string | undefined;
 
   /**
-   * True when it changes the sort order of text in indexes; it is applied only with accept_text_order_change.
+   * True if it changes the sort order of text in indexes; it is applied only with accept_text_order_change.
    *
    * @generated from field: bool changes_text_order = 12;
    */
   changesTextOrder: boolean;
 
   /**
-   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null when a
+   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null if a
    * snapshot is possible or not needed.
    *
    * @generated from field: optional string no_snapshot_reason = 13;
@@ -379,7 +379,7 @@ export type PendingUpdateJson = {
   to?: string;
 
   /**
-   * True when it starts at the end of its notice even outside of the window.
+   * True if it starts at the end of its notice even outside of the window.
    *
    * @generated from field: bool urgent = 7;
    */
@@ -391,14 +391,14 @@ export type PendingUpdateJson = {
   availableSince?: TimestampJson;
 
   /**
-   * Time of its automatic start; null when it is applied by request only.
+   * Time of its automatic start; null if it is applied by request only.
    *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 9;
    */
   applyAt?: TimestampJson;
 
   /**
-   * True when the engine is restarted, so that clients lose their connections.
+   * True if the engine is restarted, so that clients lose their connections.
    *
    * @generated from field: bool requires_restart = 10;
    */
@@ -412,14 +412,14 @@ export type PendingUpdateJson = {
   blockedReason?: string;
 
   /**
-   * True when it changes the sort order of text in indexes; it is applied only with accept_text_order_change.
+   * True if it changes the sort order of text in indexes; it is applied only with accept_text_order_change.
    *
    * @generated from field: bool changes_text_order = 12;
    */
   changesTextOrder?: boolean;
 
   /**
-   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null when a
+   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null if a
    * snapshot is possible or not needed.
    *
    * @generated from field: optional string no_snapshot_reason = 13;
@@ -451,14 +451,14 @@ export type PendingUpdateSummary = Message<"holdfast.v1.PendingUpdateSummary"> &
   kind: UpdateKind;
 
   /**
-   * True when it starts at the end of its notice even outside of the window.
+   * True if it starts at the end of its notice even outside of the window.
    *
    * @generated from field: bool urgent = 3;
    */
   urgent: boolean;
 
   /**
-   * Time of its automatic start; null when it is applied by request only.
+   * Time of its automatic start; null if it is applied by request only.
    *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 4;
    */
@@ -482,14 +482,14 @@ export type PendingUpdateSummaryJson = {
   kind?: UpdateKindJson;
 
   /**
-   * True when it starts at the end of its notice even outside of the window.
+   * True if it starts at the end of its notice even outside of the window.
    *
    * @generated from field: bool urgent = 3;
    */
   urgent?: boolean;
 
   /**
-   * Time of its automatic start; null when it is applied by request only.
+   * Time of its automatic start; null if it is applied by request only.
    *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 4;
    */
@@ -726,7 +726,7 @@ export type UpgradeFinding = Message<"holdfast.v1.UpgradeFinding"> & {
   code: string;
 
   /**
-   * True when it prevents the upgrade.
+   * True if it prevents the upgrade.
    *
    * @generated from field: bool blocking = 2;
    */
@@ -754,7 +754,7 @@ export type UpgradeFindingJson = {
   code?: string;
 
   /**
-   * True when it prevents the upgrade.
+   * True if it prevents the upgrade.
    *
    * @generated from field: bool blocking = 2;
    */
@@ -842,7 +842,7 @@ export const WeekdaySchema: GenEnum<Weekday, WeekdayJson> = /*@__PURE__*/
 
 /**
  * The kind of an update: "engine_minor" is a new minor version, "image" newer packages, "guest_kernel" a new kernel of
- * virtual machines, "restart" parameters that need one, "keeper" a newer keeper, which needs a start of the machine.
+ * virtual machines, "restart" parameters that require one, "keeper" a newer keeper, whose start restarts the machine.
  *
  * @generated from enum holdfast.v1.UpdateKind
  */
@@ -890,7 +890,7 @@ export const UpdateKind = {
 
 /**
  * The kind of an update: "engine_minor" is a new minor version, "image" newer packages, "guest_kernel" a new kernel of
- * virtual machines, "restart" parameters that need one, "keeper" a newer keeper, which needs a start of the machine.
+ * virtual machines, "restart" parameters that require one, "keeper" a newer keeper, whose start restarts the machine.
  *
  * @generated from enum holdfast.v1.UpdateKind
  */
@@ -898,7 +898,7 @@ export type UpdateKind = (typeof UpdateKind)[keyof typeof UpdateKind] | UnknownE
 
 /**
  * The kind of an update: "engine_minor" is a new minor version, "image" newer packages, "guest_kernel" a new kernel of
- * virtual machines, "restart" parameters that need one, "keeper" a newer keeper, which needs a start of the machine.
+ * virtual machines, "restart" parameters that require one, "keeper" a newer keeper, whose start restarts the machine.
  *
  * @generated from enum holdfast.v1.UpdateKind
  */

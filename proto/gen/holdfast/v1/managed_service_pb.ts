@@ -694,7 +694,7 @@ export type Replication = Message<"holdfast.v1.Replication"> & {
   mode: string;
 
   /**
-   * True when all replicas are connected to the primary, and commits wait for one if the mode requires it.
+   * True if all replicas are connected to the primary, and commits wait for one if the mode requires it.
    *
    * @generated from field: bool healthy = 2;
    */
@@ -722,7 +722,7 @@ export type ReplicationJson = {
   mode?: string;
 
   /**
-   * True when all replicas are connected to the primary, and commits wait for one if the mode requires it.
+   * True if all replicas are connected to the primary, and commits wait for one if the mode requires it.
    *
    * @generated from field: bool healthy = 2;
    */
@@ -862,7 +862,7 @@ export type ServiceBackups = Message<"holdfast.v1.ServiceBackups"> & {
   lastCompletedAt?: Timestamp | undefined;
 
   /**
-   * Time of the next automatic backup; null when there will be none.
+   * Time of the next automatic backup; null if there will be none.
    *
    * @generated from field: optional google.protobuf.Timestamp next_at = 4;
    */
@@ -909,7 +909,7 @@ export type ServiceBackupsJson = {
   lastCompletedAt?: TimestampJson;
 
   /**
-   * Time of the next automatic backup; null when there will be none.
+   * Time of the next automatic backup; null if there will be none.
    *
    * @generated from field: optional google.protobuf.Timestamp next_at = 4;
    */
@@ -2211,7 +2211,8 @@ export type Connection = Message<"holdfast.v1.Connection"> & {
   privateUri: string;
 
   /**
-   * URI for reads, without a password. It leads to the replicas, or to the primary when no replica is healthy.
+   * URI for reads, without a password. Its host name resolves to the replicas, or to the primary if no replica is
+   * healthy.
    *
    * @generated from field: string replica_uri = 60;
    */
@@ -2300,7 +2301,8 @@ export type ConnectionJson = {
   privateUri?: string;
 
   /**
-   * URI for reads, without a password. It leads to the replicas, or to the primary when no replica is healthy.
+   * URI for reads, without a password. Its host name resolves to the replicas, or to the primary if no replica is
+   * healthy.
    *
    * @generated from field: string replica_uri = 60;
    */

@@ -76,7 +76,7 @@ export type MetricsExport = Message<"holdfast.v1.MetricsExport"> & {
   consecutiveFailures: number;
 
   /**
-   * Error of the last export; null when it was successful.
+   * Error of the last export; null if it was successful.
    *
    * @generated from field: optional string last_export_error = 10;
    */
@@ -114,7 +114,7 @@ export type MetricsExport = Message<"holdfast.v1.MetricsExport"> & {
   dropped?: DroppedFigures | undefined;
 
   /**
-   * Reason why the platform disabled it; null when it did not.
+   * Reason why the platform disabled it; null if it did not.
    *
    * @generated from field: optional string disabled_reason = 16;
    */
@@ -194,7 +194,7 @@ export type MetricsExportJson = {
   consecutiveFailures?: number;
 
   /**
-   * Error of the last export; null when it was successful.
+   * Error of the last export; null if it was successful.
    *
    * @generated from field: optional string last_export_error = 10;
    */
@@ -232,7 +232,7 @@ export type MetricsExportJson = {
   dropped?: DroppedFiguresJson;
 
   /**
-   * Reason why the platform disabled it; null when it did not.
+   * Reason why the platform disabled it; null if it did not.
    *
    * @generated from field: optional string disabled_reason = 16;
    */

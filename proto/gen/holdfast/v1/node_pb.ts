@@ -248,14 +248,14 @@ export type ReplicationStatus = Message<"holdfast.v1.ReplicationStatus"> & {
   role: NodeRole;
 
   /**
-   * Bytes of the primary's log that the node has not replayed; null when unknown.
+   * Bytes of the primary's log that the node has not replayed; null if unknown.
    *
    * @generated from field: optional int64 lag_bytes = 3;
    */
   lagBytes?: bigint | undefined;
 
   /**
-   * Age of the oldest commit that the node lacks; 0 when it lacks none, null when unknown.
+   * Age of the oldest commit that the node lacks; 0 if it lacks none, null if unknown.
    *
    * @generated from field: optional double lag_seconds = 4;
    */
@@ -315,14 +315,14 @@ export type ReplicationStatusJson = {
   role?: NodeRoleJson;
 
   /**
-   * Bytes of the primary's log that the node has not replayed; null when unknown.
+   * Bytes of the primary's log that the node has not replayed; null if unknown.
    *
    * @generated from field: optional int64 lag_bytes = 3;
    */
   lagBytes?: string;
 
   /**
-   * Age of the oldest commit that the node lacks; 0 when it lacks none, null when unknown.
+   * Age of the oldest commit that the node lacks; 0 if it lacks none, null if unknown.
    *
    * @generated from field: optional double lag_seconds = 4;
    */

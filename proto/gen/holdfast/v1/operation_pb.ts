@@ -53,8 +53,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
 
   /**
    * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable.
-   * Of members that elect their leader: "WaitForMajority" without a majority of them, "WaitForMember" while each of the
-   * others is needed.
+   * Members that elect their leader also have "WaitForMajority", while no majority is available, and "WaitForMember",
+   * while every other member is required.
    *
    * @generated from field: optional string step = 5;
    */
@@ -141,8 +141,8 @@ export type OperationJson = {
 
   /**
    * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable.
-   * Of members that elect their leader: "WaitForMajority" without a majority of them, "WaitForMember" while each of the
-   * others is needed.
+   * Members that elect their leader also have "WaitForMajority", while no majority is available, and "WaitForMember",
+   * while every other member is required.
    *
    * @generated from field: optional string step = 5;
    */
@@ -253,7 +253,7 @@ export const DataSnapshotSchema: GenMessage<DataSnapshot, {jsonType: DataSnapsho
   messageDesc(file_holdfast_v1_operation, 1);
 
 /**
- * An error: a code for programs and a message for people.
+ * An error: a code for programs and a message for users.
  *
  * @generated from message holdfast.v1.Fault
  */
@@ -270,7 +270,7 @@ export type Fault = Message<"holdfast.v1.Fault"> & {
 };
 
 /**
- * An error: a code for programs and a message for people.
+ * An error: a code for programs and a message for users.
  *
  * @generated from message holdfast.v1.Fault
  */

@@ -91,7 +91,7 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   weight: number;
 
   /**
-   * True when the handler itself stores responses for Idempotency-Keys, so that the gateway does not.
+   * True if the handler itself stores responses for Idempotency-Keys, so that the gateway does not.
    *
    * @generated from field: bool own_answers = 10;
    */
@@ -114,7 +114,7 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
 
   /**
    * True for a method about owners of machines of any kind, such as services. Its path begins with
-   * "/managed-services/{service_id}"; each kind of owner with paths of its own has it below those, too, such as
+   * "/managed-services/{service_id}". Each kind of owner with its own paths also has it below them, such as
    * "/boards/{service_id}".
    *
    * @generated from field: bool of_owner = 14;
@@ -129,7 +129,7 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   rate: Rate;
 
   /**
-   * Scopes that the method needs as well, since it reads or changes resources of another kind: a credential gets
+   * Scopes that the method also requires, since it reads or changes resources of another kind: a credential gets
    * nothing through one resource that it cannot get directly.
    *
    * @generated from field: repeated string further_scopes = 15;
@@ -212,7 +212,7 @@ export type MethodRulesJson = {
   weight?: number;
 
   /**
-   * True when the handler itself stores responses for Idempotency-Keys, so that the gateway does not.
+   * True if the handler itself stores responses for Idempotency-Keys, so that the gateway does not.
    *
    * @generated from field: bool own_answers = 10;
    */
@@ -235,7 +235,7 @@ export type MethodRulesJson = {
 
   /**
    * True for a method about owners of machines of any kind, such as services. Its path begins with
-   * "/managed-services/{service_id}"; each kind of owner with paths of its own has it below those, too, such as
+   * "/managed-services/{service_id}". Each kind of owner with its own paths also has it below them, such as
    * "/boards/{service_id}".
    *
    * @generated from field: bool of_owner = 14;
@@ -250,7 +250,7 @@ export type MethodRulesJson = {
   rate?: RateJson;
 
   /**
-   * Scopes that the method needs as well, since it reads or changes resources of another kind: a credential gets
+   * Scopes that the method also requires, since it reads or changes resources of another kind: a credential gets
    * nothing through one resource that it cannot get directly.
    *
    * @generated from field: repeated string further_scopes = 15;
@@ -596,7 +596,7 @@ export type SdkClass = Message<"holdfast.v1.SdkClass"> & {
   name: string;
 
   /**
-   * Its documentation.
+   * Documentation of the class.
    *
    * @generated from field: string about = 2;
    */
@@ -615,7 +615,7 @@ export type SdkClassJson = {
   name?: string;
 
   /**
-   * Its documentation.
+   * Documentation of the class.
    *
    * @generated from field: string about = 2;
    */

@@ -127,7 +127,7 @@ export type PipelineTemplate = Message<"holdfast.v1.PipelineTemplate"> & {
   available: boolean;
 
   /**
-   * Reason why it is unavailable; null when it is available.
+   * Reason why it is unavailable; null if it is available.
    *
    * @generated from field: optional string unavailable_reason = 6;
    */
@@ -139,7 +139,7 @@ export type PipelineTemplate = Message<"holdfast.v1.PipelineTemplate"> & {
   services: PipelineTemplateService[];
 
   /**
-   * Estimated monthly cost; null when one of its engines is unavailable.
+   * Estimated monthly cost; null if one of its engines is unavailable.
    *
    * @generated from field: optional double estimated_monthly_cost = 8;
    */
@@ -181,7 +181,7 @@ export type PipelineTemplateJson = {
   available?: boolean;
 
   /**
-   * Reason why it is unavailable; null when it is available.
+   * Reason why it is unavailable; null if it is available.
    *
    * @generated from field: optional string unavailable_reason = 6;
    */
@@ -193,7 +193,7 @@ export type PipelineTemplateJson = {
   services?: PipelineTemplateServiceJson[];
 
   /**
-   * Estimated monthly cost; null when one of its engines is unavailable.
+   * Estimated monthly cost; null if one of its engines is unavailable.
    *
    * @generated from field: optional double estimated_monthly_cost = 8;
    */
@@ -1040,7 +1040,7 @@ export const PipelineService: GenService<{
     output: typeof PipelineTemplateSchema;
   },
   /**
-   * Creates all services of a template. Also needs services:write.
+   * Creates all services of a template. Also requires services:write.
    *
    * @generated from rpc holdfast.v1.PipelineService.CreatePipeline
    */

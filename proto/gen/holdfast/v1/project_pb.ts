@@ -1438,8 +1438,8 @@ export const DeploymentStatusSchema: GenEnum<DeploymentStatus, DeploymentStatusJ
  */
 export const ProjectService: GenService<{
   /**
-   * Deploys a descriptor and returns the plan. Unchanged resources are not touched. Also needs the scopes of its kinds
-   * of resources, such as services:write.
+   * Deploys a descriptor and returns the plan. Unchanged resources are not touched. Also requires the scopes of its
+   * kinds of resources, such as services:write.
    *
    * @generated from rpc holdfast.v1.ProjectService.DeployProject
    */

@@ -79,7 +79,7 @@ export const TranslateQuestionRequestSchema: GenMessage<TranslateQuestionRequest
  */
 export type Translation = Message<"holdfast.v1.Translation"> & {
   /**
-   * Statement for ExecuteQuery; empty when there is none.
+   * Statement for ExecuteQuery; empty if there is none.
    *
    * @generated from field: string sql = 1;
    */
@@ -110,7 +110,7 @@ export type Translation = Message<"holdfast.v1.Translation"> & {
  */
 export type TranslationJson = {
   /**
-   * Statement for ExecuteQuery; empty when there is none.
+   * Statement for ExecuteQuery; empty if there is none.
    *
    * @generated from field: string sql = 1;
    */
@@ -225,7 +225,7 @@ export type QueryResult = Message<"holdfast.v1.QueryResult"> & {
   executionMs: bigint;
 
   /**
-   * True when the result was cut at 1,000 rows or 8 MiB.
+   * True if the result was cut at 1,000 rows or 8 MiB.
    *
    * @generated from field: bool truncated = 5;
    */
@@ -261,7 +261,7 @@ export type QueryResultJson = {
   executionMs?: string;
 
   /**
-   * True when the result was cut at 1,000 rows or 8 MiB.
+   * True if the result was cut at 1,000 rows or 8 MiB.
    *
    * @generated from field: bool truncated = 5;
    */

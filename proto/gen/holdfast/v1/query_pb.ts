@@ -310,7 +310,7 @@ export type QueryStatistic = Message<"holdfast.v1.QueryStatistic"> & {
   rows: bigint;
 
   /**
-   * Share of blocks that were found in memory, 0 to 1; null when no blocks were read.
+   * Share of blocks that were found in memory, 0 to 1; null if no blocks were read.
    *
    * @generated from field: optional double cache_hit_ratio = 6;
    */
@@ -367,7 +367,7 @@ export type QueryStatisticJson = {
   rows?: string;
 
   /**
-   * Share of blocks that were found in memory, 0 to 1; null when no blocks were read.
+   * Share of blocks that were found in memory, 0 to 1; null if no blocks were read.
    *
    * @generated from field: optional double cache_hit_ratio = 6;
    */
@@ -541,7 +541,7 @@ export type RunningQueries = Message<"holdfast.v1.RunningQueries"> & {
   queries: RunningQuery[];
 
   /**
-   * True when there are more sessions.
+   * True if there are more sessions.
    *
    * @generated from field: bool truncated = 2;
    */
@@ -560,7 +560,7 @@ export type RunningQueriesJson = {
   queries?: RunningQueryJson[];
 
   /**
-   * True when there are more sessions.
+   * True if there are more sessions.
    *
    * @generated from field: bool truncated = 2;
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/session.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Sessions: sign-ins of people in browsers.
+// Sessions: sign-ins of users in browsers.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/session.proto.
  */
 export const file_holdfast_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9zZXNzaW9uLnByb3RvEgtob2xkZmFzdC52MSK7AQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSIAoIdXNlcm5hbWUYASABKAlCCbpIBnIEEAEYQEgAiAEBEicKCHBhc3N3b3JkGAIgASgJQhC6SAdyBRABGIACsrsYAggBSAGIAQESIwoEY29kZRgDIAEoCUIQukgHcgUQARiAAbK7GAIIAUgCiAEBOhC6uxgMCgpOZXdTZXNzaW9uQgsKCV91c2VybmFtZUILCglfcGFzc3dvcmRCBwoFX2NvZGUiyQMKB1Nlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASUwoMbGFzdF91c2VkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIcsrsYGCoWIjIwMzAtMDItMDFUMDg6MzA6MDBaIkgAiAEBEi4KDmxhc3RfdXNlZF9mcm9tGAUgASgJQhGyuxgNKgsyMDMuMC4xMTMuN0gBiAEBEicKDGNyZWF0ZWRfZnJvbRgGIAEoCUIRsrsYDSoLMjAzLjAuMTEzLjcSYAoKdXNlcl9hZ2VudBgHIAEoCUJMsrsYSCpGTW96aWxsYS81LjAgKFgxMTsgTGludXggeDg2XzY0OyBydjoxNDAuMCkgR2Vja28vMjAxMDAxMDEgRmlyZWZveC8xNDAuMBIPCgdjdXJyZW50GAggASgIOg26uxgJCgdTZXNzaW9uQg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tIswCCg5DdXJyZW50U2Vzc2lvbhIKCgJpZBgBIAEoCRI8Cgpjc3JmX3Rva2VuGAIgASgJQiiyuxgkCAEqIDhkMGIxYTUyYzY0ZThhMWMyZjNiOWU3ZDVhNDA2ZjFlEi4KCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKBHVzZXIYBCABKAlCCrK7GAYqBGFubmESSAoPb3JnYW5pemF0aW9uX2lkGAUgASgJQiqyuxgmKiQwMTlhMmY1ZS0xYTAwLTdiMTEtOWMyMi0zZDQ0ZTU1ZjY2NzdIAIgBARIyCg1vcmdhbml6YXRpb25zGAYgAygLMhsuaG9sZGZhc3QudjEuTXlPcmdhbml6YXRpb246FLq7GBAKDkN1cnJlbnRTZXNzaW9uQhIKEF9vcmdhbml6YXRpb25faWQiawoTTGlzdFNlc3Npb25zUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImgKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEiYKCHNlc3Npb25zGAEgAygLMhQuaG9sZGZhc3QudjEuU2Vzc2lvbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIaChhHZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QiHQobRGVsZXRlQ3VycmVudFNlc3Npb25SZXF1ZXN0IisKFERlbGV0ZVNlc3Npb25SZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIhoKGENyZWF0ZVNlc3Npb25Db2RlUmVxdWVzdCKMAQoLU2Vzc2lvbkNvZGUSOgoEY29kZRgBIAEoCUIssrsYKAgBKiRoZmNfUW00eDh2UDBzTHFUM2RZaDZrUmIyV2ZaYzVtSmc3dUESLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6Ebq7GA0KC1Nlc3Npb25Db2RlMu4HCg5TZXNzaW9uU2VydmljZRK/AQoNQ3JlYXRlU2Vzc2lvbhIhLmhvbGRmYXN0LnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ3VycmVudFNlc3Npb24ibqq7GFYIyQESBnB1YmxpY0ABWg9TZXNzaW9ucy5jcmVhdGViNnsidXNlcm5hbWUiOiJhbm5hIiwicGFzc3dvcmQiOiJmb3VyIHdvcmRzIHRoYXQgcmh5bWUifYLT5JMCDjoBKiIJL3Nlc3Npb25zEoYBCgxMaXN0U2Vzc2lvbnMSIC5ob2xkZmFzdC52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiEuaG9sZGZhc3QudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiMaq7GBwSCXNpZ25lZC1pbjgBWg1TZXNzaW9ucy5saXN0gtPkkwILEgkvc2Vzc2lvbnMSlQEKEUdldEN1cnJlbnRTZXNzaW9uEiUuaG9sZGZhc3QudjEuR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ3VycmVudFNlc3Npb24iPKq7GB8SCXNpZ25lZC1pbjgBWhBTZXNzaW9ucy5jdXJyZW50gtPkkwITEhEvc2Vzc2lvbnMvY3VycmVudBKdAQoURGVsZXRlQ3VycmVudFNlc3Npb24SKC5ob2xkZmFzdC52MS5EZWxldGVDdXJyZW50U2Vzc2lvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiQ6q7GCYIzAESCXNpZ25lZC1pbloWU2Vzc2lvbnMuZGVsZXRlQ3VycmVudILT5JMCEyoRL3Nlc3Npb25zL2N1cnJlbnQShQEKDURlbGV0ZVNlc3Npb24SIS5ob2xkZmFzdC52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSI5qrsYHwjMARIJc2lnbmVkLWluWg9TZXNzaW9ucy5kZWxldGWC0+STAhAqDi9zZXNzaW9ucy97aWR9Ep0BChFDcmVhdGVTZXNzaW9uQ29kZRIlLmhvbGRmYXN0LnYxLkNyZWF0ZVNlc3Npb25Db2RlUmVxdWVzdBoYLmhvbGRmYXN0LnYxLlNlc3Npb25Db2RlIkequxgpCMkBEglzaWduZWQtaW5AAVoTU2Vzc2lvbnMuY3JlYXRlQ29kZWICe32C0+STAhQ6ASoiDy9zZXNzaW9ucy9jb2RlcxoxyrsYLQorCghTZXNzaW9ucxIfU2Vzc2lvbnMgb2YgcGVvcGxlIGluIGJyb3dzZXJzLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_user]);
+  fileDesc("Chlob2xkZmFzdC92MS9zZXNzaW9uLnByb3RvEgtob2xkZmFzdC52MSK7AQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSIAoIdXNlcm5hbWUYASABKAlCCbpIBnIEEAEYQEgAiAEBEicKCHBhc3N3b3JkGAIgASgJQhC6SAdyBRABGIACsrsYAggBSAGIAQESIwoEY29kZRgDIAEoCUIQukgHcgUQARiAAbK7GAIIAUgCiAEBOhC6uxgMCgpOZXdTZXNzaW9uQgsKCV91c2VybmFtZUILCglfcGFzc3dvcmRCBwoFX2NvZGUiyQMKB1Nlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASUwoMbGFzdF91c2VkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIcsrsYGCoWIjIwMzAtMDItMDFUMDg6MzA6MDBaIkgAiAEBEi4KDmxhc3RfdXNlZF9mcm9tGAUgASgJQhGyuxgNKgsyMDMuMC4xMTMuN0gBiAEBEicKDGNyZWF0ZWRfZnJvbRgGIAEoCUIRsrsYDSoLMjAzLjAuMTEzLjcSYAoKdXNlcl9hZ2VudBgHIAEoCUJMsrsYSCpGTW96aWxsYS81LjAgKFgxMTsgTGludXggeDg2XzY0OyBydjoxNDAuMCkgR2Vja28vMjAxMDAxMDEgRmlyZWZveC8xNDAuMBIPCgdjdXJyZW50GAggASgIOg26uxgJCgdTZXNzaW9uQg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tIswCCg5DdXJyZW50U2Vzc2lvbhIKCgJpZBgBIAEoCRI8Cgpjc3JmX3Rva2VuGAIgASgJQiiyuxgkCAEqIDhkMGIxYTUyYzY0ZThhMWMyZjNiOWU3ZDVhNDA2ZjFlEi4KCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKBHVzZXIYBCABKAlCCrK7GAYqBGFubmESSAoPb3JnYW5pemF0aW9uX2lkGAUgASgJQiqyuxgmKiQwMTlhMmY1ZS0xYTAwLTdiMTEtOWMyMi0zZDQ0ZTU1ZjY2NzdIAIgBARIyCg1vcmdhbml6YXRpb25zGAYgAygLMhsuaG9sZGZhc3QudjEuTXlPcmdhbml6YXRpb246FLq7GBAKDkN1cnJlbnRTZXNzaW9uQhIKEF9vcmdhbml6YXRpb25faWQiawoTTGlzdFNlc3Npb25zUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImgKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEiYKCHNlc3Npb25zGAEgAygLMhQuaG9sZGZhc3QudjEuU2Vzc2lvbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIaChhHZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QiHQobRGVsZXRlQ3VycmVudFNlc3Npb25SZXF1ZXN0IisKFERlbGV0ZVNlc3Npb25SZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIhoKGENyZWF0ZVNlc3Npb25Db2RlUmVxdWVzdCKMAQoLU2Vzc2lvbkNvZGUSOgoEY29kZRgBIAEoCUIssrsYKAgBKiRoZmNfUW00eDh2UDBzTHFUM2RZaDZrUmIyV2ZaYzVtSmc3dUESLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6Ebq7GA0KC1Nlc3Npb25Db2RlMu0HCg5TZXNzaW9uU2VydmljZRK/AQoNQ3JlYXRlU2Vzc2lvbhIhLmhvbGRmYXN0LnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ3VycmVudFNlc3Npb24ibqq7GFYIyQESBnB1YmxpY0ABWg9TZXNzaW9ucy5jcmVhdGViNnsidXNlcm5hbWUiOiJhbm5hIiwicGFzc3dvcmQiOiJmb3VyIHdvcmRzIHRoYXQgcmh5bWUifYLT5JMCDjoBKiIJL3Nlc3Npb25zEoYBCgxMaXN0U2Vzc2lvbnMSIC5ob2xkZmFzdC52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiEuaG9sZGZhc3QudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiMaq7GBwSCXNpZ25lZC1pbjgBWg1TZXNzaW9ucy5saXN0gtPkkwILEgkvc2Vzc2lvbnMSlQEKEUdldEN1cnJlbnRTZXNzaW9uEiUuaG9sZGZhc3QudjEuR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ3VycmVudFNlc3Npb24iPKq7GB8SCXNpZ25lZC1pbjgBWhBTZXNzaW9ucy5jdXJyZW50gtPkkwITEhEvc2Vzc2lvbnMvY3VycmVudBKdAQoURGVsZXRlQ3VycmVudFNlc3Npb24SKC5ob2xkZmFzdC52MS5EZWxldGVDdXJyZW50U2Vzc2lvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiQ6q7GCYIzAESCXNpZ25lZC1pbloWU2Vzc2lvbnMuZGVsZXRlQ3VycmVudILT5JMCEyoRL3Nlc3Npb25zL2N1cnJlbnQShQEKDURlbGV0ZVNlc3Npb24SIS5ob2xkZmFzdC52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSI5qrsYHwjMARIJc2lnbmVkLWluWg9TZXNzaW9ucy5kZWxldGWC0+STAhAqDi9zZXNzaW9ucy97aWR9Ep0BChFDcmVhdGVTZXNzaW9uQ29kZRIlLmhvbGRmYXN0LnYxLkNyZWF0ZVNlc3Npb25Db2RlUmVxdWVzdBoYLmhvbGRmYXN0LnYxLlNlc3Npb25Db2RlIkequxgpCMkBEglzaWduZWQtaW5AAVoTU2Vzc2lvbnMuY3JlYXRlQ29kZWICe32C0+STAhQ6ASoiDy9zZXNzaW9ucy9jb2RlcxowyrsYLAoqCghTZXNzaW9ucxIeU2Vzc2lvbnMgb2YgdXNlcnMgaW4gYnJvd3NlcnMuYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_user]);
 
 /**
  * A sign-in: user name and password, or a code.
@@ -77,7 +77,7 @@ export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest, {jsonT
   messageDesc(file_holdfast_v1_session, 0);
 
 /**
- * A session of a person in a browser.
+ * A session of a user in a browser.
  *
  * @generated from message holdfast.v1.Session
  */
@@ -121,7 +121,7 @@ export type Session = Message<"holdfast.v1.Session"> & {
   createdFrom: string;
 
   /**
-   * The browser, as it names itself; empty when it does not.
+   * Name that the browser sent; empty if it sent none.
    *
    * @generated from field: string user_agent = 7;
    */
@@ -136,7 +136,7 @@ export type Session = Message<"holdfast.v1.Session"> & {
 };
 
 /**
- * A session of a person in a browser.
+ * A session of a user in a browser.
  *
  * @generated from message holdfast.v1.Session
  */
@@ -180,7 +180,7 @@ export type SessionJson = {
   createdFrom?: string;
 
   /**
-   * The browser, as it names itself; empty when it does not.
+   * Name that the browser sent; empty if it sent none.
    *
    * @generated from field: string user_agent = 7;
    */
@@ -232,14 +232,14 @@ export type CurrentSession = Message<"holdfast.v1.CurrentSession"> & {
   user: string;
 
   /**
-   * The only organization of a session by a token's code; null for a session with all rights of the person.
+   * The only organization of a session by a token's code; null for a session with all rights of the user.
    *
    * @generated from field: optional string organization_id = 5;
    */
   organizationId?: string | undefined;
 
   /**
-   * Organizations of the person, at most 200; ListOrganizations has all.
+   * Organizations of the user, at most 200; ListOrganizations has all.
    *
    * @generated from field: repeated holdfast.v1.MyOrganization organizations = 6;
    */
@@ -277,14 +277,14 @@ export type CurrentSessionJson = {
   user?: string;
 
   /**
-   * The only organization of a session by a token's code; null for a session with all rights of the person.
+   * The only organization of a session by a token's code; null for a session with all rights of the user.
    *
    * @generated from field: optional string organization_id = 5;
    */
   organizationId?: string;
 
   /**
-   * Organizations of the person, at most 200; ListOrganizations has all.
+   * Organizations of the user, at most 200; ListOrganizations has all.
    *
    * @generated from field: repeated holdfast.v1.MyOrganization organizations = 6;
    */
@@ -510,10 +510,10 @@ export const SessionCodeSchema: GenMessage<SessionCode, {jsonType: SessionCodeJs
  */
 export const SessionService: GenService<{
   /**
-   * Signs a person in, by user name and password or by a one-time code. The response sets the cookie __Host-holdfast,
-   * which pages of this origin send by themselves; calls other than GET and HEAD also need the header Holdfast-Csrf
-   * with csrf_token. A session ends after 12 hours without a call and after 7 days, and with a change, reset or loss of
-   * the password. A person has at most 50 sessions; a further one ends the oldest.
+   * Signs a user in, by user name and password or by a one-time code. The response sets the cookie __Host-holdfast,
+   * which browsers send with requests of this origin; calls other than GET and HEAD also require the header
+   * Holdfast-Csrf with csrf_token. A session expires after 12 hours without a call and after 7 days. A change, reset or
+   * removal of the password ends it. A user has at most 50 sessions; a further one ends the oldest.
    *
    * @generated from rpc holdfast.v1.SessionService.CreateSession
    */
@@ -543,7 +543,7 @@ export const SessionService: GenService<{
     output: typeof CurrentSessionSchema;
   },
   /**
-   * Ends the session of the call's cookie at once, and removes the cookie. 404 for any other credential.
+   * Ends the session of the call's cookie immediately, and removes the cookie. 404 for any other credential.
    *
    * @generated from rpc holdfast.v1.SessionService.DeleteCurrentSession
    */
@@ -553,7 +553,7 @@ export const SessionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Ends a session of the caller at once, by its id, or each of the person with "all".
+   * Ends a session of the caller immediately: the one with this id, or all with "all".
    *
    * @generated from rpc holdfast.v1.SessionService.DeleteSession
    */
@@ -563,9 +563,9 @@ export const SessionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Creates a one-time code with which a browser signs the caller in, valid once and for 60 seconds. People create it
-   * with their password or a token of their own; a session by a token has the token's rights and ends with it. API keys
-   * are refused, because a session is a person's.
+   * Creates a one-time code with which a browser signs the caller in, valid once and for 60 seconds. Users create it
+   * with their password or their own token; a session by a token has the token's rights and ends with it. API keys
+   * are refused, because a session belongs to a user.
    *
    * @generated from rpc holdfast.v1.SessionService.CreateSessionCode
    */

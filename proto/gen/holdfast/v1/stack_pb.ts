@@ -101,7 +101,7 @@ export type StackTemplate = Message<"holdfast.v1.StackTemplate"> & {
   available: boolean;
 
   /**
-   * Reason why it is unavailable; null when it is available.
+   * Reason why it is unavailable; null if it is available.
    *
    * @generated from field: optional string unavailable_reason = 6;
    */
@@ -143,7 +143,7 @@ export type StackTemplateJson = {
   available?: boolean;
 
   /**
-   * Reason why it is unavailable; null when it is available.
+   * Reason why it is unavailable; null if it is available.
    *
    * @generated from field: optional string unavailable_reason = 6;
    */
@@ -187,7 +187,7 @@ export type CostLineItem = Message<"holdfast.v1.CostLineItem"> & {
   monthlyCost: number;
 
   /**
-   * True when the cost depends on usage and this is its maximum.
+   * True if the cost depends on usage and this is its maximum.
    *
    * @generated from field: bool is_ceiling = 5;
    */
@@ -219,7 +219,7 @@ export type CostLineItemJson = {
   monthlyCost?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * True when the cost depends on usage and this is its maximum.
+   * True if the cost depends on usage and this is its maximum.
    *
    * @generated from field: bool is_ceiling = 5;
    */
@@ -1567,7 +1567,7 @@ export const StackService: GenService<{
     output: typeof StackPreviewSchema;
   },
   /**
-   * Launches a stack at an accepted cost. Also needs the scopes of its kinds of resources.
+   * Launches a stack at an accepted cost. Also requires the scopes of its kinds of resources.
    *
    * @generated from rpc holdfast.v1.StackService.CreateStack
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/task.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Tasks: requests that return an id at once, and whose result is fetched later.
+// Tasks: requests that return an id immediately, and whose result is fetched later.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/token.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Bearer tokens: short-lived credentials that people, keys and tokens create, with at most the scopes of their creator.
+// Bearer tokens: short-lived credentials that users, keys and tokens create, with at most the scopes of their creator.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -432,7 +432,7 @@ export const DeleteTokenRequestSchema: GenMessage<DeleteTokenRequest, {jsonType:
 export const TokenService: GenService<{
   /**
    * Creates a token. Only this response has it. It expires with its creator's credential at the latest and has no scope
-   * that the creator lacks. People may create tokens of their own; keys and tokens need keys:write.
+   * that the creator lacks. Users may create their own tokens; keys and tokens require keys:write.
    *
    * @generated from rpc holdfast.v1.TokenService.CreateToken
    */
@@ -452,8 +452,8 @@ export const TokenService: GenService<{
     output: typeof ListTokensResponseSchema;
   },
   /**
-   * Deletes a token and the tokens that were created with it; they are refused at once. People may delete tokens of
-   * their own, and a token itself; deleting others needs keys:write.
+   * Deletes a token and the tokens that were created with it. They are refused immediately. Users may delete their own
+   * tokens, and a token may delete itself; deleting others requires keys:write.
    *
    * @generated from rpc holdfast.v1.TokenService.DeleteToken
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/user.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Users: accounts and passwords of people.
+// Users: accounts with a user name and a password.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -480,7 +480,7 @@ export const UserService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Changes the password of the calling user. All sessions of the old password end at once.
+   * Changes the password of the calling user. All sessions of the old password end immediately.
    *
    * @generated from rpc holdfast.v1.UserService.ChangePassword
    */

@@ -643,7 +643,7 @@ export type RotateSecretRequest = Message<"holdfast.v1.RotateSecretRequest"> & {
   id: string;
 
   /**
-   * Hours in which the old secret signs too. Omitted: 24; 0 ends it at once.
+   * Hours in which the old secret also signs. Omitted: 24; with 0 it no longer signs.
    *
    * @generated from field: optional int32 overlap_hours = 2;
    */
@@ -660,7 +660,7 @@ export type RotateSecretRequestJson = {
   id?: string;
 
   /**
-   * Hours in which the old secret signs too. Omitted: 24; 0 ends it at once.
+   * Hours in which the old secret also signs. Omitted: 24; with 0 it no longer signs.
    *
    * @generated from field: optional int32 overlap_hours = 2;
    */
@@ -688,7 +688,7 @@ export type RotatedSecret = Message<"holdfast.v1.RotatedSecret"> & {
   secret: string;
 
   /**
-   * Time until which the old secret signs; null when it ended at once.
+   * Time until which the old secret signs; null if it does not sign any more.
    *
    * @generated from field: optional google.protobuf.Timestamp previous_valid_until = 2;
    */
@@ -709,7 +709,7 @@ export type RotatedSecretJson = {
   secret?: string;
 
   /**
-   * Time until which the old secret signs; null when it ended at once.
+   * Time until which the old secret signs; null if it does not sign any more.
    *
    * @generated from field: optional google.protobuf.Timestamp previous_valid_until = 2;
    */
@@ -991,7 +991,7 @@ export const RetryPolicy = {
   UNSPECIFIED: 0,
 
   /**
-   * Three attempts: at once, 1 s after the first failure, 2 s after the second.
+   * Three attempts: immediately, 1 s after the first failure, 2 s after the second.
    *
    * @generated from enum value: RETRY_POLICY_STANDARD = 1;
    */

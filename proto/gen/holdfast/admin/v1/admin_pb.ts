@@ -805,7 +805,7 @@ export type PrimaryLease = Message<"holdfast.admin.v1.PrimaryLease"> & {
   controllerId: string;
 
   /**
-   * True when the lease is not granted any more, because the primary is being replaced.
+   * True if the lease is not granted any more, because the primary is being replaced.
    *
    * @generated from field: bool revoked = 5;
    */
@@ -826,7 +826,7 @@ export type PrimaryLease = Message<"holdfast.admin.v1.PrimaryLease"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * True when its agent reports that the engine does not respond.
+   * True if its agent reports that the engine does not respond.
    *
    * @generated from field: bool engine_unresponsive = 8;
    */
@@ -860,7 +860,7 @@ export type PrimaryLeaseJson = {
   controllerId?: string;
 
   /**
-   * True when the lease is not granted any more, because the primary is being replaced.
+   * True if the lease is not granted any more, because the primary is being replaced.
    *
    * @generated from field: bool revoked = 5;
    */
@@ -881,7 +881,7 @@ export type PrimaryLeaseJson = {
   expiresAt?: TimestampJson;
 
   /**
-   * True when its agent reports that the engine does not respond.
+   * True if its agent reports that the engine does not respond.
    *
    * @generated from field: bool engine_unresponsive = 8;
    */
@@ -995,7 +995,7 @@ export type Right = Message<"holdfast.admin.v1.Right"> & {
   controllerId: string;
 
   /**
-   * True when the lease is not granted any more, because the primary is being replaced.
+   * True if the lease is not granted any more, because the primary is being replaced.
    *
    * @generated from field: bool revoked = 5;
    */
@@ -1014,7 +1014,7 @@ export type Right = Message<"holdfast.admin.v1.Right"> & {
   until?: Timestamp | undefined;
 
   /**
-   * True when its agent reports that the engine does not respond.
+   * True if its agent reports that the engine does not respond.
    *
    * @generated from field: bool engine_silent = 8;
    */
@@ -1051,7 +1051,7 @@ export type RightJson = {
   controllerId?: string;
 
   /**
-   * True when the lease is not granted any more, because the primary is being replaced.
+   * True if the lease is not granted any more, because the primary is being replaced.
    *
    * @generated from field: bool revoked = 5;
    */
@@ -1070,7 +1070,7 @@ export type RightJson = {
   until?: TimestampJson;
 
   /**
-   * True when its agent reports that the engine does not respond.
+   * True if its agent reports that the engine does not respond.
    *
    * @generated from field: bool engine_silent = 8;
    */
@@ -1489,7 +1489,7 @@ export const ListReconcilesRequestSchema: GenMessage<ListReconcilesRequest, {jso
  */
 export type ListReconcilesResponse = Message<"holdfast.admin.v1.ListReconcilesResponse"> & {
   /**
-   * By the name of the reconciler, then by controller.
+   * Ordered by reconciler name, then by controller.
    *
    * @generated from field: repeated holdfast.admin.v1.ReconcilerStatus reconcilers = 1;
    */
@@ -1513,7 +1513,7 @@ export type ListReconcilesResponse = Message<"holdfast.admin.v1.ListReconcilesRe
  */
 export type ListReconcilesResponseJson = {
   /**
-   * By the name of the reconciler, then by controller.
+   * Ordered by reconciler name, then by controller.
    *
    * @generated from field: repeated holdfast.admin.v1.ReconcilerStatus reconcilers = 1;
    */
@@ -3725,7 +3725,7 @@ export const ControlService: GenService<{
   },
   /**
    * Lists the reconcilers of all controllers, with the keys that fail and their last errors. The counts are in the
-   * memory of each controller: they begin anew with its process, and with a key that another controller takes over.
+   * memory of each controller: its restart resets them, and a key that another controller takes over starts at zero.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.ListReconciles
    */
@@ -3902,7 +3902,7 @@ export const OperatorService: GenService<{
     output: typeof ListOperatorsResponseSchema;
   },
   /**
-   * Creates a new password; the old one ends at once.
+   * Creates a new password. The old one is refused immediately.
    *
    * @generated from rpc holdfast.admin.v1.OperatorService.RotateOperator
    */
@@ -3950,8 +3950,8 @@ export const AuthorityService: GenService<{
     output: typeof AuthoritySchema;
   },
   /**
-   * Creates a new authority, which is trusted at once and signs after the overlap; the old one is removed when nothing
-   * depends on it. No connection fails for clients that read the trusted authorities within the overlap.
+   * Creates a new authority, which is trusted immediately and signs after the overlap. The old one is removed when
+   * nothing depends on it. No connection fails for clients that read the trusted authorities within the overlap.
    *
    * @generated from rpc holdfast.admin.v1.AuthorityService.RotateAuthority
    */
@@ -3961,7 +3961,7 @@ export const AuthorityService: GenService<{
     output: typeof AuthoritySchema;
   },
   /**
-   * Cancels the rotation, as long as the new authority does not sign.
+   * Cancels the rotation, until the new authority signs.
    *
    * @generated from rpc holdfast.admin.v1.AuthorityService.CancelAuthorityRotation
    */

@@ -567,7 +567,7 @@ export const AgentRolloutService: GenService<{
     output: typeof AgentRolloutSchema;
   },
   /**
-   * Retries a failed machine, at once while the rollout is in progress.
+   * Retries a failed machine: immediately while the rollout is in progress, otherwise when it is resumed.
    *
    * @generated from rpc holdfast.admin.v1.AgentRolloutService.RetryAgentUpgrade
    */

@@ -354,7 +354,7 @@ export type LogRange = Message<"holdfast.admin.v1.LogRange"> & {
   to?: Timestamp | undefined;
 
   /**
-   * True when it continues the previous term of the archive.
+   * True if it continues the previous term of the archive.
    *
    * @generated from field: bool continues = 7;
    */
@@ -400,7 +400,7 @@ export type LogRangeJson = {
   to?: TimestampJson;
 
   /**
-   * True when it continues the previous term of the archive.
+   * True if it continues the previous term of the archive.
    *
    * @generated from field: bool continues = 7;
    */

@@ -68,7 +68,7 @@ export const ForceFailoverRequestSchema: GenMessage<ForceFailoverRequest, {jsonT
  */
 export type ForcedFailover = Message<"holdfast.admin.v1.ForcedFailover"> & {
   /**
-   * Id of the operation; empty when nothing was started.
+   * Id of the operation; empty if nothing was started.
    *
    * @generated from field: string operation_id = 1;
    */
@@ -87,7 +87,7 @@ export type ForcedFailover = Message<"holdfast.admin.v1.ForcedFailover"> & {
  */
 export type ForcedFailoverJson = {
   /**
-   * Id of the operation; empty when nothing was started.
+   * Id of the operation; empty if nothing was started.
    *
    * @generated from field: string operation_id = 1;
    */

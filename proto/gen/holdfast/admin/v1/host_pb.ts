@@ -63,7 +63,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   reason: string;
 
   /**
-   * True when it gets no new machines.
+   * True if it gets no new machines.
    *
    * @generated from field: bool cordoned = 7;
    */
@@ -126,7 +126,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   diskOvercommit: number;
 
   /**
-   * Storage tiers; empty when there is no choice.
+   * Storage tiers; empty if there is no choice.
    *
    * @generated from field: repeated string storage_tiers = 18;
    */
@@ -263,7 +263,7 @@ export type HostJson = {
   reason?: string;
 
   /**
-   * True when it gets no new machines.
+   * True if it gets no new machines.
    *
    * @generated from field: bool cordoned = 7;
    */
@@ -326,7 +326,7 @@ export type HostJson = {
   diskOvercommit?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Storage tiers; empty when there is no choice.
+   * Storage tiers; empty if there is no choice.
    *
    * @generated from field: repeated string storage_tiers = 18;
    */
@@ -485,7 +485,7 @@ export type HostDrain = Message<"holdfast.admin.v1.HostDrain"> & {
   since?: Timestamp | undefined;
 
   /**
-   * True when services with one node are stopped.
+   * True if services with one node are stopped.
    *
    * @generated from field: bool stop_single_nodes = 3;
    */
@@ -528,7 +528,7 @@ export type HostDrainJson = {
   since?: TimestampJson;
 
   /**
-   * True when services with one node are stopped.
+   * True if services with one node are stopped.
    *
    * @generated from field: bool stop_single_nodes = 3;
    */
@@ -566,7 +566,7 @@ export const HostDrainSchema: GenMessage<HostDrain, {jsonType: HostDrainJson}> =
  */
 export type HostDrainWait = Message<"holdfast.admin.v1.HostDrainWait"> & {
   /**
-   * The id of `owner`, whatever its kind is.
+   * Id of `owner`, of any kind.
    *
    * @generated from field: string service_id = 1 [deprecated = true];
    * @deprecated
@@ -593,7 +593,7 @@ export type HostDrainWait = Message<"holdfast.admin.v1.HostDrainWait"> & {
  */
 export type HostDrainWaitJson = {
   /**
-   * The id of `owner`, whatever its kind is.
+   * Id of `owner`, of any kind.
    *
    * @generated from field: string service_id = 1 [deprecated = true];
    * @deprecated
@@ -993,14 +993,14 @@ export type RemoveHostRequest = Message<"holdfast.admin.v1.RemoveHostRequest"> &
   hostId: string;
 
   /**
-   * True when the host is destroyed with everything on it.
+   * True if the host is destroyed with everything on it.
    *
    * @generated from field: bool destroyed = 2;
    */
   destroyed: boolean;
 
   /**
-   * Consent: ids of owners with a machine on the host, whatever their kind is.
+   * Consent: ids of owners of any kind with a machine on the host.
    *
    * @generated from field: repeated string lost_services = 3;
    */
@@ -1024,14 +1024,14 @@ export type RemoveHostRequestJson = {
   hostId?: string;
 
   /**
-   * True when the host is destroyed with everything on it.
+   * True if the host is destroyed with everything on it.
    *
    * @generated from field: bool destroyed = 2;
    */
   destroyed?: boolean;
 
   /**
-   * Consent: ids of owners with a machine on the host, whatever their kind is.
+   * Consent: ids of owners of any kind with a machine on the host.
    *
    * @generated from field: repeated string lost_services = 3;
    */

@@ -3,7 +3,7 @@
 /* eslint-disable */
 
 // Backups and the log archive of an engine on a machine. Data go directly to the object store, by URLs that a
-// controller signs; data keys come with the task or the instance spec and are stored by nobody else.
+// controller signs; data keys come with the task or the instance spec, and nothing else stores them.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -369,7 +369,7 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
   engineVersion: string;
 
   /**
-   * True when an increment can be based on it.
+   * True if an increment can be based on it.
    *
    * @generated from field: bool has_page_map = 16;
    */
@@ -479,7 +479,7 @@ export type BackupObservationJson = {
   engineVersion?: string;
 
   /**
-   * True when an increment can be based on it.
+   * True if an increment can be based on it.
    *
    * @generated from field: bool has_page_map = 16;
    */
@@ -1252,7 +1252,7 @@ export type RestoreObservation = Message<"holdfast.agent.v1.RestoreObservation">
   damagedObject: string;
 
   /**
-   * With the code "plan_too_small": memory of a machine that can replay the log, in bytes. 0 if that is unknown, and from
+   * Memory of a machine that can replay the log, in bytes, with the code "plan_too_small". 0 if it is unknown, and from
    * older agents.
    *
    * @generated from field: int64 required_memory_bytes = 15;
@@ -1351,7 +1351,7 @@ export type RestoreObservationJson = {
   damagedObject?: string;
 
   /**
-   * With the code "plan_too_small": memory of a machine that can replay the log, in bytes. 0 if that is unknown, and from
+   * Memory of a machine that can replay the log, in bytes, with the code "plan_too_small". 0 if it is unknown, and from
    * older agents.
    *
    * @generated from field: int64 required_memory_bytes = 15;

@@ -642,7 +642,7 @@ export type EngineQueueMessage = Message<"holdfast.agent.v1.EngineQueueMessage">
   diedAt?: Timestamp | undefined;
 
   /**
-   * True when visible_at has passed by the clock of the engine.
+   * True if visible_at has passed by the clock of the engine.
    *
    * @generated from field: bool visible = 10;
    */
@@ -701,7 +701,7 @@ export type EngineQueueMessageJson = {
   diedAt?: TimestampJson;
 
   /**
-   * True when visible_at has passed by the clock of the engine.
+   * True if visible_at has passed by the clock of the engine.
    *
    * @generated from field: bool visible = 10;
    */

@@ -557,7 +557,7 @@ export type PrimaryLeaseRequest = Message<"holdfast.agent.v1.PrimaryLeaseRequest
   number: bigint;
 
   /**
-   * True when the engine has not responded for some seconds.
+   * True if the engine has not responded for some seconds.
    *
    * @generated from field: bool engine_unresponsive = 4 [json_name = "engineSilent"];
    */
@@ -590,7 +590,7 @@ export type PrimaryLeaseRequestJson = {
   number?: string;
 
   /**
-   * True when the engine has not responded for some seconds.
+   * True if the engine has not responded for some seconds.
    *
    * @generated from field: bool engine_unresponsive = 4 [json_name = "engineSilent"];
    */
@@ -891,7 +891,7 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
   peers?: PeersObservation | undefined;
 
   /**
-   * True when the machine's image has a pooler for this engine. Older agents do not report it.
+   * True if the machine's image has a pooler for this engine. Older agents do not report it.
    *
    * @generated from field: bool offers_pooler = 110;
    */
@@ -1085,7 +1085,7 @@ export type InstanceObservationJson = {
   peers?: PeersObservationJson;
 
   /**
-   * True when the machine's image has a pooler for this engine. Older agents do not report it.
+   * True if the machine's image has a pooler for this engine. Older agents do not report it.
    *
    * @generated from field: bool offers_pooler = 110;
    */
@@ -1823,7 +1823,7 @@ export type SamplesAck = Message<"holdfast.agent.v1.SamplesAck"> & {
   batch: bigint;
 
   /**
-   * True when the samples are stored, except for refused ones; false to send them again after retry_ms.
+   * True if the samples are stored, except for refused ones; false to send them again after retry_ms.
    *
    * @generated from field: bool stored = 2 [json_name = "kept"];
    */
@@ -1861,7 +1861,7 @@ export type SamplesAckJson = {
   batch?: string;
 
   /**
-   * True when the samples are stored, except for refused ones; false to send them again after retry_ms.
+   * True if the samples are stored, except for refused ones; false to send them again after retry_ms.
    *
    * @generated from field: bool stored = 2 [json_name = "kept"];
    */
@@ -2056,7 +2056,7 @@ export type Welcome = Message<"holdfast.agent.v1.Welcome"> & {
   sampleIntervalMs: number;
 
   /**
-   * True when the controller lost its lease: it sends no tasks, and other controllers consider the machine
+   * True if the controller lost its lease: it sends no tasks, and other controllers consider the machine
    * disconnected, until it has a lease again and sends a welcome without this.
    *
    * @generated from field: bool without_lease = 6;
@@ -2101,7 +2101,7 @@ export type WelcomeJson = {
   sampleIntervalMs?: number;
 
   /**
-   * True when the controller lost its lease: it sends no tasks, and other controllers consider the machine
+   * True if the controller lost its lease: it sends no tasks, and other controllers consider the machine
    * disconnected, until it has a lease again and sends a welcome without this.
    *
    * @generated from field: bool without_lease = 6;

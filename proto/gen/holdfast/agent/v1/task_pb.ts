@@ -1209,7 +1209,7 @@ export type Replication = Message<"holdfast.agent.v1.Replication"> & {
   members: Member[];
 
   /**
-   * True when the primary accepts writes only with a primary lease, granted by a controller, or by all voters when no
+   * True if the primary accepts writes only with a primary lease, granted by a controller, or by all voters when no
    * controller is reachable.
    *
    * @generated from field: bool under_primary_lease = 20 [json_name = "underRight"];
@@ -1265,7 +1265,7 @@ export type ReplicationJson = {
   members?: MemberJson[];
 
   /**
-   * True when the primary accepts writes only with a primary lease, granted by a controller, or by all voters when no
+   * True if the primary accepts writes only with a primary lease, granted by a controller, or by all voters when no
    * controller is reachable.
    *
    * @generated from field: bool under_primary_lease = 20 [json_name = "underRight"];
@@ -1563,8 +1563,8 @@ export type EngineUser = Message<"holdfast.agent.v1.EngineUser"> & {
   verifier: string;
 
   /**
-   * Attribute REPLICATION of postgresql, for consumers of logical slots. Unset: a new user lacks it, and an existing one
-   * keeps what it has.
+   * Attribute REPLICATION of PostgreSQL, for consumers of logical slots. Unset: a new user lacks it, and an existing
+   * user keeps its attribute.
    *
    * @generated from field: optional bool replication = 4;
    */
@@ -1596,8 +1596,8 @@ export type EngineUserJson = {
   verifier?: string;
 
   /**
-   * Attribute REPLICATION of postgresql, for consumers of logical slots. Unset: a new user lacks it, and an existing one
-   * keeps what it has.
+   * Attribute REPLICATION of PostgreSQL, for consumers of logical slots. Unset: a new user lacks it, and an existing
+   * user keeps its attribute.
    *
    * @generated from field: optional bool replication = 4;
    */
@@ -2214,7 +2214,7 @@ export type PutEngineQueue = Message<"holdfast.agent.v1.PutEngineQueue"> & {
   queue?: EngineQueue | undefined;
 
   /**
-   * True when the database is a copy of another service's: its queue of this name gets this id.
+   * True if the database is a copy of another service's: its queue of this name gets this id.
    *
    * @generated from field: bool adopt = 2;
    */
@@ -2234,7 +2234,7 @@ export type PutEngineQueueJson = {
   queue?: EngineQueueJson;
 
   /**
-   * True when the database is a copy of another service's: its queue of this name gets this id.
+   * True if the database is a copy of another service's: its queue of this name gets this id.
    *
    * @generated from field: bool adopt = 2;
    */
@@ -2283,14 +2283,14 @@ export type EngineQueue = Message<"holdfast.agent.v1.EngineQueue"> & {
   dlqEnabled: boolean;
 
   /**
-   * True when it accepts no messages any more.
+   * True if it accepts no messages any more.
    *
    * @generated from field: bool deleted = 7;
    */
   deleted: boolean;
 
   /**
-   * True when it is deleted completely.
+   * True if it is deleted completely.
    *
    * @generated from field: bool purged = 8;
    */
@@ -2332,14 +2332,14 @@ export type EngineQueueJson = {
   dlqEnabled?: boolean;
 
   /**
-   * True when it accepts no messages any more.
+   * True if it accepts no messages any more.
    *
    * @generated from field: bool deleted = 7;
    */
   deleted?: boolean;
 
   /**
-   * True when it is deleted completely.
+   * True if it is deleted completely.
    *
    * @generated from field: bool purged = 8;
    */
@@ -3742,7 +3742,7 @@ export const DropEngineDatabaseResultSchema: GenMessage<DropEngineDatabaseResult
  */
 export type SettleEngineChangeResult = Message<"holdfast.agent.v1.SettleEngineChangeResult"> & {
   /**
-   * True when the engine has the state after the change.
+   * True if the engine has the state after the change.
    *
    * @generated from field: bool taken = 1;
    */
@@ -3761,7 +3761,7 @@ export type SettleEngineChangeResult = Message<"holdfast.agent.v1.SettleEngineCh
  */
 export type SettleEngineChangeResultJson = {
   /**
-   * True when the engine has the state after the change.
+   * True if the engine has the state after the change.
    *
    * @generated from field: bool taken = 1;
    */
@@ -3809,7 +3809,7 @@ export type ReadLogsResult = Message<"holdfast.agent.v1.ReadLogsResult"> & {
   lostSegments: number;
 
   /**
-   * True when the agent applied `newest` and `contains`.
+   * True if the agent applied `newest` and `contains`.
    *
    * @generated from field: bool selected = 5;
    */
@@ -3843,7 +3843,7 @@ export type ReadLogsResultJson = {
   lostSegments?: number;
 
   /**
-   * True when the agent applied `newest` and `contains`.
+   * True if the agent applied `newest` and `contains`.
    *
    * @generated from field: bool selected = 5;
    */
@@ -3965,7 +3965,7 @@ export const PutEngineQueueResultSchema: GenMessage<PutEngineQueueResult, {jsonT
  */
 export type RemoveEngineQueueResult = Message<"holdfast.agent.v1.RemoveEngineQueueResult"> & {
   /**
-   * True when the name is free; otherwise messages remain, or transactions that may add some.
+   * True if the name is free; otherwise messages remain, or transactions that may add some.
    *
    * @generated from field: bool deleted = 1 [json_name = "gone"];
    */
@@ -3984,7 +3984,7 @@ export type RemoveEngineQueueResult = Message<"holdfast.agent.v1.RemoveEngineQue
  */
 export type RemoveEngineQueueResultJson = {
   /**
-   * True when the name is free; otherwise messages remain, or transactions that may add some.
+   * True if the name is free; otherwise messages remain, or transactions that may add some.
    *
    * @generated from field: bool deleted = 1 [json_name = "gone"];
    */
@@ -5008,7 +5008,7 @@ export type ReadReplicationResult = Message<"holdfast.agent.v1.ReadReplicationRe
   timeline: number;
 
   /**
-   * True when the receiver of a replica is connected.
+   * True if the receiver of a replica is connected.
    *
    * @generated from field: bool streaming = 5;
    */
@@ -5080,7 +5080,7 @@ export type ReadReplicationResultJson = {
   timeline?: number;
 
   /**
-   * True when the receiver of a replica is connected.
+   * True if the receiver of a replica is connected.
    *
    * @generated from field: bool streaming = 5;
    */

@@ -720,7 +720,7 @@ export type MachineFacts = Message<"holdfast.host.v1.MachineFacts"> & {
   publicAddress: string;
 
   /**
-   * Id of the kernel, current or from the next start on; empty for a machine without one of its own.
+   * Id of the machine's own kernel, current or from the next start on; empty if it has none.
    *
    * @generated from field: string guest_kernel = 21;
    */
@@ -796,7 +796,7 @@ export type MachineFactsJson = {
   publicAddress?: string;
 
   /**
-   * Id of the kernel, current or from the next start on; empty for a machine without one of its own.
+   * Id of the machine's own kernel, current or from the next start on; empty if it has none.
    *
    * @generated from field: string guest_kernel = 21;
    */
@@ -2396,7 +2396,7 @@ export const HostService: GenService<{
     output: typeof GetMachineResponseSchema;
   },
   /**
-   * Fences a machine: stops it at once. A successful response proves that it was stopped after the call arrived.
+   * Fences a machine: stops it immediately. A successful response proves that it was stopped after the call arrived.
    *
    * @generated from rpc holdfast.host.v1.HostService.FenceMachine
    */
