@@ -44,10 +44,10 @@ const triesMax = 3;
 const firstWaitMs = 1_000;
 /** Longest delay within a tick; for a longer one the next tick retries. */
 const waitMaxMs = 10_000;
-/** Limit of requests per batch, enough to find every refused item among `fewestItems`. */
+/** Limit of requests per batch, enough to find every refused item among `minBatchItems`. */
 const requestsMax = 256;
 /** Number of items whose refused ones are always found within `requestsMax`. */
-export const fewestItems = 64;
+export const minBatchItems = 64;
 
 /**
  * Sends items to the destination in order, one request at a time. Refused items are found by bisection and dropped.

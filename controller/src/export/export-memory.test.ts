@@ -97,7 +97,7 @@ test("64 streams with hanging destinations use at most 64 MiB, counted and measu
   if (!checked.ok) throw new Error("the configuration is invalid");
   const vendors = { apm: "", cloud: "", logSaas: "" };
   const memory = createExportMemory();
-  let most = 0;
+  let max = 0;
   const sender = createExportSender({ egress: { users: egress, operators: egress }, vendors });
   const shipper = createExportShipper({
     samples: { next: () => Promise.reject(new Error("nobody asks for samples")) },
@@ -114,7 +114,7 @@ test("64 streams with hanging destinations use at most 64 MiB, counted and measu
     memory,
     async send(request, target, limits) {
       requests += 1;
-      most = Math.max(most, memory.usedBytes);
+      max = Math.max(max, memory.usedBytes);
       return sender(request, target, limits);
     },
     vendors,
@@ -141,7 +141,7 @@ test("64 streams with hanging destinations use at most 64 MiB, counted and measu
   );
   await until(() => requests >= 6 && memory.usedBytes > totalBytes - batchBytes);
   const reserved = reservedBytes() - before;
-  expect(most).toBeLessThanOrEqual(totalBytes);
+  expect(max).toBeLessThanOrEqual(totalBytes);
   expect(reserved).toBeLessThan(totalBytes);
   // Every batch was counted before it was sent: the count is not less than the real use.
   expect(reserved).toBeLessThan(memory.usedBytes);

@@ -62,13 +62,13 @@ export function portionsOfEntries(items: readonly LogItem[]): readonly (readonly
 }
 
 /** Splits items in order into portions of at most `max` in size; a larger item gets a separate portion. */
-function portionsOf<I>(items: readonly I[], sizeOf: (item: I) => number, most: number): readonly (readonly I[])[] {
+function portionsOf<I>(items: readonly I[], sizeOf: (item: I) => number, max: number): readonly (readonly I[])[] {
   const portions: I[][] = [];
   let size = 0;
   for (const item of items) {
     const own = sizeOf(item);
     const last = portions.at(-1);
-    if (last !== undefined && size + own <= most) {
+    if (last !== undefined && size + own <= max) {
       last.push(item);
       size += own;
     } else {

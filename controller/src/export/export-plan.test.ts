@@ -88,13 +88,13 @@ test("neither one organization nor new or failing destinations use the capacity 
   const sum = (all: readonly { readonly count: number }[]) => all.reduce((total, { count }) => total + count, 0);
   const greedy = takeAll("greedy", "healthy");
   expect(sum(greedy)).toBe(8);
-  for (const [standing, most] of [
+  for (const [standing, max] of [
     ["failing", 16],
     ["new", 32],
   ] as const) {
     const dead = Array.from({ length: 40 }, (_, n) => takeAll(`${standing} ${n}`, standing));
     expect(Math.max(...dead.map(sum))).toBe(2);
-    expect(sum(dead.flat())).toBe(most);
+    expect(sum(dead.flat())).toBe(max);
   }
   expect(concurrency.take("healthy", 2, "healthy")).toMatchObject({ count: 1 });
   for (const each of greedy) each.release();

@@ -3,10 +3,10 @@ import { HoldfastError, pointerOf } from "@holdfast/common/errors.ts";
 import type { ConfigurationFault, Destination } from "./destinations/destination.ts";
 import { carriesLogs, carriesMetrics, type MetricsExportSpec } from "./metrics-export.ts";
 
-const interval = { least: 30, most: 3_600, default: 60 } as const;
+const interval = { min: 30, max: 3_600, default: 60 } as const;
 export const defaultIntervalSeconds = interval.default;
 /** The limits of the interval as JSON Schema. */
-export const intervalSchema = { minimum: interval.least, maximum: interval.most };
+export const intervalSchema = { minimum: interval.min, maximum: interval.max };
 
 interface Fault {
   readonly field: string;
@@ -17,8 +17,8 @@ interface Fault {
 /** The faults of the interval. The specification prescribes the text for one that is too short. */
 export function intervalFaults(seconds: number | undefined): readonly Fault[] {
   const field = "export_interval_seconds";
-  if (seconds === undefined || (seconds >= interval.least && seconds <= interval.most)) return [];
-  const detail = seconds < interval.least ? `must be at least ${interval.least}` : `must be at most ${interval.most}`;
+  if (seconds === undefined || (seconds >= interval.min && seconds <= interval.max)) return [];
+  const detail = seconds < interval.min ? `must be at least ${interval.min}` : `must be at most ${interval.max}`;
   return [{ field, code: "out_of_range", detail }];
 }
 

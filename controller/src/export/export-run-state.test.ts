@@ -3,7 +3,13 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createHistory, type History } from "#kernel/history/history.ts";
 import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
-import { createRunStates, type ExportCursor, Overtaken, type Progress, type RunStates } from "./export-run-state.ts";
+import {
+  createRunStates,
+  type ExportCursor,
+  Overtaken,
+  type BatchProgress,
+  type RunStates,
+} from "./export-run-state.ts";
 
 let postgresql: TestPostgresql;
 let history: History;
@@ -28,7 +34,7 @@ const cursor = (position: string, stream: ExportCursor["stream"] = "metrics") =>
   position,
 });
 const nothing = { samples: 0, logEntries: 0, tooOld: 0, refused: 0, expired: 0, expiredSegments: 0, atMs: 1_000 };
-const progress = (change: Partial<Progress>): Progress => ({ ...nothing, cursors: [], ...change });
+const progress = (change: Partial<BatchProgress>): BatchProgress => ({ ...nothing, cursors: [], ...change });
 
 test("cursors and counters advance together, and the next owner reads them", async () => {
   const id = uuidv7();

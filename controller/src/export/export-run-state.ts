@@ -35,7 +35,7 @@ export interface ExportCursor {
 }
 
 /** Changes of cursors and counters after a batch. */
-export interface Progress {
+export interface BatchProgress {
   readonly cursors: readonly ExportCursor[];
   readonly samples: number;
   readonly logEntries: number;
@@ -47,7 +47,7 @@ export interface Progress {
 }
 
 /** The result of a tick, which replaces the previous one. */
-export interface TickEnd {
+export interface TickResult {
   readonly atMs: number;
   /** Status and message of the first error; null if the tick succeeded. */
   readonly error: string | null;
@@ -68,8 +68,8 @@ export class Overtaken extends Error {
 export interface RunStates {
   /** Takes over an integration: raises its epoch, so that a former controller cannot write any more. */
   take(exportId: string): Promise<{ readonly state: RunState; readonly cursors: readonly ExportCursor[] }>;
-  advance(exportId: string, epoch: number, progress: Progress): Promise<void>;
-  endTick(exportId: string, epoch: number, end: TickEnd): Promise<RunState>;
+  advance(exportId: string, epoch: number, progress: BatchProgress): Promise<void>;
+  endTick(exportId: string, epoch: number, end: TickResult): Promise<RunState>;
   /** Stores whether the current failures of the integration were announced by an event. */
   setAnnounced(exportId: string, epoch: number, isAnnounced: boolean): Promise<void>;
   drop(exportId: string, epoch: number, cursors: readonly Pick<ExportCursor, "machineId" | "stream">[]): Promise<void>;

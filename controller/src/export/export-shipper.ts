@@ -2,7 +2,7 @@ import type { ExportItem } from "./export-item.ts";
 import type { Capacity } from "@holdfast/common/concurrency/capacity-queue.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { type Delivered, DeliveryFailed, deliverItems, fewestItems } from "./deliver-items.ts";
+import { type Delivered, DeliveryFailed, deliverItems, minBatchItems } from "./deliver-items.ts";
 import type { EncodeContext, Encoder, VendorUrls } from "./destinations/destination.ts";
 import {
   bytesOfEntries,
@@ -29,7 +29,7 @@ export interface ExportRun {
 }
 
 /** The result of one stream's tick. */
-export interface StreamEnd {
+export interface StreamResult {
   /** Status and message; undefined if the stream succeeded. */
   readonly error: string | undefined;
   /** Delay that the destination requested (Retry-After). */
@@ -56,7 +56,7 @@ export interface ExportShipper {
    * Sends a stream's items to the destination, at most ten batches. The cursors advance after each batch that was
    * accepted.
    */
-  ship(stream: Stream, tick: ExportTick): Promise<StreamEnd>;
+  ship(stream: Stream, tick: ExportTick): Promise<StreamResult>;
   /**
    * Advances the cursors of overridden services, whose own integration of the same type exports their items.
    */
@@ -86,7 +86,7 @@ const newRequestMs = 10_000;
 const tooSlow = "The destination was too slow: the batch was not delivered in time.";
 /** Batch sizes: samples of machines, each with about twenty values, and log entries. */
 export const fullBatch: Readonly<Record<Stream, number>> = { metrics: 200, logs: 1_000 };
-const smallBatch: Readonly<Record<Stream, number>> = { metrics: 2, logs: fewestItems };
+const smallBatch: Readonly<Record<Stream, number>> = { metrics: 2, logs: minBatchItems };
 /** Time without samples after which the cursor of a removed node is dropped. */
 const silentMs = 3_600_000;
 
@@ -136,14 +136,14 @@ export function createExportShipper(deps: Deps): ExportShipper {
     { integration, run }: ExportTick,
     stream: Stream,
     delivered: Delivered,
-    moved: readonly ExportCursor[],
+    cursors: readonly ExportCursor[],
     expired: { readonly expired?: number; readonly expiredSegments?: number },
   ): Promise<void> {
     const { taken, tooOld, refused, detail } = delivered;
     const exportId = integration.metadata.id;
     if (refused > 0) log.warn("export refused", { export: exportId, stream, refused, detail });
     await states.advance(exportId, run.epoch, {
-      cursors: moved,
+      cursors,
       samples: stream === "metrics" ? taken : 0,
       logEntries: stream === "logs" ? taken : 0,
       tooOld,
@@ -152,7 +152,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
       expiredSegments: expired.expiredSegments ?? 0,
       atMs: clock.now(),
     });
-    for (const cursor of moved) run.cursors.set(cursorKey(cursor), cursor);
+    for (const cursor of cursors) run.cursors.set(cursorKey(cursor), cursor);
     run.batch[stream] = Math.min(fullBatch[stream], run.batch[stream] * 2);
   }
 
@@ -207,8 +207,8 @@ export function createExportShipper(deps: Deps): ExportShipper {
         progress.begin(Math.min(...from.map(({ afterMs }) => afterMs)), items.length);
         const delivered = await deliver(items, portionsOfSamples, encoder, tick);
         const positionIn = ({ machineId }: MachineTarget) => String(found.positions.get(machineId));
-        const moved = from.map(({ target }) => cursorOf("metrics", target, positionIn(target)));
-        await advance(tick, "metrics", delivered, moved, { expired });
+        const cursors = from.map(({ target }) => cursorOf("metrics", target, positionIn(target)));
+        await advance(tick, "metrics", delivered, cursors, { expired });
         progress.end(delivered);
         return found;
       });
@@ -242,7 +242,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
     let waiting = [...tick.targets.machines];
     // Round robin, so that a machine with many entries does not delay the others of its service.
     while (waiting.length > 0 && batches < batchesMax) {
-      const further: MachineTarget[] = [];
+      const withMoreEntries: MachineTarget[] = [];
       for (const target of waiting) {
         const newestMs = await withBudget(tick, async (budget) => {
           const position = positionOf("logs", target, tick);
@@ -258,10 +258,10 @@ export function createExportShipper(deps: Deps): ExportShipper {
           return found.hasMore ? (items.at(-1)?.timeMs ?? clock.now()) : undefined;
         });
         if (newestMs === undefined) continue;
-        further.push(target);
+        withMoreEntries.push(target);
         progress.setBehindSince(newestMs);
       }
-      waiting = further;
+      waiting = withMoreEntries;
     }
     if (waiting.length === 0) progress.caughtUp();
   }
@@ -329,7 +329,7 @@ function createProgress() {
       behindSinceMs = undefined;
     },
     /** A destination that refused everything has failed, even if nothing waits. */
-    result(error: string | undefined, afterMs: number | undefined): StreamEnd {
+    result(error: string | undefined, afterMs: number | undefined): StreamResult {
       return { error: error ?? (taken === 0 ? refusal : undefined), afterMs, hasSent, behindSinceMs };
     },
   };

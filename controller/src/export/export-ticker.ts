@@ -19,7 +19,7 @@ import {
   type ExportShipper,
   type ExportTick,
   fullBatch,
-  type StreamEnd,
+  type StreamResult,
 } from "./export-shipper.ts";
 import { createExportConcurrency, type Standing } from "./export-concurrency.ts";
 import type { ExportTargets } from "./export-targets.ts";
@@ -62,7 +62,7 @@ interface ActiveExport {
 /** The streams of a tick, and the number that runs concurrently. */
 interface Share {
   readonly streams: readonly Stream[];
-  readonly atOnce: number;
+  readonly concurrency: number;
   readonly standing: Standing;
 }
 
@@ -116,13 +116,13 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     const requested = run !== undefined && standing === "healthy" ? streams.length : 1;
     const taken = concurrency.take(metadata.organizationId, requested, standing);
     if (taken === undefined) return;
-    const right = ownership.begin(metadata.id);
-    if (right === undefined) return taken.release();
+    const workLease = ownership.begin(metadata.id);
+    if (workLease === undefined) return taken.release();
     entry.isRunning = true;
-    const share = { streams, atOnce: taken.count, standing };
-    const started = run === undefined ? takeOver(stored, entry, right) : tick(stored, entry, run, share, right);
+    const share = { streams, concurrency: taken.count, standing };
+    const started = run === undefined ? takeOver(stored, entry, workLease) : tick(stored, entry, run, share, workLease);
     const work = started.finally(() => {
-      right.end();
+      workLease.end();
       taken.release();
       entry.isRunning = false;
       running.delete(work);
@@ -134,7 +134,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
   async function takeOver(
     { object }: Stored<MetricsExportObject>,
     entry: ActiveExport,
-    right: WorkLease,
+    workLease: WorkLease,
   ): Promise<void> {
     const { id } = object.metadata;
     try {
@@ -143,7 +143,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
       entry.state = state;
       entry.run = { epoch: state.epoch, cursors: byKey, batch: { ...fullBatch } };
     } catch (error) {
-      if (!stopping.signal.aborted && !right.signal.aborted) logFailure(id, error);
+      if (!stopping.signal.aborted && !workLease.signal.aborted) logFailure(id, error);
       entry.dueAt = nextDueAt(timingOf(object), entry.state, clock.now());
     }
   }
@@ -152,8 +152,8 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     stored: Stored<MetricsExportObject>,
     entry: ActiveExport,
     run: ExportRun,
-    { streams, atOnce, standing }: Share,
-    right: WorkLease,
+    { streams, concurrency, standing }: Share,
+    workLease: WorkLease,
   ): Promise<void> {
     const integration = stored.object;
     const { id, organizationId } = integration.metadata;
@@ -162,14 +162,14 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     let isBehind = false;
     try {
       const late = AbortSignal.timeout(deps.tickMaxMs ?? tickMaxMs);
-      const signal = AbortSignal.any([right.signal, stopping.signal, late]);
+      const signal = AbortSignal.any([workLease.signal, stopping.signal, late]);
       const destination = destinationOf(integration.spec.destinationType);
       const configuration = openConfiguration(integration, destination, deps.sealer);
       const target = { destination, configuration, organizationId };
       const targets = deps.targetsOf(integration);
       const current = { integration, target, targets, run, standing, signal, late };
       await shipper.skipOverridden(current);
-      const ends = await shipAll(streams, atOnce, current);
+      const ends = await shipAll(streams, concurrency, current);
       const errors = ends.flatMap(({ error }) => error ?? []);
       const behind = ends.flatMap(({ behindSinceMs }) => behindSinceMs ?? []);
       const waits = ends.flatMap((end) => end.afterMs ?? []);
@@ -182,20 +182,24 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
       };
       isBehind = end.error === null && end.behindSinceMs !== null;
       if (isChanged(entry.state, end)) entry.state = await states.endTick(id, run.epoch, end);
-      await announce(stored, entry.state, run, right);
+      await announce(stored, entry.state, run, workLease);
     } catch (error) {
       entry.run = undefined;
       // The next owner, or the next tick, continues from the stored cursors.
-      if (!stopping.signal.aborted && !right.signal.aborted && !(error instanceof Overtaken)) logFailure(id, error);
+      if (!stopping.signal.aborted && !workLease.signal.aborted && !(error instanceof Overtaken)) logFailure(id, error);
     }
     const now = clock.now();
     entry.dueAt = isBehind ? now : nextDueAt(timing, entry.state, now, afterMs);
   }
 
   /** Runs the streams one after the other when the permit is for one. */
-  async function shipAll(streams: readonly Stream[], atOnce: number, tick: ExportTick): Promise<readonly StreamEnd[]> {
-    if (atOnce >= streams.length) return Promise.all(streams.map((stream) => shipper.ship(stream, tick)));
-    const ends: StreamEnd[] = [];
+  async function shipAll(
+    streams: readonly Stream[],
+    concurrency: number,
+    tick: ExportTick,
+  ): Promise<readonly StreamResult[]> {
+    if (concurrency >= streams.length) return Promise.all(streams.map((stream) => shipper.ship(stream, tick)));
+    const ends: StreamResult[] = [];
     for (const stream of streams) ends.push(await shipper.ship(stream, tick));
     return ends;
   }
@@ -204,13 +208,13 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
    * Announces or disables a failing integration. The event is written before the state: a crash repeats it, and never
    * loses it.
    */
-  async function announce(stored: Stored<MetricsExportObject>, state: RunState, run: ExportRun, right: WorkLease) {
+  async function announce(stored: Stored<MetricsExportObject>, state: RunState, run: ExportRun, workLease: WorkLease) {
     const next = followUp(state, clock.now());
     if (next === "nothing") return;
     const integration = stored.object;
     const { id } = integration.metadata;
     const unit = deps.begin();
-    if (right.claim !== undefined) unit.onlyWhile(right.claim);
+    if (workLease.claim !== undefined) unit.onlyWhile(workLease.claim);
     if (next === "disable") {
       const { metadata, spec } = integration;
       const reason = `It failed for seven days: ${state.lastError ?? ""}`;
@@ -222,7 +226,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
       unit.event(exportEvent("export.disabled", integration, state));
     } else if (next === "announceFailing") unit.event(exportEvent("export.failing", integration, state));
     else unit.event(exportEvent("export.recovered", integration));
-    await unit.commit(right.signal);
+    await unit.commit(workLease.signal);
     if (next !== "disable") await states.setAnnounced(id, run.epoch, next === "announceFailing");
   }
 

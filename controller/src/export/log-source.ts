@@ -15,7 +15,7 @@ export interface LogBatch {
 
 export interface LogSource {
   /** Complete entries after the position; undefined while the machine is unreachable. */
-  next(target: MachineTarget, position: string, most: number, signal: AbortSignal): Promise<LogBatch | undefined>;
+  next(target: MachineTarget, position: string, max: number, signal: AbortSignal): Promise<LogBatch | undefined>;
 }
 
 const readTimeoutMs = 10_000;
@@ -40,13 +40,13 @@ const levels: ReadonlyMap<string, ExportedLevel> = new Map(
 /** Reads in the lane for bulk work, so that interactive reads of logs do not wait for exports. */
 export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
   return {
-    async next({ machineId, owner, origin, role }, position, most, signal) {
+    async next({ machineId, owner, origin, role }, position, max, signal) {
       const isTime = position.startsWith(fromTime);
       const value = {
         $typeName: "holdfast.agent.v1.ReadLogs" as const,
         level: "",
         cursor: isTime ? "" : position,
-        limit: most,
+        limit: max,
         completeEntries: true,
         newest: false,
         contains: "",

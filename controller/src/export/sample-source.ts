@@ -44,9 +44,9 @@ export function createSampleSource(samples: StoredSamples): SampleSource {
   return {
     async next(machines, rows, nowMs) {
       const first = machines.toSorted((a, b) => a.afterMs - b.afterMs).slice(0, Math.max(1, rows));
-      const most = Math.max(1, Math.floor(rows / Math.max(1, first.length)));
+      const max = Math.max(1, Math.floor(rows / Math.max(1, first.length)));
       const queries = first.map(({ target, afterMs }) => ({ machineId: target.machineId, afterMs }));
-      const found = Map.groupBy(await samples.recent(queries, slots, most), ({ machineId }) => machineId);
+      const found = Map.groupBy(await samples.recent(queries, slots, max), ({ machineId }) => machineId);
       const items: MetricItem[] = [];
       const positions = new Map<string, number>();
       const done = new Set<string>();
@@ -58,7 +58,7 @@ export function createSampleSource(samples: StoredSamples): SampleSource {
         // The position of a silent machine advances too, so that expired values are counted once.
         if (own.length === 0 && machine.afterMs < nowMs - samplesRetainedMs - hourMs)
           positions.set(machineId, nowMs - samplesRetainedMs);
-        if (own.length < most) done.add(machineId);
+        if (own.length < max) done.add(machineId);
         for (const { timeMs, values } of own) {
           positions.set(machineId, timeMs);
           for (const [slot, value] of values) {

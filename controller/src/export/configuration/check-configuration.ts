@@ -4,7 +4,7 @@ import { parseTarget } from "@holdfast/egress/target.ts";
 import type { ConfigurationFault, Destination } from "../destinations/destination.ts";
 import type { Configuration, ConfigurationValue } from "../metrics-export.ts";
 import { secretMask } from "#kernel/secrets/destined-secret.ts";
-import { type Field, defaultMost } from "./field.ts";
+import { type Field, defaultMax } from "./field.ts";
 
 /** The result of a validation: the configuration with its defaults, or all faults. */
 export type CheckedConfiguration =
@@ -60,9 +60,9 @@ function faultOf(field: Field, value: unknown): Wrong {
         ? undefined
         : { code: "unknown_value", detail: `must be one of ${field.values?.join(", ")}` };
     case "text":
-      return textFault(value, field.most ?? defaultMost.text, field);
+      return textFault(value, field.max ?? defaultMax.text, field);
     case "secret":
-      return textFault(value, field.most ?? defaultMost.secret, field);
+      return textFault(value, field.max ?? defaultMax.secret, field);
     case "url":
       return urlFault(field, value);
     case "texts":
@@ -73,16 +73,16 @@ function faultOf(field: Field, value: unknown): Wrong {
 
 const wrongType = (words: string): Wrong => ({ code: "wrong_type", detail: `must be ${words}` });
 
-function integerFault({ least = 0, most = Number.MAX_SAFE_INTEGER }: Field, value: unknown): Wrong {
+function integerFault({ min = 0, max = Number.MAX_SAFE_INTEGER }: Field, value: unknown): Wrong {
   if (typeof value !== "number" || !Number.isInteger(value)) return wrongType("an integer");
-  if (value >= least && value <= most) return undefined;
-  return { code: "out_of_range", detail: `must be ${least} to ${most}` };
+  if (value >= min && value <= max) return undefined;
+  return { code: "out_of_range", detail: `must be ${min} to ${max}` };
 }
 
-function textFault(value: unknown, most: number, { pattern, requirement, kind }: Field): Wrong {
+function textFault(value: unknown, max: number, { pattern, requirement, kind }: Field): Wrong {
   if (typeof value !== "string") return wrongType("a text");
   if (value === "") return { code: "too_short", detail: "must not be empty" };
-  if (value.length > most) return { code: "too_long", detail: `must have at most ${most} characters` };
+  if (value.length > max) return { code: "too_long", detail: `must have at most ${max} characters` };
   // The value is used in headers, where a line break would end the header, and is displayed.
   if (!isPlainText(value))
     return {
@@ -98,8 +98,8 @@ function textFault(value: unknown, most: number, { pattern, requirement, kind }:
 
 function urlFault({ mayHaveQuery, pattern, requirement }: Field, value: unknown): Wrong {
   if (typeof value !== "string") return wrongType("a text");
-  if (value.length > defaultMost.url)
-    return { code: "too_long", detail: `must have at most ${defaultMost.url} characters` };
+  if (value.length > defaultMax.url)
+    return { code: "too_long", detail: `must have at most ${defaultMax.url} characters` };
   const parsed = parseTarget(value);
   if (!parsed.ok && parsed.fault === "invalid") return { code: "invalid_url", detail: parsed.detail };
   if (value.includes("#")) return { code: "invalid_url", detail: "must not have a fragment" };
@@ -111,13 +111,13 @@ function urlFault({ mayHaveQuery, pattern, requirement }: Field, value: unknown)
 function textsFault(field: Field, value: unknown): Wrong {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return wrongType("an object of texts");
   const entries = Object.entries(value as Readonly<Record<string, unknown>>);
-  const most = field.most ?? defaultMost.texts;
-  if (entries.length > most) return { code: "too_many", detail: `must have at most ${most} entries` };
+  const max = field.max ?? defaultMax.texts;
+  if (entries.length > max) return { code: "too_many", detail: `must have at most ${max} entries` };
   for (const [name, text] of entries) {
     if (field.namePattern !== undefined && !field.namePattern.test(name))
       return { code: "invalid_name", detail: `must have no name ${JSON.stringify(name.slice(0, 64))}` };
     if (field.refusedNames?.test(name)) return { code: "invalid_name", detail: `must not set ${name}` };
-    const wrong = textFault(text, defaultMost.textOfTexts, { kind: field.kind === "texts" ? "text" : "secret" });
+    const wrong = textFault(text, defaultMax.textOfTexts, { kind: field.kind === "texts" ? "text" : "secret" });
     if (wrong !== undefined) return { ...wrong, detail: `has ${name}, which ${wrong.detail}` };
   }
   return undefined;

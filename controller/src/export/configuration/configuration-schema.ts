@@ -2,7 +2,7 @@ import { plainPattern } from "@holdfast/common/plain-text.ts";
 import { plainTargetFormat, targetFormat } from "@holdfast/egress/target.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { secretMask } from "#kernel/secrets/destined-secret.ts";
-import { type Field, defaultMost } from "./field.ts";
+import { type Field, defaultMax } from "./field.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -29,28 +29,28 @@ function orNull(field: Field): JsonSchema {
 
 const plainAscii = "^[\\x20-\\x7e]+$";
 
-function valueSchema({ kind, pattern, values, least = 0, most, namePattern, mayHaveQuery }: Field): JsonSchema {
+function valueSchema({ kind, pattern, values, min = 0, max, namePattern, mayHaveQuery }: Field): JsonSchema {
   switch (kind) {
     case "flag":
       return { type: "boolean" };
     case "integer":
-      return { type: "integer", minimum: least, maximum: most ?? Number.MAX_SAFE_INTEGER };
+      return { type: "integer", minimum: min, maximum: max ?? Number.MAX_SAFE_INTEGER };
     case "choice":
       return { type: "string", enum: values };
     case "url":
-      return { type: "string", maxLength: defaultMost.url, ...(mayHaveQuery ? targetFormat : plainTargetFormat) };
+      return { type: "string", maxLength: defaultMax.url, ...(mayHaveQuery ? targetFormat : plainTargetFormat) };
     case "texts":
     case "secretTexts":
       return {
         type: "object",
-        maxProperties: most ?? defaultMost.texts,
+        maxProperties: max ?? defaultMax.texts,
         ...(namePattern !== undefined && { propertyNames: { pattern: namePattern.source } }),
-        additionalProperties: textOf(kind === "texts" ? plainPattern : plainAscii, defaultMost.textOfTexts),
+        additionalProperties: textOf(kind === "texts" ? plainPattern : plainAscii, defaultMax.textOfTexts),
       };
     case "text":
-      return textOf(pattern?.source ?? plainPattern, most ?? defaultMost.text);
+      return textOf(pattern?.source ?? plainPattern, max ?? defaultMax.text);
     case "secret": {
-      const secret = textOf(pattern?.source ?? plainAscii, most ?? defaultMost.secret);
+      const secret = textOf(pattern?.source ?? plainAscii, max ?? defaultMax.secret);
       return pattern === undefined ? secret : { anyOf: [secret, { const: secretMask }] };
     }
   }

@@ -12,9 +12,9 @@ export interface Field {
   /** Values of a choice. */
   readonly values?: readonly string[];
   /** Minimum value of an integer. */
-  readonly least?: number;
+  readonly min?: number;
   /** Maximum value of an integer, length of a text in characters, or number of texts. */
-  readonly most?: number;
+  readonly max?: number;
   /** Pattern of the names of texts. */
   readonly namePattern?: RegExp;
   readonly refusedNames?: RegExp;
@@ -23,7 +23,7 @@ export interface Field {
 }
 
 /** Default lengths in characters; `texts`: number of entries. */
-export const defaultMost = { text: 256, secret: 4_096, url: 2_048, texts: 20, textOfTexts: 1_024 } as const;
+export const defaultMax = { text: 256, secret: 4_096, url: 2_048, texts: 20, textOfTexts: 1_024 } as const;
 
 export function isSecret({ kind }: Field): boolean {
   return kind === "secret" || kind === "secretTexts";

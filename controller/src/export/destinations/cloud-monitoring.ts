@@ -33,14 +33,14 @@ export const cloudMonitoring: Destination = {
     namespace: {
       kind: "text",
       default: "Platform",
-      most: 255,
+      max: 255,
       pattern: /^(?!AWS\/)[A-Za-z0-9._\-/#][A-Za-z0-9._\-/#:]*$/,
       requirement: "have letters, digits and ._-/# only, and not begin with AWS/",
     },
     log_group_name: {
       kind: "text",
       default: "/platform/logs",
-      most: 512,
+      max: 512,
       pattern: /^[.\-_/#A-Za-z0-9]+$/,
       requirement: "have letters, digits and .-_/# only",
     },

@@ -16,7 +16,7 @@ export const headersField: Field = {
 export const tenantField: Field = {
   kind: "text",
   isTarget: "account",
-  most: 150,
+  max: 150,
   pattern: /^[A-Za-z0-9!\-_.*'()|]+$/,
   requirement: "have letters, digits and !-_.*'()| only",
 };

@@ -27,7 +27,7 @@ export const logAggregator: Destination = {
     bearer_token: { kind: "secret" },
     tenant_id: tenantField,
     headers: headersField,
-    labels: { kind: "texts", most: 15, namePattern: /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/, refusedNames: ownLabels },
+    labels: { kind: "texts", max: 15, namePattern: /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/, refusedNames: ownLabels },
   },
   check: (configuration) => checkCredentials(configuration, "bearer_token"),
   probe: async (configuration) => [requestOf<never>([], '{"streams":[]}', configuration)],

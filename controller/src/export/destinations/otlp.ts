@@ -20,7 +20,7 @@ export const otlp: Destination = {
     headers: headersField,
     protocol: { kind: "choice", values: ["http", "grpc"], default: "grpc" },
     insecure: { kind: "flag", default: false, isTarget: true },
-    timeout_seconds: { kind: "integer", least: 1, most: 60, default: 30 },
+    timeout_seconds: { kind: "integer", min: 1, max: 60, default: 30 },
   },
   check({ endpoint, insecure }) {
     if (typeof endpoint !== "string") return [];

@@ -22,7 +22,7 @@ export const searchCluster: Destination = {
     index_prefix: {
       kind: "text",
       default: "platform",
-      most: 100,
+      max: 100,
       pattern: /^[a-z0-9][a-z0-9_.-]*$/,
       requirement: "begin with a letter or digit and have lower-case letters, digits, _, . and - only",
     },

@@ -32,14 +32,14 @@ export function startMailDigests(deps: Deps, intervalMs: number = defaultInterva
 
   async function round(): Promise<void> {
     await deps.channels.ready;
-    const right = deps.ownership.begin(ownershipKey);
-    if (right === undefined) return;
+    const workLease = deps.ownership.begin(ownershipKey);
+    if (workLease === undefined) return;
     try {
       await sendDigests(deps, stopping.signal);
     } catch (error) {
       if (!stopping.signal.aborted) deps.log.warn("digests not sent", { error: String(error) });
     } finally {
-      right.end();
+      workLease.end();
     }
   }
 

@@ -83,8 +83,8 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
 
   /** Starts due deliveries; returns true if more may be due. */
   async function round(): Promise<boolean> {
-    const right = ownership.begin(ownershipKey);
-    if (right === undefined) {
+    const workLease = ownership.begin(ownershipKey);
+    if (workLease === undefined) {
       isOwner = false;
       return false;
     }
@@ -94,7 +94,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
       await takeRepeats();
       return await beginWaiting();
     } finally {
-      right.end();
+      workLease.end();
     }
   }
 
