@@ -291,7 +291,7 @@ export class Auth extends ApiMethods {
     return this.transport.request("GET", pathOf("app-services", appId, "auth", "keys"), options);
   }
 
-  /** Revokes a session of an end user and its refresh tokens. An unknown session counts as revoked. */
+  /** Revokes a session of an end user and its refresh tokens. The call also succeeds for an unknown session. */
   revokeSession(appId: string, sessionId: string, options?: CallOptions): Promise<AuthTask> {
     const path = pathOf("app-services", appId, "auth", "sessions", sessionId, "revoke");
     return this.transport.request("POST", path, options);
@@ -1236,9 +1236,9 @@ export class UserMethods extends ApiMethods {
   }
 
   /**
-   * Creates a new setup token for a user with a lost token or password. The former token or password is invalid at
-   * once. Only for users that this organization created and who belong to no other; a platform operator can reset
-   * others.
+   * Creates a new setup token for a user with a lost token or password. The former token or password is invalid
+   * immediately. Only for users that this organization created and who belong to no other; a platform operator can
+   * reset others.
    */
   reset(userId: string, options?: CallOptions): Promise<CreatedUser> {
     return this.transport.request("POST", pathOf("users", userId, "reset"), options);

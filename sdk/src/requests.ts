@@ -22,7 +22,7 @@ import type {
   UserRole,
 } from "./responses.ts";
 
-/** Period up to now. Omitted: 1h, unless start is given. */
+/** Period up to now. Omitted: 1h, unless start is set. */
 export type MetricPeriod = "15m" | "1h" | "6h" | "24h" | "7d";
 
 /**
@@ -58,7 +58,7 @@ export interface AppChange {
   readonly home_url?: string | null | undefined;
 }
 
-/** A filter of the audit log. All given fields must match. */
+/** A filter of the audit log. All fields that are set must match. */
 export interface AuditFilter {
   readonly actor?: string | undefined;
   /** Id of an object. */
@@ -102,7 +102,7 @@ export interface AuthUserFilter {
   readonly email?: string | undefined;
 }
 
-/** A filter of backups. All given fields must match. */
+/** A filter of backups. All fields that are set must match. */
 export interface BackupFilter {
   readonly type?: BackupType | undefined;
   /** Status, in lower case or capitalized: "completed" or "Completed". */
@@ -126,7 +126,7 @@ export interface ChannelChange {
 export interface ClaimOptions {
   /** Omitted: 1. */
   readonly max?: number | undefined;
-  /** Visibility timeout. Omitted: that of the queue. */
+  /** Visibility timeout. Omitted: the timeout of the queue. */
   readonly visibility_timeout_seconds?: number | undefined;
   /** Maximum time to wait for the first message. */
   readonly wait_seconds?: number | undefined;
@@ -140,7 +140,7 @@ export interface DatabaseUserChange {
 
 export interface ExtendedMessage {
   readonly receipt: string;
-  /** Visibility timeout from now on. Omitted: that of the queue. */
+  /** Visibility timeout from now on. Omitted: the timeout of the queue. */
   readonly visibility_timeout_seconds?: number | undefined;
 }
 
@@ -183,7 +183,7 @@ export interface InferenceUsageQuery {
   readonly to?: string | undefined;
 }
 
-/** A filter of log lines. All given fields must match. */
+/** A filter of log lines. All fields that are set must match. */
 export interface LogFilter {
   readonly since?: string | undefined;
   /** Minimum level. */
@@ -206,7 +206,7 @@ export interface MessageQuery {
 export interface MetricQuery {
   /** Names of metrics in the catalog; may be repeated. */
   readonly metric: readonly string[];
-  /** Period up to now. Omitted: 1h, unless start is given. */
+  /** Period up to now. Omitted: 1h, unless start is set. */
   readonly period?: MetricPeriod | undefined;
   /**
    * Interval of one point. 1m is allowed for up to 24 hours and 5m for up to 7 days, both within the last 8 days; 1h
@@ -414,7 +414,7 @@ export interface NewPipeline {
   /** Name of the pipeline, and prefix of the names of its services. */
   readonly name: string;
   readonly zone: string;
-  /** Plan of all services, instead of those of the template. */
+  /** Plan of all services, instead of the plans of the template. */
   readonly plan_name?: string | undefined;
   /** Omitted: the organization of the caller. */
   readonly organization_id?: string | undefined;
@@ -516,13 +516,13 @@ export interface QueueChange {
   readonly dlq_enabled?: boolean | undefined;
 }
 
-/** Settings of the new service; all others are those of the source. */
+/** Settings of the new service; all others are copied from the source. */
 export interface RestoreChoice {
   readonly target_service_name: string;
-  /** Omitted: that of the source. The same applies to zone and storage. */
+  /** Omitted: the plan of the source. Zone and storage also default to the values of the source. */
   readonly plan_name?: string | undefined;
   readonly zone?: string | undefined;
-  /** At least that of the source. */
+  /** At least the storage of the source. */
   readonly storage_size_gb?: number | undefined;
   /** Number of nodes: the primary and its replicas. Omitted: 1. */
   readonly node_count?: number | undefined;
@@ -562,7 +562,7 @@ export interface ServiceChange {
   readonly replication_mode?: string | undefined;
 }
 
-/** A filter of services. All given fields must match. */
+/** A filter of services. All fields that are set must match. */
 export interface ServiceFilter {
   readonly name?: string | undefined;
   readonly status?: ServiceStatus | undefined;

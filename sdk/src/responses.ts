@@ -888,11 +888,11 @@ export interface Drill {
 export interface DrillCheck {
   /**
    * "restored": the engine runs with the restored data. "structure": tables and indexes are valid. "heartbeat": the
-   * newest commit is at most 6 s before the target. "contents": the number of keys equals that of the backup.
+   * newest commit is at most 6 s before the target. "contents": the service and the backup have equally many keys.
    * "databases": lists databases that are invalid in the source too; it passes.
    */
   readonly name: string;
-  /** The restore that was checked: that of the "backup" or of the "target" time. */
+  /** The restore that was checked: of the "backup" or of the "target" time. */
   readonly of: string;
   readonly passed: boolean;
   readonly detail: string;
@@ -981,7 +981,7 @@ export interface InferenceProvider {
   /** Prefix of its models, such as "provider_a". */
   readonly provider: string;
   readonly enabled: boolean;
-  /** Base URL of its API; null for that of the catalog. */
+  /** Base URL of its API; null for the URL of the catalog. */
   readonly base_url: string | null;
   /** True if the organization attests that base_url is served from the EU. */
   readonly eu_endpoint: boolean;
@@ -1683,8 +1683,8 @@ export interface RestoredFrom {
   /** The point in time up to which the log was replayed; null for the data of the backup. */
   readonly restore_point: string | null;
   /**
-   * The moment of the data: the restore point, or that of the backup. Null for an undelete, and for a service that an
-   * older version restored.
+   * Time of the restored data: the restore point, or the time of the backup. Null for an undelete, and for a service
+   * that a release before this field restored.
    */
   readonly restores_to: string | null;
 }
@@ -1727,7 +1727,7 @@ export interface RunningQuery {
   readonly transaction_seconds: number | null;
   /** IP address of the client. */
   readonly client: string | null;
-  /** Text of the query, up to 10,000 characters; for an idle session that of the last query. */
+  /** Text of the query, up to 10,000 characters; for an idle session the text of its last query. */
   readonly query: string;
 }
 

@@ -2806,7 +2806,7 @@ export const AppAuthService: GenService<{
     output: typeof ListAuthKeysResponseSchema;
   },
   /**
-   * Revokes a session of an end user and its refresh tokens. An unknown session counts as revoked.
+   * Revokes a session of an end user and its refresh tokens. The call also succeeds for an unknown session.
    *
    * @generated from rpc holdfast.v1.AppAuthService.RevokeAuthSession
    */

@@ -165,7 +165,7 @@ export const AuditLogEntrySchema: GenMessage<AuditLogEntry, {jsonType: AuditLogE
   messageDesc(file_holdfast_v1_audit, 0);
 
 /**
- * A filter of the audit log. All given fields must match.
+ * A filter of the audit log. All fields that are set must match.
  *
  * @generated from message holdfast.v1.ListAuditLogRequest
  */
@@ -213,7 +213,7 @@ export type ListAuditLogRequest = Message<"holdfast.v1.ListAuditLogRequest"> & {
 };
 
 /**
- * A filter of the audit log. All given fields must match.
+ * A filter of the audit log. All fields that are set must match.
  *
  * @generated from message holdfast.v1.ListAuditLogRequest
  */

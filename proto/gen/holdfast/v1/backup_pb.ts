@@ -342,7 +342,7 @@ export const BackupSchema: GenMessage<Backup, {jsonType: BackupJson}> = /*@__PUR
   messageDesc(file_holdfast_v1_backup, 0);
 
 /**
- * A filter of backups. All given fields must match.
+ * A filter of backups. All fields that are set must match.
  *
  * @generated from message holdfast.v1.ListBackupsRequest
  */
@@ -376,7 +376,7 @@ export type ListBackupsRequest = Message<"holdfast.v1.ListBackupsRequest"> & {
 };
 
 /**
- * A filter of backups. All given fields must match.
+ * A filter of backups. All fields that are set must match.
  *
  * @generated from message holdfast.v1.ListBackupsRequest
  */
@@ -664,7 +664,7 @@ export type RestoreToPointRequest = Message<"holdfast.v1.RestoreToPointRequest">
   targetServiceName: string;
 
   /**
-   * Omitted: that of the source. The same applies to zone and storage.
+   * Omitted: the plan of the source. Zone and storage also default to the values of the source.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -676,7 +676,7 @@ export type RestoreToPointRequest = Message<"holdfast.v1.RestoreToPointRequest">
   zone?: string | undefined;
 
   /**
-   * At least that of the source.
+   * At least the storage of the source.
    *
    * @generated from field: optional int32 storage_size_gb = 6;
    */
@@ -712,7 +712,7 @@ export type RestoreToPointRequestJson = {
   targetServiceName?: string;
 
   /**
-   * Omitted: that of the source. The same applies to zone and storage.
+   * Omitted: the plan of the source. Zone and storage also default to the values of the source.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -724,7 +724,7 @@ export type RestoreToPointRequestJson = {
   zone?: string;
 
   /**
-   * At least that of the source.
+   * At least the storage of the source.
    *
    * @generated from field: optional int32 storage_size_gb = 6;
    */
@@ -746,7 +746,7 @@ export const RestoreToPointRequestSchema: GenMessage<RestoreToPointRequest, {jso
   messageDesc(file_holdfast_v1_backup, 8);
 
 /**
- * Settings of the new service; all others are those of the source.
+ * Settings of the new service; all others are copied from the source.
  *
  * @generated from message holdfast.v1.RestoreBackupRequest
  */
@@ -767,7 +767,7 @@ export type RestoreBackupRequest = Message<"holdfast.v1.RestoreBackupRequest"> &
   targetServiceName: string;
 
   /**
-   * Omitted: that of the source. The same applies to zone and storage.
+   * Omitted: the plan of the source. Zone and storage also default to the values of the source.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -779,7 +779,7 @@ export type RestoreBackupRequest = Message<"holdfast.v1.RestoreBackupRequest"> &
   zone?: string | undefined;
 
   /**
-   * At least that of the source.
+   * At least the storage of the source.
    *
    * @generated from field: optional int32 storage_size_gb = 6;
    */
@@ -794,7 +794,7 @@ export type RestoreBackupRequest = Message<"holdfast.v1.RestoreBackupRequest"> &
 };
 
 /**
- * Settings of the new service; all others are those of the source.
+ * Settings of the new service; all others are copied from the source.
  *
  * @generated from message holdfast.v1.RestoreBackupRequest
  */
@@ -815,7 +815,7 @@ export type RestoreBackupRequestJson = {
   targetServiceName?: string;
 
   /**
-   * Omitted: that of the source. The same applies to zone and storage.
+   * Omitted: the plan of the source. Zone and storage also default to the values of the source.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -827,7 +827,7 @@ export type RestoreBackupRequestJson = {
   zone?: string;
 
   /**
-   * At least that of the source.
+   * At least the storage of the source.
    *
    * @generated from field: optional int32 storage_size_gb = 6;
    */
@@ -1507,7 +1507,7 @@ export const DrillSchema: GenMessage<Drill, {jsonType: DrillJson}> = /*@__PURE__
 export type DrillCheck = Message<"holdfast.v1.DrillCheck"> & {
   /**
    * "restored": the engine runs with the restored data. "structure": tables and indexes are valid. "heartbeat": the
-   * newest commit is at most 6 s before the target. "contents": the number of keys equals that of the backup.
+   * newest commit is at most 6 s before the target. "contents": the service and the backup have equally many keys.
    * "databases": lists databases that are invalid in the source too; it passes.
    *
    * @generated from field: string name = 1;
@@ -1515,7 +1515,7 @@ export type DrillCheck = Message<"holdfast.v1.DrillCheck"> & {
   name: string;
 
   /**
-   * The restore that was checked: that of the "backup" or of the "target" time.
+   * The restore that was checked: of the "backup" or of the "target" time.
    *
    * @generated from field: string of = 2;
    */
@@ -1538,7 +1538,7 @@ export type DrillCheck = Message<"holdfast.v1.DrillCheck"> & {
 export type DrillCheckJson = {
   /**
    * "restored": the engine runs with the restored data. "structure": tables and indexes are valid. "heartbeat": the
-   * newest commit is at most 6 s before the target. "contents": the number of keys equals that of the backup.
+   * newest commit is at most 6 s before the target. "contents": the service and the backup have equally many keys.
    * "databases": lists databases that are invalid in the source too; it passes.
    *
    * @generated from field: string name = 1;
@@ -1546,7 +1546,7 @@ export type DrillCheckJson = {
   name?: string;
 
   /**
-   * The restore that was checked: that of the "backup" or of the "target" time.
+   * The restore that was checked: of the "backup" or of the "target" time.
    *
    * @generated from field: string of = 2;
    */

@@ -39,7 +39,7 @@ export type InferenceProvider = Message<"holdfast.v1.InferenceProvider"> & {
   enabled: boolean;
 
   /**
-   * Base URL of its API; null for that of the catalog.
+   * Base URL of its API; null for the URL of the catalog.
    *
    * @generated from field: optional string base_url = 3;
    */
@@ -101,7 +101,7 @@ export type InferenceProviderJson = {
   enabled?: boolean;
 
   /**
-   * Base URL of its API; null for that of the catalog.
+   * Base URL of its API; null for the URL of the catalog.
    *
    * @generated from field: optional string base_url = 3;
    */
@@ -1587,7 +1587,7 @@ export const InferenceKeyStatus = {
   ACTIVE: 1,
 
   /**
-   * Calls are refused like those of an unknown key.
+   * Calls are refused like calls with an unknown key.
    *
    * @generated from enum value: INFERENCE_KEY_STATUS_SUSPENDED = 2;
    */

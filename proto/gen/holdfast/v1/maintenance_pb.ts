@@ -570,7 +570,7 @@ export type UpgradeManagedServiceRequest = Message<"holdfast.v1.UpgradeManagedSe
   serviceId: string;
 
   /**
-   * A version of the catalog, newer than that of the service.
+   * A version of the catalog, newer than the version of the service.
    *
    * @generated from field: string version = 2;
    */
@@ -602,7 +602,7 @@ export type UpgradeManagedServiceRequestJson = {
   serviceId?: string;
 
   /**
-   * A version of the catalog, newer than that of the service.
+   * A version of the catalog, newer than the version of the service.
    *
    * @generated from field: string version = 2;
    */

@@ -778,8 +778,8 @@ export type RestoredFrom = Message<"holdfast.v1.RestoredFrom"> & {
   restorePoint?: Timestamp | undefined;
 
   /**
-   * The moment of the data: the restore point, or that of the backup. Null for an undelete, and for a service that an
-   * older version restored.
+   * Time of the restored data: the restore point, or the time of the backup. Null for an undelete, and for a service
+   * that a release before this field restored.
    *
    * @generated from field: optional google.protobuf.Timestamp restores_to = 5;
    */
@@ -821,8 +821,8 @@ export type RestoredFromJson = {
   restorePoint?: TimestampJson;
 
   /**
-   * The moment of the data: the restore point, or that of the backup. Null for an undelete, and for a service that an
-   * older version restored.
+   * Time of the restored data: the restore point, or the time of the backup. Null for an undelete, and for a service
+   * that a release before this field restored.
    *
    * @generated from field: optional google.protobuf.Timestamp restores_to = 5;
    */
@@ -1535,7 +1535,7 @@ export const CidrListSchema: GenMessage<CidrList, {jsonType: CidrListJson}> = /*
   messageDesc(file_holdfast_v1_managed_service, 15);
 
 /**
- * A filter of services. All given fields must match.
+ * A filter of services. All fields that are set must match.
  *
  * @generated from message holdfast.v1.ListManagedServicesRequest
  */
@@ -1581,7 +1581,7 @@ export type ListManagedServicesRequest = Message<"holdfast.v1.ListManagedService
 };
 
 /**
- * A filter of services. All given fields must match.
+ * A filter of services. All fields that are set must match.
  *
  * @generated from message holdfast.v1.ListManagedServicesRequest
  */
@@ -2572,7 +2572,7 @@ export const ListNodesResponseSchema: GenMessage<ListNodesResponse, {jsonType: L
   messageDesc(file_holdfast_v1_managed_service, 32);
 
 /**
- * A filter of log lines. All given fields must match.
+ * A filter of log lines. All fields that are set must match.
  *
  * @generated from message holdfast.v1.ListLogsRequest
  */
@@ -2634,7 +2634,7 @@ export type ListLogsRequest = Message<"holdfast.v1.ListLogsRequest"> & {
 };
 
 /**
- * A filter of log lines. All given fields must match.
+ * A filter of log lines. All fields that are set must match.
  *
  * @generated from message holdfast.v1.ListLogsRequest
  */

@@ -345,7 +345,7 @@ export type GetMetricsRequest = Message<"holdfast.v1.GetMetricsRequest"> & {
   metric: string[];
 
   /**
-   * Period up to now. Omitted: 1h, unless start is given.
+   * Period up to now. Omitted: 1h, unless start is set.
    *
    * @generated from field: optional string period = 3;
    */
@@ -400,7 +400,7 @@ export type GetMetricsRequestJson = {
   metric?: string[];
 
   /**
-   * Period up to now. Omitted: 1h, unless start is given.
+   * Period up to now. Omitted: 1h, unless start is set.
    *
    * @generated from field: optional string period = 3;
    */

@@ -287,7 +287,7 @@ export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
   http: number;
 
   /**
-   * Location of such a response; empty for that of the method.
+   * Location of such a response; empty for the location of the method.
    *
    * @generated from field: string location = 4;
    */
@@ -316,7 +316,7 @@ export type AlsoStatusJson = {
   http?: number;
 
   /**
-   * Location of such a response; empty for that of the method.
+   * Location of such a response; empty for the location of the method.
    *
    * @generated from field: string location = 4;
    */

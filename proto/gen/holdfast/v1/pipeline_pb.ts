@@ -780,7 +780,7 @@ export type CreatePipelineRequest = Message<"holdfast.v1.CreatePipelineRequest">
   zone: string;
 
   /**
-   * Plan of all services, instead of those of the template.
+   * Plan of all services, instead of the plans of the template.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -816,7 +816,7 @@ export type CreatePipelineRequestJson = {
   zone?: string;
 
   /**
-   * Plan of all services, instead of those of the template.
+   * Plan of all services, instead of the plans of the template.
    *
    * @generated from field: optional string plan_name = 4;
    */

@@ -645,7 +645,7 @@ export type RunningQuery = Message<"holdfast.v1.RunningQuery"> & {
   client?: string | undefined;
 
   /**
-   * Text of the query, up to 10,000 characters; for an idle session that of the last query.
+   * Text of the query, up to 10,000 characters; for an idle session the text of its last query.
    *
    * @generated from field: string query = 11;
    */
@@ -723,7 +723,7 @@ export type RunningQueryJson = {
   client?: string;
 
   /**
-   * Text of the query, up to 10,000 characters; for an idle session that of the last query.
+   * Text of the query, up to 10,000 characters; for an idle session the text of its last query.
    *
    * @generated from field: string query = 11;
    */

@@ -1001,7 +1001,7 @@ export type ClaimMessagesRequest = Message<"holdfast.v1.ClaimMessagesRequest"> &
   max?: number | undefined;
 
   /**
-   * Visibility timeout. Omitted: that of the queue.
+   * Visibility timeout. Omitted: the timeout of the queue.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 4;
    */
@@ -1037,7 +1037,7 @@ export type ClaimMessagesRequestJson = {
   max?: number;
 
   /**
-   * Visibility timeout. Omitted: that of the queue.
+   * Visibility timeout. Omitted: the timeout of the queue.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 4;
    */
@@ -1370,7 +1370,7 @@ export type ExtendedMessage = Message<"holdfast.v1.ExtendedMessage"> & {
   receipt: string;
 
   /**
-   * Visibility timeout from now on. Omitted: that of the queue.
+   * Visibility timeout from now on. Omitted: the timeout of the queue.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 2;
    */
@@ -1387,7 +1387,7 @@ export type ExtendedMessageJson = {
   receipt?: string;
 
   /**
-   * Visibility timeout from now on. Omitted: that of the queue.
+   * Visibility timeout from now on. Omitted: the timeout of the queue.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 2;
    */

@@ -448,9 +448,9 @@ export const UserService: GenService<{
     output: typeof CreatedUserSchema;
   },
   /**
-   * Creates a new setup token for a user with a lost token or password. The former token or password is invalid at
-   * once. Only for users that this organization created and who belong to no other; a platform operator can reset
-   * others.
+   * Creates a new setup token for a user with a lost token or password. The former token or password is invalid
+   * immediately. Only for users that this organization created and who belong to no other; a platform operator can
+   * reset others.
    *
    * @generated from rpc holdfast.v1.UserService.ResetUser
    */

@@ -316,7 +316,7 @@ export const ListLogRangesResponseSchema: GenMessage<ListLogRangesResponse, {jso
   messageDesc(file_holdfast_admin_v1_backup, 4);
 
 /**
- * A range of log without gaps. Times are those of its commits.
+ * A range of log without gaps. Times are commit times.
  *
  * @generated from message holdfast.admin.v1.LogRange
  */
@@ -362,7 +362,7 @@ export type LogRange = Message<"holdfast.admin.v1.LogRange"> & {
 };
 
 /**
- * A range of log without gaps. Times are those of its commits.
+ * A range of log without gaps. Times are commit times.
  *
  * @generated from message holdfast.admin.v1.LogRange
  */

@@ -203,7 +203,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
 
   /**
    * Capacity of the storage pools of root file systems, free space, and space allocated to machines with an owner; 0
-   * for machines without root file systems, and when unknown. Where data use the same pool, it includes that of data.
+   * for machines without root file systems, and if unknown. If data use the same pool, it includes the space of data.
    *
    * @generated from field: int64 root_total_bytes = 50;
    */
@@ -403,7 +403,7 @@ export type HostJson = {
 
   /**
    * Capacity of the storage pools of root file systems, free space, and space allocated to machines with an owner; 0
-   * for machines without root file systems, and when unknown. Where data use the same pool, it includes that of data.
+   * for machines without root file systems, and if unknown. If data use the same pool, it includes the space of data.
    *
    * @generated from field: int64 root_total_bytes = 50;
    */
@@ -794,7 +794,7 @@ export type AddHostRequest = Message<"holdfast.admin.v1.AddHostRequest"> & {
   address: string;
 
   /**
-   * Factor of memory overcommit, 0 for no limit. Omitted: that of the controllers' settings.
+   * Factor of memory overcommit, 0 for no limit. Omitted: the factor in the controllers' settings.
    *
    * @generated from field: optional double memory_overcommit = 4;
    */
@@ -828,7 +828,7 @@ export type AddHostRequestJson = {
   address?: string;
 
   /**
-   * Factor of memory overcommit, 0 for no limit. Omitted: that of the controllers' settings.
+   * Factor of memory overcommit, 0 for no limit. Omitted: the factor in the controllers' settings.
    *
    * @generated from field: optional double memory_overcommit = 4;
    */
