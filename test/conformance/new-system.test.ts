@@ -202,7 +202,9 @@ test("a token is limited to one object of the new system, and gets scopes of its
   expect((await limited.get(`/notes/${notes[1]?.id}`)).status).toBe(404);
   limited.close();
   expect((await limitedTo("note", id, "services:read")).text).toContain("cannot be limited to resources");
-  expect((await limitedTo("managed-service", id, "services:read")).text).toContain("is not an object of the organization");
+  expect((await limitedTo("managed-service", id, "services:read")).text).toContain(
+    "is not an object of the organization",
+  );
   expect((await limitedTo("book", id, "notes:read")).text).toContain("must be one of managed-service, note");
 });
 

@@ -1,6 +1,11 @@
 import { newConfiguration } from "@holdfast/controller/export/configuration/changed-configuration.ts";
 import { type Delivered, deliverItems } from "@holdfast/controller/export/deliver-items.ts";
-import type { DestinationResponse, Destination, Encoder, VendorUrls } from "@holdfast/controller/export/destinations/destination.ts";
+import type {
+  DestinationResponse,
+  Destination,
+  Encoder,
+  VendorUrls,
+} from "@holdfast/controller/export/destinations/destination.ts";
 import type { ExportItem, LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
 import { createExportSender, createProbe } from "@holdfast/controller/export/export-sender.ts";
 import type { ExportDataType } from "@holdfast/controller/export/metrics-export.ts";
