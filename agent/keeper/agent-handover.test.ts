@@ -12,7 +12,7 @@ import type { ComponentSpec } from "./keeper-protocol.ts";
 import { signalIfAlive } from "./signal-process.ts";
 import { agentSlots } from "./agent-handover.ts";
 
-/** Longer than a busy machine needs, and far shorter than a test whose agent does not extend the deadline. */
+/** A deadline longer than a busy machine needs, and far shorter than a test whose agent does not extend it. */
 const rightMs = 15_000;
 let directory: string;
 let keeper: Keeper;
@@ -65,7 +65,7 @@ async function startEngine(engine: ComponentSpec): Promise<void> {
       return;
     } catch (error) {
       if ((error as Error).message !== "another agent is in charge") throw error;
-      // Its state arrives as an event of its own.
+      // The agent's state arrives as a separate event.
       signalIfAlive(await waitUntil("the agent in charge runs", () => agentPids()[0], { everyMs: 5 }), "SIGKILL");
     }
   }
@@ -174,7 +174,7 @@ describe("agents that hand over", () => {
     expect(running()).toEqual(["agent-next"]);
   });
 
-  test("whichever agent is killed at any time, one stays in charge", async () => {
+  test("one agent remains in charge if any of them is killed at any time", async () => {
     await open();
     await extended(3);
     const engine = enginePid();

@@ -23,7 +23,7 @@ export function outerEnvironment({ env, cwd }: Pick<ComponentSpec, "env" | "cwd"
   return { PATH: defaultPath, [carrier]: script };
 }
 
-/** Quotes text for the shell so that nothing in it is expanded. */
+/** Quotes a string for the shell, which then expands no part of it. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'"'"'`)}'`;
 }

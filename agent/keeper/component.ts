@@ -140,7 +140,7 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
   async function finish(remaining: Sandbox, exit: Exit, logged: Promise<void>): Promise<void> {
     cause ??= "exited";
     await empty(remaining);
-    // Waits briefly for its last output; a disk that hangs must not block the end of the run.
+    // The wait for the last output is limited: a disk that hangs must not block the end of the run.
     await Promise.race([logged, sleep(longestLogWaitMs, undefined, { ref: false })]);
     sandbox = undefined;
     deadline.clear();

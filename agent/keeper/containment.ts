@@ -7,8 +7,8 @@ import { createNamespaceSandbox } from "./namespace-sandbox.ts";
 export type Role = "agent" | "engine";
 
 /**
- * Users of a machine with user accounts of its own. The agent shares the engine's group: it gives the engine access to
- * a file through the group, and all its other files stay private.
+ * User ids on a machine that has accounts for them. The agent shares the engine's group: it gives the engine access to
+ * a file through the group, and all its other files remain private.
  */
 export interface Users {
   readonly agent: number;
@@ -71,8 +71,8 @@ const noCapabilities = ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-se
 const oomPreferred = ["choom", "--adjust=200", "--"];
 
 /**
- * Without user accounts of its own, the component becomes nobody in a user namespace, since engines refuse to run as
- * root.
+ * On a machine without these accounts the component runs as `nobody` in a user namespace, since engines refuse to run
+ * as root.
  */
 function userMap(root: boolean, users: Users | undefined): string[] {
   if (!root) return ["--user", "--map-current-user"];

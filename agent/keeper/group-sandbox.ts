@@ -4,8 +4,8 @@ import { signalIfAlive } from "./signal-process.ts";
 import { allPids, isAlive, linkOf, statOf } from "./proc-table.ts";
 
 /**
- * Sandbox without namespaces. Its members are all processes that share the first process's output, in whatever session
- * or process group, and those of its process group.
+ * Sandbox without namespaces. Its members are all processes that share the first process's output, in any session or
+ * process group, and all processes of the first one's process group.
  */
 export async function createGroupSandbox(childPid: number): Promise<Sandbox> {
   const first = statOf(childPid);

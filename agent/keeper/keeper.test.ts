@@ -24,7 +24,7 @@ import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 
 type Request = KeeperRequest extends infer R ? (R extends KeeperRequest ? Omit<R, "id"> : never) : never;
 
-/** A process with a child in a session of its own, like a PostgreSQL backend. */
+/** A process with a child in a separate session, like a PostgreSQL backend. */
 const family = ["sh", "-c", "setsid sleep 1000 & echo made; sleep 1000"];
 let directory: string;
 /** The clock of deadlines. */
@@ -96,7 +96,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     expect(await agent.send({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: true });
   });
 
-  test("starts a component only if its trace can be written, whatever remains of an earlier trace", async () => {
+  test("starts a component only if its trace can be written, even beside remains of an earlier trace", async () => {
     const obstacle = join(directory, "engine.trace.new");
     mkdirSync(obstacle);
     const component = specOf("engine", family);
@@ -118,7 +118,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     expect(ended.cause).toBe("deadline");
   });
 
-  test("a deadline that has passed ends the component at once", async () => {
+  test("a deadline that has passed ends the component without a delay", async () => {
     await agent.send({ op: "start", component: { ...specOf("engine", family), untilMs: bootMs + 300 } });
     await agent.send({ op: "extend", name: "engine", number: 7, untilMs: bootMs + 500 });
     bootMs += 499;

@@ -29,7 +29,7 @@ const maxComponents = 32;
 
 /**
  * Owns the machine's processes. The keeper is the first program of a machine. It starts the agent, and engine processes
- * ("components") on the agent's request, each in a sandbox of its own. Components survive the agent: a restarted or
+ * ("components") on the agent's request, each in a separate sandbox. Components survive the agent: a restarted or
  * replaced agent finds them through `status`. A component with a deadline is killed when the deadline passes, which is
  * how a primary without a primary lease is fenced.
  */

@@ -10,11 +10,12 @@ import { ensureDirectory, type Owner, openDirectory, setOwnership } from "./dire
 import { createKeeperLog } from "./keeper-log.ts";
 
 /**
- * The keeper is the first program of a machine. It imports nothing but Node and two files of its own repository, serves
- * agents over its socket, and owns the components while agents come and go.
+ * The keeper is the first program of a machine. It imports only Node and files of this repository that import no
+ * package, serves agents over its socket, and owns the components while agents are replaced.
  *
- * Node reaps only its own children, so a machine with a root of its own has the image's init in front, which inherits
- * orphans. There are few: every component has a PID namespace of its own, whose end ends all its processes.
+ * Node reaps only its own children. On a machine with a separate root file system the image's init is the parent of the
+ * keeper and inherits orphans, of which there are few: every component has its own PID namespace, and the end of the
+ * namespace ends all its processes.
  */
 const environment = process.env;
 const stateDir = environment["HOLDFAST_STATE_DIR"] ?? "/var/lib/holdfast";
@@ -55,7 +56,7 @@ const agent: ComponentSpec = {
 /** Agents store releases that controllers sent here, each in a directory named by its digest. */
 const receivedCode = join(stateDir, "code");
 
-/** Component of the agent in another file, with a compile cache of its own. */
+/** Component of an agent whose code was received: its main file, with a separate compile cache. */
 function specOfMain(main: string): ComponentSpec {
   if (dirname(dirname(main)) !== receivedCode) throw new Error(`${main} is not below ${receivedCode}`);
   return {
@@ -65,7 +66,7 @@ function specOfMain(main: string): ComponentSpec {
   };
 }
 
-// Modes apply exactly, whatever the umask of the caller.
+// Files get exactly the modes that the code names: the caller's umask has no effect.
 process.umask(0o022);
 
 const ownerOf = (user: keyof Users): Owner | undefined => users && { user: users[user], group: users.engine };

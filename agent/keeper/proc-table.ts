@@ -28,7 +28,7 @@ export function statOf(pid: number): ProcessStat | undefined {
   return { pid, state, parent: Number(parent), group: Number(group), startTicks: fields[19] ?? "" };
 }
 
-/** USER_HZ is 100 on Linux, whatever the kernel's own clock is. */
+/** USER_HZ is 100 on Linux and does not depend on the kernel's clock. */
 const tickMs = 10;
 
 /** CPU time of a process's first thread in milliseconds; undefined if the process has ended. */

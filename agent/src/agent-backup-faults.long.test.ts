@@ -103,7 +103,7 @@ describe.skipIf(skipped !== undefined)(
       return objects.map(({ key: name }) => name).filter((name) => /\/\d{6}$/.test(name));
     }
 
-    /** Digests of the parts' contents, whatever their names. */
+    /** Digests of the parts' contents, in an order that does not depend on their names. */
     async function contentOf(object: string): Promise<string> {
       const stored = await store.objects.get(object);
       if (stored === undefined) throw new Error(`${object} is not there`);

@@ -113,7 +113,7 @@ describe.skipIf(skipped !== undefined)(
       return owner;
     }
 
-    /** As the agent does every few seconds: it reports what is durable. */
+    /** Writes a heartbeat, as the agent does every few seconds: it dates durable log. */
     async function beat(): Promise<void> {
       await (await openOwner()).query("UPDATE holdfast.heartbeat SET at = clock_timestamp()");
     }
@@ -198,7 +198,7 @@ describe.skipIf(skipped !== undefined)(
       const making = (async () => {
         for (let n = 0; !isFinished; n += 1) {
           if ((await put(`late_${n}`)).failure === undefined) acknowledged.push(`late_${n}`);
-          // The rate of the calls, which go on while the last backup begins.
+          // The rate of the calls, which continue while the last backup begins.
           await sleep(50);
         }
       })();
@@ -458,7 +458,7 @@ describe.skipIf(skipped !== undefined)(
         const isFollowed = () => seen()?.archiveId === archiveId && seen()?.state === "following";
         await waitUntil(`${archiveId} is followed`, () => isFollowed() && (seen()?.lastSequence ?? 0n) > 0n, wait);
       };
-      // A WAL switch completes a segment of 16 MiB, whatever its content.
+      // A WAL switch completes a segment of 16 MiB with any content.
       const fill = async (owner: Client, segments: number) => {
         for (let n = 0; n < segments; n += 1) {
           await owner.query("SELECT pg_logical_emit_message(false, 'fill', 'something')");

@@ -203,13 +203,13 @@ for (const version of isFull ? ["17", "18"] : ["17"]) {
 
       test("a chain with a missing, reordered or different backup is refused", async () => {
         const [full, first, second] = chain as [Taken, Taken, Taken];
-        const stranger = { ...first, manifestSha256: "0".repeat(64) };
+        const unrelated = { ...first, manifestSha256: "0".repeat(64) };
         for (const [id, wrong] of Object.entries({
           first: [full, second],
           full: [first, second],
           alone: [second],
           order: [first, full, second],
-          stranger: [full, stranger, second],
+          unrelated: [full, unrelated, second],
         })) {
           const { failure } = await target.converge({ source: restoreOf(`r-${id}`, wrong) });
           expect(failure?.message, id).toMatch(/go on from|goes on from|is not the one that was written/);

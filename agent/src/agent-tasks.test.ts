@@ -79,7 +79,7 @@ test("a task ends at its deadline or cancellation without blocking another lane"
   expect(quick.output.case).toBe("readLogs");
 });
 
-test("a task has its own time limit, whatever the controller's clock", async () => {
+test("a task has its own time limit, which does not depend on the controller's clock", async () => {
   const readLogs = { ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs" as const, value: {} } };
   const aMinute = (sign: 1 | -1) => timestampFromMs(Date.now() + sign * 60_000);
   const back = await controller.perform({ ...readLogs, deadline: aMinute(-1), withinMs: 60_000n });
@@ -92,7 +92,7 @@ test("a task has its own time limit, whatever the controller's clock", async () 
   expect(ahead.failure?.code).toBe("deadline_exceeded");
 });
 
-test("withdrawn tasks end at once, and never start when they arrive later", async () => {
+test("withdrawn tasks end without waiting, and never start when they arrive later", async () => {
   const durable = { ...taskHeader, class: TaskClass.DURABLE };
   const slow = {
     case: "convergeInstance" as const,

@@ -12,7 +12,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const password = "a-password-of-the-test";
 const skipped = whyNoAgentMachine("postgresql", "17");
-/** Empty for a process that ended meanwhile. */
+/** Content of a file of /proc; empty for a process that has ended. */
 function textOf(pid: number, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "latin1");
@@ -146,7 +146,7 @@ describe.skipIf(skipped !== undefined)(
         const asking = startAsking();
         gapMs = gapOf(await upgrade(code));
         const answers = asking.stop();
-        // Requests sent meanwhile get results, except that a late agent took the ones sent to it along.
+        // Requests sent during the upgrade get results, except those that were sent to an agent that was killed late.
         if (gapMs !== undefined) for (const { failure } of await answers) expect(failure).toBeUndefined();
       } while (gapMs === undefined);
       expect(gapMs).toBeLessThanOrEqual(1_000);

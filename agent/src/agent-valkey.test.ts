@@ -17,7 +17,7 @@ const password = "a-password-of-the-test";
 const diskBytes = 64 << 20;
 const skipped = whyNoAgentMachine("valkey", "8.1");
 
-/** A data disk of its own, small enough to be filled. */
+/** A separate data disk, small enough to be filled. */
 describe.skipIf(skipped !== undefined)(
   `an agent with Valkey${skipped === undefined ? "" : ` (skipped: ${skipped})`}`,
   () => {

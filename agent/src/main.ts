@@ -29,7 +29,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => en
 const keeper = await connectKeeper(
   config.keeperSocket,
   () => {
-    // Without namespaces an agent can outlive its keeper. The next keeper starts an agent of its own.
+    // Without namespaces an agent can outlive its keeper. The next keeper starts another agent.
     log.error("keeper has ended");
     process.exit(1);
   },

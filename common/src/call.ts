@@ -22,7 +22,7 @@ export interface Principal {
    * them.
    */
   readonly needsOrganization?: boolean;
-  /** For a person: the state at authentication to which the tokens that the person creates are bound. */
+  /** State of a user at authentication, to which the tokens that the user creates are bound; absent for others. */
   readonly tokenBinding?: TokenBinding;
   /**
    * The stored objects that the caller's rights rest on, at their revisions now: a change commits only while they are

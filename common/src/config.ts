@@ -42,7 +42,7 @@ export function list(variable: string, description: string, fallback = ""): Sett
   return { variable, description, fallback, parse };
 }
 
-/** Reads all settings at once; undefined: there are none. Throws one error that lists every problem. */
+/** Reads all settings; undefined: there are none. Throws one error that lists every problem. */
 export function readConfig<S extends Record<string, Setting<unknown>>>(
   settings: S | undefined,
   environment: Readonly<Record<string, string | undefined>>,

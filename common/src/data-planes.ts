@@ -39,7 +39,7 @@ export interface DataPlane {
   identityDirectory(directory: string): string;
   /** Settings of its process, besides listener and identity directory, which they may override. */
   settings(host: DataPlaneHost): Readonly<Record<string, string>>;
-  /** Further processes that share its port; absent: none. */
+  /** Additional processes that share its port; absent: none. */
   readonly processes?: {
     /** Environment variable with the number of processes; 1 by default. */
     readonly countSetting: string;

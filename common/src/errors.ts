@@ -56,7 +56,7 @@ interface Extra {
   readonly errors?: readonly FieldFault[];
   /** Number of faults that `errors` does not include. */
   readonly errorsOmitted?: number;
-  /** Further members of the problem document, such as `status` and `operation` of a 409. */
+  /** Additional members of the problem document, such as `status` and `operation` of a 409. */
   readonly members?: Readonly<Record<string, unknown>>;
   readonly retryAfterS?: number;
   readonly allow?: readonly string[];

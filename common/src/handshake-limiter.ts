@@ -3,8 +3,8 @@ import { createKeyedCounter } from "./concurrency/keyed-counter.ts";
 import { createSourceGroups, type SourceGroup, type SourceGroups } from "./source-groups.ts";
 
 /**
- * Limits how many TLS handshakes run concurrently. When a fleet reconnects at once, starting all handshakes would end
- * none before the peers time out; a waiting connection costs nothing, and one that closes meanwhile is never started.
+ * Limits how many TLS handshakes run concurrently. When a fleet reconnects, handshakes that all start together would
+ * end after the peers' timeouts. A waiting connection costs nothing, and one that closes while it waits never starts.
  *
  * Each source has its own queue and sources take turns, so a source that stalls handshakes delays only its own. The
  * sources of a site (an IPv4 address, or the /48 of an IPv6 address) share one turn and one limit. A load balancer has

@@ -24,7 +24,7 @@ export async function concatIncrementally(parts: readonly Uint8Array[]): Promise
   return joined;
 }
 
-/** Splits the items, in order, into groups of at most `incrementBytes`; a larger item is a group of its own. */
+/** Splits the items, in order, into groups of at most `incrementBytes`; a larger item is a group by itself. */
 export function groupsBySize<T>(items: readonly T[], bytesOf: (item: T) => number): T[][] {
   const groups: T[][] = [];
   let group: T[] | undefined;

@@ -6,7 +6,7 @@ const door = defineMachine("door", [
   ["Closed", "pull", "Open", "creak"],
 ]);
 
-test("an event leads to the state and effect of its row", () => {
+test("an event selects the state and effect of its row", () => {
   expect(next(door, "Closed", "pull")).toEqual(["Closed", "pull", "Open", "creak"]);
 });
 

@@ -1,4 +1,4 @@
-/** One row of a state table: in this state, this event leads to that state and has this effect. */
+/** One row of a state table: in state `from`, `event` changes the state to `to` and has this effect. */
 type Row = readonly [from: string, event: string, to: string, effect: string];
 
 /** A state machine as data. Code, documentation page and tests read the same rows. */

@@ -4,7 +4,7 @@ type After = "serve" | "end";
 const after = {
   /** The supervisor restarts it. An exception may leave inconsistent state behind, which a restart does not have. */
   server: { rejection: "serve", exception: "end" },
-  /** Its end would also end the processes that it supervises. */
+  /** A supervisor's exit would also end the processes that it supervises. */
   supervisor: { rejection: "serve", exception: "serve" },
   /** A job has no clients, and a partial failure must not be taken for a complete result. */
   job: { rejection: "end", exception: "end" },

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 
 /** A worker thread that serves requests one after the other. */
 export interface WorkerThread<Question, Answer> {
-  /** Sends a request. Rejects if the thread ends meanwhile; the next request starts a new thread. */
+  /** Sends a request. Rejects if the thread ends before its response; the next request starts a new thread. */
   request(question: Question, transfer?: readonly ArrayBuffer[]): Promise<Answer>;
 }
 

@@ -63,7 +63,7 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
     return Math.min(Math.max(renewalTime(identity) - clock.now(), shortestWaitMs), longestWaitMs);
   }
 
-  async function upkeepOnce(): Promise<void> {
+  async function confirmOrRenew(): Promise<void> {
     const address = controllers.next();
     if (!confirmed) {
       await confirmHost(identity, address);
@@ -86,7 +86,7 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
       const signal = AbortSignal.any([closing.signal, wake.signal]);
       let waitMs = 0;
       try {
-        await upkeepOnce();
+        await confirmOrRenew();
         backOff.reset();
         waitMs = dueInMs();
       } catch (error) {

@@ -43,7 +43,8 @@ export function createCallLimit(minimum: number, callsAtOnce: (call: AnyCall) =>
 }
 
 function refused(call: ServerInterceptingCallInterface): ServerInterceptingCall {
-  const sendRefusal = () => call.sendStatus({ code: Code.RESOURCE_EXHAUSTED, details: "too many calls at once" });
+  const sendRefusal = () =>
+    call.sendStatus({ code: Code.RESOURCE_EXHAUSTED, details: "Too many concurrent calls. Retry later." });
   // The call does not reach its handler.
   const listener = new ServerListenerBuilder().withOnReceiveMetadata(sendRefusal).build();
   return new ServerInterceptingCall(call, new ResponderBuilder().withStart((next) => next(listener)).build());

@@ -58,7 +58,7 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
     "grpc.enable_retries": 0,
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 1_000,
-    // A connection of its own for each channel, so that a renewed certificate takes effect.
+    // A separate connection for each channel, so that a renewed certificate takes effect.
     "grpc.use_local_subchannel_pool": 1,
   });
 

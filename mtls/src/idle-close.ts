@@ -7,8 +7,8 @@ export interface IdleClose {
 }
 
 /**
- * For gRPC clients that are replaced. After `close`, grpc-js continues running calls but fails those that are still
- * connecting, and drops the others at the connection's next keepalive.
+ * Closes a gRPC client that was replaced once none of its calls runs. `close` of grpc-js fails calls that are still
+ * connecting, and drops the running ones at the connection's next keepalive.
  */
 export function createIdleClose(close: () => void): IdleClose {
   let running = 0;

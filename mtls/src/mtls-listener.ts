@@ -24,7 +24,7 @@ export interface MtlsListenerDeps {
   readonly host: string;
   /** Port; 0 selects a free one. */
   readonly port: number;
-  /** Further endpoints to listen on. */
+  /** Additional endpoints to listen on. */
   readonly alsoListen?: readonly Endpoint[];
   readonly identity: ListenerIdentity;
   /** PEM of the authorities of client certificates. */
@@ -62,7 +62,7 @@ const handshakesAtOnce = 64;
 const handshakeStalledMs = 1_000;
 /** A peer without a certificate only enrolls. */
 const unauthenticatedCalls = 2;
-/** A session, payloads and a few calls; controllers forward many short tasks at once. */
+/** A session, payloads and a few calls; controllers forward many short tasks concurrently. */
 const streamsPerConnection = 1_000;
 /** A certificate and its request have a few kilobytes. */
 const unauthenticatedBytes = 64 << 10;

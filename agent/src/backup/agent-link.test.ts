@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-test("a line that is no message ends its connection, and the component goes on", async () => {
+test("a line that is not a message ends its connection, and the component continues", async () => {
   const lines = inheritedNames.flatMap((word) => [word, `"${word}"`, `{"${word}":1}`, `{"urls":"${word}"}`]);
   for (const line of [...lines, "", "null", "{}", "[", "1"]) {
     const socket = connect(path);

@@ -30,7 +30,7 @@ export interface ArchiveRun {
   readonly term: number;
   readonly firstSequence: number;
   readonly lastSequence: number;
-  /** Its newest commit that was noted, by the clock of its primary; absent in what an older version wrote. */
+  /** Newest recorded commit in the range, by the clock of the primary; absent in states that older releases wrote. */
   readonly toTimeMs?: number;
 }
 

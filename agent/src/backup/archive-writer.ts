@@ -139,7 +139,7 @@ export function createArchiveWriter(
         const to = await storedEnd(sequence, range.from, signal);
         if (to !== undefined) return { sequence, to, size };
         // An earlier archive may have stored objects that were never recorded.
-        if (!isFirst) throw new LogRemoved(`log ${term}/${sequence} is there, and does not go on from ${range.from}`);
+        if (!isFirst) throw new LogRemoved(`log ${term}/${sequence} exists but does not continue from ${range.from}`);
       }
     }
   }

@@ -16,8 +16,8 @@ import type { ObjectUseText, Report, UrlGrant } from "./job.ts";
 import { createRestores, type Restores } from "./restores.ts";
 
 /**
- * Backups, restores and log archives of the machine. Each runs in a component of its own beside the engine, so that it
- * survives the agent; a task starts it, and its progress is observed.
+ * Backups, restores and log archives of the machine. Each runs in a separate component, so that it survives the agent;
+ * a task starts it, and its progress is observed.
  */
 export interface BackupParts {
   readonly backups: Backups;

@@ -91,7 +91,7 @@ function changed(before: Tree, changes: readonly Change[]): Tree {
   ]);
 }
 
-test("a full backup and its increments restore the files of the last one, whatever changed between", async () => {
+test("a full backup and its increments restore the files of the last one after any changes between", async () => {
   const root = join(directory, "data");
   for (let seed = 1; seed <= 60; seed += 1) {
     const random = createRandom(seed);

@@ -40,7 +40,7 @@ export interface JobComponentDeps {
   readonly program: string;
   /** Directory shared by agent and engine; emptied at each start of the machine. */
   readonly runDir: string;
-  /** Its log: base path of the segments, their size in bytes and their number. */
+  /** Log of the component: base path of the segments, their size in bytes and their number. */
   readonly log: { readonly path: string; readonly maxBytes: number; readonly keep: number };
   readonly onReport: (report: Report) => void;
   readonly mint: (uses: readonly ObjectUseText[], signal: AbortSignal) => Promise<UrlGrant>;

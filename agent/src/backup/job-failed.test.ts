@@ -11,7 +11,7 @@ test("words of the operating system are no words of a failure", async () => {
   expect(failed.message).not.toMatch(/ENOENT|connect/);
 });
 
-test("a full disk is named as such, whatever the words for it", () => {
+test("a full disk is recognized in the messages of all programs", () => {
   const failed = JobFailed.from("failed", new Error("could not write to file: No space left on device"));
   expect(failed).toMatchObject({ code: "no_room", message: expect.stringContaining("expand the storage") });
 });

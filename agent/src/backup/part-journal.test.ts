@@ -69,7 +69,7 @@ test("a second attempt stores only missing parts, and is read as its own bytes",
   const first = await take(locationOf(1), source(plain, 600_000));
   expect(first.stream).toBeUndefined();
   expect(first.put.length).toBeGreaterThanOrEqual(5);
-  // One file was changed meanwhile, in the third piece.
+  // One file changed between the attempts, in the third piece.
   const changed = Buffer.from(plain);
   changed.writeUInt8(changed.readUInt8(250_000) ^ 1, 250_000);
   const second = await take(locationOf(2), source(changed));

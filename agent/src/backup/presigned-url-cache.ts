@@ -12,8 +12,8 @@ export interface PresignedUrl {
 export interface PresignedUrlCache {
   take(method: ObjectMethod, key: string, signal: AbortSignal): Promise<PresignedUrl>;
   /**
-   * Requests URLs that are not cached or expire soon, and returns at once. `take` waits for requests in flight, and
-   * repeats failed ones.
+   * Requests URLs that are not cached or expire soon, and returns before their responses. `take` waits for requests in
+   * flight and repeats failed ones.
    */
   prefetch(method: ObjectMethod, keys: readonly string[], signal: AbortSignal): void;
   /** The store refused the URL: the next `take` requests another one. */

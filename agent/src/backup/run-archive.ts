@@ -8,7 +8,7 @@ import type { ArchiveJob, Report } from "./job.ts";
 import { JobFailed } from "./job-failed.ts";
 import type { JobContext } from "./job-context.ts";
 
-/** Log of this size is stored at once. */
+/** Log of this size is stored without waiting for more. */
 const fullBytes = 8 << 20;
 const pollIntervalMs = 500;
 /** Time in which the engine streams what it has written. */

@@ -39,9 +39,9 @@ const idleTimeoutMs = 30_000;
 const stepBytes = 256 << 10;
 const firstRetryMs = 200;
 const maxRetryMs = 10_000;
-/** This number of refusals of new URLs in a row is permanent. */
+/** Number of consecutive refusals of new URLs that counts as permanent. */
 const maxForbidden = 5;
-/** This number of truncated responses in a row without progress is permanent. */
+/** Number of consecutive truncated responses without progress that counts as permanent. */
 const maxTruncations = 5;
 
 export function createStoreClient(

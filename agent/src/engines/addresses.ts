@@ -8,7 +8,7 @@ export function addressesOf({ address, listeners }: Pick<InstanceSpec, "address"
   return [...new Set([address, ...forClients.map((listener) => listener.address)])].filter((each) => each !== "");
 }
 
-/** The same addresses with the service's port. */
+/** Addresses of the instance with the service's port. */
 export function listenersOf({ spec }: Pick<Instance, "spec">): Listener[] {
   return addressesOf(spec).map((address) => ({ address, port: spec.port }));
 }

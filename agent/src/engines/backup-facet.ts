@@ -96,8 +96,8 @@ export interface RestoreFacet {
 export interface RecoveryPlan {
   readonly target: RecoveryTarget;
   /**
-   * True if the data stay those of the same service, whose other connections go on. Otherwise they are detached from
-   * it.
+   * True if the restored data continue the same service, with its slots and subscriptions. If false they are a copy and
+   * are detached from the service.
    */
   readonly isSameService: boolean;
   /** Log that follows the backup; undefined if none is to be read. */
@@ -128,7 +128,7 @@ export interface RecoveryEnd {
   readonly warnings?: readonly string[];
 }
 
-/** The log does not lead to the target. Permanent: retrying does not help. */
+/** The log ends before the target of a restore. Permanent: retrying does not help. */
 export class TargetNotReached extends Error {
   override readonly name = "TargetNotReached";
 }

@@ -88,9 +88,9 @@ export interface EngineDriver {
   readonly identity?: IdentityFacet;
   /** Runs as the engine's own user, in a component beside the engine. */
   readonly backup?: BackupFacet;
-  /** For services with replicas. */
+  /** Replication facet of an engine whose services have a primary with replicas. */
   readonly replication?: ReplicationFacet;
-  /** For engines whose members elect their leader. */
+  /** Peers facet of an engine whose members elect their leader. */
   readonly peers?: PeersFacet;
   /** Absent for an engine that can run on data of an older version as they are. */
   readonly upgrade?: UpgradeFacet;
@@ -113,7 +113,7 @@ export interface Listener {
   readonly port: number;
 }
 
-/** A secondary process of an engine, as a component of its own. */
+/** A secondary process of an engine, as a separate component. */
 export interface Companion {
   /** Name of the component. */
   readonly name: string;
@@ -160,7 +160,7 @@ export type Fingerprint =
 export interface EngineObservation {
   /**
    * True if the engine itself responded, even with an error, as when it is full, at its connection limit, recovering or
-   * busy with a script. False for an error after which it cannot go on, such as a failing disk.
+   * busy with a script. False for an error after which it cannot continue, such as a failing disk.
    */
   readonly responded: boolean;
   readonly version: string;
@@ -169,7 +169,7 @@ export interface EngineObservation {
   readonly pendingRestart: readonly string[];
   readonly effectiveParameters: Readonly<Record<string, string>>;
   readonly dataBytes: number;
-  /** For a service with replicas: the engine's current role and, of a replica, its state and what it has received. */
+  /** The engine's current role in a service with replicas and, of a replica, its state and received position. */
   readonly replication?:
     | { readonly role: "primary" }
     | { readonly role: "replica"; readonly state: FollowingState; readonly received?: string };

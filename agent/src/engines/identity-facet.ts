@@ -45,7 +45,7 @@ interface DeletedIdentities {
   readonly sessionIds: readonly string[];
 }
 
-/** By id, or by normalized address. */
+/** User to erase, identified by id or by normalized address. */
 export type ErasedUser = { readonly userId: string } | { readonly email: string };
 
 export interface IdentityQuery {

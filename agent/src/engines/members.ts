@@ -15,7 +15,7 @@ export type MemberRole = "primary" | "replica" | "none";
  */
 export function roleOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "replication">): MemberRole {
   if (replication === undefined || replication.primaryNodeId === nodeId) return "primary";
-  // While a new primary is being chosen, replicas go on; only the old primary must stop.
+  // While a new primary is being chosen, replicas continue; only the old primary must stop.
   return replication.primaryNodeId === "" ? "none" : "replica";
 }
 
@@ -30,7 +30,7 @@ export function votersOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | 
   return members.filter((member) => member.nodeId !== nodeId && voters.includes(member.nodeId));
 }
 
-/** This member; undefined for a single node. */
+/** The instance's own entry in the list of members; undefined for a single node. */
 export function ownMember({ spec }: Pick<Instance, "spec">): Member | undefined {
   return membersOf(spec).find(({ nodeId }) => nodeId === spec.nodeId);
 }

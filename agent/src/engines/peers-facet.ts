@@ -1,9 +1,9 @@
 import type { Instance } from "./instance.ts";
 
 /**
- * Members that elect their leader, of an engine with a cluster of its own. No controller names a leader, so a member
- * starts from its own data and its stored settings. The numbers of the settings are the engine's ids of members; no
- * number is ever used again.
+ * Membership of an engine that forms its cluster itself and whose members elect their leader. No controller names a
+ * leader, so a member starts from its own data and its stored settings. The engine identifies members by the numbers in
+ * the settings; no number is used again.
  */
 export interface PeersFacet {
   /**
@@ -23,8 +23,9 @@ export interface PeersFacet {
    */
   admit?(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
-   * Called at the leader: begins to drain a member and removes it once nothing depends on it, or goes on with that. Its
-   * progress is in the report. A member that does not answer is removed if the others have all its data.
+   * Drains a member and removes it once nothing depends on it. Called at the leader, repeatedly: a call continues the
+   * work of an earlier one. The report has the progress. A member that does not respond is removed if the others have
+   * all its data.
    */
   leave(instance: Instance, number: number, signal: AbortSignal): Promise<void>;
   /** Reads the current state from the running engine. */

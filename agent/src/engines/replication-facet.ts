@@ -81,7 +81,7 @@ export interface ReplicationStatus {
   readonly timeline: number;
   /** True if its receiver is connected. */
   readonly streaming: boolean;
-  /** For a replica with a connected receiver: milliseconds since the last message. */
+  /** Milliseconds since a replica's connected receiver got a message; absent without a connection. */
   readonly silentMs?: number;
   /** Seconds since the commit that was replayed last. */
   readonly replayAgeSeconds: number;

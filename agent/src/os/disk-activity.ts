@@ -1,8 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 
 /**
- * Reads and writes completed by the device of a path, whoever requested them, including the kernel's later write-back.
- * Undefined for a file system without a device of its own.
+ * Number of reads and writes that the device of a path completed, for all processes and the kernel's write-back.
+ * Undefined for a file system without a block device.
  */
 export async function diskOperations(path: string): Promise<number | undefined> {
   const [{ dev }, table] = await Promise.all([stat(path, { bigint: true }), readFile("/proc/diskstats", "utf8")]);

@@ -5,16 +5,16 @@ export interface DiskSpace {
   readonly totalBytes: number;
   readonly usedBytes: number;
   readonly freeBytes: number;
-  /** True if the engine has a disk of its own. */
+  /** True if the engine has a separate disk. */
   readonly own: boolean;
 }
 
-/** A file system up to this factor larger than the requested storage counts as a disk of its own. */
+/** A file system up to this factor larger than the requested storage counts as a separate disk. */
 const slack = 1.15;
 
 /**
- * Measures how much of the requested storage the engine's data uses. On a disk of its own, the file system's figures
- * count. On a shared disk files are counted, since nothing else limits the engine.
+ * Measures how much of the requested storage the engine's data uses. On a separate disk, the file system's figures
+ * count. On a shared disk the sizes of files are added up, since the file system does not limit the engine.
  */
 export async function measureDisk(path: string, storageBytes: number, signal: AbortSignal): Promise<DiskSpace> {
   const disk = await statfs(path);
@@ -40,7 +40,7 @@ async function countBytes(directory: string, signal: AbortSignal): Promise<numbe
   return bytes;
 }
 
-/** Files and directories that the engine removes meanwhile count nothing. */
+/** Entries of a directory. A directory that the engine has removed has none. */
 async function entriesOf(directory: string) {
   try {
     return await readdir(directory, { withFileTypes: true });

@@ -20,7 +20,7 @@ function slow(containment: Containment): Containment {
   };
 }
 
-test("a component that ends during its start counts as empty, whatever the order of messages", async () => {
+test("a component that ends during its start counts as empty in any order of the messages", async () => {
   const directory = await mkdtemp(join(tmpdir(), "keeper-client-"));
   const socketPath = join(directory, "keeper.sock");
   const keeper = createKeeper({

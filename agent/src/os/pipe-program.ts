@@ -4,9 +4,9 @@ import { ProgramFailed } from "./program.ts";
 
 /** A program whose input and output are streamed, for output too large to buffer. */
 export interface PipedProgram {
-  /** Its standard output; throws the program's failure instead of ending. */
+  /** Standard output of the program; throws the program's failure instead of ending. */
   readonly output: AsyncIterable<Buffer>;
-  /** Resolves with its standard error after a successful end; rejects with ProgramFailed. */
+  /** Resolves with the standard error after a successful end; rejects with ProgramFailed. */
   readonly ended: Promise<string>;
   signal(signal: NodeJS.Signals): void;
 }

@@ -128,7 +128,7 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
         );
         if ((await confirmed) !== true) return;
       }
-      // The voters may have changed meanwhile.
+      // The voters may have changed during the requests.
       if (settings().desired !== spec) return;
       await extend(number, requestedMs + lease.lengthMs);
     } catch (error) {

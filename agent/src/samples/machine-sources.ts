@@ -46,8 +46,8 @@ function processorAndMemory({ group, monotonicMs }: MachineSourcesDeps): SampleS
       const isLimited = needed !== undefined && limitBytes !== undefined && Number.isFinite(limitBytes);
       return {
         values: {
-          cpu: usPerSecond === undefined ? undefined : shareOf(usPerSecond, cpus * 1_000_000),
-          memory: isLimited ? shareOf(needed, limitBytes) : undefined,
+          cpu: usPerSecond === undefined ? undefined : percentOf(usPerSecond, cpus * 1_000_000),
+          memory: isLimited ? percentOf(needed, limitBytes) : undefined,
         },
         absent: {
           ...(usedUs === undefined && { cpu: noGroup }),
@@ -66,7 +66,7 @@ function disk({ group, dataDir, storageBytes, monotonicMs }: MachineSourcesDeps)
       const operations = (own ? await diskOperations(dataDir) : undefined) ?? (await group.diskOperations());
       return {
         values: {
-          disk: totalBytes === 0 ? undefined : shareOf(usedBytes, totalBytes),
+          disk: totalBytes === 0 ? undefined : percentOf(usedBytes, totalBytes),
           disk_iops: completed.next(operations, monotonicMs()),
         },
         absent: operations === undefined ? { disk_iops: sharedDisk } : {},
@@ -93,6 +93,6 @@ function network({ networkInterface, monotonicMs }: MachineSourcesDeps): SampleS
 }
 
 /** Percent. Values above 100 come from clock jitter. */
-function shareOf(part: number, whole: number): number {
-  return Math.min(100, (part / whole) * 100);
+function percentOf(part: number, total: number): number {
+  return Math.min(100, (part / total) * 100);
 }

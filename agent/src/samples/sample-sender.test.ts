@@ -43,7 +43,7 @@ function open() {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
-test("one batch is in flight at a time; the next has the samples taken meanwhile", () => {
+test("one batch is in flight at a time; the next has the samples taken since", () => {
   const { sent, acknowledge, take, timesOf } = open();
   take(0, 5);
   expect(sent.map(timesOf)).toEqual([[0]]);

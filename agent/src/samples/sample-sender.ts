@@ -72,7 +72,7 @@ export function createSampleSender({ spool, send, random, log }: SampleSenderDep
     },
     acknowledged({ batch, stored, retryMs, refused, reason }) {
       if (inFlight?.batch !== batch) return;
-      // Randomized, so that machines with the same delay do not retry at once.
+      // Randomized, so that machines with the same delay do not retry simultaneously.
       if (!stored) return retryAfter(retryMs * (1 + random()));
       clearTimeout(timer);
       if (refused > 0) log.warn("samples refused", { refused, reason });

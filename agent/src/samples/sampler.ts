@@ -29,7 +29,7 @@ const defaultIntervalMs = 15_000;
 
 /** Share of the interval in which a source must respond. */
 const sourceTimeShare = 0.8;
-/** Machines of one host sample spread over this share of the interval, instead of all at once. */
+/** Share of the interval over which the machines of one host spread their samples. */
 const spread = 0.15;
 
 export function createSampler(deps: SamplerDeps): Sampler {

@@ -24,7 +24,7 @@ export interface SamplingDeps extends Pick<MachineSourcesDeps, "group" | "dataDi
 /** Measures the machine over time: sampler, spool and sender. */
 export interface Sampling {
   /**
-   * Runs until the signal. The spool's file is open only meanwhile, so the next agent can send the remaining samples.
+   * Runs until the signal, then closes the spool's file, so that the next agent can send the remaining samples.
    */
   run(signal: AbortSignal): Promise<void>;
   /** A session with a controller opened. */

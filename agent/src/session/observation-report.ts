@@ -13,8 +13,8 @@ export interface ObservationReportDeps {
 }
 
 /**
- * Reports the machine's state to the controller: each change at once, progress once a second, and the full state every
- * 15 s.
+ * Reports the machine's state to the controller: a change when it happens, progress once a second, and the full state
+ * every 15 s.
  */
 export interface ObservationReport {
   /** Sends soon. Changes of one tick share an observation. */

@@ -53,7 +53,7 @@ const longestDelayMs = 5_000;
 /** Lower bound, since tests use certificates that last seconds. */
 const shortestRenewalMs = 200;
 const longestTimerMs = 2 ** 31 - 1;
-/** All machines learn of new authorities at once; their renewals are spread over this time. */
+/** Period over which machines spread their renewals after new authorities, which all machines get simultaneously. */
 const authoritySpreadMs = 5_000;
 
 export function createUplink(deps: UplinkDeps): Uplink {

@@ -9,7 +9,7 @@ const part = (sizes: readonly number[], more: object = {}) => {
   return toBinary(QueueRequestSchema, create(QueueRequestSchema, init));
 };
 
-test("incremental decoding equals decoding at once, for one part and for several", async () => {
+test("incremental decoding equals decoding in one call, for one part and for several", async () => {
   for (const parts of [
     [],
     [part([1, 2], { queue: "q" })],

@@ -42,8 +42,8 @@ async function* inChunks(bytes: Buffer) {
 }
 
 /**
- * As `fromBinary`, but yields to the event loop between the fields of the outermost message. A message that was written
- * as several messages one after another (which protobuf merges) never blocks the event loop for long.
+ * Decodes like `fromBinary`, but yields to the event loop between the fields of the outermost message. So a large
+ * message in several parts (which protobuf merges) blocks the event loop only for the time of one field.
  */
 export async function decodeIncrementally<D extends DescMessage>(
   schema: D,

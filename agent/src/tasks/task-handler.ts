@@ -42,7 +42,7 @@ export interface TaskContext {
   readonly term: bigint;
   /** The machine's workload of any kind. */
   readonly workload: Pick<WorkloadHost, "current" | "apply">;
-  /** As `engineOf`. */
+  /** The machine's engine, as `engineOf` returns it. */
   engine(): Promise<DrivenInstance>;
   readonly upgrade: AgentUpgrade;
   /** A connection for payloads. */

@@ -191,10 +191,10 @@ describe("complete entries", () => {
 
   test("the newest one waits for continuation lines", async () => {
     const now = Date.now();
-    const young = createLogReader({ component: "engine", path, parse: () => parse, now: () => 1_700_000_000_500 });
+    const reader = createLogReader({ component: "engine", path, parse: () => parse, now: () => 1_700_000_000_500 });
     await writeFile(`${path}.1`, "1 info a\n1700000000 error b\n");
     const readPage = (cursor: string) =>
-      young.read(create(ReadLogsSchema, { cursor, completeEntries: true }), AbortSignal.timeout(60_000));
+      reader.read(create(ReadLogsSchema, { cursor, completeEntries: true }), AbortSignal.timeout(60_000));
     const first = await readPage("");
     expect(messagesOf(first)).toEqual(["a"]);
     await appendFile(`${path}.1`, "  more of b\n");

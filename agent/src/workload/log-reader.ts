@@ -31,7 +31,7 @@ export interface NextLineOptions {
   readonly matches: (line: string) => boolean;
   /** The end of the component: if nothing that it printed matches, the wait rejects with this signal's reason. */
   readonly ended: AbortSignal;
-  /** Ends the wait at once, with this signal's reason. */
+  /** Ends the wait immediately, with this signal's reason. */
   readonly signal: AbortSignal;
 }
 

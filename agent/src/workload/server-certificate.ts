@@ -36,7 +36,7 @@ export interface ServerCertificateDeps {
 }
 
 interface Facts {
-  /** It names this member, so other members accept it. */
+  /** True if the certificate names this member, so that other members accept it. */
   readonly forMembers?: boolean;
   readonly issuedAt: number;
   readonly notAfter: number;

@@ -4,8 +4,8 @@ import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { type WorkloadSpec, WorkloadSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 
 /**
- * The newest spec of a workload on disk. An engine's is in a file of its own, in the form that agents read before there
- * were other kinds (instance-files.ts).
+ * The newest spec of a workload on disk. An engine's spec is in a separate file (instance-files.ts), whose format is
+ * older than the other kinds of workload.
  */
 export interface SpecFile {
   loadSpec(): Promise<WorkloadSpec | undefined>;

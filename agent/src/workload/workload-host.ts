@@ -14,7 +14,7 @@ export interface WorkloadHost {
   current(): Workload | undefined;
   /** Throws "not_supported" for a kind that this agent does not run, and "invalid_task" for another than before. */
   apply(spec: WorkloadSpec, signal: AbortSignal): Promise<void>;
-  /** Resolves after the first reconcile since the last call of `run`; at once without a spec. */
+  /** Resolves after the first reconcile since the last call of `run`; immediately if there is no spec. */
   firstRound(): Promise<void>;
   /** Runs the workload until the signal. */
   run(signal: AbortSignal): Promise<void>;

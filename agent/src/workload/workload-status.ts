@@ -59,7 +59,7 @@ export interface WorkloadStatus {
 export interface WorkloadStatusDeps {
   readonly now: () => number;
   readonly onChange: () => void;
-  /** Further facts of this kind of workload, whose change is reported at once. */
+  /** Additional facts of this kind of workload. A change of them is reported immediately. */
   readonly facts?: () => unknown;
   /** The fields of the observation that this kind of workload adds. */
   readonly fields?: () => MessageInitShape<typeof InstanceObservationSchema>;
@@ -86,7 +86,7 @@ export function createWorkloadStatus({
   let reported = "";
   const checks = new Map<string, EngineCheck & { readonly since: number }>();
 
-  /** Reports relevant changes at once. Sizes change all the time and wait for the next periodic report. */
+  /** Reports relevant changes immediately. Sizes change all the time and wait for the next periodic report. */
   function settle(): void {
     const material = JSON.stringify([
       state,

@@ -215,7 +215,7 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
         firstRound.resolve();
         if (desired !== spec || waitMs === 0) continue;
         if (status.state === "failed") {
-          // The failed start was reported already, and its next attempt has a delay of its own.
+          // The failed start was reported already, and the next attempt has its own delay.
           crashes.takeNew();
           woken = new AbortController();
         }
@@ -231,7 +231,7 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
   };
 }
 
-/** Thrown by a reconcile when a running workload ended meanwhile. */
+/** Thrown by a reconcile if the workload ended during it. */
 export class WorkloadEnded extends Error {
   constructor(noun: string) {
     super(startedAgain(noun));

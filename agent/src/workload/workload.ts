@@ -65,7 +65,7 @@ export interface WorkloadDeps {
     connected(signal: AbortSignal): Promise<ControllerChannel>;
     readonly authorityGeneration: number;
   };
-  /** Reports the state of the workload at once, or with the next progress. */
+  /** Reports the state of the workload: `soon` immediately, `later` with the next progress. */
   readonly report: { soon(): void; later(): void };
   readonly clock: Clock;
   readonly log: Log;

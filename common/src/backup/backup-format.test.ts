@@ -118,11 +118,11 @@ describe.skipIf(!python)(`the readers in Python${python ? "" : " (skipped: no cr
       status: 1,
       stderr: expect.stringContaining("holdfast backup 2") as string,
     });
-    const whole = (...chain: string[]) =>
+    const readChain = (...chain: string[]) =>
       runReader("read_increment.py", ...chain.flatMap((id) => [id, "1", "k-1", join(directory, "key")]).slice(0, -1));
-    expect(whole("b-2", "b-3")).toMatchObject({ status: 0 });
+    expect(readChain("b-2", "b-3")).toMatchObject({ status: 0 });
     expect(await filesOf(join(directory, "out"))).toEqual(await filesOf(join(vectors, "files")));
-    const wrong = whole("b-2", "b-1");
+    const wrong = readChain("b-2", "b-1");
     expect(wrong).toMatchObject({ status: 1, stderr: expect.stringContaining("holdfast backup 1") as string });
     const part = join(directory, "services/s-1/backups/b-1/1/data.bin/000002");
     const bytes = await readFile(part);

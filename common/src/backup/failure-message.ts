@@ -1,6 +1,6 @@
 /** Messages for users by failure code, for failures whose own message is that of a process, system or store. */
 const messages: Readonly<Record<string, string>> = {
-  interrupted: "The engine, the agent or the machine restarted meanwhile.",
+  interrupted: "The engine, the agent or the machine restarted during the work.",
   source_failed: "The engine's data could not be read completely.",
   store_failed: "The object store refused, lost or did not return an object.",
   no_room: "The machine's disk is full: expand the storage, or restore with a larger storage_size_gb.",

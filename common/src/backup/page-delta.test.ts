@@ -47,13 +47,13 @@ test("a full backup is the tar byte for byte, including bytes after its end", as
 
 test("a full backup accepts links, an increment rejects them", async () => {
   const tar = Buffer.concat([headerOf("pg_tblspc/1", "2", 0), Buffer.alloc(1_024)]);
-  const whole = await split(tar);
-  expect(whole.content.equals(tar)).toBe(true);
-  await expect(split(tar, await lookupOf(whole.map))).rejects.toThrow("pg_tblspc/1 is neither a file nor a directory");
+  const full = await split(tar);
+  expect(full.content.equals(tar)).toBe(true);
+  await expect(split(tar, await lookupOf(full.map))).rejects.toThrow("pg_tblspc/1 is neither a file nor a directory");
 });
 
 test("an increment contains the changed pages and only counts the others", async () => {
-  const before = tree({ a: Buffer.concat([page(1), page(2), page(3), page(4, 100)]), gone: page(1), same: page(7) });
+  const before = tree({ a: Buffer.concat([page(1), page(2), page(3), page(4, 100)]), deleted: page(1), same: page(7) });
   const after = tree({ a: Buffer.concat([page(1), page(9), page(3), page(4, 100)]), same: page(7), empty: page(0, 0) });
   const mode = 0o600;
   expect(await stepsOf(before, after)).toEqual([

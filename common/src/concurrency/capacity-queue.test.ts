@@ -50,7 +50,7 @@ const step = fc.record({
   at: fc.nat(20),
 });
 
-test("any history stays within the limits, and serves whatever fits", async () => {
+test("any history stays within the limits, and serves every request that fits", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const queue = createCapacityQueue();

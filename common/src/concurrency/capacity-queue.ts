@@ -16,7 +16,7 @@ export interface CapacityQueue {
 
 export interface CapacityRequest {
   readonly limits: readonly CountLimit[];
-  /** 1 by default; at most the smallest maximum of the limits, or the request waits forever. */
+  /** Units of capacity, 1 by default. A request of more than the smallest maximum of the limits never gets them. */
   readonly amount?: number;
   readonly isUrgent?: boolean;
 }
@@ -66,7 +66,7 @@ export function createCapacityQueue(): CapacityQueue {
       const queue = request.isUrgent === true ? urgent : others;
       const waiting: Waiting = { request, resolve };
       const cancel = () => {
-        // Capacity that was granted a moment ago belongs to the caller, which releases it.
+        // A request that was already granted belongs to the caller, which releases its capacity.
         if (queue.delete(waiting)) reject(signal?.reason);
       };
       queue.add(waiting);

@@ -25,9 +25,9 @@ test.each([1, 2, 8, 20, 100])("%i holders of their full share leave a slot for t
 
 test("unhealthy targets have a quarter overall and per organization, others the remainder", () => {
   const counts = createFairShare({ total: 64, organization: 8, unhealthyShare: 1 / 4 });
-  const takeAll = (organizationId: string, unwell: boolean) => {
+  const takeAll = (organizationId: string, unhealthy: boolean) => {
     let taken = 0;
-    for (; counts.available(organizationId, 0, unwell) > 0; taken += 1) counts.add(organizationId, 1, unwell);
+    for (; counts.available(organizationId, 0, unhealthy) > 0; taken += 1) counts.add(organizationId, 1, unhealthy);
     return taken;
   };
   const dead = Array.from({ length: 20 }, (_, n) => takeAll(`dead ${n}`, true));

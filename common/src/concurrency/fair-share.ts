@@ -22,7 +22,7 @@ export interface FairShare {
   add(organizationId: string, slots: number, unhealthy: boolean): void;
   /** Number of further slots for a target of the organization that has `used` slots. */
   available(organizationId: string, used: number, unhealthy: boolean): number;
-  /** True when no slot is free. */
+  /** True if no slot is free. */
   readonly full: boolean;
 }
 

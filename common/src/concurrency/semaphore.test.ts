@@ -81,7 +81,7 @@ test("any history of tasks stays within permits and queue, in the order of the c
   );
 });
 
-test("a full queue refuses at once, a wait that is over refuses then, and a signal rejects with its reason", async () => {
+test("a full queue and a wait that is over refuse the task, and a signal rejects with its reason", async () => {
   const semaphore = createSemaphore(1, { waitingMax: 2, refusal });
   const tasks = createTasks();
   const abort = new AbortController();

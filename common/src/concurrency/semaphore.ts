@@ -1,7 +1,7 @@
-/** Bounds how many tasks run at once. Further tasks wait, first come first served. */
+/** Bounds how many tasks run concurrently. Other tasks wait, first come first served. */
 export interface Semaphore {
   /**
-   * Runs the task when a permit is free: at once if nothing waits. Rejects without running it if the queue is full, its
+   * Runs the task once a permit is free and no earlier task waits. Rejects without running it if the queue is full, its
    * wait is over, or its signal aborts while it waits; a running task is not affected by the signal.
    */
   run<T>(work: () => Promise<T>, wait?: Wait): Promise<T>;
@@ -20,7 +20,7 @@ export interface Wait {
 }
 
 export interface SemaphoreOptions {
-  /** Tasks that may wait at once; further ones are refused. Unlimited by default, for callers that are bounded. */
+  /** Max number of waiting tasks; more are refused. Unlimited by default, for callers that are bounded. */
   readonly waitingMax?: number;
   /** The error of a refused task: the queue is full, or `waitMs` passed. */
   readonly refusal?: (reason: Refusal) => Error;
@@ -43,7 +43,7 @@ export function createSemaphore(permits: number, options: SemaphoreOptions = {})
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { resolve, reject };
     const abandon = (error: unknown) => {
-      // A permit that was passed on a moment ago stays with its task.
+      // A task that left the queue has its permit and runs.
       if (waiting.delete(waiter)) reject(error);
     };
     const onAbort = () => abandon(signal?.reason);

@@ -10,7 +10,7 @@ export type Topology = "primary_replicas" | "peers";
 /** A row of the engine catalog: versions, port, parameters and features of one engine. */
 export interface EngineRow {
   readonly title: string;
-  /** Further names of the engine in descriptors. */
+  /** Other names of the engine in descriptors. */
   readonly aliases?: readonly string[];
   readonly port: number;
   /** Newest last. */
@@ -37,7 +37,7 @@ export interface EngineRow {
   readonly hasPreparedDisks: boolean;
   /** True if a newer version runs on the data files of an older one without converting them. */
   readonly upgradesInPlace: boolean;
-  /** Its own metrics, beside those of every engine. */
+  /** Metrics of this engine, in addition to the metrics of every engine. */
   readonly metrics?: readonly Metric[];
   /** Undefined for an engine without backups. */
   readonly backups?: EngineBackups;

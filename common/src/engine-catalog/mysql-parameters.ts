@@ -71,7 +71,7 @@ export const mysqlParameters: readonly Parameter[] = [
   live("innodb_redo_log_capacity",              "bytes",   null,       bytes(8 * mib, 137_438_953_472), "Disk space of the redo log, rounded to 1 MiB"),
   live("innodb_lock_wait_timeout",              "integer", "50",       from(1, 1_073_741_824), "Seconds to wait for the lock of a row"),
   live("innodb_rollback_on_timeout",            "boolean", "OFF",      { ...onOff, needsRestart: true }, "Rolls the whole transaction back when it waited too long for a row"),
-  live("innodb_deadlock_detect",                "boolean", "ON",       onOff,                  "Finds deadlocks at once"),
+  live("innodb_deadlock_detect",                "boolean", "ON",       onOff,                  "Detects deadlocks"),
   live("innodb_print_all_deadlocks",            "boolean", "OFF",      onOff,                  "Writes each deadlock to the log"),
   live("innodb_autoinc_lock_mode",              "integer", "2",        { ...from(1, 2), needsRestart: true }, "Lock for generated numbers: 1 consecutive, 2 interleaved"),
   live("innodb_adaptive_hash_index",            "boolean", "OFF",      onOff,                  "Indexes pages of the buffer pool by hashes"),

@@ -18,8 +18,8 @@ const mib = 1024 ** 2;
 const kib = 1024;
 
 /**
- * Those of the named parameters that exceed the plan, given all parameters of the instance in canonical form.
- * Parameters that are not named were accepted earlier and are not checked.
+ * Named parameters that exceed the plan, given all parameters of the instance in canonical form. Other parameters were
+ * accepted earlier and are not checked.
  */
 export function planExcesses(
   engine: string,

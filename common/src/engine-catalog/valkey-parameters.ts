@@ -1,6 +1,6 @@
 import { type ParameterLimits as Limits, type Parameter, parameterOf } from "./parameter.ts";
 
-/** As parameterOf, with valkey's values for a boolean. */
+/** Calls parameterOf with Valkey's values for a boolean. */
 function row(...[name, type, fallback, limits, description]: Parameters<typeof parameterOf>): Parameter {
   const values = type === "boolean" ? { values: ["yes", "no"] } : {};
   return parameterOf(name, type, fallback, { ...limits, ...values }, description);

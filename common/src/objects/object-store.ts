@@ -1,8 +1,8 @@
 /** Bytes by key, as in S3: an object exists completely or not at all, and never changes. */
 export interface ObjectStore {
   /**
-   * Stores the stream as an object, which becomes visible and durable at once. With `ifAbsent` exactly one of several
-   * writers succeeds; the others get ObjectExists. A failed stream stores nothing.
+   * Stores the stream as an object, which becomes visible only when it is complete and durable. With `ifAbsent` exactly
+   * one of several writers succeeds; the others get ObjectExists. A failed stream stores nothing.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<ObjectFacts>;
   /** Reads an object; undefined if it does not exist. The caller may stop reading at any point. */

@@ -14,7 +14,7 @@ export interface SealedHeader {
   readonly format: string;
   /** Version of the key from which the stream's key is derived. */
   readonly keyVersion: string;
-  /** Further labels that identify the stream, such as the name of its object. */
+  /** Additional labels that identify the stream, such as the name of its object. */
   readonly [label: string]: string | number;
 }
 

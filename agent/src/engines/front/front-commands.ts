@@ -8,13 +8,13 @@ import { type Front, type FrontList, listsOf } from "./front.ts";
 
 const pollIntervalMs = 20;
 
-/** Replaces the allow-lists of addresses at once, and ends the sessions that they forbid. */
+/** Replaces the allow-lists of the running front's addresses, and ends the sessions that they forbid. */
 export async function applyAllowLists(front: Front, signal: AbortSignal): Promise<void> {
   await replaceLists(front, "network", signal);
   await endForbiddenSessions(front, signal);
 }
 
-/** Replaces the lists of certificates' common names; open sessions go on. */
+/** Replaces the lists of certificates' common names; open sessions continue. */
 export function applyAllowedCertificates(front: Front, signal: AbortSignal): Promise<void> {
   return replaceLists(front, "certificate", signal);
 }
@@ -79,7 +79,7 @@ export function listedSessions(text: string): FrontSession[] {
   );
 }
 
-/** Loads the certificate on disk into the front; open sessions go on. */
+/** Loads the certificate on disk into the front; open sessions continue. */
 export async function applyCertificate(front: Front, signal: AbortSignal): Promise<void> {
   const { certificateFile, keyFile } = front;
   const [certificate, key] = await Promise.all([readFile(certificateFile, "utf8"), readFile(keyFile, "utf8")]);

@@ -15,7 +15,7 @@ export function frontFiles(front: Front): ConfigFile[] {
 
 /**
  * HAProxy checks the client's address before the TLS handshake and, where it terminates TLS, after it too: the list may
- * change meanwhile.
+ * change during the handshake.
  */
 function frontConfig(front: Front): string {
   const { nodeId, commandSocket, connectionLimit, vcpu, idleComment, listeners, backends } = front;

@@ -27,7 +27,7 @@ describe.skipIf(!hasFront)("a front of HAProxy that terminates TLS at one port a
   let ofEngine: TestCertificate;
   let haproxy: TemporaryProcess | undefined;
 
-  /** The same front with other lists. */
+  /** The front under test with these lists. */
   const frontWith = (terminate: readonly string[], pass: readonly string[]): Front<"plain" | "tls"> => ({
     nodeId: "node",
     program: "/usr/sbin/haproxy",
@@ -111,7 +111,7 @@ describe.skipIf(!hasFront)("a front of HAProxy that terminates TLS at one port a
     for (const { socket } of sessions) socket.destroy();
   });
 
-  test("a list of one listener ends its sessions, and those of the other go on", async () => {
+  test("a list of one listener ends its sessions, and sessions of the other listener continue", async () => {
     const [terminated, passed] = [await open(terminatePort, own), await open(passPort, ofEngine)];
     const ended = new Promise((resolve) => passed.socket.once("close", resolve));
     await applyAllowLists(frontWith(everyone, nobody), AbortSignal.timeout(30_000));
@@ -125,7 +125,7 @@ describe.skipIf(!hasFront)("a front of HAProxy that terminates TLS at one port a
     await applyAllowLists(frontWith(everyone, everyone), AbortSignal.timeout(30_000));
   });
 
-  test("a renewed certificate is the one of later sessions, and open sessions go on", async () => {
+  test("later sessions use a renewed certificate, and open sessions continue", async () => {
     const before = await open(terminatePort, own);
     const renewed = await writeCertificate();
     await applyCertificate(frontWith(everyone, everyone), AbortSignal.timeout(30_000));

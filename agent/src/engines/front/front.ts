@@ -7,8 +7,8 @@ import type { Companion, Listener } from "../engine-driver.ts";
  *
  * A driver describes the front as a table (`Front`). From that table come the files (front-config.ts) and all changes
  * of a running front (front-commands.ts), so that the two never differ. A listener that terminates TLS forwards plain
- * bytes, or TLS of its own, to its backend; a listener that passes TLS on leaves the handshake to the engine. Either
- * checks the address of a client before the first byte of TLS.
+ * bytes, or a second TLS connection, to its backend; a listener that passes TLS on leaves the handshake to the engine.
+ * Both check the address of a client before the first byte of TLS.
  */
 export interface Front<BackendName extends string = string> {
   /** Name of the companion and of its configuration file, `listener` by default. */

@@ -123,15 +123,15 @@ describe.skipIf(skip !== undefined)("accounts that an admin of mysql creates in 
     const { address, port } = machine.instance.spec;
     const at = { host: address, port: port + 10_000, localAddress: "127.0.88.9" };
     const greeted: string[] = [];
-    const strangers = Array.from({ length: 400 }, () =>
+    const outsiders = Array.from({ length: 400 }, () =>
       connectTcp(at)
         .on("data", (data) => greeted.push(String(data)))
         .on("error", () => undefined),
     );
     // Some are left in the queue of the system, which drops them.
-    await waitUntil("they are refused", async () => strangers.filter(({ closed }) => closed).length > 100);
+    await waitUntil("they are refused", async () => outsiders.filter(({ closed }) => closed).length > 100);
     (await enter("app_user")).destroy();
-    for (const stranger of strangers) stranger.destroy();
+    for (const outsider of outsiders) outsider.destroy();
     expect(greeted).toEqual([]);
     const member = connectTcp({ ...at, localAddress: "127.0.0.9" });
     const [greeting] = (await once(member, "data")) as [Buffer];

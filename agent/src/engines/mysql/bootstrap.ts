@@ -14,7 +14,7 @@ import {
 import { platformSql } from "./platform-sql.ts";
 
 /**
- * Creates the data directory, with an identity of its own, the platform's account as the only one and the platform's
+ * Creates the data directory with a new server identity, the platform's account as the only one and the platform's
  * database. The directory appears complete or not at all; an interrupted one is created again.
  */
 export async function bootstrap(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@ import { listenersOf } from "../addresses.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Companion, EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
-import { createAccountUpkeep } from "./account-upkeep.ts";
+import { createAccountRepair } from "./account-repair.ts";
 import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { databases } from "./databases.ts";
@@ -39,7 +39,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
   const own = {
     probe: createProbe(),
     locks: createGlobalLocks(monotonic),
-    accounts: createAccountUpkeep(),
+    accounts: createAccountRepair(),
     follow: createFollower(deps),
   };
   return {

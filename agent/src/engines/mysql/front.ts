@@ -6,9 +6,9 @@ import { otherMembers } from "../members.ts";
 import { certificateFile, engineSocket, frontProgram, keyFile, listenerSocket, peersSocket } from "./layout.ts";
 import { peerPort } from "./replication/peer-port.ts";
 
-/** Connections of other members, retries included. */
+/** Max number of connections of other members, retries included. */
 const peerConnections = 24;
-/** Sessions of the platform and of other members, besides those of users. */
+/** Sessions of the platform and of other members, in addition to the sessions of users. */
 export const reservedSessions = 24 + peerConnections;
 
 /** Number of sessions that users may have. */
@@ -31,7 +31,7 @@ export function frontOf(instance: Instance): Front {
     keyFile: keyFile(instance),
     vcpu: spec.vcpu,
     connectionLimit: userSessions(instance),
-    idleComment: `Idle sessions are MySQL's business (its parameter "wait_timeout").`,
+    idleComment: `MySQL ends idle sessions (parameter "wait_timeout").`,
     listeners: [
       {
         name: "listener",
@@ -46,8 +46,8 @@ export function frontOf(instance: Instance): Front {
 }
 
 /**
- * The front of the peer port. It admits the addresses of members alone, before the engine sees a connection, and
- * has a limit of its own: neither strangers nor users take the connections of members.
+ * The front of the peer port. It admits only the addresses of members, before the engine sees a connection, and has a
+ * separate connection limit, so that no other client can use up the members' connections.
  */
 export function peersFrontOf(instance: Instance): Front {
   const { spec } = instance;
@@ -56,13 +56,13 @@ export function peersFrontOf(instance: Instance): Front {
     name: "peers",
     commandSocket: peersSocket(instance),
     connectionLimit: peerConnections,
-    idleComment: "A replica ends a session that is silent.",
+    idleComment: "Replicas end silent sessions.",
     listeners: [
       {
         name: "peers",
         mode: "pass",
         addresses: [{ address: spec.address, port: peerPort(instance) }],
-        // The system queues as many before they are checked; the limit above counts those that are admitted.
+        // Connections that wait for the check of their address. The limit above counts admitted connections.
         connectionLimit: 1_024,
         allows: { by: "network", file: "members.lst", cidrs: addressesOfMembers(instance) },
         backend: "engine",

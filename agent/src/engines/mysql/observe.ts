@@ -5,7 +5,7 @@ import { effectiveParameters } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { roleOf } from "../members.ts";
-import { type AccountUpkeep, accountsCheck } from "./account-upkeep.ts";
+import { type AccountRepair, accountsCheck } from "./account-repair.ts";
 import { dataBytes } from "./data-size.ts";
 import { frontOf, userSessions } from "./front.ts";
 import type { GlobalLocks } from "./global-locks.ts";
@@ -23,7 +23,7 @@ const fullBytes = 1 << 20;
 interface Deps {
   readonly probe: Probe;
   readonly locks: GlobalLocks;
-  readonly accounts: AccountUpkeep;
+  readonly accounts: AccountRepair;
   /** Has a replica follow its primary; does not wait for that. */
   readonly follow: (instance: Instance) => void;
 }
@@ -82,7 +82,7 @@ async function observeEngine(
   const written = isPrimary ? await write() : undefined;
   return withSession(
     instance,
-    // After a write that hangs, its cause has time of its own.
+    // If the probe's write hangs, finding the cause gets its own time limit.
     written === undefined ? bounded : AbortSignal.any([signal, AbortSignal.timeout(probeMs)]),
     async (session) => {
       const holder = await locks.check(session);

@@ -70,8 +70,8 @@ export async function storedMemberAccounts(session: Session): Promise<StoredAcco
 }
 
 /**
- * Creates accounts of members anew. An account that a user created under the name is dropped first with its sessions:
- * privileges reach open sessions.
+ * Creates accounts of members. An existing account of the name is dropped first and its sessions end, since a user may
+ * have created it and new privileges apply to open sessions.
  */
 export async function createMemberAccounts(session: Session, accounts: readonly MemberAccount[]): Promise<void> {
   if (accounts.length === 0) return;
@@ -87,7 +87,7 @@ export async function createMemberAccounts(session: Session, accounts: readonly 
   });
 }
 
-/** Creates the console's account anew, locked, unless it exists as the platform made it. */
+/** Creates the console's account, locked. Replaces an account of the name that the platform did not create. */
 export async function ensureConsoleAccount(session: Session): Promise<void> {
   const user = `${literal(consoleUser)}@'localhost'`;
   const own = await session.rows(
@@ -116,7 +116,10 @@ function escaped(name: string): string {
   return name.replaceAll(/[^0-9A-Za-z_]/g, String.raw`\$&`);
 }
 
-/** Users can change no account meanwhile: between its creation and its protection an account would be theirs to use. */
+/**
+ * Runs the work while users can change no account: between its creation and its protection they could change a new
+ * account of the platform.
+ */
 async function withoutAccountChanges(session: Session, work: () => Promise<void>): Promise<void> {
   const [row] = await session.rows<{ refused: number }>("SELECT @@GLOBAL.read_only AS refused");
   // Then the engine refuses every change of users.

@@ -2,9 +2,8 @@ import { identifier, literal } from "./session.ts";
 import { platform } from "./layout.ts";
 
 /**
- * Statements of a new data directory, one a line. The platform's account has every privilege, SYSTEM_USER
- * included, so that no user ends its sessions or changes it, and a limit of sessions of its own in place of the
- * parameter `max_user_connections`.
+ * Statements for a new data directory, one per line. The platform's account has every privilege including SYSTEM_USER,
+ * so no user can change it or end its sessions. Its own session limit replaces the parameter `max_user_connections`.
  */
 export function platformSql(secret: string): string {
   const own = `${literal(platform)}@'localhost'`;

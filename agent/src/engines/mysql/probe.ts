@@ -5,7 +5,7 @@ import { openSession, type OpenSession } from "./session.ts";
 
 export const probeSql = `UPDATE ${platform}.heartbeat SET at = UTC_TIMESTAMP(6) WHERE id = 1`;
 
-/** One write at a time, each in a session of its own, since an open one would not notice that no client can connect. */
+/** Writes one probe at a time, each in a new session: an open one would not notice that clients cannot connect. */
 export interface Probe {
   /** Resolves with true once a write is committed, with false if it takes longer; rejects if the engine refuses it. */
   write(instance: Instance, withinMs: number, signal: AbortSignal): Promise<boolean>;

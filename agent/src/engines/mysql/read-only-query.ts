@@ -27,8 +27,8 @@ const [minMemoryBytes, maxMemoryBytes] = [64 << 20, 1 << 30];
 const checkIntervalMs = 100;
 
 /**
- * Runs one checked statement of the query console, as an account that only selects, in a read-only transaction of a
- * session of its own. Views that call routines of users are refused: a routine runs with the privileges of its author.
+ * Runs one checked statement of the query console, as an account that only selects, in a read-only transaction of a new
+ * session. Views that call routines of users are refused: a routine runs with the privileges of its author.
  */
 export const readOnlyQuery: ReadOnlyQueryFacet = {
   async run(instance, query, signal) {

@@ -12,7 +12,7 @@ import { becomePrimary } from "./replication/replication.ts";
 import { codeOf, numberOf, type Session, withSession } from "./session.ts";
 import { setUser } from "./users.ts";
 
-/** A socket exists a moment before its program listens on it. */
+/** Delay between two attempts. A socket exists before its program listens on it. */
 const retryMs = 100;
 
 /**

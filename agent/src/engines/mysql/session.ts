@@ -15,19 +15,19 @@ export interface Session {
 export interface SessionOptions {
   /** Limit of a lock's wait and of a SELECT in milliseconds, 30,000 by default. */
   readonly withinMs?: number;
-  /** Its changes reach no replica, and wait for none. */
+  /** True if the session's changes are neither replicated nor wait for a replica (`sql_log_bin`). */
   readonly isLocal?: boolean;
 }
 
 /** A session that stays open until it is closed. */
 export interface OpenSession extends Session {
-  /** Closes the connection at once. The engine ends the statement by itself. */
+  /** Closes the connection without waiting for a running statement, which the engine ends later. */
   close(): void;
 }
 
 /**
- * Opens a session, runs the work and closes the session; an abort closes the connection at once. A statement that runs
- * then goes on until it ends or a lock's limit passes.
+ * Opens a session, runs the work and closes the session; an abort closes the connection without waiting. A statement
+ * that runs then continues until it ends or a lock's time limit passes.
  */
 export async function withSession<T>(
   instance: Instance,
@@ -110,7 +110,7 @@ export function queriesOf(connection: Connection): Session["rows"] {
   };
 }
 
-/** Values of a session of the platform, whatever users have set for new sessions. */
+/** Statement with the settings of a session of the platform, which override the defaults that users can set. */
 function settingsSql(withinMs: number, isLocal: boolean): string {
   const seconds = Math.max(Math.ceil(withinMs / 1_000), 1);
   const values: Readonly<Record<string, string | number>> = {
@@ -170,8 +170,8 @@ function refusalOf(error: unknown): unknown {
 }
 
 /**
- * Like `withSession`, for a change of the named object: one at a time, by a lock of the engine. A statement that an
- * earlier call left running, because its agent was killed or gave up, ends before the lock is granted. Throws
+ * Runs `withSession` for a change of the named object, one change at a time by a lock of the engine. A statement that
+ * an earlier call left running, because its agent was killed or gave up, ends before the lock is granted. Throws
  * EngineRefused or EngineBusy if the engine refuses.
  */
 export async function withNamedLock<T>(

@@ -50,7 +50,7 @@ describe.skipIf(skip !== undefined)("running queries of mysql 9.7", () => {
     expect(await sessions?.signal(machine.instance, blocked.session, options, machine.signal)).toEqual({ found: true });
     expect(await waiting).toBe(1317);
     await first.query("ROLLBACK");
-    // The session goes on after a cancelled query, and not after its end.
+    // A canceled query leaves its session open; a terminated session is closed.
     const sleeping = second.query("SELECT SLEEP(600)").catch((error: Error) => error.message);
     const { session } = await find("SLEEP(600)");
     expect(await sessions?.signal(machine.instance, session, { terminate: true }, machine.signal)).toEqual({

@@ -6,7 +6,7 @@ import { EngineRefused } from "../engine-errors.ts";
 import { accessOf, grantSql, roleOf } from "./access.ts";
 import { killAll } from "./end-sessions.ts";
 import { hasReservedPrefix, isReservedUser } from "./layout.ts";
-import { removeRivals } from "./other-hosts.ts";
+import { dropShadowingAccounts } from "./shadowing-accounts.ts";
 import { account, literal, type Session, withNamedLock, withSession } from "./session.ts";
 
 export const users: UsersFacet = {
@@ -38,8 +38,8 @@ export const users: UsersFacet = {
         const message = `${username} is the definer of ${defined.join(", ")}. Drop them, or create them again as another user.`;
         throw new EngineRefused(message, { code: "not_possible" });
       }
-      await removeRivals(session, username);
-      // A locked account cannot sign in again meanwhile.
+      await dropShadowingAccounts(session, username);
+      // The lock prevents new sessions between the end of the open ones and the drop.
       await session.rows(`ALTER USER ${account(username)} ACCOUNT LOCK`);
       await endSessions(session, username);
       await session.rows(`DROP USER ${account(username)}`);
@@ -73,7 +73,7 @@ async function putUser(
   if (before === undefined && (isReservedUser(username) || hasReservedPrefix(username)))
     throw new EngineRefused(`the name ${username} is the platform's`);
   // Otherwise it would sign in by another password than this one.
-  await removeRivals(session, username);
+  await dropShadowingAccounts(session, username);
   const roleBefore = before && (await currentRoleOf(session, username));
   const role = expected === "present" ? unchangedRole(roleBefore, username) : requested.role;
   const hasVerifier = before?.verifier === requested.verifier;
@@ -115,13 +115,13 @@ function unchangedRole(role: string | undefined, username: string): string {
   if (role === undefined)
     throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
   if (role !== "custom") return role;
-  const message = `${username} has privileges of its own; change its password in the engine.`;
+  const message = `${username} has privileges that differ from its role. Change its password in the engine.`;
   throw new EngineRefused(message, { code: "not_possible" });
 }
 
 interface UserState {
   readonly verifier: string;
-  /** It can sign in, and only with TLS. */
+  /** The account can sign in, and only with TLS. */
   readonly isUsable: boolean;
 }
 

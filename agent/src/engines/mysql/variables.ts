@@ -9,7 +9,7 @@ import { isPlatformNameSql } from "./platform-accounts.ts";
 import { sessionsParameter } from "./render.ts";
 import type { Session } from "./session.ts";
 
-/** Parameter that is off on a replica, whatever users set. */
+/** Parameter that is off on a replica: a user's value applies on the primary only. */
 const eventsParameter = "event_scheduler";
 
 /** Parameters that the engine is to run with. */

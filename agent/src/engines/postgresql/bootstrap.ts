@@ -34,7 +34,7 @@ export async function bootstrap(
   await syncPath(instance.paths.data);
 }
 
-/** The data disk is a file system of its own: one syncfs for all of it is faster than one fsync for each file. */
+/** Syncs the data disk. It is a separate file system, so one syncfs is faster than one fsync for each file. */
 export async function syncAll(
   run: RunProgram,
   instance: Instance,

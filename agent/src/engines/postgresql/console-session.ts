@@ -26,7 +26,7 @@ const reading: SessionSettings = {
 export interface ConsoleSession {
   /** Runs one statement by the extended protocol; values in the engine's text format. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly TextRow[]>;
-  /** Like `query`, with each row passed on as it arrives. Returns the columns and the number of rows. */
+  /** Runs a query and passes each row on as it arrives. Returns the columns and the number of rows. */
   each(sql: string, take: (row: TextRow, columns: readonly Column[]) => void): Promise<StreamedResult>;
 }
 
@@ -55,8 +55,8 @@ export class ResultTooLarge extends Error {
 }
 
 /**
- * Runs the work in a new session of the console's login. An abort closes the connection at once, which soon ends the
- * statement.
+ * Runs the work in a new session of the console's login. An abort closes the connection without waiting, after which
+ * the engine ends the statement (`client_connection_check_interval`).
  */
 export async function withConsoleSession<T>(
   instance: Instance,

@@ -4,7 +4,7 @@ import { withSession } from "./session.ts";
 
 /** Size of all databases in bytes. The engine measures it file by file, of which there may be hundreds of thousands. */
 export interface DataSize {
-  /** The newest measurement; 0 before the first. Waits briefly for a measurement in flight, which otherwise goes on. */
+  /** Newest size; 0 before the first measurement. Waits up to a limit for a measurement in flight, which continues. */
   newest(instance: Instance): Promise<number>;
 }
 

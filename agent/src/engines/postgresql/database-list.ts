@@ -65,8 +65,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 /**
- * Runs the work in one database after another, in all ready ones or in those of `names`, and resolves with the results.
- * Skips a database that was dropped, closed or became invalid meanwhile.
+ * Runs the work in one database after another, in all ready ones or in the databases of `names`, and resolves with the
+ * results. Skips a database that was dropped, closed or became invalid before its session opened.
  */
 export async function inEachDatabase<T>(
   list: () => Promise<DatabaseList>,

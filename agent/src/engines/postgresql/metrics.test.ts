@@ -84,7 +84,7 @@ describe.skipIf(!hasEngine("postgresql", version))("metrics of postgresql under 
 
   test("transactions and the hit rate equal those of pgbench and of the engine", async () => {
     await pgbench("-i", "-q", "-s", "1");
-    // Accept a reading only if the engine did nothing by itself meanwhile, such as a vacuum.
+    // Accept a reading only if the engine did no work by itself during it, such as a vacuum.
     const { before, values, after } = await waitUntil("both readings are while the engine is idle", async () => {
       const figures = source();
       const first = await whileIdle(() => figures.read(machine.signal));

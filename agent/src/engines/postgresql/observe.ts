@@ -110,7 +110,7 @@ function databasesCheck(invalid: readonly string[]): EngineCheck {
   return { name, status: "degraded", reason: invalidReason(invalid) };
 }
 
-/** Reports the engine's current role, whatever role it is to have. */
+/** Reports the engine's current role, which may differ from the desired one. */
 async function observeReplication(session: Session): Promise<{
   readonly reported: NonNullable<EngineObservation["replication"]>;
   readonly checks: readonly EngineCheck[];
@@ -136,13 +136,13 @@ function raisedParameters({ spec, minimumParameters = {} }: Instance): string[] 
   );
 }
 
-/** Parameters that this session has values of its own for, as they were rendered. */
+/** Rendered values of the parameters that the platform's sessions override. */
 function pinnedParameters(instance: Instance): [string, string][] {
   return [...effectiveParameters(instance)].filter(([name]) => isOverridden(name));
 }
 
 /**
- * True if the engine itself reports this error and can go on. Excluded are the SQLSTATE classes of system errors,
+ * True if the engine itself reports this error and can continue. Excluded are the SQLSTATE classes of system errors,
  * damaged data and internal errors; a canceled write, which may mean a hanging disk; and a terminated session, which
  * may mean a shutdown.
  */

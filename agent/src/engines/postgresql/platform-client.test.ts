@@ -77,7 +77,7 @@ describe.skipIf(!hasImage)(`sessions of the platform${hasImage ? "" : " (skipped
       await session.query(outlasting);
       return rows.map(([name]) => name);
     });
-    // The console's role has a limit of its own.
+    // The console's role has a separate limit.
     expect(inConsole).toEqual([]);
   });
 });

@@ -31,7 +31,7 @@ export function platformSql(version: string): string {
     // Created again below with the trigger, as a database of users.
     `DROP DATABASE ${maintenanceDatabase}`,
 
-    // Created in template1 so that the platform's database is copied with them; it needs no session of its own.
+    // Created in template1, of which the platform's database is a copy, so that this needs no second session.
     `CREATE SCHEMA ${platform}`,
     ...ownTables(false),
     // Created here so that the platform's database and the default one have it, and later ones do not.
@@ -63,7 +63,7 @@ export function ownTablesSql(): string {
   return singleUserInput(ownTables(true));
 }
 
-/** The same trigger for template0, in a session of its own: databases created from it need the trigger too. */
+/** Creates the trigger in template0, in a separate session: databases created from template0 need it too. */
 export function template0Sql(): string {
   return singleUserInput([`CREATE SCHEMA ${platform}`, ...trigger]);
 }

@@ -3,9 +3,9 @@ import { codeOf, type Session } from "./session.ts";
 const setting = "local_preload_libraries";
 
 /**
- * Statements that reset the setting for a database, a role, or both. Every role may set it, and every session of it
- * then ends at once, its owner's too: no image has a library that it could load. Sessions of the platform have a value
- * of their own.
+ * Statements that reset the setting for a database, a role, or both. Every role may set it, but no image has a library
+ * that it could load, so all later sessions of that database or role fail, including those of its owner. Sessions of
+ * the platform override the setting.
  */
 const resetStatements = `
   SELECT CASE
@@ -19,12 +19,12 @@ const resetStatements = `
   WHERE EXISTS (SELECT FROM unnest(setconfig) AS each WHERE each LIKE '${setting.replaceAll("_", "\\_")}=%')
   ORDER BY random() LIMIT 8`;
 
-/** A user drops or changes the object meanwhile, or has it locked; the next observation resets what remains. */
+/** SQLSTATEs of an object that a user drops, changes or locks concurrently; the next observation tries again. */
 const concurrent = ["3D000", "42704", "XX000", "55P03"];
 
 /**
- * Removes stored values of `local_preload_libraries`, which would shut users out of their databases. Waits for users'
- * locks for a moment only, also in later statements of the session.
+ * Removes stored values of `local_preload_libraries`, which would lock users out of their databases. Sets a short lock
+ * timeout, which also applies to later statements of the session.
  */
 export async function resetPreloadSettings(session: Session): Promise<void> {
   const statements = await session.rows<{ statement: string }>(resetStatements);

@@ -11,8 +11,8 @@ const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+=
  * Statements that give a user exactly its role and password, for one transaction. Throws EngineRefused for
  * reserved names.
  *
- * Admins are members of the default user, so that they can use whatever it owns. The default user is a member of all
- * other users with ADMIN OPTION, so that it can clean up after them.
+ * Admins are members of the default user, so that they can use its objects. The default user is a member of all other
+ * users with ADMIN OPTION, so that it can drop their objects.
  */
 export function putUserSql(user: EngineUser, exists: boolean, version: string): string {
   const { username, role, verifier, replication = exists ? undefined : false } = user;

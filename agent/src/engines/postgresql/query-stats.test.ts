@@ -155,13 +155,13 @@ for (const version of ["17", "18"]) {
       expect(await end(holder.session, true)).toEqual({ found: true });
       await expect(busy.query("SELECT 1")).rejects.toThrow();
       expect((await idle.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
-      const ours = await withSession(instance, signal, async (session) => {
+      const platformSession = await withSession(instance, signal, async (session) => {
         const [row] = await session.rows<{ pid: number; us: string }>(
           "SELECT pid, (extract(epoch FROM backend_start) * 1000000)::bigint AS us FROM pg_stat_activity WHERE pid = pg_backend_pid()",
         );
         return end({ pid: row?.pid ?? 0, startedUs: BigInt(row?.us ?? 0) }, true);
       });
-      expect(ours).toEqual({ found: false });
+      expect(platformSession).toEqual({ found: false });
       await Promise.allSettled([busy.end(), waiting.end(), idle.end()]);
     });
   });

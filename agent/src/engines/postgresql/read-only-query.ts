@@ -29,13 +29,13 @@ const semaphore = createSemaphore(maxConcurrent, {
   refusal: () => new EngineBusy(`${maxConcurrent} console queries are running already.`),
 });
 
-/** too_many_connections and cannot_connect_now: the engine has no session for a statement, whatever it is. */
+/** too_many_connections and cannot_connect_now: the engine has no session for any statement. */
 const noSession = ["53300", "57P03"];
 
 const declare = "DECLARE result NO SCROLL CURSOR FOR ";
 
 /**
- * Runs one checked statement of the query console in a read-only transaction of its own login. The controller has
+ * Runs one checked statement of the query console in a read-only transaction of the console's login. The controller has
  * parsed the statement; here the names in it are resolved and checked against console-policy.ts in the same
  * transaction.
  */
@@ -140,7 +140,7 @@ async function objectionTo(session: ConsoleSession, query: ReadOnlyQuery): Promi
     return { message: `${relation[0]} ${relation[1]}.`, ...(relation[2] && { name: relation[2] }) };
   const cast = await first(userCastSql, []);
   return (
-    cast && { message: `The database has a cast of its own, from ${cast[0]}, which could run with any statement.` }
+    cast && { message: `The database has a user-defined cast, from ${cast[0]}, which could run with any statement.` }
   );
 }
 

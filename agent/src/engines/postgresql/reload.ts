@@ -20,12 +20,12 @@ async function endWriters(session: Session, since: string | undefined): Promise<
   );
 }
 
-/** Of parameters that users set; those that wait for a start are not refused. */
+/** Query of the parameters that the engine refuses, among those that users set and that need no restart. */
 const refusedSql = `SELECT DISTINCT f.name, f.setting FROM pg_file_settings f LEFT JOIN pg_settings s USING (name)
   WHERE f.error IS NOT NULL AND f.name = ANY ($1::text[]) AND s.context IS DISTINCT FROM 'postmaster' ORDER BY 1`;
 
-/** The engine goes on with the value of before where it refuses one, and says so in its log alone. */
-async function refuseUntaken(session: Session, names: readonly string[]): Promise<void> {
+/** Throws EngineRefused for refused values: the engine retains the previous value and reports it only in its log. */
+async function throwIfRefused(session: Session, names: readonly string[]): Promise<void> {
   const refused = await session.rows<{ name: string; setting: string }>(refusedSql, [names]);
   if (refused.length === 0) return;
   const values = refused.map(({ name, setting }) => `${name} = ${setting}`).join(", ");
@@ -53,13 +53,13 @@ export async function reload(
         requested?.at,
       ]);
       if (row?.loaded === true) await endForbiddenSessions(session, instance.spec);
-      // An open transaction could go on writing; the next session is read-only.
+      // An open transaction could still write; the next session is read-only.
       if (row?.loaded === true && instance.writesBlocked === true) await endWriters(session, requested?.at);
       return row?.loaded === true;
     });
     if (loaded) {
       const names = [...effectiveParameters(instance).keys()];
-      await withSession(instance, signal, (session) => refuseUntaken(session, names));
+      await withSession(instance, signal, (session) => throwIfRefused(session, names));
       break;
     }
     await sleep(5, undefined, { signal });

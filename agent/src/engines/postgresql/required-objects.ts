@@ -14,7 +14,7 @@ export const consoleRoleSql = [
   `CREATE ROLE ${consoleRole} LOGIN CONNECTION LIMIT 8 IN ROLE ${groups.readonly}`,
   `ALTER ROLE ${consoleRole} SET default_transaction_read_only = on`,
   // Only a superuser may set these, so no session of the role can change them.
-  // Each console statement sets the limit anew, by the free space (temporary-files.ts).
+  // Each console statement sets this limit again, by the free space (temporary-files.ts).
   `ALTER ROLE ${consoleRole} SET temp_file_limit = '16MB'`,
   `ALTER ROLE ${consoleRole} SET "pg_stat_statements.track" = 'none'`,
 ];
@@ -47,8 +47,9 @@ export async function createMissingObjects(instance: Instance, session: Session,
 }
 
 /**
- * Users own this database. Creating the extension runs no code of theirs: its script creates new functions and fails if
- * one of these names exists. The privilege is granted on the extension's own function, in whatever schema it is.
+ * Creates the required objects in the default database, which users own. Creating the extension runs no code of users:
+ * its script creates new functions and fails if one of these names exists. The privilege is granted on the extension's
+ * function, in any schema.
  */
 async function createInDefaultDatabase(instance: Instance, signal: AbortSignal): Promise<void> {
   const work = async (session: Session) => {

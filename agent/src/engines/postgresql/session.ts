@@ -28,7 +28,7 @@ export interface OpenSession extends Session {
   /** Error that ended the session; undefined while it is usable. */
   readonly broken: Error | undefined;
   close(): void;
-  /** Closes the connection at once, which soon ends its statement. */
+  /** Closes the connection without waiting, after which the engine ends the statement. */
   abort(): void;
 }
 
@@ -47,8 +47,8 @@ export function isOverridden(setting: string): boolean {
 }
 
 /**
- * Opens a session, runs the work and closes the session. An abort closes the connection at once, which soon ends the
- * statement.
+ * Opens a session, runs the work and closes the session. An abort closes the connection without waiting, after which
+ * the engine ends the statement.
  */
 export async function withSession<T>(
   instance: Instance,
@@ -96,7 +96,7 @@ export async function openSession(
   client.on("error", (error) => {
     broken = error;
   });
-  // pg has no cancellation: destroying the socket fails whatever waits for it.
+  // pg has no cancellation: destroying the socket rejects all pending queries.
   const abort = () => client.connection.stream.destroy(new Error("aborted"));
   // Closing is not awaited, so that the caller does not wait for the engine.
   const close = () => {
@@ -156,9 +156,9 @@ export function timeoutsOf({ withinMs = 30_000 }: ChangeOptions = {}): SessionOp
 }
 
 /**
- * Like `withSession`, for a change of the named object: one at a time, by an advisory lock. A statement that an earlier
- * call left running, because its agent was killed or gave up, ends before the lock is granted. Throws EngineRefused or
- * EngineBusy if the engine refuses.
+ * Runs `withSession` for a change of the named object, one change at a time by an advisory lock. A statement that an
+ * earlier call left running, because its agent was killed or gave up, ends before the lock is granted. Throws
+ * EngineRefused or EngineBusy if the engine refuses.
  */
 export async function withAdvisoryLock<T>(
   instance: Instance,

@@ -141,7 +141,7 @@ function dropUser(
       const message = `${username} owns objects in databases that are invalid: ${summarizeNames(invalid)}. Drop the databases first.`;
       throw new EngineRefused(message, { code: "not_possible" });
     }
-    // The limit keeps the user from signing in meanwhile. It remains in the list of users until it is dropped.
+    // The limit prevents new sessions until the role is dropped. The list of users has the role until then.
     await session.rows(
       `ALTER ROLE ${name} CONNECTION LIMIT 0; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${literal(username)}`,
     );

@@ -14,7 +14,7 @@ import { dataDirectory } from "./layout.ts";
 const mib = 1 << 20;
 
 describe.each(["8.1", "9"])("a valkey %s whose disk fills", (version) => {
-  describe.skipIf(!hasEngine("valkey", version))("as an engine of its own", () => {
+  describe.skipIf(!hasEngine("valkey", version))("in a separate engine", () => {
     let machine: EngineMachine;
     beforeAll(async () => {
       machine = await createEngineMachine(async (deps) => createValkeyDriver(deps), "valkey", version, {

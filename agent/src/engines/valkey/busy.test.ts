@@ -15,7 +15,7 @@ const endlessWriter = `redis.call('SET', 'half', '1') ${endless}`;
 const verifier = valkeyVerifier("secret");
 
 describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) => {
-  describe.skipIf(!hasEngine("valkey", version))("as an engine of its own", () => {
+  describe.skipIf(!hasEngine("valkey", version))("in a separate engine", () => {
     let machine: EngineMachine;
     beforeAll(async () => {
       machine = await createEngineMachine(async (deps) => createValkeyDriver(deps), "valkey", version, {

@@ -3,7 +3,7 @@ import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import { withSession } from "./session.ts";
 
-/** Includes the time until a script may be killed, and scripts that other clients send meanwhile. */
+/** Time limit. Includes the time until a script may be killed, and scripts that other clients send during the wait. */
 const withinMs = 3_000;
 const retryMs = 50;
 

@@ -37,7 +37,7 @@ defaults
   option dontlog-normal
   option clitcpka
   timeout connect 2s
-  # Idle sessions are valkey's business (its parameter "timeout").
+  # Valkey ends idle sessions (parameter "timeout").
   timeout client 24d
   timeout client-hs 10s
   timeout server 24d

@@ -11,8 +11,8 @@ import { authorityFile, peerPort } from "./replication/peer-port.ts";
 const reservedPeers = 16;
 
 /**
- * The front of Valkey, which has no allow-list by address of its own. Valkey listens on no TCP port, so nothing
- * on the host can bypass the allow-list. Members connect to a port of their own with client certificates.
+ * The front of Valkey, which itself has no allow-list of addresses. Valkey listens on no TCP port, so no program on the
+ * host can bypass the allow-list. Members connect to a separate port with client certificates.
  */
 export function frontOf(instance: Instance): Front {
   const { spec, paths } = instance;
@@ -26,7 +26,7 @@ export function frontOf(instance: Instance): Front {
     keyFile: keyFile(instance),
     vcpu: spec.vcpu,
     connectionLimit: clients + reservedPeers,
-    idleComment: `Idle sessions are valkey's business (its parameter "timeout").`,
+    idleComment: `Valkey ends idle sessions (parameter "timeout").`,
     listeners: [
       {
         name: "listener",

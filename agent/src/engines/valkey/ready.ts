@@ -19,7 +19,7 @@ import { putUser } from "./users.ts";
  * settings exist. Those are created only once, so that a user dropped later stays dropped over restarts.
  */
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
-  // Both programs announce themselves by their sockets; the load of the data has no file of its own.
+  // Both programs create their sockets when they start; no file appears when the data are loaded.
   const sockets = watchDirectory(instance.paths.run);
   try {
     await untilInitialized(instance, sockets, signal);
@@ -28,7 +28,7 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
   }
 }
 
-/** A socket exists a moment before its program listens on it. */
+/** Delay between two attempts. A socket exists before its program listens on it. */
 const retryMs = 20;
 
 async function untilInitialized(instance: Instance, sockets: DirectoryWatch, signal: AbortSignal): Promise<void> {

@@ -75,7 +75,7 @@ async function logOnDisk(instance: Instance, { totalBytes, writableBytes }: Writ
   return { logBytes: sum(sizes), baseBytes, totalBytes, freeBytes: writableBytes };
 }
 
-/** 0 for a file that the engine removes meanwhile. */
+/** Size of a file in bytes; 0 if the engine has removed it. */
 async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }

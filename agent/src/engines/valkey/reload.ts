@@ -45,9 +45,8 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
 }
 
 /**
- * Sets the memory limit apart from other parameters, which the engine may refuse, and together with the eviction
- * policy, so that nothing is evicted for a limit that only blocks writes. The limit of another plan is applied at the
- * next restart.
+ * Sets the memory limit separately from other parameters, which the engine may refuse, and together with the eviction
+ * policy: a limit that only blocks writes must evict no key. The limit of another plan is applied at the next restart.
  */
 async function limitMemory(instance: Instance, session: Session, policy: string): Promise<void> {
   const [, now] = (await session.call("CONFIG", "GET", "maxmemory")) as string[];

@@ -19,7 +19,7 @@ export const blockingParameter = "maxmemory-policy";
 /** True for the memory limit of an engine whose writes are blocked. */
 export const isBlockingLimit = (maxmemory: string | undefined): boolean => maxmemory === blocked.maxmemory;
 
-/** Starts the copy for a replica or backup at once; by default the engine waits for further replicas. */
+/** Starts the copy for a replica or backup without a delay; by default the engine waits 5 s for other replicas. */
 export const copySettings: [string, string][] = [["repl-diskless-sync-delay", "0"]];
 
 /**

@@ -42,7 +42,7 @@ test.each([1, 10, 50, 100, 200, 300, 400, 440])(
       maxMib = Math.max(maxMib, now.logBytes / mib);
       if (!isRewriteDue(now, dataMib * mib)) continue;
       rewrites += 1;
-      // Both files are there for a moment.
+      // Both files exist until the rewrite ends.
       maxMib = Math.max(maxMib, now.logBytes / mib + dataMib);
       [baseMib, grownMib] = [dataMib, 0];
     }

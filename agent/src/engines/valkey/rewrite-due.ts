@@ -24,7 +24,7 @@ const usableShare = 0.92;
 
 const isTight = ({ freeBytes, totalBytes }: LogOnDisk) => freeBytes < totalBytes * tightShare;
 
-/** True if the log is large enough for a rewrite, whatever the size of the data. */
+/** True if the log is large enough for a rewrite, for data of any size. */
 export function isLogLarge(log: LogOnDisk): boolean {
   return log.logBytes >= log.totalBytes * (isTight(log) ? tightGainShare : smallShare);
 }

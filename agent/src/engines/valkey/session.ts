@@ -11,9 +11,9 @@ export interface Session {
 }
 
 /**
- * Opens a session, runs the work and closes the session; an abort ends the connection at once. Throws EngineBusy while
- * a script blocks the engine. With `database: null` no database is selected, so that the session can run the few
- * commands that a busy engine accepts.
+ * Opens a session, runs the work and closes the session; an abort closes the connection without waiting. Throws
+ * EngineBusy while a script blocks the engine. With `database: null` no database is selected, so that the session can
+ * run the few commands that a busy engine accepts.
  */
 export async function withSession<T>(
   instance: Instance,

@@ -72,11 +72,11 @@ function currentRole(role: string | undefined, username: string): string {
   if (role === undefined)
     throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
   if (role !== "custom") return role;
-  const message = `${username} has privileges of its own; change its password in the engine.`;
+  const message = `${username} has privileges that differ from its role. Change its password in the engine.`;
   throw new EngineRefused(message, { code: "not_possible" });
 }
 
-/** Sets the user's role and password. Open sessions get the new role at once. */
+/** Sets the user's role and password. The new role applies to open sessions too. */
 export async function putUser(session: Session, { username, role, verifier }: EngineUser): Promise<void> {
   if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
   if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);

@@ -31,8 +31,8 @@ test.each([
   expect(withoutReserve(space, 32, allocated)).toMatchObject(usable);
 });
 
-// Only root may mount a file system of its own.
-describe.skipIf(process.getuid?.() !== 0)("on a disk of its own", () => {
+// Only root may mount a file system.
+describe.skipIf(process.getuid?.() !== 0)("on a separate disk", () => {
   let directory: string;
   let data: string;
   const signal = new AbortController().signal;

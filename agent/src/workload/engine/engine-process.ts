@@ -12,7 +12,7 @@ export interface EngineProcess {
   start(driver: EngineDriver, instance: Instance, untilMs?: number): Promise<void>;
   /** Starts enabled companions that do not run, and stops disabled ones. */
   ensureCompanions(driver: EngineDriver, instance: Instance): Promise<void>;
-  /** Runs the work, which is aborted if a required companion ends meanwhile; throws if one does not run. */
+  /** Runs the work and aborts it if a required companion ends; throws if a required companion does not run. */
   whileCompanionsRun<T>(
     driven: DrivenInstance,
     signal: AbortSignal,

@@ -7,7 +7,7 @@ import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/
 import type { ConfigFile, InstancePaths } from "../../engines/engine-driver.ts";
 import type { ParameterHistory } from "./parameter-history.ts";
 
-/** Facts about the running engine, whichever agent started it. */
+/** Facts about the running engine, also if another agent started it. */
 export interface Applied extends ParameterHistory {
   /** Restart count that the running engine was started for, in decimal. */
   readonly restartCount: string;

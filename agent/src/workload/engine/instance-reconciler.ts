@@ -304,7 +304,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     await readiness.observe({ driver, instance }, signals.changed);
   }
 
-  /** A running member of a cluster stops only when the others can go on without it. */
+  /** Throws if this member runs and the cluster would lose its majority without it. */
   async function requireSafeStop({ peers }: InstanceSpec, { changed }: ReconcileSignals): Promise<void> {
     const running = ready.current();
     // The cluster is without an engine that does not respond already.

@@ -17,7 +17,7 @@ export interface ReplicationState {
   readonly position?: string;
   /** Position of a primary that was shut down cleanly. */
   readonly stoppedAt?: ShutdownPosition | undefined;
-  /** Role of a stopped engine's data: a primary's, or a replica's without writes of its own. */
+  /** Role of a stopped engine's data: a primary's, or a replica's without other writes than the primary's. */
   readonly dataRole?: "primary" | "replica";
 }
 

@@ -14,8 +14,8 @@ const settleMs = 1_000;
 const pollIntervalMs = 100;
 
 /**
- * The addresses still missing after a moment. Empty as soon as none is missing, and if the kernel has no list of
- * sockets.
+ * Addresses on which no socket listens after repeated checks. Empty as soon as none is missing, and if the kernel
+ * provides no list of sockets.
  */
 export async function missingListeners(
   { driver, instance }: DrivenInstance,

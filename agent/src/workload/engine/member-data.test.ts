@@ -79,9 +79,9 @@ test("a replica copies its data again once its primary's files have another vers
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
   ["is rewound",                              async () => void done.push("rewind"),               ["rewind"]],
-  ["is copied anew once a rewind fails",      () => Promise.reject(new Error("it has diverged")), ["copy"]],
-  ["is copied anew by an engine without one", undefined,                                          ["copy"]],
-])("a former primary that has commits of its own %s", async (_, rewind, expected) => {
+  ["is copied again if its rewind fails",      () => Promise.reject(new Error("it has diverged")), ["copy"]],
+  ["is copied again by an engine without one", undefined,                                          ["copy"]],
+])("a former primary that has commits that the new one lacks %s", async (_, rewind, expected) => {
   const copy = async () => void done.push("copy");
   const replication = { dataRole: async () => "primary" as const, copy, ...(rewind && { rewind }) };
   const engine = partial<EngineDriver>({ engine: "valkey", replication });

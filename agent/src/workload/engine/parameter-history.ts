@@ -5,7 +5,7 @@ type Parameters = Readonly<Record<string, string>>;
 /** The parameter values of the last successful start, and those that the engine rejected. */
 export interface ParameterHistory {
   readonly lastAccepted: Parameters;
-  /** By name; `value` is null if the removal of the parameter was rejected. */
+  /** Rejected values by parameter name; `value` is null if the removal of the parameter was rejected. */
   readonly rejected: Readonly<Record<string, { readonly value: string | null; readonly reason: string }>>;
 }
 

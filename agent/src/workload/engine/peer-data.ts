@@ -1,28 +1,30 @@
 import { join } from "node:path";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { storedFormat } from "@holdfast/common/stored-names.ts";
 import type { EngineDriver, Instance } from "../../engines/engine-driver.ts";
 import { ownMember } from "../../engines/members.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 
-/** Membership that the data on this machine belong to; a file beside the data. */
+/** Membership to which the data on this machine belong, stored in `peer.json` in the data directory. */
 interface PeerMarker {
   readonly clusterId: string;
   readonly number: number;
-  readonly begun: "form" | "join";
+  readonly started: "form" | "join";
   /** False while the data are incomplete. */
   readonly finished: boolean;
 }
 
 /** Prepares the data of a member of a cluster before its engine starts. */
 export interface PeerData {
-  /** Resolves once the data are those of a member: formed once, or joined. No engine may run. */
+  /** Resolves once the member formed or joined its cluster. No engine may run. */
   ensure(driver: EngineDriver, instance: Instance, signal: AbortSignal): Promise<void>;
-  /** True if the data on this machine are those of a member of the cluster. */
+  /** True if the data on this machine belong to a member of the cluster. */
   isMember(instance: Instance): Promise<boolean>;
 }
 
 const markerName = "peer.json";
+const markerFormat = storedFormat<PeerMarker>({ started: "begun" });
 
 export function createPeerData({
   status,
@@ -37,25 +39,28 @@ export function createPeerData({
       const { peers } = spec;
       if (peers === undefined) return;
       const facet = driver.peers;
-      if (facet === undefined) throw new Error(`This machine's agent knows no clusters of ${spec.engine}.`);
+      if (facet === undefined)
+        throw new Error(`This machine's agent does not support clusters of ${spec.engine}. Upgrade the agent.`);
       const number = numberOf(instance);
       const { clusterId } = peers;
       const before = await readMarker(paths.data);
       if (before !== undefined && (before.clusterId !== clusterId || before.number !== number))
-        throw new Error(`The data are those of member ${before.number} of another cluster, or of another member.`);
+        throw new Error(
+          `The data belong to member ${before.number} of cluster ${before.clusterId}, not to this member.`,
+        );
       if (before?.finished === true) return;
       // A cluster that exists is never formed again: that would be a second one with the same members.
-      const begun = peers.form && before?.begun !== "join" ? "form" : "join";
-      await writeMarker(paths.data, { clusterId, number, begun, finished: false });
-      if (begun === "form") {
+      const started = peers.form && before?.started !== "join" ? "form" : "join";
+      await writeMarker(paths.data, { clusterId, number, started, finished: false });
+      if (started === "form") {
         status.setState("preparing", "The cluster is formed.");
         await facet.formCluster(instance, signal);
       } else {
         status.setState("preparing", "The member joins its cluster.");
         await facet.join(instance, signal);
       }
-      await writeMarker(paths.data, { clusterId, number, begun, finished: true });
-      log.info(begun === "form" ? "cluster formed" : "cluster joined", { service: spec.serviceId, number });
+      await writeMarker(paths.data, { clusterId, number, started, finished: true });
+      log.info(started === "form" ? "cluster formed" : "cluster joined", { service: spec.serviceId, number });
     },
     async isMember({ spec, paths }) {
       const marker = await readMarker(paths.data);
@@ -73,9 +78,9 @@ function numberOf(instance: Instance): number {
 
 async function readMarker(data: string): Promise<PeerMarker | undefined> {
   const bytes = await readIfExists(join(data, markerName));
-  return bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as PeerMarker);
+  return bytes === undefined ? undefined : markerFormat.parse(bytes.toString("utf8"));
 }
 
 function writeMarker(data: string, marker: PeerMarker): Promise<void> {
-  return writeDurably(join(data, markerName), JSON.stringify(marker), 0o640);
+  return writeDurably(join(data, markerName), markerFormat.format(marker), 0o640);
 }

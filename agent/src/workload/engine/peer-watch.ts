@@ -24,7 +24,7 @@ export function createPeerWatch(deps: {
     const { members, joining = [] } = report;
     if (joining.includes(ownMember(instance)?.number ?? 0)) await driver.peers?.admit?.(instance, signal);
     if (!report.isLeader || !report.quorum.hasMajority) return;
-    // One change at a time: a cluster that loses two members at once may lose its majority.
+    // One change at a time: a cluster that loses two members together may lose its majority.
     const isHere = (number: number) => members.includes(number) || joining.includes(number);
     const next = instance.spec.peers?.leaving.find(isHere);
     if (next !== undefined) await driver.peers?.leave(instance, next, signal);

@@ -31,8 +31,8 @@ export interface ProbesDeps {
 }
 
 /**
- * Runs the health checks of the engine, its disk, memory, listeners, collations and certificate, each in a loop of its
- * own, so that one that hangs delays no other.
+ * Runs the health checks of the engine, its disk, memory, listeners, collations and certificate, each in a separate
+ * loop, so that a check that hangs delays no other.
  */
 export interface Probes {
   run(signal: AbortSignal): Promise<void>;
@@ -45,7 +45,7 @@ export interface Probes {
 const livenessIntervalMs = 5_000;
 /** A failover waits for this check of a member. */
 const memberIntervalMs = 1_000;
-/** Longer than a harmless pause plus one check. */
+/** Time without a response after which an engine counts as unresponsive: a harmless pause plus one check. */
 const unresponsiveAfterMs = 5_000;
 /** From this level on, a failing start is attributed to the disk. */
 const fullLevel = 95;
@@ -116,7 +116,7 @@ export function createProbes(deps: ProbesDeps): Probes {
       if (await isBusy(sample)) return reportBusy();
       misses += 1;
       const { kind, reason } = explain((error as Error).message);
-      // A known cause is reported at once; a single unexplained failure may be chance.
+      // A known cause is reported immediately; a single unexplained failure may be chance.
       if (kind === "other" && misses < failureThreshold) return;
       const message = kind === "other" ? `The engine did not take a write: ${reason}` : reason;
       status.setCheck({ name: "liveness", status: "unhealthy", reason: message });

@@ -22,7 +22,7 @@ export interface SourceTable {
   readonly bytes: number;
   /** Integer column that its primary key begins with; undefined if there is none. */
   readonly keyColumn: string | undefined;
-  /** False for an engine without rows of its own, or that loses them with each restart. */
+  /** False if the table's storage engine stores no rows, or loses them at each restart. */
   readonly hasRows: boolean;
 }
 

@@ -105,7 +105,7 @@ function writeHeader(frame: Buffer, table: number, rows: number, bytes: number):
   frame.writeUInt32BE(bytes, 8);
 }
 
-/** Frames of a stream of rows; returns the counts at its end. Throws if it ends early or goes on after that. */
+/** Frames of a stream of rows; returns the counts at its end. Throws if the stream ends early or has bytes after it. */
 export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<RowFrame, RowCounts> {
   const reader = createByteReader(source);
   for (;;) {
@@ -113,7 +113,7 @@ export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGener
     const table = header.readUInt32BE(0);
     const values = await reader.take(header.readUInt32BE(8));
     if (table === endMark) {
-      if ((await reader.takeUpTo(1)).length > 0) throw new Error("the stream of rows goes on after its end");
+      if ((await reader.takeUpTo(1)).length > 0) throw new Error("the stream of rows has bytes after its end");
       return new Map(JSON.parse(values.toString()) as [number, number][]);
     }
     yield { table, rows: header.readUInt32BE(4), values };

@@ -213,7 +213,7 @@ describe.skipIf(skip !== undefined)("a dump of MySQL", () => {
     await client.end();
   });
 
-  it("is refused when a definition changes meanwhile; the third attempt lets changes wait", async () => {
+  it("is refused if a definition changes during the dump; the third attempt blocks such changes", async () => {
     const client = await connect(source, "of the source");
     const opened = await facetOf(source).open(source.instance, source.signal, { attempt: 1 });
     await client.query("ALTER TABLE numbered ADD COLUMN b INT, ALGORITHM = COPY");

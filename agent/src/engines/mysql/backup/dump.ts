@@ -143,7 +143,10 @@ async function chunksOf(tables: readonly SourceTable[], session: ByteSession): P
   return chunks;
 }
 
-/** Otherwise the session would retain the table's definition lock, and a change of it would block everybody. */
+/**
+ * Runs the work and then releases its metadata locks. A transaction retains the lock of each table that it read, and a
+ * waiting change of a table's definition would block every other access to the table.
+ */
 async function released<T>(session: ByteSession, work: () => Promise<T>): Promise<T> {
   await session.run("SAVEPOINT chunk");
   const result = await work();

@@ -154,7 +154,7 @@ async function lockAccounts(session: ByteSession, { spec }: Instance, { accounts
   return others.map(({ name }) => name);
 }
 
-/** Gives the users in the settings their passwords and roles; an account with privileges of its own retains these. */
+/** Gives the users in the settings their passwords and roles; an account with other privileges retains these. */
 async function resetPasswords(instance: Instance, { accounts }: Definitions, signal: AbortSignal): Promise<void> {
   const existing = new Set(accounts.filter(({ host }) => host === "%").map(({ name }) => name));
   await withSession(instance, signal, async (session) => {

@@ -10,15 +10,18 @@ import { isReplica, readSource, type Source } from "./status.ts";
 /** Name of the lock of changes of the replication. */
 export const replicationLock = "replication";
 
-/** The source no longer has, or never had, what the replica needs or has: only a copy helps. */
+/**
+ * Errors of the receiver after which only a copy of the data helps: the source no longer has the log that the replica
+ * needs, or lacks transactions that the replica has.
+ */
 const needsCopy = /purged|has more GTIDs than/i;
 /** ER_REPLICA_RELAY_LOG_READ_FAILURE and its number in the log. */
 const damagedRelayLog = [1594, 13_121];
 
 /**
- * Makes a running replica follow the current primary; does nothing if it does. The member is checked first: it has to
- * accept writes, and to have every transaction of the replica. If it lacks one, the data are marked as those of a
- * former primary, so that they are copied again. Throws while the primary does not answer.
+ * Makes a running replica follow the current primary; does nothing if it already does. The primary is checked first: it
+ * must accept writes and have every transaction of the replica. If it lacks one, the replica's data are marked as data
+ * of a former primary, which causes a new copy. Throws while the primary does not respond.
  */
 export async function follow(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   const leader = leaderOf(instance);
@@ -31,18 +34,18 @@ export async function follow(deps: EngineDeps, instance: Instance, signal: Abort
     const isBound = before.bind === instance.spec.address;
     if (isSameSource && isBound && before.receives && before.applies && (await isSyncNow(session)) === isSync) return;
     if (needsCopy.test(before.receiveError[1])) return copyAgain(deps, instance, before.receiveError[1], signal);
-    // Received transactions are applied even if the source does not answer.
+    // Received transactions are applied even if the source does not respond.
     if (isSameSource && !before.applies) await applyReceived(session, before);
-    // Another address of its own discards what was received, which is applied before.
+    // A change of this member's own address discards the received log, so the log is applied first.
     if (isSameSource && !isBound && before.position !== before.applied) return;
     const source = await openPeerSession(instance, leader, signal);
     try {
-      const lacks = await surplusOf(session, source, isSameSource);
-      if (lacks !== "") return copyAgain(deps, instance, `The primary lacks ${lacks.slice(0, 200)}.`, signal);
+      const errant = await errantTransactions(session, source, isSameSource);
+      if (errant !== "") return copyAgain(deps, instance, `The primary lacks ${errant.slice(0, 200)}.`, signal);
     } finally {
       source.close();
     }
-    // A promotion that was given up may have turned it on.
+    // An abandoned promotion may have enabled it.
     await session.rows("SET GLOBAL rpl_semi_sync_source_enabled = OFF");
     await session.rows(`SET GLOBAL rpl_semi_sync_replica_enabled = ${isSync ? "ON" : "OFF"}`);
     if (!isSameSource || !isBound) await session.rows(changeSql(instance, leader.address));
@@ -53,7 +56,7 @@ export async function follow(deps: EngineDeps, instance: Instance, signal: Abort
 
 const withinMs = 3_000;
 
-/** Has a replica follow its primary, one attempt at a time. A failure shows in the replica's state. */
+/** Makes a replica follow its primary, one attempt at a time. A failure shows in the replica's state. */
 export function createFollower(deps: EngineDeps) {
   let isFollowing = false;
   return (instance: Instance): void => {
@@ -77,7 +80,10 @@ async function copyAgain(deps: EngineDeps, instance: Instance, reason: string, s
   throw new Error(`The replica cannot follow its primary and copies its data again. ${reason}`);
 }
 
-/** A torn end of the received log was acknowledged to no client, and everything before it is applied. */
+/**
+ * Applies the received log. An incomplete end of the log is discarded: no acknowledged commit is in it, and everything
+ * before it has been applied.
+ */
 async function applyReceived(session: Session, { applyError }: Source): Promise<void> {
   if (damagedRelayLog.includes(applyError[0])) {
     await session.rows("STOP REPLICA");
@@ -88,25 +94,26 @@ async function applyReceived(session: Session, { applyError }: Source): Promise<
 }
 
 /**
- * Transactions that the replica has and its source can never get; empty for none. The replication is stopped then. The
- * source's own newest ones are no surplus: it may wait with them for this replica.
+ * Stops the replication and returns the errant transactions, as a GTID set: the replica has them and its source can
+ * never get them. Empty if there are none. The source's own newest transactions are not errant: the source may not have
+ * committed them because it waits for this replica.
  */
-async function surplusOf(session: Session, source: Session, isSameSource: boolean): Promise<string> {
+async function errantTransactions(session: Session, source: Session, isSameSource: boolean): Promise<string> {
   const [facts] = await source.rows<{ uuid: string; replica: string }>(
     "SELECT @@GLOBAL.server_uuid AS uuid, @@GLOBAL.super_read_only AS replica",
   );
   if (Number(facts?.replica) === 1) throw new Error("The new primary does not accept writes yet.");
   await session.rows("STOP REPLICA");
   const own = await readSource(session);
-  // The log that was received from another source is discarded.
-  const [row] = await source.rows<{ surplus: string }>("SELECT GTID_SUBTRACT(?, @@GLOBAL.gtid_executed) AS surplus", [
+  // Log that was received from another source and not applied is discarded, so it does not count.
+  const [row] = await source.rows<{ errant: string }>("SELECT GTID_SUBTRACT(?, @@GLOBAL.gtid_executed) AS errant", [
     isSameSource ? own.position : own.applied,
   ]);
-  const sets = (row?.surplus ?? "").replaceAll(/\s/g, "").split(",");
+  const sets = (row?.errant ?? "").replaceAll(/\s/g, "").split(",");
   return sets.filter((set) => set !== "" && !set.startsWith(`${facts?.uuid}:`)).join(", ");
 }
 
-/** The statement that names the source. Its identity was checked by name; the channel checks its authority. */
+/** Statement that sets the source. `follow` checked the source's name; the channel checks its certificate authority. */
 function changeSql(instance: Instance, address: string): string {
   const options: Readonly<Record<string, string | number>> = {
     SOURCE_HOST: literal(address),

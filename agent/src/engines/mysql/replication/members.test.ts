@@ -30,7 +30,7 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
       ...(port !== undefined && { port }),
     });
 
-  /** Both members have the first one's certificate, so both have its name. */
+  /** Members that share the first one's certificate, and so its name. */
   const replicate = (primaryNodeId: string, syncNumbers: readonly number[] = []) => {
     const hostname = first.serverName;
     const members = [
@@ -153,7 +153,7 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     const commit = ask(first, "INSERT INTO t VALUES (4)").then(() => {
       isCommitted = true;
     });
-    // The engine itself is healthy meanwhile.
+    // The engine itself is healthy while the commit waits.
     expect((await observe(first)).checks.find(({ name }) => name === "liveness")?.status).toBe("healthy");
     expect(isCommitted).toBe(false);
     await start(second);
@@ -221,7 +221,7 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     expect(await rowsOf(second)).toContain(300_000);
   }, 60_000);
 
-  it("a replica with a transaction of its own copies its data again", async () => {
+  it("a replica with an errant transaction copies its data again", async () => {
     await withSession(second.instance, second.signal, async (session) => {
       await session.rows("STOP REPLICA");
       await session.rows("SET GLOBAL super_read_only = OFF");

@@ -25,14 +25,14 @@ import { openPeerSession, peerPassword, plugins, waitsForReplica } from "./peer-
 import { isReplica, readSource, status } from "./status.ts";
 
 /**
- * Replication by sets of transactions (GTIDs), through the engine's peer port. A member starts without accepting writes
- * and without replication, in any role: `follow` makes it a replica, and only `becomePrimary` lifts the block. A new
- * member copies the data by the clone plugin. A former primary follows as it is if the new one has all of its
- * transactions; otherwise its data are copied again, since a transaction of its own can never be taken back.
+ * Replication by transaction sets (GTIDs), through the engine's peer port. In any role a member starts without
+ * accepting writes and without replication: `follow` makes it a replica, and only `becomePrimary` permits writes. A new
+ * member copies the data by the clone plugin. A former primary follows with its data if the new one has all of its
+ * transactions; otherwise its data are copied again, since MySQL cannot undo an errant transaction.
  *
  * In the synchronous modes commits wait for a replica without a time limit (`rpl_semi_sync_source_timeout`). MySQL
- * counts any replica that acknowledges, so each synchronous one signs in by an account of its own (`syncUser`), which
- * the primary locks before the replica no longer counts.
+ * counts any replica that acknowledges, so each synchronous replica signs in by a separate account (`syncUser`), which
+ * the primary locks before the replica leaves the synchronous set.
  */
 export function createReplication(deps: EngineDeps): ReplicationFacet {
   return {
@@ -74,7 +74,7 @@ async function admitMembers(instance: Instance, signal: AbortSignal): Promise<vo
 
 const followWithinMs = 3_000;
 
-/** A primary that does not answer is no fault of the replica's settings: `observe` tries again. */
+/** Ignores that the primary does not respond, which is no problem of the replica's settings: `observe` tries again. */
 async function followOrWait(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   try {
     await follow(deps, instance, AbortSignal.any([signal, AbortSignal.timeout(followWithinMs)]));
@@ -84,13 +84,13 @@ async function followOrWait(deps: EngineDeps, instance: Instance, signal: AbortS
   }
 }
 
-/** An engine that an older agent started has other ones. */
+/** Throws if an agent of a release without replication started the engine: its settings are not a member's. */
 async function requireSettings(session: Session): Promise<void> {
   const [row] = await session.rows<{ ready: string }>("SELECT @@GLOBAL.skip_replica_start AS ready");
   if (Number(row?.ready) !== 1) throw new Error("The engine has no settings of a member yet. Restart the service.");
 }
 
-/** An engine that an older agent started listens at the peer port itself. */
+/** Updates the front of the peer port. An engine that an agent without this front started listens there itself. */
 async function admitPeers(instance: Instance, session: Session, signal: AbortSignal): Promise<void> {
   const [row] = await session.rows<{ closed: string }>("SELECT @@GLOBAL.skip_networking AS closed");
   if (Number(row?.closed) !== 1) return;
@@ -102,7 +102,7 @@ async function admitPeers(instance: Instance, session: Session, signal: AbortSig
   }
 }
 
-/** An engine that an older agent started may lack them. */
+/** Installs missing plugins: an agent of a release without replication may have started the engine. */
 async function installPlugins(session: Session): Promise<void> {
   const rows = await session.rows<{ name: string }>("SELECT PLUGIN_NAME AS name FROM information_schema.plugins");
   const loaded = new Set(rows.map(({ name }) => name.toLowerCase()));
@@ -110,7 +110,7 @@ async function installPlugins(session: Session): Promise<void> {
     if (!loaded.has(name)) await session.rows(`INSTALL PLUGIN ${name} SONAME ${literal(library)}`);
 }
 
-/** Replicas get the account with the data, so it is created before there are any. */
+/** Creates the account of replicas. They get it with the data, so it exists before the first replica. */
 async function createReplicaUser(instance: Instance, session: Session): Promise<void> {
   const found = (await storedMemberAccounts(session)).filter(({ name }) => name === replicaUser);
   if (found.length === 1 && found.every(({ isOwn, isLocked }) => isOwn && !isLocked)) return;
@@ -118,17 +118,22 @@ async function createReplicaUser(instance: Instance, session: Session): Promise<
 }
 
 /**
- * Only synchronous replicas may acknowledge commits. The accounts are this primary's own. There is one for each member:
- * a user who could create it here would create it on the replicas too, which may have it.
+ * Creates an account for each member and unlocks the accounts of the synchronous replicas, which alone may acknowledge
+ * commits. The accounts are not replicated. Every member has one, so that no user can create an account of that name,
+ * which would be replicated to members that have their own.
  */
-async function admitSyncReplicas(instance: Instance, session: Session, { anew } = { anew: false }): Promise<void> {
+async function admitSyncReplicas(
+  instance: Instance,
+  session: Session,
+  { replace } = { replace: false },
+): Promise<void> {
   const stored = await storedMemberAccounts(session);
   const missing = [];
   for (const { number } of membersOf(instance.spec)) {
     const name = syncUser(number);
     const isLocked = instance.spec.replication?.syncNumbers.includes(number) !== true;
     const found = stored.filter((each) => each.name === name);
-    if (anew || found.length !== 1 || found.some(({ isOwn }) => !isOwn))
+    if (replace || found.length !== 1 || found.some(({ isOwn }) => !isOwn))
       missing.push({ name, password: peerPassword(instance), isLocked });
     else if (isLocked) await lockSyncUser(session, name);
     else if (found.some((each) => each.isLocked)) await session.rows(`ALTER USER ${account(name)} ACCOUNT UNLOCK`);
@@ -142,29 +147,29 @@ async function lockSyncUser(session: Session, name: string): Promise<void> {
   await killAll(session, "user = ?", name);
 }
 
-/** Accounts of former members, which replicas may have too. */
+/** Drops accounts of former members on this primary and, by replication, on its replicas. */
 async function dropSyncUsersOfOthers(instance: Instance, session: Session): Promise<void> {
   for (const { name } of otherSyncUsers(instance, await storedMemberAccounts(session)))
     await dropAccounts(session, name);
 }
 
-/** Accounts under the names of synchronous replicas that no member has. */
+/** Accounts of synchronous replicas whose number no member has. */
 function otherSyncUsers(instance: Instance, stored: readonly StoredAccount[]): StoredAccount[] {
   const names = new Set([replicaUser, ...membersOf(instance.spec).map(({ number }) => syncUser(number))]);
   return stored.filter(({ name }) => !names.has(name));
 }
 
-/** Commits wait for a synchronous replica without a time limit, or for none. */
+/** Makes commits wait for a synchronous replica without a time limit, or for no replica. */
 async function waitForReplicas(instance: Instance, session: Session): Promise<void> {
   await session.rows("SET GLOBAL rpl_semi_sync_source_timeout = 4294967295");
   await session.rows("SET GLOBAL rpl_semi_sync_source_wait_no_replica = ON");
   await session.rows(`SET GLOBAL rpl_semi_sync_source_enabled = ${waitsForReplica(instance) ? "ON" : "OFF"}`);
 }
 
-/** A replica may still have this much to apply when it is promoted, in seconds. */
+/** Time limit for a promoted replica to apply the received log, in seconds. */
 const applySeconds = 60;
 
-/** Makes a running engine accept writes; does nothing if it does. Throws while it applies what it received. */
+/** Makes a running engine accept writes; does nothing if it does. Throws while it applies received log. */
 export async function becomePrimary(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   if (instance.spec.replication === undefined) return;
   const options = { withinMs: (applySeconds + 30) * 1_000 };
@@ -177,11 +182,11 @@ export async function becomePrimary(deps: EngineDeps, instance: Instance, signal
     await session.rows("SET GLOBAL super_read_only = OFF");
     // Users still cannot write: only replicas that count now may acknowledge their first commit.
     await session.rows("SET SESSION sql_log_bin = 0");
-    await admitSyncReplicas(instance, session, { anew: true });
+    await admitSyncReplicas(instance, session, { replace: true });
     await session.rows(`SET GLOBAL read_only = ${instance.writesBlocked === true ? "ON" : "OFF"}`);
     await startEvents(instance, session);
   };
-  // An attempt to follow that began earlier ends first.
+  // The lock waits for the end of an attempt to follow that began earlier.
   const locked = () => withNamedLock(instance, replicationLock, signal, options, promote);
   await accountChanges(instance.paths.data, locked);
 }
@@ -195,12 +200,12 @@ async function applyEverything(session: Session): Promise<void> {
     (await readSource(session)).position,
     applySeconds,
   ]);
-  if (Number(row?.late) !== 0) throw new Error("The replica is still applying what it received.");
+  if (Number(row?.late) !== 0) throw new Error("The replica is still applying received log.");
   await session.rows("STOP REPLICA");
   await session.rows("RESET REPLICA ALL");
 }
 
-/** Events that came by replication run on no replica, and on a new primary once they are enabled. */
+/** Starts the event scheduler, which is off on replicas. */
 async function startEvents(instance: Instance, session: Session): Promise<void> {
   const scheduler = effectiveParameters(instance).get("event_scheduler") ?? "ON";
   await session.rows(`SET GLOBAL event_scheduler = ${literal(scheduler)}`);
@@ -246,11 +251,11 @@ async function untilReceives(instance: Instance, member: Member, uuid: string, s
   }
 }
 
-/** An engine that takes longer is stopped without a position: the switchover does not happen. */
+/** Time limit for the preparation. An engine that takes longer stops without a position, and no switchover follows. */
 const stopWithinMs = 5_000;
 const receiveWithinMs = 2_000;
 
-/** Refuses writes, stores the position of the last one, and waits a moment until the other members have received it. */
+/** Refuses writes, stores the position of the last one, and waits up to a limit until other members received it. */
 async function prepareStop(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(stopWithinMs)]);
   try {
@@ -282,7 +287,7 @@ async function endWrites(session: Session): Promise<LastPosition | undefined> {
   );
   const last = (row?.last ?? "").replaceAll(/\s/g, "");
   const transaction = lastOf(last, row?.uuid ?? "");
-  if (transaction === undefined) throw new Error("the engine recorded no transaction of its own");
+  if (transaction === undefined) throw new Error("The engine recorded no transaction of this member.");
   const [rest] = await session.rows<{ position: string }>("SELECT GTID_SUBTRACT(?, ?) AS position", [
     last,
     transaction,

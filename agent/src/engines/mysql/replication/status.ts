@@ -133,7 +133,7 @@ async function peersOf(session: Session): Promise<ReplicationPeer[]> {
   }));
 }
 
-/** The engine's current role, whatever role it is to have, and a replica's state. */
+/** Reads the engine's current role, which may differ from the desired one, and a replica's state. */
 export async function observeReplication(session: Session): Promise<{
   readonly reported: NonNullable<EngineObservation["replication"]>;
   readonly checks: readonly EngineCheck[];

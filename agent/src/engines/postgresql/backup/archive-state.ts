@@ -51,8 +51,8 @@ export async function hasArchiveState(session: Session): Promise<boolean> {
 }
 
 /**
- * Makes a replica retain exactly the log that is not archived yet, as far as it has it. A slot that lost log is created
- * again and retains the log from then on. Never throws: a replica follows without the slot too.
+ * Makes a replica retain, of the log that it has, exactly the part that is not archived yet. A slot that lost log is
+ * created again and retains later log. Never throws: a replica follows without the slot too.
  */
 export async function retainUnarchived(session: Session): Promise<void> {
   try {

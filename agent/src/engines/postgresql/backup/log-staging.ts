@@ -64,7 +64,8 @@ export async function createLogStaging(
 
   /**
    * Writes the same segment of each earlier timeline to pg_wal. Replay takes the log from the file of the newest
-   * timeline that begins in a segment, but reads a prepared transaction's state from the file of its own timeline.
+   * timeline that begins in a segment, but reads a prepared transaction's state from the file of that transaction's
+   * timeline.
    */
   async function placeEarlier(timeline: number, position: bigint): Promise<void> {
     for (const [index, { timeline: earlier }] of timelines.entries()) {

@@ -13,8 +13,8 @@ const slot = archiveSlot;
 /** Buffered bytes from which on the socket is paused. */
 const maxBufferedBytes = 16 << 20;
 /**
- * Maximum pause. A walsender that waits for its receiver does not react to termination, and a checkpoint that wants to
- * remove log behind the slot waits for it, so all log would be retained meanwhile.
+ * Maximum pause. A walsender that waits for its receiver does not react to termination. A checkpoint that has to remove
+ * log before the slot's position waits for the walsender, so the engine would retain all log during a longer pause.
  */
 const maxPauseMs = 10_000;
 const statusEveryMs = 5_000;

@@ -127,8 +127,8 @@ function targetSettings(
       if (stop !== undefined)
         return {
           ...timeline,
-          // Stop before whatever begins behind the record. An engine that stops at the record itself does not report
-          // its time.
+          // Replay stops before the record that follows. An engine that stops at the record itself does not report its
+          // time.
           recovery_target_lsn: formatLsn(stop + 1n),
           recovery_target_inclusive: "off",
           recovery_target_action: "pause",

@@ -10,10 +10,10 @@ import { parseLsn } from "./lsn.ts";
 const epochMs = 946_684_800_000;
 
 /**
- * Record at which replay ends for the data of a moment: the last transaction that was committed, aborted or prepared by
- * then. By `recovery_target_time` the engine would replay all records up to the first later commit, and a DROP DATABASE
- * marks its database and removes files in records before its own commit. Undefined if the log does not contain both a
- * transaction before and one after the moment: then the engine stops by time.
+ * Record at which replay ends for the data of a point in time: the last transaction that was committed, aborted or
+ * prepared by then. By `recovery_target_time` the engine would replay all records up to the first later commit, and a
+ * DROP DATABASE marks its database and removes files in records before its own commit. Undefined if the log does not
+ * contain both a transaction before and one after that time: then the engine stops by time.
  *
  * `backupStart`: start of the base backup, whose end record is replayed in any case.
  */

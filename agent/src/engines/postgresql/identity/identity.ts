@@ -6,8 +6,8 @@ import { prepareSchema } from "./prepare-schema.ts";
 import { codeOf, inTransaction, refusalOf, type Session, withSession } from "../session.ts";
 
 /**
- * End users of apps, in the schema `_mdb_auth` of a database of the app's owner. The schema belongs to a role of its
- * own (prepare-schema.ts); the issuer reads and writes it through a role with privileges on its rows only.
+ * End users of apps, in the schema `_mdb_auth` of a database of the app's owner. The schema belongs to a separate role
+ * (prepare-schema.ts); the issuer reads and writes it through a role with privileges on its rows only.
  */
 export const identity: IdentityFacet = {
   prepare: (instance, schema, signal) =>
@@ -59,7 +59,7 @@ async function addUser(
   return found?.id === id;
 }
 
-/** Statements by user ids. Tables that allow signing in come first, so that no session starts meanwhile. */
+/** Statements by user ids. Tables that allow signing in come first, so that no session starts between statements. */
 const ofUser: readonly string[] = [
   `UPDATE ${s}.sessions SET revoked_at = coalesce(revoked_at, now()) WHERE user_id = ANY($1)`,
   `DELETE FROM ${s}.refresh_tokens WHERE user_id = ANY($1)`,

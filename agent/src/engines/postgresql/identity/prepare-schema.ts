@@ -62,11 +62,11 @@ async function ensureOwner(session: Session): Promise<void> {
 }
 
 async function ensureRole(session: Session, role: string, verifier: string): Promise<void> {
-  const [found] = await session.rows<{ may: boolean; has_members: boolean; is_ours: boolean }>(
+  const [found] = await session.rows<{ may: boolean; has_members: boolean; is_unchanged: boolean }>(
     `SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls AS may,
        EXISTS (SELECT FROM pg_auth_members m WHERE m.roleid = r.oid OR m.member = r.oid AND m.roleid <> $3::regrole)
          AS has_members,
-       rolpassword = $2 AND rolcanlogin AS is_ours
+       rolpassword = $2 AND rolcanlogin AS is_unchanged
      FROM pg_authid r WHERE rolname = $1`,
     [role, verifier, reserve],
   );
@@ -75,7 +75,7 @@ async function ensureRole(session: Session, role: string, verifier: string): Pro
   if (found === undefined) await session.rows(`CREATE ROLE ${identifier(role)} NOINHERIT`);
   // An app that uses all connections must not lock its users out.
   await session.rows(`GRANT ${reserve} TO ${identifier(role)} WITH INHERIT TRUE, SET FALSE`);
-  if (found?.is_ours === true) return;
+  if (found?.is_unchanged === true) return;
   await session.rows(
     `ALTER ROLE ${identifier(role)} LOGIN CONNECTION LIMIT ${connectionLimit} PASSWORD ${literal(verifier)}`,
   );

@@ -33,7 +33,7 @@ function settings(instance: Instance, { mode, port }: { readonly mode: string; r
     ["auth_type", "hba"],
     ["auth_hba_file", `${paths.config}/pooler_hba.conf`],
     ["auth_file", `${paths.config}/pooler_users.txt`],
-    // Queried at each sign-in, so that a new user or password is valid at once.
+    // Queried at each sign-in, so that a new user or password is valid without a reload.
     ["auth_user", poolerRole],
     ["auth_dbname", platform],
     ["auth_query", `SELECT username, secret FROM ${secretFunction}($1)`],
@@ -66,7 +66,7 @@ ${platform} = host=${paths.run} port=${spec.port} pool_size=${lookupSessions}
 ${lines.join("")}`;
 }
 
-/** The same rules as the engine's: TLS and SCRAM for the allow-list; the platform's roles use the sockets only. */
+/** Rules for clients, equal to the engine's: TLS and SCRAM for the allow-list; platform roles use only the sockets. */
 function rules({ spec }: Instance): string {
   const everywhere = ["0.0.0.0/0", "::/0"];
   const lines = [

@@ -56,7 +56,7 @@ export function createPooler(deps: EngineDeps): Pooler {
           env: { LC_ALL: "C", TZ: "UTC" },
           cwd: "/",
         },
-        // Stops at once: the engine stops next and ends open transactions anyway.
+        // SIGQUIT does not wait for transactions: the engine stops next and ends them anyway.
         stop: { signal: "SIGQUIT", graceMs: 2_000 },
         isOptional: true,
         isEnabled: instance.spec.pooler !== undefined && !isMissing(instance),

@@ -18,7 +18,7 @@ describe.skipIf(!hasEngine("postgresql", "17") || clockLibrary === undefined)(
     let clock: FakeClock;
     beforeAll(async () => {
       database = await createQueueDatabase("17", { clockLibrary });
-      if (database.clock === undefined) throw new Error("the engine has no clock of its own");
+      if (database.clock === undefined) throw new Error("the engine has no separate clock");
       clock = database.clock;
       client = await database.connect();
     });

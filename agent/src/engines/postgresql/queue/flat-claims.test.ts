@@ -108,7 +108,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
     const old = await database.connect();
     await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     await old.query("SELECT count(*) FROM mdb_queue.queues");
-    // Each kind: acked at once, after a delay, and on the last attempt.
+    // Each kind: acked without a delay, after one, and on the last attempt.
     await fill("remembered", many, "visible_at", "clock_timestamp()");
     await fill("remembered", many, "visible_at, enqueued_at", `now() - ${hour}, now() - 2 * ${hour}`);
     await fill("remembered", many, "visible_at, attempt_count, claimed_by", `now() - ${hour}, 5, 'other'`);
@@ -122,7 +122,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
         return readsOf("remembered");
       })
       .toBeLessThan(200);
-    // Delayed and nacked messages are still found at once.
+    // Delayed and nacked messages are still found as soon as they are visible.
     await expect
       .poll(async () => {
         await fill("remembered", 10, "visible_at", "clock_timestamp()");

@@ -77,7 +77,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("objects that users prepared as 
     await user.query(`CREATE FUNCTION mdb_queue.spring() RETURNS integer ${body}`);
     await user.query(`CREATE FUNCTION mdb_queue.spring_trigger() RETURNS trigger ${body}`);
     for (const statement of statements) await user.query(statement);
-    expect(await migration()).toBe("schema_not_ours");
+    expect(await migration()).toBe("schema_not_owned");
     expect(await database.asPlatform(versionOf)).toBe(0);
     await expectNothingSprang();
     await user.query("DROP SCHEMA mdb_queue CASCADE");
@@ -88,7 +88,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("objects that users prepared as 
     ["CREATE ROLE holdfast_queue_agent", "holdfast_queue_agent"],
   ])("keeps the platform away from a role: %s", async (statement, role) => {
     await user.query(statement);
-    expect(await migration()).toBe("schema_not_ours");
+    expect(await migration()).toBe("schema_not_owned");
     expect(await database.asPlatform(versionOf)).toBe(0);
     await user.query(`DROP ROLE ${role}`);
   });
@@ -159,10 +159,10 @@ describe.skipIf(!hasEngine("postgresql", "17"))("objects that users prepared as 
     await superuser(
       "CREATE FUNCTION mdb_queue.odd() RETURNS int LANGUAGE sql AS 'SELECT 1'; ALTER FUNCTION mdb_queue.odd() OWNER TO app_user",
     );
-    expect(await migration()).toBe("schema_not_ours");
+    expect(await migration()).toBe("schema_not_owned");
     await superuser("DROP FUNCTION mdb_queue.odd()");
     await superuser("CREATE RULE odd AS ON DELETE TO mdb_queue.messages DO INSTEAD NOTHING");
-    expect(await migration()).toBe("schema_not_ours");
+    expect(await migration()).toBe("schema_not_owned");
     await superuser("DROP RULE odd ON mdb_queue.messages");
     expect(await migration()).toMatchObject({ from: 5, to: 5 });
   });

@@ -20,7 +20,7 @@ const lockMs = 2000;
 
 /**
  * Creates the schema of queues or migrates it to the current version, in one transaction of a superuser's session that
- * waits up to 2 s for each lock. Does nothing if the schema is current. Throws QueueRefused with `schema_not_ours` if
+ * waits up to 2 s for each lock. Does nothing if the schema is current. Throws QueueRefused with `schema_not_owned` if
  * objects of users have its names, and EngineBusy after a lock timeout.
  */
 export function migrate(session: Session, { serviceId }: { readonly serviceId: string }): Promise<Migration> {

@@ -9,7 +9,7 @@ export type QueueRefusalCode =
   | "payload_too_large"
   | "out_of_range"
   /** The schema, an object in it, or one of its roles belongs to a user. */
-  | "schema_not_ours"
+  | "schema_not_owned"
   /** A task with this id exists and has another body. */
   | "task_conflict";
 
@@ -30,7 +30,7 @@ const engineCodes: Readonly<Record<QueueRefusalCode, RefusalCode>> = {
   payload_not_valid: "payload_not_valid",
   payload_too_large: "payload_too_large",
   out_of_range: "out_of_range",
-  schema_not_ours: "engine_refused",
+  schema_not_owned: "engine_refused",
   task_conflict: "task_conflict",
 };
 

@@ -10,7 +10,7 @@ export interface QueueSessions {
    * closed after 5 s without work.
    */
   use<T>(instance: Instance, database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>;
-  /** Runs work that opens a session of its own, within the same limit. */
+  /** Runs work that opens its own session; the session counts toward the same limit. */
   withSlot<T>(work: () => Promise<T>): Promise<T>;
   /** Closes idle sessions and aborts busy ones; later work opens new ones. */
   closeAll(): void;
@@ -99,7 +99,7 @@ export function createQueueSessions(): QueueSessions {
   };
 }
 
-/** True for an error reply (severity ERROR), after which the session goes on. */
+/** True for an error reply (severity ERROR), after which the session remains usable. */
 function isErrorReply(error: unknown): boolean {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error && "severity" in cause && cause.severity === "ERROR";

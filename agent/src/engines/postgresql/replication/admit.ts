@@ -65,7 +65,7 @@ async function syncSlots(instance: Instance, session: Session): Promise<void> {
   if (synchronizesSlots(instance)) await dropOwnFailoverSlots(session);
 }
 
-/** A former primary has slots of its own under the names of the slots that it has to copy. */
+/** Drops slots of a former primary that have the names of slots that it has to copy from the new one. */
 async function dropOwnFailoverSlots(session: Session): Promise<void> {
   await session.rows(
     `SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots

@@ -24,7 +24,7 @@ interface Row {
 }
 
 export async function readStatus(session: Session): Promise<ReplicationStatus> {
-  // The receiver does not report what was received before a restart; whatever was replayed was received.
+  // The receiver does not report log that was received before a restart; replayed log was received too.
   const [row] = await session.rows<Row>(
     `SELECT pg_is_in_recovery() AS recovering,
        CASE WHEN pg_is_in_recovery()

@@ -67,7 +67,7 @@ export async function upgradeData(
     `--username=${platform}`,
     `--jobs=${Math.max(1, instance.spec.vcpu)}`,
     "--link",
-    // The whole disk is synced at once below.
+    // The disk is synced below, by one syncfs.
     "--no-sync",
   ];
   try {
@@ -111,7 +111,7 @@ async function writeSettings(
       `ident_file = '${scratch}/pg_ident.conf'`,
       `shared_buffers = '${sharedMib}MB'`,
       "max_connections = 50",
-      // A dump locks all tables of a database at once.
+      // A dump locks all tables of a database in one transaction.
       "max_locks_per_transaction = 2048",
       "max_replication_slots = 20",
       "wal_level = replica",

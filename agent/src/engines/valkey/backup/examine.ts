@@ -46,7 +46,7 @@ export async function examine(
       countKeys(socket, AbortSignal.any([signal, finished.signal])),
       ended.then(() => Number.NaN),
     ]);
-    // Keys that expired meanwhile are not loaded.
+    // Keys that expired since the backup are not loaded.
     const passed = loaded <= keys && loaded >= keys - expiring;
     const times = expiring === 0 ? "" : `; ${expiring} of them may have expired`;
     return [{ name: "contents", passed, detail: `${loaded} of ${keys} keys were loaded${times}.` }];

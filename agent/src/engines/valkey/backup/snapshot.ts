@@ -87,8 +87,7 @@ async function* exactly(reader: Reader, length: number): AsyncGenerator<Buffer> 
 
 /** All bytes before the mark, which comes last. The engine keeps the connection open after it. */
 async function* untilMark(reader: Reader, mark: Buffer): AsyncGenerator<Buffer> {
-  // Reading byte by byte is slow, and waiting for a complete chunk may block forever, so compare the tail of each
-  // chunk.
+  // Reading byte by byte is slow, and a wait for a complete chunk may never end, so compare the tail of each chunk.
   let tail = await reader.take(markBytes);
   while (!tail.subarray(-markBytes).equals(mark)) {
     const more = await reader.takeAvailable();

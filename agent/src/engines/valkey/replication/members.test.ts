@@ -9,7 +9,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ReplicationFacet } from "../../replication-facet.ts";
 import { createValkeyDriver } from "../driver.ts";
 
-/** Both members use the second one's certificate: the name in a primary's is not checked. */
+/** Members of which both use the second one's certificate: the name in a primary's certificate is not checked. */
 function membersOf(second: string, primaryNodeId: string) {
   const members = [
     { nodeId: "first", number: 1, hostname: "first", address: "127.0.0.1" },

@@ -13,7 +13,7 @@ export function status(instance: Instance, signal: AbortSignal): Promise<Replica
   return withSession(instance, signal, async (session) => statusOf(instance, await readInfo(instance, session)));
 }
 
-/** Pure, except for the marker files of a completed copy. */
+/** State by the engine's INFO and the marker files of a completed copy. */
 async function statusOf(instance: Instance, info: ReadonlyMap<string, string>): Promise<ReplicationStatus> {
   const text = (name: string) => info.get(name) ?? "0";
   if (text("loading") !== "0") throw new Error("The engine is loading its data.");
@@ -76,7 +76,7 @@ function isFollowing(instance: Instance, info: ReadonlyMap<string, string>): boo
   return info.get("master_link_status") === "up" && isComplete(instance);
 }
 
-/** Reports the engine's current role, whatever role it is to have, and a replica's state. */
+/** Reports the engine's current role, which may differ from the desired one, and a replica's state. */
 export function observeReplication(
   instance: Instance,
   info: ReadonlyMap<string, string>,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineCheck, Instance } from "../engine-driver.ts";
 import { killAll } from "./end-sessions.ts";
 import { engineAccounts, engineThreads, platform } from "./layout.ts";
-import { dropRival, matchesClientsSql } from "./other-hosts.ts";
+import { dropShadowingAccount, matchesClientsSql } from "./shadowing-accounts.ts";
 import { accountChanges, isPlatformAccountSql, isPlatformNameSql } from "./platform-accounts.ts";
 import { literal, numberOf, type Session, withSession } from "./session.ts";
 import { definedBy } from "./users.ts";
@@ -13,7 +13,7 @@ interface AccountRow {
   readonly fault: Fault;
 }
 
-type Fault = "named as the platform's" | "anonymous" | "rival" | "other host" | "without TLS";
+type Fault = "named as the platform's" | "anonymous" | "shadowing" | "other host" | "without TLS";
 
 /** Accounts per observation. */
 const batch = 100;
@@ -24,15 +24,15 @@ const faultSql = `CASE
     THEN 'named as the platform''s'
   WHEN u.user = '' THEN 'anonymous'
   WHEN u.host <> '%' AND ${matchesClientsSql("u.host")}
-    AND EXISTS (SELECT 1 FROM mysql.user o WHERE o.user = u.user AND o.host = '%') THEN 'rival'
+    AND EXISTS (SELECT 1 FROM mysql.user o WHERE o.user = u.user AND o.host = '%') THEN 'shadowing'
   WHEN u.account_locked = 'Y' THEN NULL
   WHEN u.host <> '%' THEN 'other host'
   WHEN u.ssl_type = '' THEN 'without TLS' END`;
 
-export interface AccountUpkeep {
+export interface AccountRepair {
   /**
-   * Repairs accounts that users created in SQL: they have the host `%` alone, REQUIRE SSL, and no exact name of the
-   * platform. Resolves once that is done, or after a moment while it goes on.
+   * Repairs accounts that users created in SQL. After it they have the host `%`, REQUIRE SSL, and no reserved name.
+   * Resolves when the repair ends, or after 300 ms while it continues.
    */
   repair(instance: Instance): Promise<void>;
 }
@@ -41,10 +41,10 @@ const waitMs = 300;
 const limitMs = 5_000;
 
 /**
- * One attempt at a time, in a session of its own: replicas need the changes, and in the synchronous modes these wait
- * for a replica.
+ * Runs one repair at a time, in a separate session: the changes are replicated, and in the synchronous modes their
+ * commits wait for a replica.
  */
-export function createAccountUpkeep(): AccountUpkeep {
+export function createAccountRepair(): AccountRepair {
   let running: Promise<void> | undefined;
   return {
     async repair(instance) {
@@ -68,7 +68,7 @@ async function repairAccounts(session: Session): Promise<void> {
     try {
       await repair(session, row);
     } catch (error) {
-      // Another account's repair does not depend on it. The connection failed if there is no number.
+      // A failed repair of one account does not stop the others. An error without a number is a failed connection.
       if (numberOf(error) === 0) throw error;
     }
   }
@@ -79,12 +79,12 @@ async function repair(session: Session, { name, host, fault }: AccountRow): Prom
   switch (fault) {
     case "named as the platform's":
       await session.rows(`DROP USER IF EXISTS ${account}`);
-      // The platform's own account is found before any other of its name.
+      // For the platform's name MySQL chooses the account of `localhost`, so no session used the dropped one.
       if (name !== platform && (await matchesClients(session, host))) await killAll(session, "user = ?", name);
       return;
     case "anonymous":
-    case "rival":
-      return dropRival(session, name, host);
+    case "shadowing":
+      return dropShadowingAccount(session, name, host);
     case "other host":
       return adoptOrLock(session, name, host);
     case "without TLS":
@@ -110,17 +110,17 @@ async function matchesClients(session: Session, host: string): Promise<boolean> 
   return Number(row?.matches) === 1;
 }
 
-const namedMax = 5;
+const listedAccountsMax = 5;
 
-/** Names accounts with a password that cannot sign in, since their host is not `%`; undefined without one. */
+/** Lists accounts with a password that cannot sign in because their host is not `%`; undefined if there is none. */
 export async function accountsCheck(session: Session): Promise<EngineCheck | undefined> {
   const rows = await session.rows<{ account: string }>(
     `SELECT CONCAT(u.user, '@', u.host) AS account FROM mysql.user u
      WHERE u.host <> '%' AND u.user <> '' AND u.account_locked = 'Y' AND u.authentication_string <> ''
-       AND NOT ${isPlatformAccountSql("u")} ORDER BY 1 LIMIT ${namedMax}`,
+       AND NOT ${isPlatformAccountSql("u")} ORDER BY 1 LIMIT ${listedAccountsMax}`,
   );
   if (rows.length === 0) return undefined;
   const names = rows.map(({ account }) => account).join(", ");
-  const reason = `${names} cannot sign in: users have accounts of the host % alone. Rename or drop them.`;
+  const reason = `${names} cannot sign in: only accounts with the host % can. Rename these accounts to that host or drop them.`;
   return { name: "accounts", status: "degraded", reason };
 }
