@@ -6,8 +6,8 @@ import { rolldown } from "rolldown";
 /**
  * `node agent/bundle.ts DIRECTORY [RELEASE]` bundles the agent: `main.mjs` for a machine's HOLDFAST_AGENT_MAIN, the
  * keeper as `keeper.mjs`, the components of backups as `backup.mjs`, and release and digest in `version.json`. The
- * output depends on the code alone, not on its directory. Loading two hundred modules one by one is most of an agent's
- * start; a bundle takes a third of that. Engines stay separate files, which are loaded on demand.
+ * output depends only on the code, not on its directory. Loading two hundred modules one by one is most of an agent's
+ * start time; a bundle takes a third of it. Engines remain separate files, which are loaded on demand.
  */
 const [directory, given] = process.argv.slice(2);
 if (directory === undefined) throw new Error("usage: bundle.ts DIRECTORY [RELEASE]");

@@ -24,7 +24,7 @@ export interface AgentHandoverDeps {
  * Runs the machine's agents: one that is restarted whenever it ends and, during an upgrade, a second one that takes
  * over. At most one agent is in charge. Handover: the agent in charge sends `offer`, the new one `ready`; the old one
  * `yield`, the new one `settled`. If the new agent crashes, hangs or exceeds a time limit, it is killed and the old one
- * stays in charge.
+ * remains in charge.
  */
 export interface AgentHandover {
   start(): Promise<void>;
@@ -62,7 +62,7 @@ interface NextRun extends Run {
 const settleWithinMs = 1_000;
 /** The old agent has this long to exit by itself. */
 const exitWithinMs = 2_000;
-/** A new agent that ends this soon after it took over is not restarted: the old release is started again. */
+/** If a new agent ends within this time after it took over, the old release is started again instead. */
 const probationMs = 60_000;
 
 export function createAgentHandover(deps: AgentHandoverDeps): AgentHandover {

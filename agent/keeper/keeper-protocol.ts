@@ -38,13 +38,13 @@ export type KeeperRequest =
       readonly leftMs: null;
     }
   /**
-   * Takes charge of the machine: from then on the keeper takes orders from this connection alone, until this run of the
+   * Takes charge of the machine: from then on the keeper accepts orders only from this connection, until this run of the
    * agent ends. `run` is the value of HOLDFAST_AGENT_RUN.
    */
   | { readonly id: number; readonly op: "claim"; readonly run: string }
   /**
-   * The agent in charge has another agent started beside it, from this file below the machine's own code. `controller`
-   * is the controller that it is connected to (host:port), which the new agent dials first.
+   * The agent in charge requests the start of a second agent from this file, which is in the machine's code directory.
+   * `controller` is the controller of the current session (host:port), which the new agent dials first.
    */
   | { readonly id: number; readonly op: "offer"; readonly main: string; readonly controller: string }
   /** The new agent is ready to take over. */

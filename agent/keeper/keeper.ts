@@ -109,7 +109,7 @@ export function createKeeper(deps: KeeperDeps): Keeper {
     }
   }
 
-  /** Returns the component, for the agent in charge only. Agents themselves are managed by the keeper alone. */
+  /** Returns the component, for the agent in charge only. Throws for agents: only the keeper manages them. */
   function componentFor(caller: Caller, name: unknown): Component {
     requireName(name);
     if (handover?.isInCharge(caller) === false) throw new Error("another agent is in charge");

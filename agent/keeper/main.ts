@@ -77,7 +77,7 @@ const ownerOf = (user: keyof Users): Owner | undefined => users && { user: users
  */
 const directories: readonly (readonly [path: string, owner: Owner | undefined, mode: number, own?: string])[] = [
   [stateDir, ownerOf("agent"), 0o710, "instance"],
-  // Stays owned by the keeper, which serves its socket there.
+  // The keeper remains the owner, since it serves its socket there.
   [runDir, undefined, 0o755],
   [join(runDir, "engine"), ownerOf("engine"), 0o770],
   [environment["HOLDFAST_DATA_DIR"] ?? "/data", ownerOf("engine"), 0o770],

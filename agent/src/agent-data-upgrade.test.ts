@@ -42,7 +42,7 @@ describe.skipIf(skipped !== undefined)(
       await query("INSERT INTO kept SELECT n, repeat('word ', n % 50) FROM generate_series(1, 50000) AS n");
       await query("CREATE EXTENSION vector");
       await query("CREATE TABLE placed (at vector(3)); INSERT INTO placed VALUES ('[1,2,3]')");
-      // As in services that began before new ones had it: the upgrade must not leave that of initdb.
+      // The database `postgres` is missing, as in old services: the upgrade must drop the one that initdb creates.
       await query("DROP DATABASE postgres");
       await query("CREATE DATABASE second");
       await query("CREATE TABLE elsewhere AS SELECT 1 AS one", "second");

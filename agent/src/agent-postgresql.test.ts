@@ -159,7 +159,7 @@ describe.skipIf(skipped !== undefined)(
       const greedy =
         "SELECT count(*) FROM (SELECT DISTINCT repeat(i::text, 50) FROM generate_series(1, 20000000) AS i) AS many";
       const each = () => query(`SET work_mem = '2GB'; SET hash_mem_multiplier = 4; ${greedy}`);
-      // One process may use half of the memory, and fails alone.
+      // One process may use half of the memory, and only that process fails.
       await expect(each()).rejects.toThrow(/^out of memory$/);
       expect(check("memory")?.status).toBe("healthy");
       const ends = await Promise.allSettled([1, 2, 3, 4].map(each));
@@ -209,7 +209,7 @@ describe.skipIf(skipped !== undefined)(
       await stopped();
       const intact = readFileSync(control);
       writeFileSync(control, Buffer.alloc(intact.length, 1));
-      expect(await failed()).toMatch(/^The engine finds its data damaged and does not start\. .* It said: /);
+      expect(await failed()).toMatch(/^The engine finds its data damaged and does not start\. .* Last output: /);
       writeFileSync(control, intact);
       await expect.poll(isUp).toBe(true);
       expect(await query("SELECT n FROM kept")).toEqual([7]);

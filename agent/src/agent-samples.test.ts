@@ -81,7 +81,7 @@ describe.skipIf(skipped !== undefined)(
       expect(reasons).toMatchObject({ network_in: network, network_out: network });
       for (const name of ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"])
         expect(reasons).toHaveProperty(name, primary);
-      // The metrics of engine and health come with those of the machine.
+      // The metrics of engine and health arrive together with the machine's.
       await expect.poll(() => valuesSince(0, "health")).toContain(0);
       await expect.poll(() => valuesSince(0, "pg_connections")).toContain(0);
     });

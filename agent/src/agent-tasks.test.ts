@@ -113,7 +113,7 @@ test("withdrawn tasks end without waiting, and never start when they arrive late
   const ends = controller.results.filter(({ taskId }) => taskId === "withdrawn-running");
   expect(ends.map(({ failure }) => failure?.code)).toEqual(["cancelled"]);
   const late = await controller.perform({ ...durable, id: "withdrawn-coming", input: dropEngineUser });
-  expect(late.failure).toMatchObject({ code: "cancelled", message: "the task was withdrawn" });
+  expect(late.failure).toMatchObject({ code: "cancelled", message: "The task was withdrawn." });
   await converge({ generation: 2n });
   expect((await settle()).output.value).toMatchObject({ taken: true });
 });
@@ -169,7 +169,7 @@ test("logs are read by cursor and level", async () => {
     if (result.output.case !== "readLogs") throw new Error(JSON.stringify(result.failure));
     return result.output.value;
   };
-  // The engine's output reaches its log soon after.
+  // The engine's output reaches its log later, without a notice.
   const found = async (from: { cursor?: string }, message: string) => {
     const readLog = async () => {
       const answer = await read(from);

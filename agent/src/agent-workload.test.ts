@@ -98,14 +98,14 @@ test("tasks of engines are refused, and so is another kind of workload", async (
   const list = { case: "listEngineUsers" as const, value: {} };
   expect((await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: list })).failure).toMatchObject({
     code: "not_supported",
-    message: "this machine runs no engine",
+    message: "This machine runs no engine.",
   });
   const change = { case: "putEngineUser" as const, value: { user: { username: "a" } } };
   const durable = { ...taskHeader, id: "put-1", class: TaskClass.DURABLE, input: change };
   expect((await controller.perform(durable)).failure?.code).toBe("not_supported");
   expect((await converge({ generation: 2n })).failure).toMatchObject({
     code: "invalid_task",
-    message: "this machine has a workload of the kind fixture, not engine",
+    message: "This machine has a workload of the kind fixture, not engine.",
   });
   expect(processPids()).toHaveLength(1);
 });

@@ -33,10 +33,10 @@ export interface AgentDeps {
   readonly controllers: readonly string[];
   readonly keeper: KeeperClient;
   readonly controlGroup: ControlGroup;
-  /** Network interface of this machine alone; empty if it shares the host's network. */
+  /** Network interface that only this machine uses; empty if it shares the host's network. */
   readonly networkInterface: string;
   readonly code: ReceivedCode;
-  /** The agent that this one replaces; undefined if this one was started alone. */
+  /** The agent that this one replaces; undefined if it replaces none. */
   readonly predecessor: Predecessor | undefined;
   /** The kinds of workloads that it runs. */
   readonly workloads: WorkloadKinds;
@@ -67,7 +67,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const { machineId, machineStart, directories, controllers, keeper, workloads, sessionId, clock, random, log } = deps;
   const { code, predecessor } = deps;
   const journal = await openJournal(join(directories.stateDir, "journal"), clock.now);
-  /** Results of tasks that ended while no session was open. The journal has those of durable tasks as well. */
+  /** Results of tasks that ended while no session was open. The journal also has the results of durable tasks. */
   const unsent: TaskResult[] = [];
 
   const host = createWorkloadHost({
@@ -161,7 +161,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       engine: async () => engineOf({ workload: host }),
       async channel() {
         const channel = uplink.channel();
-        if (channel === undefined) throw new TaskFailed("failed", "no controller is connected", { retryable: true });
+        if (channel === undefined) throw new TaskFailed("failed", "No controller is connected.", { retryable: true });
         return channel;
       },
     },

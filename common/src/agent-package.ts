@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 
-/** Identity of an agent's code: the release name for people, and a digest that is unique for each state of the code. */
+/** Identity of an agent's code: the release name for users, and a digest that is unique for each state of the code. */
 export interface AgentVersion {
   readonly release: string;
   /** 32 hex digits over the release and all files. */

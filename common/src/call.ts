@@ -32,7 +32,7 @@ export interface Principal {
   readonly fences?: () => readonly Fence[];
 }
 
-/** Tokens of a person end when either value changes. */
+/** State of a user at authentication. A change of either value invalidates the user's tokens. */
 export interface TokenBinding {
   /** Incremented by each reset or change of the password. */
   readonly tokenGeneration: number;

@@ -37,14 +37,14 @@ export interface DataPlane {
   readonly hasPublicDirectory?: true;
   /** Directory of its identity, given its own directory. */
   identityDirectory(directory: string): string;
-  /** Settings of its process, besides listener and identity directory, which they may override. */
+  /** Settings of its process, in addition to listener and identity directory, which they may override. */
   settings(host: DataPlaneHost): Readonly<Record<string, string>>;
   /** Additional processes that share its port; absent: none. */
   readonly processes?: {
     /** Environment variable with the number of processes; 1 by default. */
     readonly countSetting: string;
     readonly countMax: number;
-    /** Settings of the process with this number, from 2 on, that override those of the first. */
+    /** Settings of the process with this number, from 2 on, that override the first process's settings. */
     settings(number: number, host: DataPlaneHost): Readonly<Record<string, string>>;
   };
 }

@@ -87,7 +87,7 @@ export class HoldfastError extends Error {
     this.allow = extra.allow;
   }
 
-  /** Converts anything thrown: a HoldfastError stays as it is, everything else becomes INTERNAL without its cause. */
+  /** Returns a HoldfastError unchanged; converts any other thrown value to INTERNAL without its cause. */
   static from(error: unknown): HoldfastError {
     if (error instanceof HoldfastError) return error;
     return new HoldfastError("INTERNAL", "The request could not be finished.", { cause: error });

@@ -111,7 +111,7 @@ export function createHandshakeLimiter(options: HandshakeLimiterOptions): Handsh
     start(socket, key);
   }
 
-  /** Moves the source and its site behind the others, if they still have waiting connections. */
+  /** Moves the source and its site to the end of the queue, if they still have waiting connections. */
   function moveToBack({ source, site }: SourceKey): void {
     const sources = sites.get(site);
     if (sources === undefined) return;

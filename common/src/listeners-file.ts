@@ -7,7 +7,7 @@ import { hasCode } from "./system-error.ts";
 const fileName = "listeners";
 const bytesMax = 16 * 1024;
 
-/** Reports the open listeners of a process without a feed to the controller beside it, in a directory of both. */
+/** Reports the open listeners of a process without a feed to the controller on the same host, in a shared directory. */
 export async function writeListenersFile(directory: string): Promise<void> {
   await writeAtomically(join(directory, fileName), reportedListeners().toSorted().join("\n"));
 }

@@ -28,7 +28,7 @@ export function createLog(name: string, level = "info"): Log {
   return rateLimitedLog(wrap(logger), () => performance.now());
 }
 
-/** Serializes an error. Its name, message, stack and cause are not enumerable, so JSON alone would be `{}`. */
+/** Serializes an error: its name, message, stack and cause are not enumerable, so JSON.stringify returns `{}`. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack, cause } = error;

@@ -6,7 +6,7 @@ import type { Metric } from "./metrics/metric.ts";
 import { mongodbMetrics } from "./metrics/mongodb-metrics.ts";
 import { queueMetrics } from "./metrics/queue-metrics.ts";
 
-/** The metrics of all groups, including those of engines that are planned, by their slots. */
+/** Metrics of all groups, including planned engines, ordered by their slots. */
 export const metricCatalog: readonly Metric[] = gatherMetrics({
   machineMetrics,
   ...Object.fromEntries(engineCatalog.map(({ engine, metrics = [] }) => [`${engine}Metrics`, metrics])),

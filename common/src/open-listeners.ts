@@ -5,8 +5,8 @@ import { type Endpoint, endpointText } from "./endpoint.ts";
 const open = new Map<Server, Endpoint>();
 
 /**
- * Listens on host:port and resolves with the port. Every network listener of the platform is opened here, so that
- * egress knows the process's own listeners and never connects to one of them for a user.
+ * Listens on host:port and resolves with the port. Every network listener of the platform is opened here: egress reads
+ * the list of the process's listeners and never connects to one of them for a user.
  */
 export function listenAt(server: Server, at: Endpoint, options: ListenOptions = {}): Promise<number> {
   return new Promise((resolve, reject) => {

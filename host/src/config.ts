@@ -1,7 +1,7 @@
 import { readConfig, text } from "@holdfast/common/config.ts";
 import { providerSettings } from "@holdfast/compute/provider-settings.ts";
 
-/** Settings of a host program. Those of its compute provider are the same as for controllers. */
+/** Settings of a host program. The settings of its compute provider are the same as a controller's. */
 export const settings = {
   listen: text("HOLDFAST_HOST_LISTEN", "host:port that controllers dial"),
   stateDir: text("HOLDFAST_HOST_STATE_DIR", "Directory with the host's certificate, which the join created"),

@@ -100,8 +100,8 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
     begin: (socket) => injector.injectConnection(socket),
   });
 
-  // This listener owns the sockets, so that a connection can be closed regardless of its peer: the status of a call
-  // waits behind data that a stalled peer does not read.
+  // This listener owns the sockets, so that it can close a connection while the peer stalls: the status of a call is
+  // sent after data that a stalled peer does not read.
   const connections = createConnections({
     max: deps.connections ?? defaultConnections,
     unauthenticatedMs: deps.unauthenticatedMs ?? defaultUnauthenticatedMs,

@@ -5,7 +5,7 @@ import type { JobKey, ObjectUseText, Report, ToAgent, ToComponent, UrlGrant } fr
 
 /** The job's side of the connection to the agent. The agent dials the job's socket, and again after a restart. */
 export interface AgentLink {
-  /** Sends a report soon, or once the agent dials. Only the newest one is sent. */
+  /** Sends a report when the agent is connected. Only the newest one is sent. */
   report(report: Report): void;
   /** Requests presigned URLs. Waits for the agent and its controller without a limit. */
   mint(uses: readonly ObjectUseText[], signal: AbortSignal): Promise<UrlGrant>;

@@ -15,7 +15,8 @@ const urlsAhead = 64;
  * Reads the log objects of a restore as one sequence. Each must continue where the previous one ended; a missing one is
  * damage, never the end.
  *
- * `base`: position at which the restored base begins, mostly behind the first object; undefined for a base without one.
+ * `base`: position at which the restored base backup begins, usually after the start of the first object; undefined for
+ * a base backup without a position.
  */
 export function createArchiveReader(
   { location, logs, target }: Pick<RestoreJob, "location" | "logs" | "target">,

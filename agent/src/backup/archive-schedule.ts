@@ -22,7 +22,7 @@ const maxCredits = 10;
 export function createArchiveSchedule(idleMs: number, now: () => number): ArchiveSchedule {
   let credits = maxCredits;
   let accruedMs = now();
-  /** The last object may end within a burst, so the rest of the burst follows soon. */
+  /** True if the last object ended within a burst of writes, so that the rest of the burst follows. */
   let isInBurst = false;
 
   function accrueCredits(): void {

@@ -5,7 +5,7 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { readEngineFile } from "../os/engine-file.ts";
 
-/** Progress of a log archive; a file beside the data. It may be one object behind the store, never ahead. */
+/** Progress of a log archive, in a file beside the data. It may lack the newest object of the store, never more. */
 export interface ArchiveState {
   readonly archiveId: string;
   readonly term: number;

@@ -17,7 +17,7 @@ export interface Archives {
    * ended.
    */
   stop(): Promise<void>;
-  /** A base backup is complete; the archive should soon reach beyond it. */
+  /** A base backup is complete; the archive writes its next object early, so that the backup can be restored. */
   baseStored(): void;
   archiveId(): string | undefined;
   observation(): ArchiveObservation | undefined;

@@ -99,7 +99,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
 
   function find(backupId: string): CurrentBackup {
     if (current?.id === backupId) return current;
-    throw new TaskFailed("not_ready", `this machine has no backup ${backupId}`, { retryable: false });
+    throw new TaskFailed("not_ready", `This machine has no backup ${backupId}.`, { retryable: false });
   }
 
   async function start({ location, key, instance, background, base, pageMap }: NewBackup): Promise<void> {
@@ -111,7 +111,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
       await component.ended(AbortSignal.timeout(endingMs)).catch(() => undefined);
     }
     if (!component.isEmpty) {
-      throw new TaskFailed("not_ready", `${current?.id ?? "another backup"} is in progress`, { retryable: true });
+      throw new TaskFailed("not_ready", `The backup ${current?.id ?? ""} is in progress.`, { retryable: true });
     }
     current = {
       id,

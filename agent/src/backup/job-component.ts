@@ -24,7 +24,7 @@ export interface JobComponent {
   ended(signal: AbortSignal): Promise<void>;
   /** Resolves once a job runs, or on the signal. */
   started(signal: AbortSignal): Promise<void>;
-  /** Stays connected to each running job until the signal. */
+  /** Keeps a connection to each running job until the signal. */
   follow(signal: AbortSignal): Promise<void>;
 }
 
@@ -50,8 +50,8 @@ export interface JobComponentDeps {
 export const jobComponents: ReadonlySet<string> = new Set(["backup", "restore", "archive"]);
 
 /**
- * Options of Node. Transferred buffers die young, so a small young generation frees them early. An old generation that
- * may grow is scanned less often, which saves half of the CPU time.
+ * Options of Node. Transferred buffers are short-lived, so a small young generation frees them early. A large limit of
+ * the old generation reduces its collections, which saves half of the CPU time.
  */
 export const heapOptions = {
   bulk: ["--max-semi-space-size=1", "--initial-old-space-size=64"],

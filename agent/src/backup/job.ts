@@ -94,7 +94,7 @@ export type ToComponent =
   | { readonly refused: { readonly id: number; readonly reason: string } }
   /** A new data key of the archive. */
   | { readonly key: JobKey }
-  /** A base backup is complete: the archive should soon reach beyond it. */
+  /** A base backup is complete: the archive writes its next object early, so that the backup can be restored. */
   | { readonly base: true };
 
 /** An ObjectUse message as JSON. */

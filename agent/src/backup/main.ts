@@ -30,8 +30,8 @@ const end = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.on(signal, () => end.abort(new JobFailed("cancelled", "It was canceled.")));
 }
-// A machine that runs at a lower priority stays there, since only root may raise it. Compression threads were started
-// when the modules were loaded.
+// Lowers the priority of all threads, including the compression threads, which started with the modules. A lower
+// priority of the machine is retained, since only root may raise it.
 if (job.kind !== "restore")
   setThreadPriorities(Math.max(getPriority(), job.kind === "backup" && job.background ? 19 : 5));
 rmSync(job.outcome, { force: true });

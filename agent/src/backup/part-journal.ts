@@ -5,8 +5,8 @@ import type { StoredParts } from "@holdfast/common/backup/backup-writer.ts";
 import { type BackupLocation, isPartOf } from "@holdfast/common/backup/object-names.ts";
 
 /**
- * Journal of the parts of a backup that this machine stored, across all attempts; a file beside the data. It only saves
- * repeated work.
+ * Journal of the parts of a backup that this machine stored, across all attempts, in a file beside the data. Without it
+ * a repeated attempt stores all parts again.
  */
 export interface PartJournal extends StoredParts {
   /** Removes the journal of a complete backup. */

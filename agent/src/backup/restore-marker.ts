@@ -5,7 +5,7 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 import { readEngineFile } from "../os/engine-file.ts";
 import type { JobTarget } from "./job.ts";
 
-/** Origin of restored data; a file on the data disk, beside the data. */
+/** Origin of restored data, in a file beside the data on the same disk. */
 export interface RestoreMarker {
   readonly restoreId: string;
   readonly service: string;

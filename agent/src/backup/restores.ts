@@ -17,8 +17,8 @@ import { readMarker } from "./restore-marker.ts";
 /** Restores the data of a machine from the source in its settings, before the engine starts. */
 export interface Restores {
   /**
-   * True if the data are not yet those of the settings' source. Throws for data of an unfinished restore without a
-   * source to continue it.
+   * True if the data have not been restored from the source in the settings. Throws for data of an unfinished restore if
+   * the settings have no source to continue it.
    */
   isPending(spec: InstanceSpec, data: string): Promise<boolean>;
   /** Resolves once the data are restored to the target; throws messages for users. No engine may run. */

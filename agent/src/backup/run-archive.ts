@@ -14,7 +14,7 @@ const pollIntervalMs = 500;
 /** Time in which the engine streams what it has written. */
 const streamingMs = 500;
 const streamPollMs = 10;
-/** Above this amount the next object follows soon, so it need not be complete. */
+/** Size at which an object is stored although the log has more: under such a load the next object follows early. */
 const steadyBytes = 1 << 20;
 const reportIntervalMs = 2_000;
 /** While received log waits, the stream reports no new end, so the engine is queried at this interval. */

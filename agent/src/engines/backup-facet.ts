@@ -8,8 +8,8 @@ import type { Instance } from "./instance.ts";
  *
  * A backup is read as named byte streams (`open`), which the agent compresses, encrypts and stores. A restore unpacks
  * the same streams into an empty machine (`restore.unpack`) and recovers them to a target (`restore.finish`). Engines
- * with a log also stream it continuously (`log.follow`), which makes any moment between two backups a target. Positions
- * are texts that only the engine's own functions compare, such as PostgreSQL's LSN `0/3000060`.
+ * with a log also stream it continuously (`log.follow`), so that any point in time between two backups is a target.
+ * Positions are strings that only the engine's own functions compare, such as PostgreSQL's LSN `0/3000060`.
  */
 export interface BackupFacet {
   /** `full`: data files, made consistent by the log; `snapshot`: the contents at one moment. */
@@ -124,7 +124,7 @@ export interface RecoveryEnd {
   readonly reachedTime: Date | undefined;
   /** Users that are not in the settings and lost their passwords. */
   readonly lockedUsers: readonly string[];
-  /** Sentences for users about data that were left as they are; absent: none. */
+  /** Sentences for users about data that the restore did not change; absent: none. */
   readonly warnings?: readonly string[];
 }
 
@@ -164,7 +164,7 @@ export interface LogFacet {
    */
   follow(instance: Instance, from: LogPosition | undefined, signal: AbortSignal): LogStream;
   /**
-   * Commits a heartbeat. Returns a time before the commit and a position behind it: every write that was acknowledged
+   * Commits a heartbeat. Returns a time before the commit and a position after it: every write that was acknowledged
    * before `time` lies before `position`. The stream reaches `position` even if nothing else is written.
    */
   commit(instance: Instance, signal: AbortSignal): Promise<{ readonly time: Date; readonly position: string }>;
@@ -181,8 +181,8 @@ export interface LogFacet {
   saveArchiveState(instance: Instance, position: string, state: string, signal: AbortSignal): Promise<void>;
   readArchiveState(instance: Instance, signal: AbortSignal): Promise<string | undefined>;
   /**
-   * Position at which the engine's log left a branch (in PostgreSQL a timeline, such as `3`); undefined for the current
-   * branch. Throws LogRemoved for a branch that the engine was never on.
+   * End of a branch of the engine's log (in PostgreSQL a timeline, such as `3`), as a position; undefined for the
+   * current branch. Throws LogRemoved for a branch that is not an ancestor of the current one.
    */
   branchEnd(instance: Instance, branch: string, signal: AbortSignal): Promise<string | undefined>;
 }
@@ -192,7 +192,7 @@ export interface LogStream {
   readonly pieces: AsyncIterable<LogPiece>;
   /** Last reported end of the engine's log; empty before the first report. */
   readonly end: string;
-  /** Tells the engine up to which position the log is stored durably elsewhere: it retains everything behind that. */
+  /** Reports to the engine that the log is stored durably up to this position; the engine retains later log. */
   confirmDurable(position: string): void;
 }
 

@@ -12,8 +12,8 @@ export interface ChangeOptions {
 
 export interface PutUserOptions extends ChangeOptions {
   /**
-   * `absent`: refused if another user has this name. `present`: refused if there is no such user; the user's role is
-   * left as it is. A user that already has the verifier counts as the result of an earlier call.
+   * `absent`: refused if another user has this name. `present`: refused if there is no such user; the user's role does
+   * not change. A user that already has the verifier counts as the result of an earlier call.
    */
   readonly expected?: "absent" | "present" | undefined;
 }
@@ -82,7 +82,7 @@ export interface NewDatabase {
 
 /** Collations of a library in the image, where an engine's indexes depend on their order. */
 export interface CollationsFacet {
-  /** Collations that users' data depend on, without those of the engine's builtin provider. */
+  /** Collations that users' data depend on, except collations of the engine's builtin provider. */
   uses(instance: Instance, signal: AbortSignal): Promise<CollationUse[]>;
 }
 

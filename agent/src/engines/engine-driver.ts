@@ -30,7 +30,7 @@ export interface EngineDriver {
    */
   readonly singleThreaded?: true;
   /**
-   * True if the engine accepts deletions while its writes are blocked, so that clients stay connected on a full disk.
+   * True if the engine accepts deletions while its writes are blocked, so that clients remain connected on a full disk.
    */
   readonly acceptsDeletesWhenBlocked?: true;
   /** Root of an installed version inside a machine, such as `/usr/lib/postgresql/17`. */
@@ -86,7 +86,7 @@ export interface EngineDriver {
   readonly collations?: CollationsFacet;
   readonly queues?: QueuesFacet;
   readonly identity?: IdentityFacet;
-  /** Runs as the engine's own user, in a component beside the engine. */
+  /** Backup facet. Its calls run as the engine's user in a separate component. */
   readonly backup?: BackupFacet;
   /** Replication facet of an engine whose services have a primary with replicas. */
   readonly replication?: ReplicationFacet;

@@ -2,7 +2,7 @@ import type { Instance } from "./instance.ts";
 
 /** Statistics that the engine collects about itself, by names of the metric catalog. */
 export interface MetricsFacet {
-  /** Reads all statistics in one session within 3 s. The platform's own sessions are left out. */
+  /** Reads all statistics in one session within 3 s. The platform's own sessions are excluded. */
   read(instance: Instance, signal: AbortSignal): Promise<EngineMetrics>;
 }
 
@@ -25,7 +25,7 @@ export function isQueryOrder(text: string): text is QueryOrder {
   return text === "total_time" || text === "calls" || text === "mean_time" || text === "rows";
 }
 
-/** Statistics of each query that the engine ran, without those of the platform. */
+/** Statistics of each query that the engine ran for users. The platform's queries are excluded. */
 export interface QueryStatsFacet {
   read(
     instance: Instance,

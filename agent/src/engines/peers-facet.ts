@@ -7,13 +7,13 @@ import type { Instance } from "./instance.ts";
  */
 export interface PeersFacet {
   /**
-   * Replaces the data by those of a first member of the cluster, with all members of the settings. The engine is
-   * stopped. A repetition after a crash must form the same cluster. Data that were restored here stay.
+   * Forms a cluster of all members in the settings and prepares this member's data, while the engine is stopped.
+   * Restored data are retained; other data are replaced. A repetition after a crash must form the same cluster.
    */
   formCluster(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
-   * Replaces the data by those of a new member of an existing cluster. The engine is stopped. Possible while another
-   * member is lost, which is removed afterwards. A repetition after a crash must not leave a second member with this
+   * Replaces the data by the data of a new member of an existing cluster, while the engine is stopped. Possible while
+   * another member is lost, which is removed later. A repetition after a crash must not create a second member with this
    * number.
    */
   join(instance: Instance, signal: AbortSignal): Promise<void>;

@@ -1,8 +1,8 @@
 import type { Instance } from "./instance.ts";
 
 /**
- * Upgrade of data files whose format differs between versions. The data of the old version are retained beside the new
- * ones until `discardRetained`, so that `rollBack` can restore them.
+ * Upgrade of data files whose format differs between versions. The old version's data are retained on the same disk
+ * until `discardRetained`, so that `rollBack` can restore them.
  */
 export interface UpgradeFacet {
   /**

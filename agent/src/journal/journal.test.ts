@@ -36,7 +36,7 @@ test("an opened journal has the started tasks and their outcomes", async () => {
   await journal.close();
   const again = await openJournal(path, () => now);
   expect(again.outcome("a")).toEqual(resultOf("a"));
-  expect(again.outcome("b")).toBe("begun");
+  expect(again.outcome("b")).toBe("started");
   expect(again.outcome("c")).toBe("unknown");
   expect(again.openTasks().sort()).toEqual(["a", "b"]);
   expect(again.unacknowledged()).toEqual([resultOf("a")]);

@@ -20,8 +20,8 @@ export interface Journal {
   /** Raises a generation without an intent, for tasks that are not durable. */
   raiseGeneration(ownerId: string, kind: string, generation: bigint): Promise<void>;
   finish(result: TaskResult): Promise<void>;
-  /** Returns "unknown", "begun" (started, without a result), or the result. */
-  outcome(taskId: string): "unknown" | "begun" | TaskResult;
+  /** Returns "unknown", "started" (without a result), or the result. */
+  outcome(taskId: string): "unknown" | "started" | TaskResult;
   /** The controller has stored the result, so the task may be removed. */
   forget(taskId: string): Promise<void>;
   /** Results that no controller has acknowledged. */
@@ -165,7 +165,7 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
     outcome(taskId) {
       const result = results.get(taskId);
       if (result !== undefined) return decode(result);
-      return intents.has(taskId) ? "begun" : "unknown";
+      return intents.has(taskId) ? "started" : "unknown";
     },
     async forget(taskId) {
       if (intents.has(taskId) || results.has(taskId)) await write({ kind: "forgotten", id: taskId });

@@ -11,8 +11,8 @@ export interface DirectoryWatch {
 }
 
 /**
- * Watches the entries whose name matches. Without a watch, as at the limit of inotify instances or while the directory
- * is missing, `changed` resolves after its time alone.
+ * Watches the entries whose name matches. Without a watch, such as at the limit of inotify instances or while the
+ * directory is missing, `changed` resolves only after its time limit.
  */
 export function watchDirectory(path: string, matches: (name: string) => boolean = () => true): DirectoryWatch {
   let hasChanged = false;

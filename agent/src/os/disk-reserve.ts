@@ -29,7 +29,7 @@ export function reserveBytesOf(totalBytes: number): number {
  */
 export async function measureUsable(path: string, storageBytes: number, signal: AbortSignal): Promise<UsableSpace> {
   const space = await measureDisk(path, storageBytes, signal);
-  // Without a requested size it is not certain that the file system is the engine's alone.
+  // Without a requested size the file system may be shared with other programs.
   const targetBytes = space.own && storageBytes > 0 ? reserveBytesOf(space.totalBytes) : 0;
   return withoutReserve(space, targetBytes, targetBytes === 0 ? 0 : await allocatedBytes(path));
 }

@@ -20,7 +20,7 @@ export function setEngineFileMode(path: string, mode: number): Promise<void> {
   return withEngineFile(path, constants.O_RDONLY, (file) => file.chmod(mode));
 }
 
-/** Creates an empty file in a directory of the engine and syncs it; an existing one stays unchanged. */
+/** Creates an empty file in a directory of the engine and syncs it; an existing file does not change. */
 export function createEngineFile(path: string): Promise<void> {
   return withEngineFile(path, constants.O_WRONLY | constants.O_CREAT, (file) => file.sync());
 }

@@ -123,7 +123,7 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
   };
 }
 
-/** Retries for a while, since a test or a person may start an agent before its keeper listens. */
+/** Connects with retries, since tests and developers may start an agent before its keeper listens. */
 async function dial(path: string, signal: AbortSignal): Promise<Socket> {
   for (let waitedMs = 0; ; waitedMs += retryMs) {
     const socket = connect(path);

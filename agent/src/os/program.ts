@@ -11,8 +11,8 @@ export interface RunOptions {
 }
 
 /**
- * A program failed. The message ends with the last lines of its output: those of a fatal error, where there are any, as
- * others may follow it.
+ * A program failed. The message ends with the last lines of its output, or with the lines of a fatal error if there is
+ * one, since less relevant lines may follow it.
  */
 export class ProgramFailed extends Error {
   override readonly name = "ProgramFailed";

@@ -3,7 +3,7 @@ export interface ReplicationSilenceState {
   latest: { readonly received: string; readonly sinceMs: number } | undefined;
 }
 
-/** Measures for how long a replica has received nothing new. Whoever wrote its last record did so before that time. */
+/** Measures the time since a replica received a new record. The primary wrote that record before this period. */
 export interface ReplicationSilence {
   /** Records the position that the replica has received, which changes with every new record. */
   record(received: string): void;

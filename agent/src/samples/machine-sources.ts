@@ -11,7 +11,7 @@ export interface MachineSourcesDeps {
   readonly dataDir: string;
   /** Requested storage in bytes; undefined before the first settings. */
   readonly storageBytes: () => number | undefined;
-  /** Network interface of this machine alone; empty if it shares the host's network. */
+  /** Network interface that only this machine uses; empty if it shares the host's network. */
   readonly networkInterface: string;
   readonly monotonicMs: () => number;
 }

@@ -5,7 +5,7 @@ import type { Sample } from "../workload/sample-source.ts";
 export interface SampleSpool {
   /** Resolves once the sample is on disk. A full spool drops its oldest sample. */
   add(sample: Sample): Promise<void>;
-  /** Returns up to `max` of the oldest samples. `through` is a cursor behind the last of them. */
+  /** Returns up to `max` of the oldest samples. `through` is a cursor after the last of them. */
   oldest(max: number): { readonly samples: readonly Sample[]; readonly through: number };
   /**
    * Removes the samples up to the cursor, which are in the history. Resolves once the file is compacted if it was due.
@@ -25,8 +25,8 @@ interface Entry {
 }
 
 /**
- * Acknowledged samples stay in the file until it is compacted; after a crash they are sent again, and the history
- * ignores duplicates.
+ * Size in bytes above which the file is compacted. Acknowledged samples remain in the file until then; after a crash
+ * they are sent again, and the history ignores duplicates.
  */
 const compactAtBytes = 16 << 10;
 

@@ -39,7 +39,7 @@ export function createSampler(deps: SamplerDeps): Sampler {
   let intervalMs = defaultIntervalMs;
   let intervalChanged = new AbortController();
   let failing = "";
-  /** The last reasons of each source stay valid while it does not respond. */
+  /** Last reasons of each source, which remain valid while the source does not respond. */
   const reasons = new Map<SampleSource, Reading["absent"]>();
 
   /** Undefined if the source does not respond in time, or is still busy with an earlier reading. */

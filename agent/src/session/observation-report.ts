@@ -17,7 +17,7 @@ export interface ObservationReportDeps {
  * every 15 s.
  */
 export interface ObservationReport {
-  /** Sends soon. Changes of one tick share an observation. */
+  /** Sends an observation at the end of this tick of the event loop; several calls send one. */
   soon(): void;
   later(): void;
   sendNow(): void;

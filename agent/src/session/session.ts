@@ -18,7 +18,8 @@ export interface Session {
   readonly welcome: Welcome;
   readonly channel: ControllerChannel;
   /**
-   * Time in milliseconds that this controller's agents need to be welcomed elsewhere if it dies, as it reported last.
+   * Time in milliseconds that this controller's agents need to connect to other controllers if it crashes, by its last
+   * report.
    */
   readonly fleetReturnMs: number;
   /** Never blocks. A controller that does not read is disconnected. */

@@ -23,7 +23,7 @@ export interface Uplink {
   connected(signal: AbortSignal): Promise<ControllerChannel>;
   /** Generation of the authorities that issued the machine's certificate; 0 without one. */
   readonly authorityGeneration: number;
-  /** Opens no further session until `resume`; the current one stays. */
+  /** Opens no new session until `resume`; the current one remains open. */
   pause(): void;
   resume(): void;
   /** Runs until the signal. */
@@ -32,7 +32,7 @@ export interface Uplink {
 
 export interface UplinkDeps {
   readonly stateDir: string;
-  /** Controllers to dial in addition to those of the enrollment, host:port each. */
+  /** Controllers to dial in addition to the controllers of the enrollment, host:port each. */
   readonly controllers: readonly string[];
   /** An existing connection, used for the first session. */
   readonly initialChannel?: ControllerChannel | undefined;

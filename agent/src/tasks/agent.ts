@@ -24,7 +24,7 @@ export const upgradeAgent: TaskHandler<"upgradeAgent"> = {
 /** Reads a payload from the controller and writes it back: a check of the payload path that needs no engine. */
 export const copyPayload: TaskHandler<"copyPayload"> = {
   async run({ payload }, { channel, signal, progress }) {
-    if (payload === undefined) throw new TaskFailed("invalid_task", "the task names no payload");
+    if (payload === undefined) throw new TaskFailed("invalid_task", "The task names no payload.");
     const connection = await channel();
     const source = connection.readPayload(create(ReadPayloadRequestSchema, { id: payload.id }), signal);
     const copy = await connection.writePayload(verified(source, payload, progress), signal);
@@ -33,7 +33,7 @@ export const copyPayload: TaskHandler<"copyPayload"> = {
   },
 };
 
-/** Passes the chunks on, and throws at the end if size or checksum differ from those of the reference. */
+/** Passes the chunks on, and throws at the end if size or checksum differ from the reference. */
 async function* verified(
   source: AsyncIterable<PayloadChunk>,
   { sizeBytes, sha256 }: PayloadRef,
@@ -57,5 +57,5 @@ async function* verified(
 }
 
 function corrupt(): TaskFailed {
-  return new TaskFailed("payload_corrupt", "the payload differs from its reference", { retryable: true });
+  return new TaskFailed("payload_corrupt", "The payload differs from its reference.", { retryable: true });
 }

@@ -11,11 +11,11 @@ export const startBackup: TaskHandler<"startBackup"> = {
   async run({ backupId: id, attempt, kind, key, background, base: since, pageMap, isLast }, context) {
     const { backups } = engineFacetOf(context);
     const { driver, instance } = await context.engine();
-    if (driver.backup === undefined) throw new TaskFailed("not_supported", `${driver.engine} has no backups`);
+    if (driver.backup === undefined) throw new TaskFailed("not_supported", `${driver.engine} has no backups.`);
     const isIncrement = kind === "incremental" && driver.backup.pages !== undefined && since !== undefined;
     if (!isIncrement && kind !== driver.backup.kind)
-      throw new TaskFailed("not_supported", `${driver.engine} has no backup of kind ${kind}`);
-    if (key === undefined) throw new TaskFailed("invalid_task", "the task has no key");
+      throw new TaskFailed("not_supported", `${driver.engine} has no backups of the kind ${kind}.`);
+    if (key === undefined) throw new TaskFailed("invalid_task", "The task has no key.");
     if (isLast) {
       await requireNoClients(driver.backup, instance, context);
       await context.endChanges();
@@ -43,5 +43,5 @@ async function requireNoClients(facet: BackupFacet, instance: Instance, context:
       () => true,
       () => false,
     ));
-  if (!isFree) throw new TaskFailed("not_ready", "clients are still connected", { retryable: true });
+  if (!isFree) throw new TaskFailed("not_ready", "Clients are still connected.", { retryable: true });
 }

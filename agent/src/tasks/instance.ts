@@ -34,7 +34,7 @@ export const convergeInstance: TaskHandler<"convergeInstance"> = {
 /** Controllers of older releases send an engine's spec by itself. */
 function specOf({ workload, instance }: InputOf<"convergeInstance">): WorkloadSpec {
   if (workload !== undefined) return workload;
-  if (instance === undefined) throw new TaskFailed("invalid_task", "the task has no workload");
+  if (instance === undefined) throw new TaskFailed("invalid_task", "The task has no workload.");
   return create(WorkloadSpecSchema, { workload: { case: "engine", value: instance } });
 }
 
@@ -91,7 +91,7 @@ async function readChange({ change }: InputOf<"settleEngineChange">, { engine, s
   switch (change.case) {
     case "putEngineUser": {
       const { user } = change.value;
-      if (user === undefined) throw new TaskFailed("invalid_task", "the task names no user");
+      if (user === undefined) throw new TaskFailed("invalid_task", "The task names no user.");
       const { matches, role } = await settled(user);
       return { taken: matches, role };
     }
@@ -104,6 +104,6 @@ async function readChange({ change }: InputOf<"settleEngineChange">, { engine, s
     case "dropEngineDatabase":
       return { taken: !(await database(change.value.name, "")).exists };
     case undefined:
-      throw new TaskFailed("invalid_task", "the task names no change");
+      throw new TaskFailed("invalid_task", "The task names no change.");
   }
 }

@@ -29,7 +29,7 @@ export async function unpackContent({ inline, sealed }: PackedContent, context: 
 }
 
 async function readAll({ payload }: SealedPayload, { channel, signal }: Context): Promise<Uint8Array> {
-  if (payload === undefined) throw new TaskFailed("invalid_task", "the task names no payload");
+  if (payload === undefined) throw new TaskFailed("invalid_task", "The task names no payload.");
   const chunks: Uint8Array[] = [];
   const request = create(ReadPayloadRequestSchema, { id: payload.id });
   for await (const { data } of (await channel()).readPayload(request, signal)) chunks.push(data);

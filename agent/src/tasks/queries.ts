@@ -13,7 +13,7 @@ import { queryStatsOf, readOnlyQueryOf, sessionsOf, type TaskHandler } from "./t
 
 export const readQueryStatistics: TaskHandler<"readQueryStatistics"> = {
   async run({ limit, order }, { engine, signal }) {
-    if (!isQueryOrder(order)) throw new TaskFailed("invalid_task", `${order} is not an order of statistics`);
+    if (!isQueryOrder(order)) throw new TaskFailed("invalid_task", `${order} is not an order of statistics.`);
     const { driver, instance } = await engine();
     const statistics = await queryStatsOf(driver).read(instance, { limit, order }, signal);
     return create(ReadQueryStatisticsResultSchema, {
@@ -47,7 +47,7 @@ export const listRunningQueries: TaskHandler<"listRunningQueries"> = {
 
 export const signalQuery: TaskHandler<"signalQuery"> = {
   async run({ session, terminate }, { engine, signal }) {
-    if (session === undefined) throw new TaskFailed("invalid_task", "the task names no session");
+    if (session === undefined) throw new TaskFailed("invalid_task", "The task names no session.");
     const { driver, instance } = await engine();
     return create(SignalQueryResultSchema, await sessionsOf(driver).signal(instance, session, { terminate }, signal));
   },

@@ -12,7 +12,7 @@ import { queuesOf, type TaskHandler } from "./task-handler.ts";
 
 export const putEngineQueue: TaskHandler<"putEngineQueue"> = {
   async run({ queue, adopt }, { engine, signal }) {
-    if (queue === undefined) throw new TaskFailed("invalid_task", "the task names no queue");
+    if (queue === undefined) throw new TaskFailed("invalid_task", "The task names no queue.");
     const { driver, instance } = await engine();
     await queuesOf(driver).put(instance, queue, { adopt }, signal);
     return create(PutEngineQueueResultSchema);
@@ -36,7 +36,7 @@ export const listEngineQueues: TaskHandler<"listEngineQueues"> = {
 
 export const callQueue: TaskHandler<"callQueue"> = {
   async run({ database, request: packed }, context) {
-    if (packed === undefined) throw new TaskFailed("invalid_task", "the task has no request");
+    if (packed === undefined) throw new TaskFailed("invalid_task", "The task has no request.");
     const request = await decodeIncrementally(QueueRequestSchema, await unpackContent(packed, context));
     const { driver, instance } = await context.engine();
     const response = await queuesOf(driver).call(instance, database, request, context.signal);

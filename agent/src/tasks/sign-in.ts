@@ -30,7 +30,7 @@ export const addAuthUser: TaskHandler<"addAuthUser"> = {
 
 export const eraseAuthUser: TaskHandler<"eraseAuthUser"> = {
   async run({ database, user }, { engine, signal }) {
-    if (user.case === undefined) throw new TaskFailed("invalid_task", "the task names no user");
+    if (user.case === undefined) throw new TaskFailed("invalid_task", "The task names no user.");
     const { driver, instance } = await engine();
     const selector = user.case === "userId" ? { userId: user.value } : { email: user.value };
     const userId = await identityOf(driver).erase(instance, database, selector, signal);
@@ -49,7 +49,7 @@ export const revokeAuthSession: TaskHandler<"revokeAuthSession"> = {
 export const readAuthRows: TaskHandler<"readAuthRows"> = {
   async run({ database, table, userId, email, after, limit }, { engine, signal }) {
     if (table !== "users" && table !== "sessions" && table !== "events")
-      throw new TaskFailed("invalid_task", `there is no table ${table}`);
+      throw new TaskFailed("invalid_task", `There is no table ${table}.`);
     const { driver, instance } = await engine();
     const query = { table, userId, email, after, limit: Math.min(Math.max(limit, 1), largestPage) } as const;
     const { rows, nextAfter } = await identityOf(driver).read(instance, database, query, signal);

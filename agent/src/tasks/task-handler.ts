@@ -67,7 +67,7 @@ function workloadOf({ workload }: Pick<TaskContext, "workload">): Workload {
 /** The engine's part of the workload. Throws "not_supported" on a machine with another kind of workload. */
 export function engineFacetOf(context: Pick<TaskContext, "workload">): EngineFacet {
   const { engine } = workloadOf(context);
-  if (engine === undefined) throw new TaskFailed("not_supported", "this machine runs no engine");
+  if (engine === undefined) throw new TaskFailed("not_supported", "This machine runs no engine.");
   return engine;
 }
 
@@ -94,6 +94,6 @@ export const upgradeOf = (driver: EngineDriver) => present(driver, driver.upgrad
 export const readOnlyQueryOf = (driver: EngineDriver) => present(driver, driver.readOnlyQuery, "query console");
 
 function present<F>({ engine }: EngineDriver, facet: F | undefined, name: string): F {
-  if (facet === undefined) throw new TaskFailed("not_supported", `${engine} has no ${name}`);
+  if (facet === undefined) throw new TaskFailed("not_supported", `${engine} has no ${name}.`);
   return facet;
 }

@@ -68,11 +68,11 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   async function admit(task: Task, kind: TaskKind): Promise<void> {
     const { ownerId, term, generation } = task;
     const highest = journal.terms.get(ownerId) ?? 0n;
-    if (term < highest) throw new TaskFailed("stale_term", `term ${term} is over: ${highest} has begun`);
+    if (term < highest) throw new TaskFailed("stale_term", `Term ${term} is over: term ${highest} has started.`);
     await journal.raiseTerm(ownerId, term);
     const newest = journal.generation(ownerId, kind);
     if (generation < newest) {
-      throw new TaskFailed("superseded", `generation ${generation} is older than ${newest}`);
+      throw new TaskFailed("superseded", `Generation ${generation} is older than generation ${newest}.`);
     }
   }
 
@@ -91,7 +91,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       endChanges,
     };
     if (changingKinds.has(kind)) await refuseIfClosed();
-    const wasStarted = journal.outcome(task.id) === "begun";
+    const wasStarted = journal.outcome(task.id) === "started";
     if (isDurable(task)) {
       const { id, ownerId, generation } = task;
       await journal.begin({ id, ownerId, kind, generation, deadlineAt: deadlineOf(task) });
@@ -104,11 +104,15 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   async function run(task: Task, cancel: AbortController): Promise<TaskResult> {
     const kind = task.input.case;
     const remainingMs = deadlineOf(task) - now();
-    const late = new TaskFailed("deadline_exceeded", "the task took longer than its deadline", { retryable: true });
+    const late = new TaskFailed("deadline_exceeded", "The task did not end before its deadline.", { retryable: true });
     const timer = setTimeout(() => cancel.abort(late), Math.max(0, Math.min(remainingMs, maxTaskMs)));
     try {
       if (remainingMs <= 0) throw late;
-      if (kind === undefined) throw new TaskFailed("not_supported", "this agent does not know the kind of the task");
+      if (kind === undefined)
+        throw new TaskFailed(
+          "not_supported",
+          "This machine's agent does not support this kind of task. Upgrade the agent.",
+        );
       await admit(task, kind);
       const result = await laneOf(task).run(() => perform(kind, task, cancel.signal), { signal: cancel.signal });
       if (task.lane !== LaneName.QUEUE) requireEncodable(result);
@@ -164,7 +168,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   }
 
   function cancelTask(taskId: string): void {
-    inFlight.get(taskId)?.cancel.abort(new TaskFailed("cancelled", "the task was cancelled"));
+    inFlight.get(taskId)?.cancel.abort(new TaskFailed("cancelled", "The task was cancelled."));
   }
 
   /** Refuses a change that the final backup of a service in deletion might lack. */
@@ -187,7 +191,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       cancelTask(id);
       await inFlight.get(id)?.done;
       if (typeof journal.outcome(id) === "object") continue;
-      const { failure } = new TaskFailed("cancelled", "the task was withdrawn");
+      const { failure } = new TaskFailed("cancelled", "The task was withdrawn.");
       await journal.finish(create(TaskResultSchema, { taskId: id, failure }));
     }
   }

@@ -25,7 +25,7 @@ const expectations: Readonly<Record<ExpectedUser, PutUserOptions["expected"]>> =
 
 export const putEngineUser: TaskHandler<"putEngineUser"> = {
   async run({ user, expected }, { engine, signal, withinMs }) {
-    if (user === undefined) throw new TaskFailed("invalid_task", "the task names no user");
+    if (user === undefined) throw new TaskFailed("invalid_task", "The task names no user.");
     const { driver, instance } = await engine();
     const options = { withinMs, expected: expectations[expected] };
     return create(PutEngineUserResultSchema, await usersOf(driver).put(instance, user, signal, options));

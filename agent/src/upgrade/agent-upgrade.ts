@@ -17,9 +17,9 @@ import type { ReceivedCode } from "./received-code.ts";
 export interface AgentUpgrade {
   /** Digest of the running code; empty for a checkout. */
   readonly digest: string;
-  /** Milliseconds without an agent in charge when this agent took over; 0 if it was started alone. */
+  /** Milliseconds without an agent in charge when this agent took over; 0 if it replaced no other agent. */
   readonly gapMs: number;
-  /** Never resolves: this process ends. Rejects if this agent stays in charge. */
+  /** Replaces this agent. Never resolves, since this process ends. Rejects if this agent remains in charge. */
   perform(release: UpgradeAgent, task: UpgradeTask): Promise<never>;
 }
 
@@ -98,7 +98,7 @@ async function fetchPackage(
   signal: AbortSignal,
 ): Promise<AgentPackage> {
   if (payload === undefined || payload.sizeBytes > maxPackageBytes || !/^[0-9a-f]{32}$/.test(digest)) {
-    throw new TaskFailed("invalid_task", "the task names no package of an agent");
+    throw new TaskFailed("invalid_task", "The task names no package of an agent.");
   }
   const hash = createHash("sha256");
   const parts: Uint8Array[] = [];
@@ -110,13 +110,13 @@ async function fetchPackage(
     parts.push(data);
   }
   if (bytes !== Number(payload.sizeBytes) || hash.digest("hex") !== payload.sha256) {
-    throw new TaskFailed("payload_corrupt", "the package differs from its reference", { retryable: true });
+    throw new TaskFailed("payload_corrupt", "The package differs from its reference.", { retryable: true });
   }
   const code = unpackAgent(Buffer.concat(parts));
   if (code.digest !== digest || code.release !== release) {
     throw new TaskFailed(
       "payload_corrupt",
-      `the package is ${code.release} ${code.digest}, which the task does not name`,
+      `The task does not name the received package ${code.release} ${code.digest}.`,
     );
   }
   return code;

@@ -46,7 +46,7 @@ const finishWithinMs = 5_000;
 
 /**
  * Hands over to an agent of another release. Never resolves after a handover, since this process ends. Rejects with the
- * reason if the new agent ended and this one stays in charge.
+ * reason if the new agent ended and this one remains in charge.
  */
 export async function handOver(deps: HandoverDeps, options: HandoverOptions): Promise<never> {
   const { keeper, work, log } = deps;
@@ -64,7 +64,7 @@ export async function handOver(deps: HandoverDeps, options: HandoverOptions): Pr
     await keeper.order({ op: "offer", main, controller });
     await onOffered();
     const late = sleep(readyWithinMs, undefined, { signal, ref: false }).then(() => {
-      throw new Error(`It was not ready within ${readyWithinMs / 1_000} s.`);
+      throw new Error(`It was not ready after ${readyWithinMs / 1_000} s.`);
     });
     await Promise.race([ready.promise, ended.promise, late]);
     progress("waiting", 60);
@@ -87,7 +87,7 @@ export async function handOver(deps: HandoverDeps, options: HandoverOptions): Pr
     await keeper.order({ op: "withdraw" }).catch(() => undefined);
     await work.resume();
     const output = await newAgentLog.failureReason();
-    const suffix = output === "" ? "" : ` It said: ${output}`;
+    const suffix = output === "" ? "" : ` Last output: ${output}`;
     const reason = `The new agent did not take over: ${(error as Error).message}${suffix}`;
     // If this agent has no controller either, the new one could not connect, so the attempt may be repeated.
     throw new TaskFailed("failed", reason, { retryable: error instanceof Postponed || !wasConnected });

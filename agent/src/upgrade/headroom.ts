@@ -12,8 +12,8 @@ export interface HeadroomDeps {
 }
 
 /**
- * Waits for the memory that a second agent needs. Beside an engine that uses its plan's full memory, a second agent
- * would make the kernel kill the engine.
+ * Waits for the memory that a second agent needs. If the engine uses its plan's full memory, a second agent would make
+ * the kernel kill the engine.
  */
 export interface Headroom {
   /** Resolves once there is memory for another agent; throws TaskFailed with the figures after `withinMs`. */
@@ -45,18 +45,18 @@ export function createHeadroom({ group, agentBytes, hostFreeBytes }: HeadroomDep
       }
       if (freeBytes >= requiredBytes) return;
       const figures =
-        `A second agent beside the engine needs ${Math.ceil(requiredBytes / mib)} MiB of memory, and the machine has ` +
+        `A second agent needs ${Math.ceil(requiredBytes / mib)} MiB of memory in addition to the engine's, and the machine has ` +
         `${Math.floor(freeBytes / mib)} MiB free.`;
       throw new TaskFailed(
         "no_room",
-        `${figures} Its engine is not risked for that: take a larger plan, or try again when less is in use.`,
+        `${figures} The upgrade waits so that the engine does not run out of memory: choose a larger plan, or retry later.`,
         { retryable: true },
       );
     },
   };
 }
 
-/** Memory of this process alone in bytes, without file-backed pages (RssAnon). */
+/** Memory of this process in bytes, without file-backed pages (RssAnon). */
 export async function ownMemoryBytes(): Promise<number> {
   const text = await readFile("/proc/self/status", "utf8");
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) << 10;

@@ -17,7 +17,7 @@ export interface ReceivedCode {
   readonly own: AgentVersion;
   /** Returns the main file if the stored code matches the digest; undefined otherwise. */
   find(digest: string): Promise<string | undefined>;
-  /** Writes the code to disk and returns its main file. A failure leaves nothing behind. */
+  /** Writes the code to disk and returns its main file. After a failure no file remains. */
   store(code: AgentPackage): Promise<string>;
   /** Removes every release but the running one and this one. */
   removeOthers(digest: string): Promise<void>;

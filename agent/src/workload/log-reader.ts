@@ -14,8 +14,8 @@ import type { LogLevel, ParsedLogLine } from "../engines/engine-driver.ts";
 import { watchDirectory } from "../os/directory-watch.ts";
 
 /**
- * Reads the engine's log, which the keeper stores in a bounded number of segments. A cursor survives rotation; one
- * whose segment was deleted stands for the oldest segment.
+ * Reads the engine's log, which the keeper stores in a bounded number of segments. A cursor survives rotation; a cursor
+ * whose segment was deleted means the oldest segment.
  */
 export interface LogReader {
   read(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult>;
@@ -82,8 +82,8 @@ interface OpenEntry extends Head {
 
 export function createLogReader({ component, path, parse, now = Date.now }: LogReaderDeps): LogReader {
   /**
-   * The head of the lines at a position: the cursor's own, or the last one shortly before it. If the segment was
-   * deleted, the creation time of the oldest segment stands for it.
+   * Head of the lines at a position: the cursor's, or the last one in the bytes before the position. If the segment was
+   * deleted, the creation time of the oldest segment replaces it.
    */
   async function headBefore({ segment, offset, head }: Position): Promise<Head> {
     const available = segmentsIn(path);
@@ -342,7 +342,7 @@ async function* linesOf(path: string, from: number): AsyncIterable<{ text: strin
   }
 }
 
-/** Replaces control characters, which a terminal would interpret. Tabs stay. */
+/** Replaces control characters except tabs, since a terminal would interpret them. */
 function sanitized(text: string): string {
   return text.replace(/[^\P{Cc}\t]|[\u2028\u2029]/gu, "\ufffd");
 }

@@ -26,7 +26,7 @@ export interface ServerCertificate {
 }
 
 export interface ServerCertificateDeps {
-  /** Symbolic link that the engine's settings name. Its target is a directory beside it. */
+  /** Path of the symbolic link that the engine's settings name. The target is a directory in the same folder. */
   readonly path: string;
   readonly channel: () => ControllerChannel | undefined;
   readonly connected: (signal: AbortSignal) => Promise<ControllerChannel>;

@@ -6,8 +6,8 @@ import { createSpecFile } from "./spec-file.ts";
 import type { Workload, WorkloadDeps, WorkloadKind, WorkloadKinds } from "./workload.ts";
 
 /**
- * The workload of the machine. Its kind is that of the spec on disk, or of the first spec that a controller delivers,
- * and never changes.
+ * The workload of the machine. Its kind is the kind of the spec on disk, or of the first spec that a controller
+ * delivers, and never changes.
  */
 export interface WorkloadHost {
   /** Undefined before the first spec. */
@@ -39,7 +39,7 @@ export function createWorkloadHost({ kinds, shared, log }: WorkloadHostDeps): Wo
       throw new TaskFailed("not_supported", "This machine's agent does not run this kind of workload.");
     current ??= { kind, workload: createWorkload(shared) };
     if (current.kind !== kind)
-      throw new TaskFailed("invalid_task", `this machine has a workload of the kind ${current.kind}, not ${kind}`);
+      throw new TaskFailed("invalid_task", `This machine has a workload of the kind ${current.kind}, not ${kind}.`);
     opened.resolve();
     return current.workload;
   }
@@ -48,7 +48,7 @@ export function createWorkloadHost({ kinds, shared, log }: WorkloadHostDeps): Wo
   async function load(): Promise<void> {
     const stored = await storedKind(shared.directories.stateDir);
     if (stored === "absent") return;
-    // A machine whose spec is of a newer agent stays reachable, so that its agent can be upgraded.
+    // A machine whose spec a newer agent wrote remains reachable, so that its agent can be upgraded.
     if (stored === undefined || kinds[stored] === undefined) log.error("kind of the stored workload is unknown");
     else open(stored);
   }
@@ -80,7 +80,7 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The kind of the spec on disk; undefined for a kind that this agent does not know. */
+/** Kind of the spec on disk; undefined for a kind that this agent does not support. */
 async function storedKind(stateDir: string): Promise<WorkloadKind | "absent" | undefined> {
   const spec = await createSpecFile(stateDir).loadSpec();
   if (spec !== undefined) return spec.workload.case;

@@ -52,7 +52,7 @@ export interface WorkloadStatus {
   readonly level: EngineCheck["status"] | undefined;
   /** The observation to report; undefined before the first settings. */
   message(): InstanceObservation | undefined;
-  /** Compares the facts with those of the last report, and calls `onChange` if a relevant one differs. */
+  /** Compares the facts with the last report, and calls `onChange` if a relevant fact differs. */
   settle(): void;
 }
 

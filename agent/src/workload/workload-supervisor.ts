@@ -114,7 +114,7 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
   async function setDesired(spec: S, signal: AbortSignal): Promise<void> {
     const superseded = waiters;
     waiters = [];
-    for (const waiter of superseded) waiter.reject(new TaskFailed("superseded", "newer settings came"));
+    for (const waiter of superseded) waiter.reject(new TaskFailed("superseded", "Newer settings arrived."));
     desired = spec;
     failures = 0;
     const done = new Promise<void>((resolve, reject) => {
@@ -179,10 +179,13 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
     async apply(spec, signal) {
       await load();
       if (desired !== undefined && ownerOf(spec) !== ownerOf(desired)) {
-        throw new TaskFailed("invalid_task", "this machine has the data of another owner");
+        throw new TaskFailed("invalid_task", "This machine has the data of another owner.");
       }
       if (desired !== undefined && spec.generation < desired.generation) {
-        throw new TaskFailed("superseded", `generation ${spec.generation} is older than ${desired.generation}`);
+        throw new TaskFailed(
+          "superseded",
+          `Generation ${spec.generation} is older than generation ${desired.generation}.`,
+        );
       }
       // A restart requested by newer settings is not lost if older ones arrive with a lower count.
       const restartCount =

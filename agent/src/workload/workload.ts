@@ -36,7 +36,7 @@ export interface Workload {
   /** The state to report; undefined before the first spec. */
   observe(): InstanceObservation | undefined;
   readonly logs: Pick<LogReader, "read">;
-  /** Sources of its metrics, besides those of the machine. */
+  /** Sources of the workload's metrics, in addition to the machine's. */
   readonly sources: readonly SampleSource[];
   /** Undefined for other kinds than engines, which have no contents for tasks. */
   readonly engine?: EngineFacet;

@@ -7,7 +7,7 @@ import { type BackupLocation, manifestObject } from "./object-names.ts";
  * written. Example in docs/reference/backup-format.md.
  */
 export interface BackupManifest {
-  /** `incrementFormat` has a base; readers that know only the first format reject it. */
+  /** `incrementFormat` for a backup with a base; readers that support only `backupFormat` reject it. */
   readonly format: typeof backupFormat | typeof incrementFormat;
   readonly service: string;
   readonly backup: string;

@@ -1,4 +1,4 @@
-/** Messages for users by failure code, for failures whose own message is that of a process, system or store. */
+/** Messages for users by failure code, for failures whose own message is by a process, system or store. */
 const messages: Readonly<Record<string, string>> = {
   interrupted: "The engine, the agent or the machine restarted during the work.",
   source_failed: "The engine's data could not be read completely.",
@@ -7,7 +7,7 @@ const messages: Readonly<Record<string, string>> = {
   failed: "The machine could not complete it.",
 };
 
-/** A failure message for users: that of the code, else Holdfast's own detail. */
+/** Failure message for users: the message of the code, or the detail if the code has none. */
 export function failureMessage(code: string, detail: string): string {
   return Object.hasOwn(messages, code) ? (messages[code] ?? detail) : detail;
 }

@@ -9,8 +9,9 @@ export interface FairShareLimits {
 }
 
 /**
- * Number of further slots for a holder of `used` slots while `free` are left: it grows up to a quarter of what is then
- * still free, or to one. However many holders take their full share, some slots remain for the next one.
+ * Number of additional slots for a holder of `used` slots while `free` slots remain: the holder may have up to a quarter
+ * of the slots that are then still free, but at least one. If many holders take their full share, some slots remain for
+ * the next one.
  */
 export function fairPart(free: number, used: number): number {
   return Math.max(0, Math.ceil((free - 4 * used) / 5));
@@ -26,7 +27,7 @@ export interface FairShare {
   readonly full: boolean;
 }
 
-/** The key that stands for all organizations. */
+/** Key of the total of all organizations. */
 const total = "";
 
 export function createFairShare(limits: FairShareLimits): FairShare {

@@ -82,7 +82,7 @@ export function createSemaphore(permits: number, options: SemaphoreOptions = {})
   };
 }
 
-/** `permits` and `options` are those of each key. */
+/** Creates a semaphore for each key on demand. `permits` and `options` apply to each of them. */
 export function createKeyedSemaphore(permits: number, options: SemaphoreOptions = {}): KeyedSemaphore {
   const lanes = new Map<string, { readonly semaphore: Semaphore; tasks: number }>();
   return {

@@ -3,7 +3,7 @@ export const defaultUser = "app_user";
 /** Initial database of every PostgreSQL service. */
 export const defaultDatabase = "defaultdb";
 /**
- * Database of every new PostgreSQL service beside the default one: clients connect to it to create others, such as
+ * Second database of every new PostgreSQL service: clients connect to it to create others, such as
  * `pg_restore --create`. Users may drop it.
  */
 export const maintenanceDatabase = "postgres";

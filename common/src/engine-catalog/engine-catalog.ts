@@ -35,7 +35,7 @@ export function engineNamed(name: string): string {
   return engineCatalog.find(({ aliases = [] }) => aliases.includes(name))?.engine ?? name;
 }
 
-/** Relation of the members of a service; that of most engines for an unknown engine. */
+/** Relation of the members of a service; for an unknown engine, the relation that most engines have. */
 export function topologyOf(engine: string): Topology {
   return engineOf(engine)?.topology ?? "primary_replicas";
 }

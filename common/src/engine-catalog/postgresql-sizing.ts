@@ -18,7 +18,7 @@ const sessionParameters = [
   "temp_buffers",
   "logical_decoding_work_mem",
 ] as const;
-/** Approximate memory of an idle session, beside shared memory. */
+/** Approximate memory of an idle session in bytes, without shared memory. */
 const connectionBytes = mib;
 const connectionsFloor = 500;
 /** Maximum share of memory for shared memory of an engine that only replays log, and its smallest buffers. */

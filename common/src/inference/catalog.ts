@@ -9,7 +9,7 @@ export interface ModelPrice {
   readonly maxOutputTokens: number;
 }
 
-/** Whether calls to a provider stay in the EU: always, never, or only if an operator attests it for the URL. */
+/** Whether a provider processes calls in the EU: always, never, or only if an operator attests it for the URL. */
 export type EuRoute = "yes" | "no" | "attested";
 
 /** A model provider: its API, capabilities and prices. */
@@ -121,7 +121,7 @@ export function costOf(
   return Math.ceil(prompt + completionTokens * output - 1e-6);
 }
 
-/** True if a call stays in the EU. A configured URL counts only if it was attested. */
+/** True if calls are processed in the EU. A configured URL counts only if it was attested. */
 export function hasEuRoute(
   { eu, url }: CatalogProvider,
   { baseUrl, euEndpoint }: { readonly baseUrl: string; readonly euEndpoint: boolean },

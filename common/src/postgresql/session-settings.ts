@@ -18,8 +18,8 @@ export const unlimited: SessionSettings = {
  */
 const pinned: SessionSettings = {
   ...unlimited,
-  // A statement whose client disconnected ends soon. Otherwise it might commit after its caller was told that it
-  // failed.
+  // The engine ends a statement within this time after its client disconnected. Without this the statement might commit
+  // after its caller got an error.
   client_connection_check_interval: "500ms",
 
   // Privileges and name resolution.

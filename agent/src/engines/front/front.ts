@@ -41,7 +41,7 @@ interface ListenerBase<BackendName extends string> {
   readonly name: string;
   readonly addresses: readonly Listener[];
   readonly backend: BackendName;
-  /** Limit of connections of this listener alone. */
+  /** Connection limit of this listener, in addition to the front's. */
   readonly connectionLimit?: number;
 }
 

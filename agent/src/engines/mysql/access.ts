@@ -65,7 +65,7 @@ const roles: ReadonlyMap<string, Access> = new Map([
 /** Throws EngineRefused for an unknown role. */
 export function accessOf(role: string): Access {
   const found = roles.get(role);
-  if (found === undefined) throw new EngineRefused(`${role} is no role: admin, readwrite or readonly`);
+  if (found === undefined) throw new EngineRefused(`Unknown role ${role}. Roles: ${[...roles.keys()].join(", ")}.`);
   return found;
 }
 

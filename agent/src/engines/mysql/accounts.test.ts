@@ -128,7 +128,7 @@ describe.skipIf(skip !== undefined)("accounts that an admin of mysql creates in 
         .on("data", (data) => greeted.push(String(data)))
         .on("error", () => undefined),
     );
-    // Some are left in the queue of the system, which drops them.
+    // The kernel's queue has the others, which it drops.
     await waitUntil("they are refused", async () => outsiders.filter(({ closed }) => closed).length > 100);
     (await enter("app_user")).destroy();
     for (const outsider of outsiders) outsider.destroy();
@@ -148,7 +148,7 @@ describe.skipIf(skip !== undefined)("accounts that an admin of mysql creates in 
     await isEnded(attacker);
     admin = await enter("app_user", "second");
     await expect(enter("app_user", "of the attacker")).rejects.toThrow(/denied/i);
-    // The same by the observation alone.
+    // The observation does the same without a call.
     await admin.query("CREATE USER 'app_user'@'l%' IDENTIFIED BY 'of the attacker' REQUIRE SSL");
     await admin.query("CREATE USER ''@'localhost' IDENTIFIED BY 'any' REQUIRE SSL");
     const anonymous = await enter("holdfast_replica", "any");

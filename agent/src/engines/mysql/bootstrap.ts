@@ -34,7 +34,7 @@ export async function bootstrap(deps: EngineDeps, instance: Instance, signal: Ab
   await syncPath(instance.paths.data);
 }
 
-/** Creates everything that is beside the engine's own files. */
+/** Creates the engine's directories of a data path, and the file with the password of the platform's account. */
 export async function prepareDirectory(
   { runAsEngine: run }: EngineDeps,
   data: DataPath,

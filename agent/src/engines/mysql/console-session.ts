@@ -48,7 +48,7 @@ export async function openConsoleSession(
   return connectAs(instance, { password, database }, signal);
 }
 
-/** The account reads users' databases alone. With partial revokes their names are no patterns. */
+/** Grants SELECT on users' databases only. With `partial_revokes` on, MySQL does not read their names as patterns. */
 async function grantDatabases(session: Session): Promise<void> {
   const granted = await session.rows<{ name: string }>("SELECT Db AS name FROM mysql.db WHERE User = ? AND Host = ?", [
     consoleUser,

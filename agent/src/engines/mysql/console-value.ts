@@ -46,7 +46,7 @@ function isShortInteger(field: ConsoleField | undefined): boolean {
 
 /**
  * Converts a value for the result's JSON: numbers that JSON holds exactly as such, bytes as hexadecimal digits,
- * everything else as text. Times are in the format of RFC 3339, those of TIMESTAMP in UTC.
+ * everything else as a string. Times are in the format of RFC 3339, values of TIMESTAMP in UTC.
  */
 export function consoleValue(field: ConsoleField | undefined, value: Buffer | null): ConsoleValue {
   if (value === null) return null;

@@ -35,8 +35,8 @@ export const databases: DatabasesFacet = {
   create: (instance, { name, owner, mark }, signal, options) =>
     withNamedLock(instance, `database ${name}`, signal, options, async (session) => {
       if (isReservedDatabase(name) || hasReservedPrefix(name))
-        throw new EngineRefused(`the name ${name} is the platform's`);
-      if (isReservedUser(owner)) throw new EngineRefused(`there is no user ${owner}`);
+        throw new EngineRefused(`The name ${name} is reserved for the platform.`);
+      if (isReservedUser(owner)) throw new EngineRefused(`The user ${owner} does not exist.`);
       if (await isThere(session, name)) return { created: await isMarked(session, name, mark) };
       // The mark comes first: a crash after CREATE DATABASE must not leave a database that nobody requested.
       await session.rows(`REPLACE INTO ${platform}.marks (name, owner, mark) VALUES (?, ?, ?)`, [name, owner, mark]);
@@ -53,7 +53,7 @@ export const databases: DatabasesFacet = {
   /** Ends the sessions in the database and drops it. The service's connection URI names the default one. */
   drop: (instance, name, signal, options) =>
     withNamedLock(instance, `database ${name}`, signal, options, async (session) => {
-      if (name === defaultDatabase) throw new EngineRefused(`${defaultDatabase} cannot be dropped`);
+      if (name === defaultDatabase) throw new EngineRefused(`The database ${defaultDatabase} cannot be dropped.`);
       if (isReservedDatabase(name)) return { existed: false };
       await killAll(session, "db = ?", name);
       try {

@@ -29,10 +29,10 @@ import { users } from "./users.ts";
 /**
  * Driver of MySQL.
  *
- * For clients the engine listens on a Unix socket. Its front (front.ts) enforces the allow-list and passes TLS on,
- * which begins inside the engine's protocol. The agent signs in over the socket as the platform's account, whose random
- * password is stored beside the data. Users' roles are privileges over all databases, restricted in those of the engine
- * and of the platform (access.ts). Members replicate through a front of their own (replication/).
+ * The engine listens on a Unix socket. Clients connect to its front (front.ts), which enforces the allow-list and passes
+ * TLS on, since TLS begins inside the engine's protocol. The agent signs in over the socket as the platform's account,
+ * whose random password is stored beside the data. Users' roles are privileges on all databases, restricted in the
+ * databases of the engine and the platform (access.ts). Members replicate through a separate front (replication/).
  */
 export function createMysqlDriver(deps: EngineDeps): EngineDriver {
   const monotonic = () => performance.now();

@@ -1,9 +1,12 @@
 import { isPlatformNameSql } from "./platform-accounts.ts";
 import { numberOf, type Session } from "./session.ts";
 
-/** Read locks of users over all databases (FLUSH TABLES WITH READ LOCK), which stop every write. */
+/** Watches for users' read locks on all databases (FLUSH TABLES WITH READ LOCK), which block every write. */
 export interface GlobalLocks {
-  /** Sentence that names the account that has such a lock; undefined without one. Ends the session after a minute. */
+  /**
+   * Returns a sentence for users that names the account with such a lock; undefined if there is no lock. Ends the
+   * session that has held the lock for a minute.
+   */
   check(session: Session): Promise<string | undefined>;
 }
 
@@ -27,7 +30,7 @@ export function createGlobalLocks(now: () => number): GlobalLocks {
       for (const { id } of holders) if (now() - (since.get(id) ?? now()) >= limitMs) await end(session, id);
       const [first] = holders;
       if (first === undefined) return undefined;
-      return `${first.name} locks all databases for reading. Its session ends a minute after it began to.`;
+      return `${first.name} locks all databases for reading. Its session is terminated after a minute.`;
     },
   };
 }

@@ -9,7 +9,7 @@ export const replicaUser = `${platform}_replica`;
 /** Account by which a synchronous replica replicates, such as `holdfast_sync_2`. Each primary has its own. */
 export const syncUser = (number: number): string => `${platform}_sync_${number}`;
 
-/** Account of the query console. It selects from users' databases alone. */
+/** Account of the query console. It may only select, from users' databases. */
 export const consoleUser = `${platform}_console`;
 
 interface PlatformAccount {

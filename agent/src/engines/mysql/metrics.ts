@@ -11,7 +11,7 @@ const bytesName = "replication_lag_bytes";
 const bytesReason = "MySQL counts the transactions that a replica lacks, not their bytes.";
 const primaryReason = "The node is the primary, which has no replication lag.";
 
-/** Counters of the engine without those of the platform's sessions. The epoch is the engine's start. */
+/** Counters of the engine, without the platform's sessions. The epoch is the engine's start. */
 export const metrics: MetricsFacet = {
   read: (instance, signal) => withSession(instance, signal, (session) => readMetrics(instance, session), { withinMs }),
 };

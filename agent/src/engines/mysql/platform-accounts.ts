@@ -101,7 +101,7 @@ export async function ensureConsoleAccount(session: Session): Promise<void> {
   });
 }
 
-/** Drops the accounts of a member's name at every host, and returns once none of their sessions is left. */
+/** Drops the accounts of a member's name at every host, and returns once all their sessions have ended. */
 export async function dropAccounts(session: Session, name: string): Promise<void> {
   const rows = await session.rows<{ host: string }>(
     `SELECT host FROM mysql.user WHERE ${matchesSql("user", escaped(name))}`,

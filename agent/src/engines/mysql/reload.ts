@@ -22,15 +22,15 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
     for (const parameter of await differing(instance, session)) await setGlobal(session, parameter);
     for (const parameter of await differing(instance, session)) await setGlobal(session, parameter);
     const refused = await differing(instance, session);
-    // Sizes are rounded.
+    // MySQL rounds sizes, so a different size is not a rejected one.
     const values = refused.filter(({ type }) => type !== "bytes").map(({ name, value }) => `${name} = ${value}`);
-    if (values.length > 0) throw new EngineRefused(`MySQL does not take ${values.join(", ")}`);
+    if (values.length > 0) throw new EngineRefused(`MySQL rejects ${values.join(", ")}.`);
   });
 }
 
 type Setting = Pick<Parameter, "name" | "type"> & { readonly value: string };
 
-/** Live parameters that the engine runs with another value of. */
+/** Desired values of live parameters for which the engine has another value. */
 async function differing(instance: Instance, session: Session): Promise<Setting[]> {
   const now = await runningParameters(instance, session);
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
@@ -41,14 +41,14 @@ async function differing(instance: Instance, session: Session): Promise<Setting[
   });
 }
 
-/** Open transactions would delay the change, and then could not commit: their sessions end. */
+/** Sets `read_only`. Ends the users' sessions first: open transactions would delay the change and could not commit. */
 async function limitWrites({ spec, writesBlocked }: Instance, session: Session): Promise<void> {
   if (roleOf(spec) !== "primary") return;
   const [row] = await session.rows<{ blocked: number }>("SELECT @@GLOBAL.read_only AS blocked");
   if ((Number(row?.blocked) === 1) === (writesBlocked === true)) return;
   if (writesBlocked === true) await endUserSessions(session);
   await session.rows(`SET GLOBAL read_only = ${writesBlocked === true ? "ON" : "OFF"}`);
-  // Sessions that began between the two.
+  // Ends sessions that began between the two statements.
   if (writesBlocked === true) await endUserSessions(session);
 }
 

@@ -56,7 +56,7 @@ function options(instance: Instance): string {
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n[mysqld]\nbasedir = "${paths.software}"\n${lines.join("\n")}\n`;
 }
 
-/** Settings of the platform alone, and those that users cannot have as they are. */
+/** Settings that users cannot change. They override users' parameters. */
 function fixed(instance: Instance): [string, string][] {
   const memoryBytes = Number(instance.spec.memoryBytes);
   return [

@@ -19,7 +19,7 @@ export interface SessionOptions {
   readonly isLocal?: boolean;
 }
 
-/** A session that stays open until it is closed. */
+/** A session that remains open until it is closed. */
 export interface OpenSession extends Session {
   /** Closes the connection without waiting for a running statement, which the engine ends later. */
   close(): void;

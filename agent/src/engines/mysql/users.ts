@@ -27,10 +27,10 @@ export const users: UsersFacet = {
       putUser(session, user, options?.expected),
     ),
 
-  /** Ends the user's sessions and drops it. Views and routines that run with its privileges are in the way. */
+  /** Ends the user's sessions and drops it. Refused while views or routines run with the user's privileges. */
   drop: (instance, username, signal, options) =>
     withNamedLock(instance, `user ${username}`, signal, options, async (session) => {
-      if (username === defaultUser) throw new EngineRefused(`${defaultUser} cannot be dropped`);
+      if (username === defaultUser) throw new EngineRefused(`The user ${defaultUser} cannot be dropped.`);
       const before = await stateOf(session, username);
       if (before === undefined) return { existed: false };
       const defined = await definedBy(session, username);
@@ -71,7 +71,7 @@ async function putUser(
   const { username } = requested;
   const before = await stateOf(session, username);
   if (before === undefined && (isReservedUser(username) || hasReservedPrefix(username)))
-    throw new EngineRefused(`the name ${username} is the platform's`);
+    throw new EngineRefused(`The name ${username} is reserved for the platform.`);
   // Otherwise it would sign in by another password than this one.
   await dropShadowingAccounts(session, username);
   const roleBefore = before && (await currentRoleOf(session, username));
@@ -80,7 +80,8 @@ async function putUser(
   if (hasVerifier && before.isUsable && roleBefore === role) return { changed: false, role };
   if (before !== undefined && !hasVerifier && expected === "absent")
     throw new EngineRefused(`The engine has a user ${username} already.`, { code: "name_taken" });
-  if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);
+  if (username === defaultUser && role !== "admin")
+    throw new EngineRefused(`The role of ${defaultUser} is always admin.`);
   await setUser(session, { ...requested, role }, roleBefore);
   return { changed: true, role };
 }
@@ -92,7 +93,7 @@ async function putUser(
 export async function setUser(session: Session, user: EngineUser, roleBefore: string | undefined): Promise<void> {
   const { username, role, verifier } = user;
   const access = accessOf(role);
-  if (isReservedUser(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  if (isReservedUser(username)) throw new EngineRefused(`The name ${username} is reserved for the platform.`);
   if (!verifierPattern.test(verifier)) throw new Error("the verifier is none of caching_sha2_password");
   const name = account(username);
   if (roleBefore !== role) {

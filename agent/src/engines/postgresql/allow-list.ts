@@ -34,7 +34,7 @@ export async function endForbiddenSessions(session: Session, list: AllowList): P
 
 /**
  * Ends forbidden sessions until none remains: a session that is terminated during its commit still acknowledges it. The
- * pooler has already closed the clients behind its own sessions.
+ * pooler has already closed its clients' connections.
  */
 export async function untilNoClients(instance: Instance, signal: AbortSignal): Promise<void> {
   const remaining = `SELECT 1 FROM pg_stat_activity WHERE client_addr IS NOT NULL AND (usename IS NULL OR ${forbidden})`;

@@ -34,7 +34,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("collations that the data depend
     expect(found.every(({ recorded, actual }) => recorded !== "" && recorded === actual)).toBe(true);
     expect(await check()).toMatchObject({ libraries: ["ICU"], check: { status: "healthy" } });
 
-    // Simulates an image with another library: the recorded version is that of the previous one.
+    // Simulates an image with another library: the recorded version is the previous library's.
     await inPlatform("UPDATE pg_database SET datcollversion = '1.0' WHERE datname = 'sorted'");
     await inPlatform("UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'de-x-icu'");
     const after = collationCheck(await uses());

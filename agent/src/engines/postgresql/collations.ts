@@ -5,7 +5,7 @@ import { type Session, withSession } from "./session.ts";
 
 const statementMs = 3_000;
 
-/** Default collations of databases, from the shared catalog. Those of the builtin provider depend on no library. */
+/** Query of the databases' default collations. Collations of the builtin provider depend on no library. */
 const defaultsOfDatabases = `
   SELECT datname AS database, datcollate AS collation, datlocprovider AS provider,
     datcollversion AS recorded, pg_database_collation_actual_version(oid) AS actual

@@ -43,8 +43,8 @@ export const isAllowed = {
 };
 
 /**
- * Schemas of these extensions that may be in the search path after pg_catalog: those in which the functions $1, the
- * types $2 and all operators belong to the extensions alone.
+ * Schemas of these extensions that may be in the search path after pg_catalog: schemas in which all functions of the
+ * names $1, all types of the names $2 and all operators belong to the extensions.
  */
 export const extensionSchemasSql = `
   SELECT quote_ident(n.nspname) FROM pg_namespace n

@@ -59,7 +59,7 @@ export const denied = [
 /** First OID of objects that were created after initdb (FirstNormalObjectId). */
 const firstUserOid = 16_384;
 
-/** Argument type of input functions; those of domains, arrays and composite types take the type by OID. */
+/** Argument type of input functions. Input functions of domains, arrays and composite types also take the type's OID. */
 const cstring = 2_275;
 
 /**
@@ -80,8 +80,8 @@ export const deniedFunctionSql = `
   ORDER BY proname LIMIT 1`;
 
 /**
- * Relations of $1 and everything behind them: by views, policies, inheritance and partitions. A partition does not
- * include its parent.
+ * Relations of $1 and all relations that they read: by views, policies, inheritance and partitions. A partition does
+ * not include its parent.
  */
 const reached = `
   reached (oid) AS (
@@ -99,9 +99,9 @@ const reached = `
   relations AS (SELECT c.* FROM pg_class c JOIN reached USING (oid) WHERE c.oid >= ${firstUserOid})`;
 
 /**
- * Stored expressions that a statement may evaluate: those of views and policies run, those of indexes, statistics and
- * partition keys are folded by the planner, and those of domains run when a value is coerced. Constraints of tables are
- * not evaluated, since the session has constraint exclusion off.
+ * Stored expressions that a statement may evaluate: expressions of views and policies run, the planner folds
+ * expressions of indexes, statistics and partition keys, and expressions of domains run when a value is coerced.
+ * Constraints of tables are not evaluated, since the session has constraint exclusion off.
  */
 const trees = `
   trees (relation, type, part, class, object, tree) AS (
@@ -168,8 +168,8 @@ const callingTypes = `
       WHERE d.refobjid = c.oid AND k.contypid <> 0) AS next)`;
 
 /**
- * Reason why a relation of $1, or one behind it, may not be read, and its name in $1 if it is one of them. Functions
- * appear by OID in stored expressions and in the types of columns.
+ * Reason why a relation of $1, or a relation that it reads, is denied, with its name if it is in $1. Stored expressions
+ * and column types refer to functions by OID.
  */
 export const deniedRelationSql = `
   WITH RECURSIVE ${[reached, trees, calling, callingTypes].join(",")}

@@ -11,8 +11,8 @@ const timestamptz = 1184;
 
 /**
  * Converts a value for the result's JSON: numbers that JSON holds exactly and booleans as such, everything else as
- * text. Times are in the format of RFC 3339, those with a time zone in UTC; infinity and years BC stay in the engine's
- * text.
+ * a string. Times are in the format of RFC 3339, times with a time zone in UTC; infinity and years BC remain in the
+ * engine's format.
  */
 function consoleValue(type: number, text: string | null): ConsoleValue {
   if (text === null) return null;

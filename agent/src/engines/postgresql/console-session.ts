@@ -10,8 +10,8 @@ import {
 } from "./platform-client.ts";
 
 /**
- * Settings on top of those of every platform session: a checked statement only reads, for a limited time, in one
- * process.
+ * Settings in addition to the settings of every platform session: a checked statement only reads, for a limited time,
+ * in one process.
  */
 const reading: SessionSettings = {
   default_transaction_read_only: "on",

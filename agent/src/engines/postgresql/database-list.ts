@@ -11,7 +11,7 @@ export interface DatabaseList {
   readonly ready: readonly string[];
   /** Ready ones that CREATE DATABASE copies, which fails while a session is open there. */
   readonly templates: readonly string[];
-  /** ALLOW_CONNECTIONS is false; template0 is left out. */
+  /** Databases with ALLOW_CONNECTIONS false, except template0. */
   readonly closed: readonly string[];
   /** A DROP DATABASE was interrupted: files may be missing, and only another DROP DATABASE is possible. */
   readonly invalid: readonly string[];

@@ -25,8 +25,8 @@ export const databases: DatabasesFacet = {
   create: (instance, { name, owner, mark }, signal, options) =>
     withAdvisoryLock(instance, `database ${name}`, signal, options, async (session) => {
       if (hasReservedPrefix(name) || name.startsWith("template"))
-        throw new EngineRefused(`the name ${name} is the platform's`);
-      if (isReserved(owner)) throw new EngineRefused(`there is no user ${owner}`);
+        throw new EngineRefused(`The name ${name} is reserved for the platform.`);
+      if (isReserved(owner)) throw new EngineRefused(`The user ${owner} does not exist.`);
       const oid = mark === "" ? undefined : oidOfMark(mark);
       const marked = oid === undefined ? "" : ` OID ${oid}`;
       try {
@@ -34,7 +34,7 @@ export const databases: DatabasesFacet = {
         return { created: true };
       } catch (error) {
         // undefined_object: the owner.
-        if (codeOf(error) === "42704") throw new EngineRefused(`there is no user ${owner}`, { cause: error });
+        if (codeOf(error) === "42704") throw new EngineRefused(`The user ${owner} does not exist.`, { cause: error });
         if (codeOf(error) !== "42P04") throw error;
         return { created: oid !== undefined && (await oidOfDatabase(session, name)) === oid };
       }
@@ -46,7 +46,7 @@ export const databases: DatabasesFacet = {
    */
   drop: (instance, name, signal, options) =>
     withAdvisoryLock(instance, `database ${name}`, signal, options, async (session) => {
-      if (name === defaultDatabase) throw new EngineRefused(`${defaultDatabase} cannot be dropped`);
+      if (name === defaultDatabase) throw new EngineRefused(`The database ${defaultDatabase} cannot be dropped.`);
       if (isReservedDatabase(name)) return { existed: false };
       try {
         await session.rows(`DROP DATABASE ${identifier(name)} WITH (FORCE)`);

@@ -59,7 +59,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a database with an owner", () =
   });
 
   it("is not created for a user that does not exist", async () => {
-    await expect(createDatabase("absent", "nobody")).rejects.toThrow("there is no user nobody");
-    await expect(createDatabase("absent", "holdfast")).rejects.toThrow("there is no user holdfast");
+    await expect(createDatabase("absent", "nobody")).rejects.toThrow("The user nobody does not exist.");
+    await expect(createDatabase("absent", "holdfast")).rejects.toThrow("The user holdfast does not exist.");
   });
 });

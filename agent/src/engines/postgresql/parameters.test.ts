@@ -89,7 +89,7 @@ describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
       const { driver, instance, signal } = machine;
       machine.change({ parameters: { vacuum_buffer_usage_limit: "1kB", work_mem: "9MB", max_connections: "77" } });
       await machine.writeConfig();
-      const refusal = { name: "EngineRefused", message: "PostgreSQL does not take vacuum_buffer_usage_limit = 1kB" };
+      const refusal = { name: "EngineRefused", message: "PostgreSQL rejects vacuum_buffer_usage_limit = 1kB." };
       await expect(driver.reload(machine.instance, signal)).rejects.toMatchObject(refusal);
       machine.change({ parameters: { work_mem: "9MB", max_connections: "77" } });
       await machine.writeConfig();

@@ -33,9 +33,9 @@ export function platformClient(instance: Instance, { user, database, settings, t
 }
 
 /**
- * Settings that only a superuser may set, on top of those of every session. Sessions of the agent have a limit of
- * temporary files (`openSession`); programs of the engine rebuild data and have none. Statements are not logged, since
- * they contain password verifiers.
+ * Settings that only a superuser may set, in addition to the settings of every session. Sessions of the agent have a
+ * limit of temporary files (`openSession`); programs of the engine rebuild data and have none. Statements are not
+ * logged, since they contain password verifiers.
  */
 export const superuserSettings: SessionSettings = {
   session_replication_role: "origin",

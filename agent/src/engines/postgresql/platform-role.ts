@@ -5,7 +5,7 @@ import type { Session } from "./session.ts";
 /** A role that only the platform's own programs sign in as. */
 export interface PlatformRole {
   readonly name: string;
-  /** Attributes besides NOSUPERUSER, NOCREATEROLE and the like. */
+  /** Role attributes in addition to the ones that all platform roles have, such as NOSUPERUSER. */
   readonly attributes: string;
   /** SQL condition over pg_roles as `r`, beyond the common ones, under which the role needs no change. */
   readonly isValid: string;

@@ -17,7 +17,7 @@ const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+=
 export function putUserSql(user: EngineUser, exists: boolean, version: string): string {
   const { username, role, verifier, replication = exists ? undefined : false } = user;
   if (isReserved(username) || (!exists && hasReservedPrefix(username)))
-    throw new EngineRefused(`the name ${username} is the platform's`);
+    throw new EngineRefused(`The name ${username} is reserved for the platform.`);
   const name = identifier(username);
   const fixed = "LOGIN NOBYPASSRLS INHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
   const attributes = [fixed, ...replicationOf(replication), passwordOf(verifier)].join(" ");
@@ -46,7 +46,7 @@ export function putUserSql(user: EngineUser, exists: boolean, version: string): 
       );
       break;
     default:
-      throw new EngineRefused(`${role} is no role: admin, readwrite or readonly`);
+      throw new EngineRefused(`Unknown role ${role}. Roles: admin, readwrite, readonly.`);
   }
   return statements.join("; ");
 }

@@ -5,7 +5,7 @@ import { redactStrings } from "./literals.ts";
 import { type Session, withSession } from "./session.ts";
 
 const statementMs = 10_000;
-/** Maximum length of a query's text; longer ones are left out. */
+/** Max length of a query's text in characters; longer queries are excluded. */
 const textMax = 4_000;
 
 // biome-ignore format: a table, aligned so that it reads as one

@@ -155,7 +155,7 @@ async function addExtensionSchemas(session: ConsoleSession, { functions, types }
 /** Runs the statement and collects rows up to the limits. */
 async function runStatement(session: ConsoleSession, { sql }: ReadOnlyQuery, rows: RowCollector): Promise<void> {
   const setColumns = (columns: readonly Column[]) => rows.setColumns(columns.map(({ name }) => name));
-  // The columns of a result that is cut off are those of its rows.
+  // A truncated result has the columns of its rows.
   const take = (row: TextRow, columns: readonly Column[]) => {
     setColumns(columns);
     rows.take(consoleRow(row, columns));

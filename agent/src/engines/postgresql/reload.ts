@@ -29,7 +29,7 @@ async function throwIfRefused(session: Session, names: readonly string[]): Promi
   const refused = await session.rows<{ name: string; setting: string }>(refusedSql, [names]);
   if (refused.length === 0) return;
   const values = refused.map(({ name, setting }) => `${name} = ${setting}`).join(", ");
-  throw new EngineRefused(`PostgreSQL does not take ${values}`);
+  throw new EngineRefused(`PostgreSQL rejects ${values}.`);
 }
 
 /**

@@ -25,7 +25,7 @@ export function controlSettings(printed: string): RequiredSettings {
   return Object.fromEntries(found);
 }
 
-/** The greatest value of each required setting; other names are left out. */
+/** Maximum of each required setting. Other names are ignored. */
 export function greatestOf(...all: readonly RequiredSettings[]): RequiredSettings {
   const greatest = requiredNames.flatMap((name) => {
     const values = all

@@ -23,7 +23,7 @@ interface SessionOptions {
   readonly isLocal?: true;
 }
 
-/** A session that stays open until it is closed. */
+/** A session that remains open until it is closed. */
 export interface OpenSession extends Session {
   /** Error that ended the session; undefined while it is usable. */
   readonly broken: Error | undefined;

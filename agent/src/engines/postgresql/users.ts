@@ -81,7 +81,7 @@ async function putUser(
   if (row !== undefined && row.rolpassword !== user.verifier && expected === "absent")
     throw new EngineRefused(`The engine has a user ${user.username} already.`, { code: "name_taken" });
   if (row !== undefined && user.username === defaultUser && role !== "admin") {
-    throw new EngineRefused(`${defaultUser} is always an admin`);
+    throw new EngineRefused(`The role of ${defaultUser} is always admin.`);
   }
   const sql = keepsRole ? changeUserSql(user) : putUserSql(user, row !== undefined, version);
   await session.rows(`BEGIN; ${sql}; COMMIT`);
@@ -96,7 +96,7 @@ function hasRequested(row: RoleRow, { verifier, replication }: Pick<EngineUser, 
   );
 }
 
-/** Current role of a user whose role stays. Throws EngineRefused if there is no such user. */
+/** Current role of a user whose role does not change. Throws EngineRefused if there is no such user. */
 function currentRole(row: RoleRow | undefined, username: string): string {
   if (row === undefined || !row.canlogin || isReserved(username))
     throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
@@ -124,7 +124,8 @@ function dropUser(
 ): Promise<{ existed: boolean }> {
   const name = identifier(username);
   return withAdvisoryLock(instance, `user ${username}`, signal, options, async (session) => {
-    if (username === defaultUser) throw new EngineRefused(`${defaultUser} owns the databases and cannot be dropped`);
+    if (username === defaultUser)
+      throw new EngineRefused(`The user ${defaultUser} owns the databases and cannot be dropped.`);
     const [role] = isReserved(username)
       ? []
       : await session.rows<{ limit: number }>(

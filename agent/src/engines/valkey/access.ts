@@ -32,8 +32,8 @@ const rules: ReadonlyMap<string, readonly string[]> = new Map(
  */
 export function accessOf(role: string, verifier: string): string[] {
   const granted = rules.get(role);
-  if (granted === undefined) throw new EngineRefused(`${role} is no role: admin, readwrite or readonly`);
-  if (!/^#[0-9a-f]{64}$/.test(verifier)) throw new Error("the verifier is no SHA-256 hash");
+  if (granted === undefined) throw new EngineRefused(`Unknown role ${role}. Roles: admin, readwrite, readonly.`);
+  if (!/^#[0-9a-f]{64}$/.test(verifier)) throw new Error("the verifier is not a SHA-256 hash");
   return ["reset", "on", verifier, "~*", "&*", ...granted];
 }
 

@@ -96,7 +96,7 @@ describe.each(["8.1", "9"])("users of valkey %s", (version) => {
           });
         }
       };
-      // Large values first, then small ones into what the refused large one left.
+      // Large values first, then small ones into the space that the refused large one did not fill.
       for (const size of [1_000_000, 10_000, 100]) await fill(size);
       // Ended sessions free a little memory once more.
       const liveness = await waitUntil("its probe finds no room", async () => {

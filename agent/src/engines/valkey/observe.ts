@@ -87,8 +87,8 @@ function userParameters(instance: Instance, running: ReadonlyMap<string, string>
 }
 
 /**
- * A write is in memory before it is in the append-only file, and stays there if the file cannot take it. The
- * server retries each second and refuses further writes until then.
+ * Check of the append-only file. A write is in memory before it is in the file, and remains in memory if the file
+ * cannot be written. The engine retries each second and refuses more writes until it succeeds.
  */
 function persistenceCheck(info: ReadonlyMap<string, string>): EngineCheck {
   if (info.get("aof_last_write_status") === "err") return unhealthy("cannot write to disk");

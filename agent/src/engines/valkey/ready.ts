@@ -16,7 +16,7 @@ import { putUser } from "./users.ts";
 
 /**
  * Resolves when the engine accepts a write (a replica: responds), its listener listens, and the users of the first
- * settings exist. Those are created only once, so that a user dropped later stays dropped over restarts.
+ * settings exist. These users are created only once, so that a restart does not create a dropped user again.
  */
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
   // Both programs create their sockets when they start; no file appears when the data are loaded.

@@ -9,7 +9,7 @@ const withinMs = 2_000;
 /** Pause after a rewrite that freed nothing: it failed, or the data are larger than they seem. */
 const pauseMs = 10_000;
 const gain = 0.9;
-/** A large log that has not grown may hold deleted data, which only the engine knows: query it at this interval. */
+/** Interval of queries of the engine about a large log that has not grown: it may consist of deleted data. */
 const queryIntervalMs = 1_000;
 /** A snapshot that earlier settings wrote or that a replica received; nothing reads it. */
 const snapshot = "dump.rdb";

@@ -31,7 +31,7 @@ test.each([
   expect(isRewriteDue(onDisk, dataMib * mib)).toBe(due);
 });
 
-/** Data that stay the same size are overwritten until the disk is full, or a thousand rewrites were made. */
+/** Data of a constant size are overwritten until the disk is full, or a thousand rewrites were made. */
 test.each([1, 10, 50, 100, 200, 300, 400, 440])(
   "never fills 95 of 100 parts of a disk of 1,000 MiB with data of %d",
   (dataMib) => {

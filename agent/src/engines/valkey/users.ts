@@ -37,7 +37,7 @@ export const users: UsersFacet = {
   /** Drops the user and ends its sessions. */
   drop: (instance, username, signal) =>
     withSession(instance, signal, async (session) => {
-      if (username === defaultUser) throw new EngineRefused(`${defaultUser} cannot be dropped`);
+      if (username === defaultUser) throw new EngineRefused(`The user ${defaultUser} cannot be dropped.`);
       if (isReserved(username)) return { existed: false };
       const dropped = await session.call("ACL", "DELUSER", username);
       await session.call("ACL", "SAVE");
@@ -78,8 +78,9 @@ function currentRole(role: string | undefined, username: string): string {
 
 /** Sets the user's role and password. The new role applies to open sessions too. */
 export async function putUser(session: Session, { username, role, verifier }: EngineUser): Promise<void> {
-  if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
-  if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);
+  if (isReserved(username)) throw new EngineRefused(`The name ${username} is reserved for the platform.`);
+  if (username === defaultUser && role !== "admin")
+    throw new EngineRefused(`The role of ${defaultUser} is always admin.`);
   await session.call("ACL", "SETUSER", username, ...accessOf(role, verifier));
 }
 

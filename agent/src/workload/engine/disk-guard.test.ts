@@ -72,7 +72,7 @@ describe.skipIf(process.getuid?.() !== 0)("on a separate disk", () => {
     await guard.check(data, spec(allowedUntil), options, signal);
     expect(freeBytes()).toBe(4 * mib);
     fill("deleted", 2 * mib);
-    // It counts as full as before, and stays closed to all others.
+    // The disk counts as full as before, and remains closed to all others.
     expect((await guard.check(data, spec(), {}, signal)).space).toMatchObject({ freeBytes: 0, totalBytes: 96 * mib });
     expect(guard.level).toBe(99);
     expect(guard.blocked.clients).toBe(true);

@@ -11,7 +11,7 @@ export interface DiskGuard {
   load(): Promise<void>;
   /**
    * Measures the disk and updates the block. The reserve is allocated while there is space. On a full disk it is
-   * released for an engine that is about to start (`isStarting`), for one that stays up and accepts deletions
+   * released for an engine that is about to start (`isStarting`), for one that keeps running and accepts deletions
    * (`acceptsDeletes`), and while users are allowed to write in order to delete.
    */
   check(data: string, spec: InstanceSpec, options: CheckOptions, signal: AbortSignal): Promise<DiskCheck>;

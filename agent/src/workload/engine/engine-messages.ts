@@ -8,11 +8,11 @@ export interface Explanation {
 
 // biome-ignore format: a table, aligned so that it reads as one
 const patterns: readonly (readonly [RegExp, Explanation["kind"], string])[] = [
-  [/too many clients|remaining connection slots|max number of clients/i, "too_many_clients", "Too many clients: all connections are taken. Close some, or raise the limit of connections."],
-  [/no space left|disk full|ENOSPC|disk quota exceeded/i,                "disk_full",        "The disk is full. Delete data, or ask for more storage."],
-  [/cannot write to disk/i,                                              "disk_full",        "The disk takes no writes: it is full, or fails. Delete data, or ask for more storage."],
+  [/too many clients|remaining connection slots|max number of clients/i, "too_many_clients", "Too many clients: all connections are in use. Close some, or raise the connection limit."],
+  [/no space left|disk full|ENOSPC|disk quota exceeded/i,                "disk_full",        "The disk is full. Delete data, or expand the storage."],
+  [/cannot write to disk/i,                                              "disk_full",        "The disk accepts no writes: it is full, or fails. Delete data, or expand the storage."],
   [/address already in use|could not bind|EADDRINUSE/i,                  "port_busy",        "Another process listens on the engine's port."],
-  [/out of memory|cannot allocate memory|could not map anonymous shared/i, "out_of_memory",  "The memory of the plan does not suffice for these settings."],
+  [/out of memory|cannot allocate memory|could not map anonymous shared/i, "out_of_memory",  "The plan has too little memory for these settings."],
 ];
 
 /** Explains known errors, such as a full disk; any other error is its own explanation, of kind "other". */
@@ -22,16 +22,16 @@ export function explain(message: string): Explanation {
   return { kind: match[1], reason: match[2] };
 }
 
-const engineOutput = ({ message }: EngineFailure) => (message === "" ? "" : ` It said: ${message}`);
+const engineOutput = ({ message }: EngineFailure) => (message === "" ? "" : ` Last output: ${message}`);
 
 // biome-ignore format: a table, aligned so that it reads as one
 const failures: Record<EngineFailure["cause"], (failure: EngineFailure) => string> = {
-  disk_full:     (failure) => `The disk is full, so the engine does not start. Ask for more storage.${engineOutput(failure)}`,
-  port_busy:     (failure) => `Another process listens on the engine's port. The engine is tried again until it is free.${engineOutput(failure)}`,
-  data_damaged:  (failure) => `The engine finds its data damaged and does not start. Nothing was changed: restore a backup into a new service.${engineOutput(failure)}`,
-  memory:        (failure) => `The memory of the plan does not suffice for these settings. Lower them, or ask for a larger plan.${engineOutput(failure)}`,
+  disk_full:     (failure) => `The disk is full, so the engine does not start. Expand the storage.${engineOutput(failure)}`,
+  port_busy:     (failure) => `Another process listens on the engine's port. The engine is started again until the port is free.${engineOutput(failure)}`,
+  data_damaged:  (failure) => `The engine finds its data damaged and does not start. The data were not changed. Restore a backup into a new service.${engineOutput(failure)}`,
+  memory:        (failure) => `The plan has too little memory for these settings. Lower them, or choose a larger plan.${engineOutput(failure)}`,
   configuration: (failure) => `The engine does not start with these settings. ${failure.message}`,
-  unknown:       (failure) => `The engine ended while it was started. ${failure.message}`,
+  unknown:       (failure) => `The engine exited during its start. ${failure.message}`,
 };
 
 /** Message for users why an engine does not start and what can be done, with the engine's own message. */

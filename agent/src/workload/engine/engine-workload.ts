@@ -142,7 +142,7 @@ export function createEngineWorkload(
   return {
     status,
     async apply({ workload }, signal) {
-      if (workload.case !== "engine") throw new TaskFailed("invalid_task", "the task has no engine");
+      if (workload.case !== "engine") throw new TaskFailed("invalid_task", "The task has no engine.");
       await supervisor.apply(workload.value, signal);
     },
     recheck: supervisor.recheck,

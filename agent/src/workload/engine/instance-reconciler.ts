@@ -132,8 +132,8 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         { isStarting: true, acceptsDeletes: driver.acceptsDeletesWhenBlocked ?? false },
         signal,
       );
-      // Reported before the start, since the controller enlarges only a disk that it knows to be full, even if no
-      // engine starts on it.
+      // Reported before the start: the controller enlarges only a disk that was reported full, and on such a disk the
+      // engine may never start.
       status.setStorageLevel(deps.diskGuard.level, deps.diskGuard.blocked.writes);
       status.setDiskSpace({ ...space, totalBytes: space.diskBytes });
     } catch (error) {

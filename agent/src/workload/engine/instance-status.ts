@@ -23,11 +23,11 @@ export interface ReplicationState {
 
 /** State of the cluster as this member has it. */
 export interface PeersState extends PeersReport {
-  /** True if the data on this machine are those of a member. */
+  /** True if the data on this machine belong to a member. */
   readonly isMember: boolean;
 }
 
-/** State of the instance as it is reported to the controller: that of any workload, and the facts of its engine. */
+/** State of the instance as it is reported to the controller: a workload's state, and the facts of its engine. */
 export interface InstanceStatus extends Omit<WorkloadStatus, "setSpec" | "settle"> {
   /** Sets the settings that the machine converges to, and the parameters that the engine rejected. */
   setSpec(spec: InstanceSpec, rejected: Readonly<Record<string, string>>): void;

@@ -13,7 +13,7 @@ import { measureDisk } from "../../os/disk-space.ts";
 import { isOfOtherVersion } from "./data-version.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 
-/** Origin of a member's data that were copied from another member; a file beside the data. */
+/** Origin of a member's data that were copied from another member, in a file beside the data. */
 interface MemberMarker {
   readonly serviceId: string;
   /** False while the data are incomplete; they must be copied again. */

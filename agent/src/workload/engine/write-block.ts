@@ -19,7 +19,7 @@ export interface WriteBlock {
   load(): Promise<void>;
   /**
    * Updates the block; returns true if it changed. With `acceptsDeletes` the engine accepts deletions while writes are
-   * blocked, so clients stay admitted.
+   * blocked, so clients remain admitted.
    */
   check(space: DiskSpace, spec: InstanceSpec, options?: { readonly acceptsDeletes?: boolean }): Promise<boolean>;
   readonly blocked: Blocked;

@@ -9,11 +9,10 @@ import { createRestore } from "./restore.ts";
 /**
  * Backup and restore of MySQL.
  *
- * A backup is a dump of all users' databases at one moment (dump.ts): a stream of definitions, and streams of rows as
- * values of INSERT statements (row-text.ts), which several sessions read in chunks of tables. A restore creates new
- * data and loads the dump in a private server (restore.ts, load.ts), in the character sets and modes in which
- * users wrote it. The data of a copy have a history of transactions of their
- * own.
+ * A backup is a dump of all users' databases as of one point in time (dump.ts): a stream of definitions, and streams of
+ * rows as values of INSERT statements (row-text.ts), which several sessions read in chunks of tables. A restore creates
+ * new data and loads the dump in a private server (restore.ts, load.ts), with the character sets and SQL modes of the
+ * source. A copy starts a new history of transactions (GTIDs).
  */
 export function createBackup(deps: EngineDeps): BackupFacet {
   return {

@@ -33,7 +33,7 @@ const bytesOf = (row: Row, name: string): string => row.get(name)?.toString("lat
 
 const withoutRows: ReadonlySet<string> = new Set(["BLACKHOLE", "FEDERATED", "MEMORY", "MRG_MYISAM"]);
 
-/** Reads the definitions of everything that users created, while no other session changes them. */
+/** Reads the definitions of all objects that users created. The caller prevents changes by other sessions. */
 export async function readDefinitions(
   session: ByteSession,
   gtids: string,
@@ -70,11 +70,11 @@ async function inTurn<T, R>(values: readonly T[], work: (value: T) => Promise<R>
 
 async function showCreate(session: ByteSession, kind: string, name: string, column: string): Promise<string> {
   const [row] = await session.rows(byteText(`SHOW CREATE ${kind} ${name}`));
-  if (row === undefined) throw new Error(`the engine shows no definition of ${name}`);
+  if (row === undefined) throw new Error(`the engine returned no definition of ${name}`);
   return bytesOf(row, column);
 }
 
-/** Rows of a list of objects in users' databases; the statement names the database `place`. */
+/** Rows of a statement that lists objects, without the platform's; its column `place` is the object's database. */
 async function usersRows(session: ByteSession, sql: string): Promise<Row[]> {
   return (await session.rows(sql)).filter((row) => !isReservedDatabase(textOf(row, "place")));
 }
@@ -135,7 +135,7 @@ async function readTables(session: ByteSession): Promise<SourceTable[]> {
   });
 }
 
-/** Least and greatest value of the column that divides the table; undefined for an empty table. */
+/** Minimum and maximum of the column that divides the table into chunks; undefined for an empty table. */
 export async function readKeyRange(
   session: ByteSession,
   { database, name, keyColumn = "" }: SourceTable,
@@ -166,7 +166,7 @@ const programs: Readonly<Record<ProgramKind, { readonly list: string; readonly c
     column: "Create Function",
   },
   trigger: {
-    // Those of one table and time run in the order of their creation.
+    // Triggers of one table with the same time and event run in the order of their creation.
     list: `SELECT trigger_schema AS place, trigger_name AS name FROM information_schema.triggers
       ORDER BY 1, event_object_table, event_manipulation, action_timing, action_order`,
     column: "SQL Original Statement",

@@ -182,7 +182,7 @@ describe.skipIf(skip !== undefined)("a dump of MySQL", () => {
         ? { ...program, isEnabled: false, sql: program.sql.replace(" ENABLE ", " DISABLE ") }
         : program,
     );
-    // MySQL prints a character set that was given by its collation alone the second time.
+    // MySQL prints the character set of a column that was created with only a collation from the second dump on.
     const tables = after.tables.map((table) => ({
       ...table,
       sql: table.sql.replace("CHARACTER SET latin1 COLLATE", "COLLATE"),

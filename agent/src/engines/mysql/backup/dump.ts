@@ -11,25 +11,30 @@ import { rowText } from "./row-text.ts";
 
 /** Number of sessions that read rows. */
 const readers = 3;
-/** Aim of a frame's size, and the limit of a row, which is one text. */
+/** Target size of a frame of rows in bytes. */
 const frameLength = 512 << 10;
+/** Max size of a row in bytes: a row is one string, whose length V8 limits. */
 const maxRowLength = 400 << 20;
-/** Limits of the waits for the locks, in seconds: other sessions wait behind the second one. */
-const [definitionsSeconds, rowsSeconds, readSeconds] = [10, 2, 60];
+/** Time limit for the lock of definitions (LOCK INSTANCE FOR BACKUP), in seconds. */
+const definitionsSeconds = 10;
+/** Time limit for the read lock, in seconds. Short: other sessions' writes wait while the lock waits. */
+const rowsSeconds = 2;
+/** Time limit for the metadata lock of a table that is read, in seconds. */
+const readSeconds = 60;
 const lockAttempts = 3;
 const lockPauseMs = 1_000;
-/** Attempt of a backup from which on changes of definitions wait until its end: earlier ones failed. */
+/** From this attempt on a backup retains the lock of definitions until its end, since earlier attempts failed. */
 const lockingAttempt = 3;
 
 /** ER_LOCK_WAIT_TIMEOUT. */
 const lockTimeout = 1205;
 
 /**
- * Reads all users' databases at one moment, by several sessions (MySQL manual, "Consistent Nonlocking Reads"). A short
- * read lock lets them begin at the same moment; if statements that run long are in its way, one session reads alone,
- * which needs no lock. Definitions are read before other sessions can change them. A table whose definition changes
- * later cannot be read at that moment: the backup fails and is begun again, and the third attempt lets such changes
- * wait until its end.
+ * Reads all users' databases as of one point in time, by several sessions (MySQL manual, "Consistent Nonlocking
+ * Reads"). A short read lock makes their snapshots equal. If long statements prevent the lock, one session reads
+ * everything, which needs no lock. Definitions are read under a lock that blocks changes of them. A table whose
+ * definition changes later cannot be read in the snapshot: the backup fails and starts again, and its third attempt
+ * blocks such changes until its end.
  */
 export async function openDump(
   instance: Instance,
@@ -81,8 +86,8 @@ async function locked(session: ByteSession, sql: string, seconds: number): Promi
 }
 
 /**
- * True while a statement runs that the lock would wait for. A lock that is given up leaves its tables to be flushed:
- * others wait for them until such a statement ends.
+ * True while a statement runs that the lock would wait for. A lock attempt that times out has marked its tables for a
+ * flush, and other sessions then wait for them until such a statement ends.
  */
 async function hasLongStatements(session: ByteSession): Promise<boolean> {
   const rows = await session.rows(
@@ -93,11 +98,11 @@ async function hasLongStatements(session: ByteSession): Promise<boolean> {
 }
 
 interface Moment {
-  /** Each reads the same moment. */
+  /** Sessions with equal snapshots. */
   readonly sessions: readonly [ByteSession, ...ByteSession[]];
-  /** Every write that was acknowledged before it is read. */
+  /** Time of the snapshot: it contains every write that was acknowledged before. */
   readonly time: Date;
-  /** Transactions that are read; empty if there was no lock. */
+  /** GTID set of the snapshot; empty if there was no lock. */
   readonly gtids: string;
 }
 
@@ -129,7 +134,7 @@ interface Chunk {
   readonly condition: string | undefined;
 }
 
-/** Large tables come first, so that the sessions end at about the same time. */
+/** Chunks of all tables. Large tables come first, so that the sessions end at about the same time. */
 async function chunksOf(tables: readonly SourceTable[], session: ByteSession): Promise<Chunk[]> {
   const chunks: Chunk[] = [];
   const ordered = [...tables.entries()]

@@ -7,7 +7,7 @@ import { type ByteSession, byteText } from "./byte-session.ts";
 import { startPrivateServer } from "./private-server.ts";
 import { countsFile, type RestoredTable } from "./restore.ts";
 
-/** Checks every table in a private server, and compares its number of rows with that of the backup. */
+/** Checks every table in a private server, and compares its number of rows with the number in the backup. */
 export async function examine(
   deps: EngineDeps,
   instance: Instance,

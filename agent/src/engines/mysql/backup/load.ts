@@ -22,7 +22,10 @@ export async function createTables(session: ByteSession, { databases, tables }: 
   }
 }
 
-/** Loads a stream of rows by several sessions. Returns their numbers by table, which are those at the stream's end. */
+/**
+ * Loads a stream of rows by several sessions. Returns the number of rows by table. Throws if a number differs from the
+ * one at the end of the stream.
+ */
 export async function loadRows(
   server: PrivateServer,
   { tables }: Definitions,
@@ -45,7 +48,7 @@ export async function loadRows(
   async function work(): Promise<void> {
     const session = await server.open();
     try {
-      // A text is bytes of the column's own character set.
+      // A string in the dump has the bytes of the column's character set.
       await session.run("SET SESSION character_set_client = binary, collation_connection = binary");
       for (let next = await frames.next(); ; next = await frames.next()) {
         if (next.done === true) {
@@ -55,7 +58,7 @@ export async function loadRows(
         await insert(session, next.value);
       }
     } catch (error) {
-      // The other sessions find the end of the stream.
+      // Ends the stream for the other sessions.
       await frames.return(new Map()).catch(() => undefined);
       throw error;
     } finally {
@@ -78,8 +81,8 @@ type Warnings = string[];
 
 /**
  * Creates views, routines, triggers and events, with the settings of their authors. Programs depend on each other, so
- * those that fail are tried again while others succeed. A program that refers to something that does not exist is one
- * that was broken in the source: it is left out, with a warning.
+ * failed ones are tried again while others succeed. A program that refers to an object that does not exist was broken
+ * in the source too: it is left out, with a warning.
  */
 export async function createPrograms(
   session: ByteSession,
@@ -96,7 +99,7 @@ export async function createPrograms(
       try {
         await createProgram(session, program, collations.get(program.database) ?? "");
       } catch (error) {
-        if (numberOf(error) === 0 || passing.includes(numberOf(error))) throw error;
+        if (numberOf(error) === 0 || transientErrors.includes(numberOf(error))) throw error;
         missing.push({ program, error });
       } finally {
         await session.run(restore).catch(() => undefined);
@@ -116,13 +119,13 @@ const eventStatus = new RegExp(
   "s",
 );
 
-/** An event that does not run. ALTER EVENT would replace its author. */
+/** Disables an event in its definition: ALTER EVENT would replace the event's author. */
 function withoutStart(program: ProgramDefinition): ProgramDefinition {
   return program.kind === "event" ? { ...program, sql: program.sql.replace(eventStatus, "$1 DISABLE") } : program;
 }
 
-/** Errors of the server instead of the program: memory, disk, locks, limits of time, shutdown. */
-const passing = [1021, 1037, 1038, 1041, 1053, 1114, 1205, 1317, 3024];
+/** Error numbers that do not depend on the program: memory, disk, locks, time limits, shutdown. */
+const transientErrors = [1021, 1037, 1038, 1041, 1053, 1114, 1205, 1317, 3024];
 
 const programVariables = ["sql_mode", "time_zone", "character_set_client", "collation_connection"];
 
@@ -163,12 +166,12 @@ interface PendingGrant {
   readonly sql: string;
 }
 
-/** ER_NO_SUCH_TABLE, ER_BAD_FIELD_ERROR and ER_SP_DOES_NOT_EXIST: a privilege outlives its table. */
-const absent = [1146, 1054, 1305];
+/** ER_NO_SUCH_TABLE, ER_BAD_FIELD_ERROR and ER_SP_DOES_NOT_EXIST: a privilege remains when its table is dropped. */
+const absentObjectErrors = [1146, 1054, 1305];
 
 /**
- * Grants the privileges of the accounts: before programs, which may need those of their authors. Returns the ones on
- * views and routines, which `grantPending` grants after those.
+ * Grants the privileges of the accounts. Called before `createPrograms`, since programs may need their authors'
+ * privileges. Returns the privileges on views and routines, which `grantPending` grants after these exist.
  */
 export async function grantPrivileges(
   session: ByteSession,
@@ -199,7 +202,7 @@ async function refusalOf(session: ByteSession, sql: string): Promise<string | un
     await session.run(sql);
     return undefined;
   } catch (error) {
-    if (!absent.includes(numberOf(error))) throw error;
+    if (!absentObjectErrors.includes(numberOf(error))) throw error;
     return messageOf(error);
   }
 }

@@ -15,7 +15,7 @@ import { type Definitions, definitionsStream, isRowsStream, parseDefinitions } f
 import { createAccounts, createPrograms, createTables, grantPending, grantPrivileges, loadRows } from "./load.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
 
-/** Rows by table as they were loaded, beside the data, for `examine`. */
+/** File beside the data with the number of loaded rows by table, for `examine`. */
 export const countsFile = (instance: Pick<Instance, "paths">): string =>
   join(engineDirectory(instance), "restored.json");
 
@@ -46,7 +46,7 @@ export function createRestore(deps: EngineDeps): RestoreFacet {
     await server?.kill();
   }
 
-  /** A failed step leaves no server behind. */
+  /** Runs the work and stops the server if it fails. */
   async function guarded<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -143,7 +143,7 @@ async function complete(
   return { position: definitions.gtids, reachedTime: undefined, lockedUsers, warnings: [...warnings, ...events] };
 }
 
-/** Accounts that are not in the settings can no longer sign in: their passwords are those of the source. */
+/** Locks the accounts that are not in the settings, whose passwords are the source's. Returns their names. */
 async function lockAccounts(session: ByteSession, { spec }: Instance, { accounts }: Definitions): Promise<string[]> {
   const configured = new Set(spec.users.map(({ username }) => username));
   const others = accounts.filter(({ name, host, isLocked }) => !isLocked && !(host === "%" && configured.has(name)));

@@ -44,7 +44,7 @@ const byType: ReadonlyMap<string, ColumnText> = new Map([
   ["json", json],
 ]);
 
-/** Every other type, such as BLOB, BIT, VECTOR and those of spatial data, has bytes. */
+/** Columns of every other type, such as BLOB, BIT, VECTOR and spatial types, have bytes. */
 export function rowText(columns: readonly Column[]): RowText {
   const texts = columns.map(({ type }) => byType.get(type) ?? binary);
   const literals = texts.map(({ literal }) => literal);

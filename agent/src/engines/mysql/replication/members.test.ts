@@ -187,7 +187,7 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
   }, 60_000);
 
   it("the first follows as it is only if the new primary has all of its transactions", async () => {
-    // A transaction that nobody else has: the former primary starts alone and accepts a write.
+    // An errant transaction: the former primary starts without the others and accepts a write.
     replicate("first");
     await first.writeConfig();
     await first.start();

@@ -88,7 +88,7 @@ export async function openPeerSession(
     [authorityFile, certificateFile, keyFile].map((fileOf) => readFile(fileOf(instance))),
   );
   signal.throwIfAborted();
-  // The member admits this address alone.
+  // The member's front admits only this address.
   const stream = connect({ host: address, port: peerPort(instance), localAddress: instance.spec.address });
   const abort = () => stream.destroy(signal.reason as Error);
   signal.addEventListener("abort", abort, { once: true });

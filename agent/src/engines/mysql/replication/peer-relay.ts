@@ -12,8 +12,8 @@ export interface PeerRelay {
 const connectionLimit = 32;
 
 /**
- * Opens a relay to a member, which admits the addresses of members alone. The clone plugin has no setting for the own
- * address of its connections, and the system may choose another of the machine's.
+ * Opens a relay to a member, whose front admits only the addresses of members. The clone plugin has no setting for the
+ * local address of its connections, and the system may choose another address of the machine.
  */
 export async function openPeerRelay(
   own: string,

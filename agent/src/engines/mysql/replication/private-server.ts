@@ -12,7 +12,7 @@ interface PrivateRun {
   readonly statements: readonly string[];
   /** Option file; undefined for none. */
   readonly optionFile?: string;
-  /** Options that win over those of the file. */
+  /** Options that override the file's. */
   readonly options: readonly string[];
   /** Description of a failure, for users. */
   readonly failure: string;

@@ -46,7 +46,7 @@ export async function isReplica(session: Session): Promise<boolean> {
   return Number(row?.replica) === 1;
 }
 
-/** State of a replica's source, as the replica has it. */
+/** Source and progress of a replica, as the replica reports them. */
 export interface Source {
   /** Address; empty before the first. */
   readonly host: string;

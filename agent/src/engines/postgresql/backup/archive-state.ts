@@ -3,8 +3,8 @@ import { platform } from "../layout.ts";
 import { codeOf, type Session, withSession } from "../session.ts";
 
 /**
- * Progress of the WAL archive, stored in a table and so in the log itself: a promoted replica knows where the archive
- * continues, and retains the log from there on. The row may be behind the store, never ahead of it.
+ * Progress of the WAL archive, stored in a table and so in the log itself: a promoted replica has the position from
+ * which the archive continues, and retains later log. The row may lag the store and is never ahead of it.
  */
 const table = `${platform}.archive`;
 /** Physical slot of the archive, on each member. It is not part of a base backup and does not move with a failover. */

@@ -5,7 +5,7 @@ import { putUserSql } from "../put-user.ts";
 import { identifier, type Session } from "../session.ts";
 import type { PrivateServer } from "./private-server.ts";
 
-/** Resets the passwords of the users in the settings, which may be newer than the data; everything else stays. */
+/** Resets the passwords of the users in the settings, which may be newer than the data, and changes nothing else. */
 export async function resetPasswords(server: PrivateServer, { spec }: Instance): Promise<string[]> {
   const roles = await server.rows<{ name: string }>("SELECT rolname AS name FROM pg_authid");
   const existing = new Set(roles.map(({ name }) => name));
@@ -17,7 +17,7 @@ export async function resetPasswords(server: PrivateServer, { spec }: Instance):
 /**
  * Detaches the copy from its source. Users in the settings get their passwords; every other login role loses its
  * password. Subscriptions are disabled and release their slots; user mappings of foreign servers lose their passwords,
- * in databases that allow no connections too. Invalid databases stay as they are, since no session can be opened there.
+ * in databases that allow no connections too. Invalid databases do not change, since no session can be opened there.
  * Slots are never part of a base backup. Returns the login roles that lost their passwords.
  */
 export async function detachCopy(server: PrivateServer, { spec }: Instance): Promise<string[]> {

@@ -27,7 +27,7 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
     let log: LogReader;
     /** Recorded times by name. */
     const moments = new Map<string, number>();
-    /** Stays open: the lock that pauses a drop would block the start of a new session too. */
+    /** Session that remains open: the lock that pauses a drop would block the start of a new session too. */
     let session: OpenSession;
     const pieces: LogPiece[] = [];
     const commits: { readonly time: Date; readonly position: string }[] = [];

@@ -42,8 +42,8 @@ export async function spansOf(
 }
 
 /**
- * Position at which the engine's log left a timeline; undefined for the current one. Throws LogRemoved for a timeline
- * that is no ancestor of it.
+ * End of a timeline in the engine's history, as a position; undefined for the current timeline. Throws LogRemoved for a
+ * timeline that is not an ancestor of the current one.
  */
 export async function branchEnd(instance: Instance, branch: string, signal: AbortSignal): Promise<string | undefined> {
   const { current, ancestors } = await lineageOf(instance, signal);

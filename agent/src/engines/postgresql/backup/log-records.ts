@@ -1,6 +1,6 @@
 /**
- * A WAL record that recovery can stop at. The layout of pages and records is that of PostgreSQL's
- * access/xlog_internal.h and access/xlogrecord.h on a little-endian machine. Only the beginning of a record is parsed.
+ * A WAL record that recovery can stop at. The layout of pages and records is defined in PostgreSQL's
+ * access/xlog_internal.h and access/xlogrecord.h, on a little-endian machine. Only the beginning of a record is parsed.
  */
 export type LogRecord =
   /** Commit, abort or prepare of a transaction. `timeUs`: microseconds since 2000-01-01 by the engine's clock. */

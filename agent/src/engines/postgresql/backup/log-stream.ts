@@ -66,7 +66,7 @@ export function followLog(instance: Instance, from: LogPosition | undefined, sig
       walsender.query(command).then(stream.ended, (error: unknown) => stream.ended(classified(error)));
       for await (const piece of stream.pieces(timeline, start)) {
         yield piece;
-        // Behind the position at which a timeline was left, the engine sends nothing.
+        // The engine sends no log of a timeline after the timeline's end.
         if (to !== undefined && parseLsn(piece.to) >= to) return;
       }
     } finally {
@@ -207,8 +207,8 @@ function createReceiver(
 const commitMs = 2_000;
 
 /**
- * The heartbeat's time is before its commit, whose record is flushed when the next statement begins. The engine sends
- * nothing behind the flushed position until something else is written.
+ * Commits a heartbeat. The heartbeat's time is before its commit, whose record is flushed when the next statement
+ * begins. The engine sends no log after the flushed position until something else is written.
  */
 export async function commit(instance: Instance, signal: AbortSignal): Promise<{ time: Date; position: string }> {
   const work = async (session: Session) => {

@@ -46,7 +46,7 @@ const defaultSettings: RequiredSettings = {
 
 /**
  * Starts the server. Hot standby refuses to run with less of some settings than the source had, and the source may have
- * a larger plan, so the settings are the maximum of those of the data and the log. Throws PlanTooSmall if they need
+ * a larger plan, so each setting is the maximum of the values in the data and the log. Throws PlanTooSmall if they need
  * more memory than the machine has.
  */
 export async function startPrivateServer(
@@ -163,8 +163,8 @@ function ownSettings({ spec }: Instance, scratch: string, socket: string): Recor
 }
 
 /**
- * Replayed log stays on the disk until a restartpoint, so that a small disk needs many of them. The log itself decides
- * how often there can be one: at each checkpoint of the engine that wrote it.
+ * Settings for the disk space of replayed log, which remains until a restartpoint: a small disk needs many of them. A
+ * restartpoint is only possible at a checkpoint in the log.
  */
 function logSpaceOf(storageMib: number): Record<string, string> {
   const mib = Math.min(Math.max(Math.floor(storageMib / 32), 32), 4_096);

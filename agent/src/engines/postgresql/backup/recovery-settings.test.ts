@@ -217,7 +217,7 @@ describe.skipIf(!hasImage)(
       await follow();
       base = await take();
       await sql(source, "BEGIN; INSERT INTO noted VALUES (200); PREPARE TRANSACTION 'two'");
-      // The checkpoint of a shutdown stands in the same segment, and its replay reads what was prepared.
+      // The same segment has the checkpoint of a shutdown, whose replay reads the prepared transactions.
       await source.stop();
       await writeFile(join(dataDirectory(source.instance), "standby.signal"), "");
       await source.start();

@@ -150,7 +150,7 @@ interface Reached {
   readonly reachedTime: Date | undefined;
 }
 
-/** Resolves when the engine has left recovery, at the target and not a transaction further. */
+/** Resolves when the engine has ended recovery exactly at the target. */
 async function recover(server: PrivateServer, { target, report }: RecoveryPlan, signal: AbortSignal): Promise<Reached> {
   let last: Reached = { position: "", reachedTime: undefined };
   for (;;) {

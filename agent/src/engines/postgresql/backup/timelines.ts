@@ -9,7 +9,7 @@ export interface TimelineSpan {
   readonly to: bigint | undefined;
 }
 
-/** A former timeline and the position at which the log left it. */
+/** A former timeline and its end, the position at which the next timeline begins. */
 export interface FormerTimeline {
   readonly timeline: string;
   readonly at: bigint;

@@ -5,7 +5,7 @@ import { poolerKeyFile, poolerProgram } from "../layout.ts";
 import { keyFiles, updateKeyCopy, keyCopyArgv } from "../key-copy.ts";
 import { endForbiddenClients, reloadFiles } from "./console.ts";
 
-/** PgBouncer beside the engine. Clients of the engine's own port do not depend on it. */
+/** PgBouncer as a companion of the engine. Clients of the engine's own port do not depend on it. */
 export interface Pooler {
   /** True if the machine's image contains the program. */
   isInstalled(instance: Pick<Instance, "paths">, signal: AbortSignal): Promise<boolean>;

@@ -11,7 +11,7 @@ const isOfUsers = `rolname !~ ${literal(platformRolePattern)}`;
 
 /**
  * Creates the pooler's role and its function, which returns the password verifier of a login role without the
- * platform's privileges. For any other name it returns a verifier that matches no password and stays the same, so that
+ * platform's privileges. For any other name it returns a verifier that matches no password and does not change, so that
  * a client cannot find out which users exist.
  */
 export async function preparePooler(session: Session): Promise<void> {

@@ -19,7 +19,7 @@ export interface ClaimRequest {
   readonly max: number;
   /** Visibility timeout; the queue's if undefined. */
   readonly visibilitySeconds?: number | undefined;
-  /** Maximum bytes of payloads, 4 MiB by default. A larger message is returned alone. */
+  /** Max total size of the payloads in bytes, 4 MiB by default. A larger message is the only one of its response. */
   readonly maxBytes?: number;
   /**
    * Idempotency key: a repeated claim returns what the first one still has leased. The worker id must be derived from
@@ -94,7 +94,7 @@ async function claimedBy(
   const task = await readTask(session, { taskId: requested.id });
   if (task === undefined) return undefined;
   if (task.kind !== "claim" || task.bodyHash !== requested.bodyHash || task.queue !== queue)
-    throw new QueueRefused("task_conflict", "the claim exists with another body");
+    throw new QueueRefused("task_conflict", "A claim with this id exists with another body.");
   const rows = await session.rows<Row>(
     `SELECT m.id, m.payload::text AS payload, m.attempt_count, m.enqueued_at, m.visible_at FROM ${schema}.messages m
      WHERE m.id IN (SELECT e::bigint FROM jsonb_array_elements_text($1::jsonb -> 'message_ids') AS e)

@@ -70,7 +70,7 @@ export function enqueue(session: Session, request: EnqueueTask): Promise<QueueTa
     const task = existing ?? (await readTask(session, { taskId }));
     if (task === undefined) throw notActive(queue);
     if (task.kind !== "enqueue" || task.bodyHash !== bodyHash || task.queue !== queue)
-      throw new QueueRefused("task_conflict", "the task exists with another body");
+      throw new QueueRefused("task_conflict", "A task with this id exists with another body.");
     return task;
   });
 }

@@ -36,7 +36,7 @@ export async function refuseForeign(session: Session): Promise<void> {
   if (found !== undefined)
     throw new QueueRefused(
       "schema_not_owned",
-      `${found.what} in schema ${schema} is not the platform's; drop or rename it`,
+      `The ${found.what} in schema ${schema} is not the platform's; drop or rename it.`,
     );
 }
 
@@ -53,6 +53,6 @@ export async function putRoles(session: Session): Promise<void> {
     const [found] = await session.rows<{ may: boolean; has_members: boolean }>(findRole, [role]);
     if (found === undefined) await session.rows(`CREATE ROLE ${role} NOLOGIN`);
     else if (found.may || (role === agentRole && found.has_members))
-      throw new QueueRefused("schema_not_owned", `role ${role} is not the platform's; drop or rename it`);
+      throw new QueueRefused("schema_not_owned", `The role ${role} is not the platform's; drop or rename it.`);
   }
 }

@@ -99,7 +99,7 @@ export function createQueueMaintenance(sessions: QueueSessions): QueueMaintenanc
       if (inFlight.has(name)) return;
       inFlight.add(name);
       exclusive(() => sessions.use(instance, database, signal, (session) => runTask(session, task, signal)))
-        // The task stays open, and the next round resumes it.
+        // The next round resumes the task.
         .catch(() => undefined)
         .finally(() => inFlight.delete(name));
     },

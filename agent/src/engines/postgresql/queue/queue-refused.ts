@@ -61,7 +61,8 @@ export async function refusing<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof EngineRefused) throw error;
     const code = codes.get(codeOf(error));
     if (code !== undefined) throw new QueueRefused(code, messageOf(error), { cause: error });
-    if (codeOf(error) === diskFull) throw new EngineRefused("the disk is full", { code: "no_room", cause: error });
+    if (codeOf(error) === diskFull)
+      throw new EngineRefused("The disk is full. Expand the storage.", { code: "no_room", cause: error });
     if (conflicts.includes(codeOf(error))) throw new EngineBusy(messageOf(error), { cause: error });
     throw refusalOf(error);
   }

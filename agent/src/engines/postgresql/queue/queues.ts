@@ -56,7 +56,7 @@ export function createQueues(): QueuesFacet {
   const databasesOf = (instance: Instance, signal: AbortSignal) =>
     sessions.withSlot(() => withSession(instance, signal, listDatabases));
 
-  /** Repeats a claim until it returns messages, its time is over or the caller is gone. */
+  /** Repeats a claim until it returns messages, its time has passed or the caller has disconnected. */
   async function call(
     instance: Instance,
     database: string,
@@ -132,7 +132,7 @@ export function createQueues(): QueuesFacet {
         return answer;
       } catch (error) {
         if (missingSchema.includes(codeOf(causeOf(error))))
-          throw new EngineRefused("the database has no queues", { code: "queue_not_active", cause: error });
+          throw new EngineRefused("The database has no queues.", { code: "queue_not_active", cause: error });
         throw error;
       }
     },
@@ -157,7 +157,7 @@ function settingsOf({ visibilityTimeoutSeconds, maxAttempts, dlqEnabled }: Engin
 
 function refusePlatform(database: string): void {
   if (database === platform || database.startsWith("template"))
-    throw new EngineRefused(`the database ${database} is the platform's`);
+    throw new EngineRefused(`The database ${database} is reserved for the platform.`);
 }
 
 /**
@@ -170,7 +170,7 @@ function refuseBlocked({ writesBlocked }: Instance, { request }: QueueRequest): 
     request.case === "claim" ||
     (request.case === "beginTask" && request.value.kind === "redrive");
   if (writesBlocked === true && addsData)
-    throw new EngineRefused("the disk is nearly full: writes are blocked", { code: "no_room" });
+    throw new EngineRefused("The disk is nearly full, so writes are blocked. Expand the storage.", { code: "no_room" });
 }
 
 /** A failed connection to a missing or closed database is a refusal too. */
@@ -187,8 +187,8 @@ function causeOf(error: unknown): unknown {
 }
 
 /**
- * Claims that wait for messages. They are woken for messages that this agent enqueues, and poll for those of users'
- * SQL.
+ * Claims that wait for messages. Messages that this agent enqueues wake them; for messages that users enqueue in SQL
+ * they poll.
  */
 interface QueueWaiters {
   /** Resolves when messages were enqueued, or after the poll interval: 100 ms, doubled with each round up to 1 s. */

@@ -37,14 +37,14 @@ export async function runRequest(session: Session, { queue, request }: QueueRequ
       return messagesResponse(await listMessages(session, queue, request.value));
     case "beginTask": {
       const { taskId: id, kind, bodyHash, ids } = request.value;
-      if (!isStartable(kind)) throw new EngineRefused(`there is no task ${kind}`);
+      if (!isStartable(kind)) throw new EngineRefused(`There is no kind of task ${kind}.`);
       const input = JSON.stringify({ ids: ids.map(String) });
       return taskResponse(await putTask(session, { id, queue, kind, bodyHash, input }));
     }
     case "readTask":
       return taskResponse(await readTask(session, { taskId: request.value.taskId }));
     case undefined:
-      throw new EngineRefused("the request is empty");
+      throw new EngineRefused("The request is empty.");
   }
 }
 
@@ -101,7 +101,7 @@ function settle(
     case QueueVerb.EXTEND:
       return extend(session, queue, claims);
     default:
-      throw new EngineRefused("the request has no verb");
+      throw new EngineRefused("The request has no verb.");
   }
 }
 

@@ -6,7 +6,7 @@ import { schema } from "./schema/names.ts";
 import { partitions } from "./schema/tables.ts";
 import { type Session, withSession } from "../session.ts";
 
-/** Property names are those of the API. */
+/** Counts of a queue, under the field names of the API. */
 interface QueueStats {
   readonly queue_name: string;
   readonly ready_messages: number;

@@ -49,7 +49,7 @@ export function putTask(
     const task = await readTask(session, { taskId: request.id });
     if (task === undefined) throw new QueueRefused("queue_not_active", `queue ${request.queue} is not active`);
     if (task.kind !== request.kind || task.bodyHash !== request.bodyHash || task.queue !== request.queue)
-      throw new QueueRefused("task_conflict", "the task exists with another body");
+      throw new QueueRefused("task_conflict", "A task with this id exists with another body.");
     return task;
   });
 }

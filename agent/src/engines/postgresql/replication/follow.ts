@@ -92,8 +92,8 @@ export async function shutdownPosition(
 }
 
 /**
- * Minimum parameters of an engine that starts with these data: for a replica, those of the primary whose log it
- * replayed last; otherwise, enough prepared transactions for those in the data.
+ * Minimum parameters of an engine that starts with these data: for a replica, the parameters of the primary whose log
+ * it replayed last; otherwise `max_prepared_transactions` for the prepared transactions in the data.
  */
 export async function requiredParameters(
   { run }: EngineDeps,

@@ -8,7 +8,7 @@ import { dataDirectory } from "../layout.ts";
 const mib = 1 << 20;
 /** Catalogs and the first WAL of the new version. */
 const ownBytes = 256 * mib;
-/** Divisor of the disk's size that must stay free beside two copies; a fuller disk blocks writes. */
+/** One part in this number of the disk must remain free beside two copies; a fuller disk blocks writes. */
 const freeShare = 10;
 
 export interface CopySpace {

@@ -9,9 +9,9 @@ import { databasesIn } from "./contents.ts";
 const columnVersion = "pg_attver=";
 
 /**
- * The platform's own tables are created before a data directory's first start, so their OIDs are below those of users.
- * pg_upgrade does not carry such tables over, or finds their OIDs taken. They are dropped here and created again in the
- * draft.
+ * Drops the platform's tables, which are created again in the draft. They were created before the data directory's
+ * first start, so their OIDs are in the system's range: pg_upgrade does not copy such tables, or finds their OIDs in
+ * use.
  */
 const dropPlatformObjects = `DO $do$ BEGIN
   IF EXISTS (SELECT FROM pg_extension WHERE extname = '${statisticsExtension}' AND oid < 16384) THEN

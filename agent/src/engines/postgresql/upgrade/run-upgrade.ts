@@ -71,9 +71,9 @@ export async function upgradeData(
     "--no-sync",
   ];
   try {
-    // It writes into its working directory. The shell stays between pg_upgrade and the namespace's first process: as
-    // the first process pg_upgrade would adopt the servers that it starts, take their exit for that of a job, and
-    // silently leave out databases.
+    // pg_upgrade writes into its working directory. The shell must be its parent: as the first process of the namespace
+    // pg_upgrade would adopt the servers that it starts, mistake their exit for the exit of a job, and silently skip
+    // databases.
     await run(["/bin/sh", "-c", 'cd "$0" && { "$@"; exit $?; }', scratch, ...argv], {
       env: programEnvironment(),
       signal,

@@ -33,7 +33,7 @@ const oidOfInitdb = 5;
 
 /**
  * Drops the database `postgres` of initdb if the service has none, updates extensions to the versions of the image, and
- * collects the statistics that pg_upgrade does not carry over. An extension that cannot be updated stays as it is and
+ * collects the statistics that pg_upgrade does not copy. An extension that cannot be updated retains its version and
  * works as before.
  */
 async function finish({ runAsEngine: run }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {

@@ -24,8 +24,8 @@ export function createBackup(deps: EngineDeps): BackupFacet {
 }
 
 /**
- * With its append-only file on, the engine loads nothing else, so the snapshot is restored as the base of that file.
- * Users come from the settings alone.
+ * Restores a snapshot as the base of the append-only file: an engine with that file loads no other. Users are created
+ * from the settings, not from the backup.
  */
 function createRestore(deps: EngineDeps): RestoreFacet {
   return {

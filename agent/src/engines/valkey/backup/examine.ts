@@ -9,7 +9,7 @@ import { appendDirectory, baseFile, platformDatabase } from "../layout.ts";
 
 const pollIntervalMs = 100;
 
-/** Loads the snapshot in a private engine and compares the number of loaded keys with that of the snapshot. */
+/** Loads the snapshot in a private engine and compares the number of loaded keys with the number in the snapshot. */
 export async function examine(
   { run, pipe }: EngineDeps,
   instance: Instance,

@@ -38,7 +38,7 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
     const reader = createByteReader(socket as AsyncIterable<Buffer>);
     for (const args of [
       ["AUTH", platform, secret],
-      // Announces that it understands a stream of unknown length, and that it wants the snapshot alone.
+      // Announces support for a stream of unknown length, and requests only the snapshot.
       ["REPLCONF", "capa", "eof"],
       ["REPLCONF", "rdb-only", "1"],
     ]) {

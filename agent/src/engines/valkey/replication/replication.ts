@@ -145,8 +145,8 @@ async function shutdownPosition(instance: Instance): Promise<ShutdownPosition | 
 }
 
 /**
- * True if a replica streams. A replica that has not followed since the engine's start does not know its replication id,
- * so the position would mean nothing to it.
+ * True if a replica streams. A replica that has not followed since the engine's start has another replication id, so it
+ * cannot compare the position.
  */
 function hasStreamingReplica(info: ReadonlyMap<string, string>): boolean {
   return peersOf(info).some(({ state }) => state === "streaming");

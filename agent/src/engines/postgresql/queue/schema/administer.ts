@@ -7,8 +7,8 @@ const checkQueue = `IF NOT EXISTS (SELECT FROM ${schema}.queues q WHERE q.name =
   END IF;`;
 
 /**
- * Exact counts, which take as long as the queue is large; the caller sets the statement_timeout. The age is that of the
- * oldest ready message.
+ * Exact counts of a queue, and the age of its oldest ready message. The time is proportional to the queue's size; the
+ * caller sets the statement_timeout.
  */
 export const stats: SqlFunction = {
   name: "stats",
@@ -36,8 +36,8 @@ END`,
 };
 
 /**
- * Makes up to `most` dead messages ready again, oldest first, with their ids and without attempts: all, or those of
- * `ids`. Skips locked rows. Returns the count.
+ * Makes up to `most` dead messages ready again, oldest first, with their ids and without attempts: all, or the messages
+ * with these `ids`. Skips locked rows. Returns the count.
  */
 export const redrive: SqlFunction = {
   name: "redrive",

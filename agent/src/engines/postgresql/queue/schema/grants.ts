@@ -13,7 +13,7 @@ export const grants: readonly string[] = [
   `GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema} TO ${agentRole}`,
 ];
 
-/** Privileges of the default user beyond those of its group, so that its `pg_dump` reads the whole schema. */
+/** Privileges of the default user in addition to its group's, so that its `pg_dump` reads the complete schema. */
 export const dumpGrants: readonly string[] = [
   `GRANT USAGE ON SCHEMA ${schema} TO ${defaultUser}`,
   `GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${defaultUser}`,

@@ -2,10 +2,10 @@ import { ownPlans, type SqlFunction } from "./function.ts";
 import { schema } from "./names.ts";
 import { inOrderAfter, orderOf, partitions } from "./tables.ts";
 
-/** A scan that reads this many index entries more than it may return is expensive. */
+/** A scan that reads this number of index entries more than it may return is expensive. */
 const expensiveEntries = 1000;
 
-/** Messages of transactions that take longer to commit are found by the next full scan. */
+/** Max age of a skipped message. A message whose transaction takes longer to commit is found by the next full scan. */
 const commitMargin = "interval '100 ms'";
 
 /** Name of the session setting that stores where claims of a queue begin. */
@@ -20,9 +20,10 @@ const microseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000000):
 const timeOf = (text: string) => `to_timestamp(${text}::double precision / 1000000)`;
 
 /**
- * Position at which a claim of this session begins: the first message that the last claim left, or the beginning.
- * `whole_at` is the time of the next full scan, null while full scans are cheap. A user who sets the setting by hand
- * hides messages for a minute at most.
+ * Returns where a claim of this session begins its scan of the messages: after those that earlier claims found dead, or
+ * at the beginning of the index. The position is a session setting, `ID DUE_US FULL_US`: last skipped id, last skipped
+ * due time, time of the next full scan. `whole_at` is that time, null while full scans are cheap. A user who changes
+ * the setting hides messages from the own session for at most a minute.
  */
 export const beginLook: SqlFunction = {
   name: "begin_look",
@@ -35,7 +36,7 @@ export const beginLook: SqlFunction = {
 BEGIN
   begun := clock_timestamp();
   entries := ${entriesRead};
-  -- Before anything is looked at: what gets a larger id is never skipped.
+  -- Read before the scan, so that a later message, which has a larger id, is never skipped.
   last_id := coalesce(pg_sequence_last_value('${schema}.messages_id_seq'), 0);
   after_id := 0;
   due_after := '-infinity';
@@ -52,8 +53,8 @@ END`,
 };
 
 /**
- * Stores where the session's next claim of the queue begins, if a full scan read many entries of dead rows. A full scan
- * is repeated each second, or less often so that it takes a twentieth of the time.
+ * Stores where the session's next claim of the queue begins, if a full scan read many index entries of dead rows. The
+ * next full scan follows after a second, or after 20 times its duration if that is longer, and at most a minute.
  */
 export const endLook: SqlFunction = {
   name: "end_look",

@@ -29,8 +29,8 @@ END`,
 };
 
 /**
- * Rule 4: returns messages; no worker has them until their delay is over. With `discard` no attempt remains, and the
- * next sweep after the delay moves them to dead_messages.
+ * Rule 4: returns messages to the queue; no worker gets them until their delay has passed. With `discard` no attempt
+ * remains, and the next sweep after the delay moves them to dead_messages.
  */
 export const nack: SqlFunction = {
   name: "nack",

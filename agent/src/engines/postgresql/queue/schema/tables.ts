@@ -100,9 +100,8 @@ export const partitions = {
 } as const;
 
 /**
- * Condition and order for the rows of a queue after an id. With `queue_name = ...` the order would be that of ids
- * alone, which the primary key has too, and statistics of other queues could make it look cheaper to read the messages
- * of all of them.
+ * Condition and order for the rows of a queue after an id. With `queue_name = ...` the planner would order by id only.
+ * The primary key has that order too, and statistics of other queues could make a scan of all queues look cheaper.
  */
 export const inOrderAfter = (row: string, afterId: string): string =>
   `(${row}.queue_name, ${row}.id) > (queue, ${afterId}) AND ${row}.queue_name <= queue`;
