@@ -9,7 +9,7 @@ import { rolldown } from "rolldown";
  * output depends only on the code, not on its directory. Loading two hundred modules one by one is most of an agent's
  * start time; a bundle takes a third of it. Engines remain separate files, which are loaded on demand.
  */
-const [directory, given] = process.argv.slice(2);
+const [directory, releaseArgument] = process.argv.slice(2);
 if (directory === undefined) throw new Error("usage: bundle.ts DIRECTORY [RELEASE]");
 const checkout = join(import.meta.dirname, "..");
 const bundle = await rolldown({
@@ -33,9 +33,9 @@ await bundle.write({
 });
 await bundle.close();
 const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as { version: string };
-const release = given ?? version;
+const release = releaseArgument ?? version;
 const files = readdirSync(directory)
   .filter(isCodeFile)
   .map((name) => ({ name, text: readFileSync(join(directory, name), "utf8") }));
-const made: AgentVersion = { release, digest: digestOfCode(release, files) };
-writeFileSync(join(directory, versionFile), JSON.stringify(made));
+const agentVersion: AgentVersion = { release, digest: digestOfCode(release, files) };
+writeFileSync(join(directory, versionFile), JSON.stringify(agentVersion));

@@ -54,13 +54,13 @@ interface NextRun extends Run {
   isReady: boolean;
   /** Set while the new agent is in charge and not settled yet. */
   handover: { readonly atMs: number; readonly done: PromiseWithResolvers<number>; timer: NodeJS.Timeout } | undefined;
-  /** Why the keeper ended it; empty if it did not. */
+  /** Reason why the keeper killed the run; empty if it did not. */
   reason: string;
 }
 
 /** Longest time without an agent that could extend the engine's deadline; a primary lease lasts 6 s. */
 const settleWithinMs = 1_000;
-/** The old agent has this long to exit by itself. */
+/** Time limit for the old agent to exit by itself. */
 const exitWithinMs = 2_000;
 /** If a new agent ends within this time after it took over, the old release is started again instead. */
 const probationMs = 60_000;

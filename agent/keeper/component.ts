@@ -2,14 +2,11 @@ import { spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDeadline } from "./deadline.ts";
-import type { Sandbox } from "./sandbox.ts";
-import { innerCommand, outerEnvironment } from "./component-environment.ts";
+import { readTrace, type Sandbox, writeTrace } from "./sandbox.ts";
 import type { Containment, Role } from "./containment.ts";
 import { killRemaining } from "./group-sandbox.ts";
 import type { ComponentSpec, ComponentStatus } from "./keeper-protocol.ts";
-import { createLineSplitter } from "./line-splitter.ts";
-import { createSegmentLog } from "./segment-log.ts";
-import { readTrace, writeTrace } from "./trace-file.ts";
+import { createLineSplitter, createSegmentLog } from "./segment-log.ts";
 
 /** A named component of the machine; it has at most one run at a time. */
 export interface Component {
@@ -17,9 +14,9 @@ export interface Component {
   sweep(): Promise<void>;
   readonly status: ComponentStatus;
   readonly spec: ComponentSpec | undefined;
-  /** Resolves once its first process exists; rejects if it runs already or cannot be started. */
+  /** Starts a run. Resolves once its first process exists; rejects if a run exists or cannot be started. */
   start(spec: ComponentSpec): Promise<void>;
-  /** Resolves once none of its processes remains. */
+  /** Stops the run: sends the signal and, after `graceMs`, SIGKILL. Resolves once no process of it remains. */
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   /** Moves the deadline; null removes it. Throws for a number lower than one seen before. */
@@ -41,8 +38,8 @@ export interface ComponentDeps {
 type Exit = NonNullable<ComponentStatus["exit"]>;
 
 const emptyCheckMs = 5;
-const longestLogWaitMs = 500;
-const longestLineBytes = 64 << 10;
+const maxLogWaitMs = 500;
+const maxLineBytes = 64 << 10;
 
 export function createComponent(name: string, deps: ComponentDeps): Component {
   const { containment, role, owner, runDir, bootMs, now, onChange } = deps;
@@ -95,7 +92,7 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     child.stdin.on("error", () => child.stdin.destroy());
     child.stdin.end(desired.input ?? "");
     for (const stream of [child.stdout, child.stderr]) {
-      const lines = createLineSplitter(longestLineBytes, (bytes) => log.append(bytes));
+      const lines = createLineSplitter(maxLineBytes, (bytes) => log.append(bytes));
       stream.on("data", (bytes: Buffer) => lines.push(bytes));
       stream.on("close", () => lines.end());
     }
@@ -141,7 +138,7 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     cause ??= "exited";
     await empty(remaining);
     // The wait for the last output is limited: a disk that hangs must not block the end of the run.
-    await Promise.race([logged, sleep(longestLogWaitMs, undefined, { ref: false })]);
+    await Promise.race([logged, sleep(maxLogWaitMs, undefined, { ref: false })]);
     sandbox = undefined;
     deadline.clear();
     rmSync(traceFile, { force: true });
@@ -181,4 +178,32 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     },
     extend: deadline.extend,
   };
+}
+
+/**
+ * Variable that carries the component's environment past the programs that set up its sandbox, which must not be
+ * influenced by that environment.
+ */
+const carrier = "HOLDFAST_COMPONENT";
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/**
+ * Command line of the component, run as its user: a shell sets environment and working directory, then execs the
+ * program. Until the user is switched, every program runs with `outerEnvironment`.
+ */
+function innerCommand(argv: readonly string[]): string[] {
+  return ["/bin/sh", "-c", `eval "$${carrier}" && exec "$@"`, "sh", ...argv];
+}
+
+/** Environment of the programs that run before the user is switched; the agent controls nothing in it. */
+function outerEnvironment({ env, cwd }: Pick<ComponentSpec, "env" | "cwd">): Record<string, string> {
+  const variables = Object.entries({ PATH: defaultPath, ...env });
+  const exports = variables.map(([name, value]) => `export ${name}=${quoted(value)}`);
+  const script = [`unset ${carrier}`, `cd ${quoted(cwd)} || exit 126`, "unset PWD OLDPWD", ...exports].join("\n");
+  return { PATH: defaultPath, [carrier]: script };
+}
+
+/** Quotes a string for the shell, which then expands no part of it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'"'"'`)}'`;
 }

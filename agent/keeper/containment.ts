@@ -15,7 +15,7 @@ export interface Users {
   readonly engine: number;
 }
 
-/** How this host isolates components. */
+/** Isolation of components on this host. */
 export interface Containment {
   readonly kind: "namespace" | "group";
   /** Returns the command line that runs argv isolated and without privileges. */
@@ -71,8 +71,8 @@ const noCapabilities = ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-se
 const oomPreferred = ["choom", "--adjust=200", "--"];
 
 /**
- * On a machine without these accounts the component runs as `nobody` in a user namespace, since engines refuse to run
- * as root.
+ * Options of unshare for the component's user. On a machine without these accounts the component runs as `nobody` in a
+ * user namespace, since engines refuse to run as root.
  */
 function userMap(root: boolean, users: Users | undefined): string[] {
   if (!root) return ["--user", "--map-current-user"];

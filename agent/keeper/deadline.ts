@@ -10,7 +10,7 @@ export interface Deadline {
 }
 
 /** Timers do not count time in suspend and the deadline does, so it is checked at least this often. */
-const longestTimerMs = 250;
+const maxTimerMs = 250;
 
 export function createDeadline(bootMs: () => number, onPassed: () => void): Deadline {
   let at: number | null = null;
@@ -22,7 +22,7 @@ export function createDeadline(bootMs: () => number, onPassed: () => void): Dead
     if (at === null) return;
     const remainingMs = at - bootMs();
     if (remainingMs > 0) {
-      timer = setTimeout(check, Math.min(remainingMs, longestTimerMs));
+      timer = setTimeout(check, Math.min(remainingMs, maxTimerMs));
       return;
     }
     at = null;

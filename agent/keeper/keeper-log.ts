@@ -1,6 +1,6 @@
 const burst = 200;
 const perSecond = 1;
-const longestLineBytes = 4_096;
+const maxLineBytes = 4_096;
 
 /**
  * The keeper's own log, one JSON object a line. It is stored on the host and agents can trigger its lines, so the rate
@@ -22,6 +22,6 @@ export function createKeeperLog(write: (line: string) => void, monotonicMs: () =
     const line = { time: now(), name: "keeper", msg: message, ...(dropped > 0 && { dropped }), ...fields };
     dropped = 0;
     const text = JSON.stringify(line);
-    write(`${text.length > longestLineBytes ? JSON.stringify({ time: now(), name: "keeper", msg: message }) : text}\n`);
+    write(`${text.length > maxLineBytes ? JSON.stringify({ time: now(), name: "keeper", msg: message }) : text}\n`);
   };
 }

@@ -38,8 +38,8 @@ export type KeeperRequest =
       readonly leftMs: null;
     }
   /**
-   * Takes charge of the machine: from then on the keeper accepts orders only from this connection, until this run of the
-   * agent ends. `run` is the value of HOLDFAST_AGENT_RUN.
+   * Takes charge of the machine: from then on the keeper accepts orders only from this connection, until this run of
+   * the agent ends. `run` is the value of HOLDFAST_AGENT_RUN.
    */
   | { readonly id: number; readonly op: "claim"; readonly run: string }
   /**
@@ -64,11 +64,11 @@ export interface ComponentSpec {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Written to its standard input; empty when absent. */
+  /** Content of the component's standard input; absent: empty. */
   readonly input?: string;
   /** Standard output and error go to segments `<path>.<n>` of `maxBytes`; the newest `keep` of them are retained. */
   readonly log: { readonly path: string; readonly maxBytes: number; readonly keep: number };
-  /** How the keeper stops the component when the keeper itself is stopped, as in a `stop` request. */
+  /** Signal and grace period with which the keeper stops the component when the keeper itself is stopped. */
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
   /** Always null; keepers of protocol 6 require the field. */
   readonly deadlineMs: null;
@@ -85,12 +85,12 @@ export interface ComponentStatus {
   readonly startedAt: number;
   readonly endedAt: number | null;
   readonly exit: { readonly code: number | null; readonly signal: string | null } | null;
-  /** Why it ended: by request, by itself, or because its deadline passed. */
+  /** Cause of the end: a request, the program's own exit, or the deadline. Null while the component runs. */
   readonly cause: "requested" | "exited" | "deadline" | null;
   readonly starts: number;
   /** Highest number of an extension so far; the next agent continues from it. */
   readonly rightNumber?: number;
-  /** In responses to `status` while it runs: CPU time of its process's first thread, in milliseconds. */
+  /** CPU time of the first process's first thread in milliseconds; only in responses to `status` during a run. */
   readonly cpuMs?: number;
 }
 
@@ -100,14 +100,14 @@ export type KeeperReply =
       readonly ok: true;
       readonly components: readonly ComponentStatus[];
       readonly protocol: number;
-      /** In responses to `yield` and `settled`: milliseconds for which no agent was in charge. */
+      /** Milliseconds without an agent in charge; only in responses to `yield` and `settled`. */
       readonly gapMs?: number;
     }
   | { readonly id: number; readonly ok: false; readonly error: string };
 
 export type KeeperEvent =
   | { readonly event: "component"; readonly component: ComponentStatus }
-  /** To the new agent: it is in charge, and has 1 s to settle. */
+  /** Sent to the new agent: it is in charge, and has 1 s to settle. */
   | { readonly event: "charge"; readonly state: string }
-  /** To the agent in charge: the new agent is ready, or has ended. */
+  /** Sent to the agent in charge: the new agent is ready, or has ended. */
   | { readonly event: "successor"; readonly state: "ready" | "gone"; readonly reason: string };

@@ -14,7 +14,7 @@ export interface KeeperServer {
   close(): void;
 }
 
-const longestRequestBytes = 1 << 20;
+const maxRequestBytes = 1 << 20;
 
 /** Serves the keeper's protocol on a Unix socket that only the machine's own user can open. */
 export function createKeeperServer(
@@ -31,7 +31,7 @@ export function createKeeperServer(
     socket.on("data", (text: string) => {
       const lines = (partial + text).split("\n");
       partial = lines.pop() ?? "";
-      if (partial.length > longestRequestBytes) socket.destroy();
+      if (partial.length > maxRequestBytes) socket.destroy();
       for (const line of lines) serve(socket, caller, line);
     });
     socket.on("close", () => connections.delete(socket));

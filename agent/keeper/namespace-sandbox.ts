@@ -12,13 +12,13 @@ export async function createNamespaceSandbox(unsharePid: number): Promise<Sandbo
   const unshared = statOf(unsharePid);
   const first = await findFirst(unsharePid);
   const link = first === undefined ? undefined : linkOf(first.pid, "ns/pid");
-  const own = linkOf(process.pid, "ns/pid");
+  const keeperNamespace = linkOf(process.pid, "ns/pid");
   // An open descriptor prevents the kernel from reusing the namespace's inode number while processes are compared by
   // it.
   const handle = link === undefined || first === undefined ? undefined : openOrUndefined(`/proc/${first.pid}/ns/pid`);
 
   function members(): number[] {
-    if (link === undefined || link === own) return first !== undefined && isAlive(first) ? [first.pid] : [];
+    if (link === undefined || link === keeperNamespace) return first !== undefined && isAlive(first) ? [first.pid] : [];
     return allPids().filter((pid) => linkOf(pid, "ns/pid") === link && statOf(pid)?.state !== "Z");
   }
 

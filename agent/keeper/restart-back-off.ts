@@ -1,6 +1,6 @@
-const firstMs = 100;
-const longestMs = 10_000;
-/** After a run of this length, the next failure starts from the shortest delay again. */
+const firstDelayMs = 100;
+const maxDelayMs = 10_000;
+/** Length of a run after which the next failure starts from the first delay again. */
 const stableRunMs = 30_000;
 
 /** Exponential back-off between restarts of a component. */
@@ -12,7 +12,7 @@ export function createRestartBackOff(now: () => number): RestartBackOff {
   let delayMs = 0;
   return {
     delayAfter(startedAt) {
-      delayMs = now() - startedAt >= stableRunMs || delayMs === 0 ? firstMs : Math.min(delayMs * 2, longestMs);
+      delayMs = now() - startedAt >= stableRunMs || delayMs === 0 ? firstDelayMs : Math.min(delayMs * 2, maxDelayMs);
       return delayMs;
     },
   };

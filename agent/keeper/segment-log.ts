@@ -2,7 +2,7 @@ import { closeSync, fstatSync, readdirSync, rmSync, write } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ensureDirectory, openDirectory, openForAppending, type Owner } from "./directory-handle.ts";
 
-/** A log in numbered segments `<path>.<n>`. Numbers only grow, so a position in the log stays valid across rotation. */
+/** A log in numbered segments `<path>.<n>`. Numbers only grow, so positions in the log remain valid after rotation. */
 export interface SegmentLog {
   /** Never blocks: bytes that the disk is too slow or too full for are dropped, and a line of the log counts them. */
   append(bytes: Buffer): void;
@@ -130,4 +130,27 @@ export function segmentsOf(path: string): number[] {
     .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
     .map((name) => Number(name.slice(prefix.length)))
     .sort((a, b) => a - b);
+}
+
+const newline = 0x0a;
+
+/**
+ * Emits complete lines only, so that two streams into one log do not cut each other's lines. A line longer than the
+ * limit is emitted in parts.
+ */
+export function createLineSplitter(limitBytes: number, emit: (lines: Buffer) => void) {
+  let partial: Buffer = Buffer.alloc(0);
+  return {
+    push(bytes: Buffer): void {
+      const all = partial.byteLength === 0 ? bytes : Buffer.concat([partial, bytes]);
+      const end = all.lastIndexOf(newline) + 1;
+      partial = all.subarray(end);
+      if (end > 0) emit(all.subarray(0, end));
+      if (partial.byteLength > limitBytes) this.end();
+    },
+    end(): void {
+      if (partial.byteLength > 0) emit(Buffer.concat([partial, Buffer.from("\n")]));
+      partial = Buffer.alloc(0);
+    },
+  };
 }

@@ -9,7 +9,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const password = "a-password-of-the-test";
 const skipped = whyNoAgentMachine("postgresql", "18");
-/** All with `npm run faults -- --upgrades`. */
+/** Steps at which the agent is killed; all of them only with `npm run faults -- --upgrades`. */
 const steps = [
   "postgresql.scratch",
   "postgresql.scratch/data",
@@ -208,7 +208,7 @@ describe.skipIf(skipped !== undefined)(
 
     test("are not rolled back once clients were admitted", async () => {
       const { failure } = await onTrial("17");
-      expect(failure?.message).toContain("Its data are of postgresql 18, which 17 does not read");
+      expect(failure?.message).toContain("The data have the format of postgresql 18, which 17 does not read");
       expect((await admitted("18")).failure).toBeUndefined();
       expect(await rows()).toEqual([50_001, 6_125_005]);
     });

@@ -18,7 +18,7 @@ const reader = join(import.meta.dirname, "../../docs/reference/backup-format/rea
 const python =
   spawnSync("python3", ["-c", "import cryptography"]).status === 0 && spawnSync("zstd", ["-V"]).status === 0;
 
-/** With `npm run faults -- --backups`. */
+/** True for `npm run faults -- --backups`. */
 const isFull = process.env["HOLDFAST_TEST_BACKUPS"] === "all";
 const password = "a-password-of-the-test";
 const newPassword = "another-password";

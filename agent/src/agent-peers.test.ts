@@ -15,7 +15,7 @@ const member = (number: number, address = "127.0.0.1") => ({
   hostname: `n-${number}`,
   address,
 });
-/** No engine listens there. */
+/** Address on which no engine listens. */
 const silent = "127.0.0.77";
 
 interface Change {

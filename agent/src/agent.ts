@@ -189,8 +189,8 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     hello: () =>
       create(HelloSchema, {
         machineId,
-        agentVersion: code.own.release,
-        agentDigest: code.own.digest,
+        agentVersion: code.ownVersion.release,
+        agentDigest: code.ownVersion.digest,
         keeperProtocol: keeper.protocol,
         // Differs after each start of the host or of the machine.
         bootId: `${bootId()}/${machineStart}`,

@@ -41,7 +41,7 @@ const runAsEngine = createEnginePrograms(keeper, stateDir);
 const sessionId = randomUUID();
 // Loaded in advance, so that neither the first settings nor a handover wait for it.
 const drivers = new Map<Engine, Promise<EngineDriver>>();
-/** One driver per engine for the life of the agent, since a driver may have open sessions. */
+/** Loads a driver once for the lifetime of the agent, since a driver may have open sessions. */
 function driverOf(engine: Engine): Promise<EngineDriver> {
   const driver = drivers.get(engine) ?? loadDriver(engine, runAsEngine);
   drivers.set(engine, driver);
@@ -53,15 +53,15 @@ if (config.part === "next") {
   await Promise.all([preload(), checkJournal(join(stateDir, "journal"))]);
   const hello = create(HelloSchema, {
     machineId: config.machineId,
-    agentVersion: code.own.release,
-    agentDigest: code.own.digest,
+    agentVersion: code.ownVersion.release,
+    agentDigest: code.ownVersion.digest,
     keeperProtocol: keeper.protocol,
     sessionId,
     standby: true,
   });
   const controllers = [config.controller, ...config.controllers].filter((address) => address !== "");
   const channel = await connectStandby({ stateDir, controllers, hello, monotonicMs: systemClock.monotonicMs });
-  log.info("agent ready to take over", { digest: code.own.digest });
+  log.info("agent ready to take over", { digest: code.ownVersion.digest });
   predecessor = await awaitTakeover(keeper, config.run, channel, end.signal);
 } else await keeper.order({ op: "claim", run: config.run });
 const agent = await createAgent({

@@ -24,7 +24,7 @@ export const versionFile = "version.json";
 export const mainFile = "main.mjs";
 
 const nameOfCode = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\.mjs$/;
-const largestBytes = 64 << 20;
+const maxTextBytes = 64 << 20;
 
 /** True if the name is one of a code file; false for any other file in the directory. */
 export function isCodeFile(name: string): boolean {
@@ -45,7 +45,7 @@ export function packAgent(agent: AgentPackage): Buffer {
 
 /** Throws if the bytes are not a package, or if the digest does not match the files. */
 export function unpackAgent(bytes: Uint8Array): AgentPackage {
-  const text = gunzipSync(bytes, { maxOutputLength: largestBytes }).toString("utf8");
+  const text = gunzipSync(bytes, { maxOutputLength: maxTextBytes }).toString("utf8");
   const { release, digest, files } = JSON.parse(text) as AgentPackage;
   if (!files.every(({ name }) => isCodeFile(name)) || !files.some(({ name }) => name === mainFile)) {
     throw new Error("the package does not contain an agent");

@@ -84,7 +84,7 @@ export interface Idempotency {
   /** SHA-256 of the parsed body, and of the query where there is one; hex. */
   readonly bodyHash: string;
   /** Encodes the response to store it in the transaction of the change. */
-  readonly encode: (answer: AnyMessage) => StoredResponse;
+  readonly encode: (response: AnyMessage) => StoredResponse;
 }
 
 /** A response as it was sent. It is sent again for the same Idempotency-Key. */

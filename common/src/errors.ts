@@ -11,13 +11,13 @@ import { operationsErrors } from "./errors/operations-errors.ts";
 import { queuesErrors } from "./errors/queues-errors.ts";
 import { requestErrors } from "./errors/request-errors.ts";
 import { servicesErrors } from "./errors/services-errors.ts";
-import { gather } from "./gather.ts";
+import { mergeTables } from "./merge-tables.ts";
 
 /**
  * Every error that users can receive, from the tables of all groups. The key in lower case is the stable `code` of the
  * problem document.
  */
-export const CATALOG = gather({
+export const CATALOG = mergeTables({
   requestErrors,
   accessErrors,
   operationsErrors,
@@ -67,7 +67,7 @@ interface Extra {
 export class HoldfastError extends Error {
   readonly key: ErrorKey;
   readonly detail: string;
-  /** At most `errorsMax` faults. */
+  /** Faults of the input, at most `errorsMax`. */
   readonly errors: readonly FieldFault[];
   readonly errorsOmitted: number;
   readonly members: Readonly<Record<string, unknown>>;

@@ -36,7 +36,7 @@ export interface HandshakeLimiterOptions {
 }
 
 /** The first TLS message has a few hundred bytes. */
-const largestFirstBytes = 16 << 10;
+const maxFirstBytes = 16 << 10;
 
 interface SourceKey {
   readonly source: string;
@@ -149,7 +149,7 @@ export function createHandshakeLimiter(options: HandshakeLimiterOptions): Handsh
         received.push(part);
         size += part.byteLength;
       }
-      if (size > largestFirstBytes) socket.destroy();
+      if (size > maxFirstBytes) socket.destroy();
       else if (size > 0) join();
     };
     const stopWaiting = () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { identityUri, normalSerial, parseIdentity } from "./identity.ts";
+import { identityUri, canonicalSerial, parseIdentity } from "./identity.ts";
 
 test.each([
   ["URI:holdfast://inst/machine/m-1", { kind: "machine", id: "m-1" }],
@@ -22,5 +22,5 @@ test("an identity that would parse as another one is rejected", () => {
 });
 
 test("serial numbers compare in any format", () => {
-  expect(normalSerial("00AbC1")).toBe("abc1");
+  expect(canonicalSerial("00AbC1")).toBe("abc1");
 });

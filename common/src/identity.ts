@@ -31,6 +31,6 @@ export function parseIdentity(subjectAltName: string | undefined, installationId
 }
 
 /** Normalizes a serial number to lower-case hex without leading zeros, for comparison. */
-export function normalSerial(serial: string): string {
+export function canonicalSerial(serial: string): string {
   return serial.toLowerCase().replace(/^0+/, "");
 }

@@ -21,8 +21,8 @@ export function gatherMetrics(tables: Readonly<Record<string, readonly Metric[]>
   const owners = new Map<string, string>();
   for (const [table, metrics] of Object.entries(tables)) {
     for (const mark of metrics.flatMap(({ slot, name }) => [`slot ${slot}`, name])) {
-      const other = owners.get(mark);
-      if (other !== undefined) throw new Error(`${other} and ${table} both have ${mark}`);
+      const owner = owners.get(mark);
+      if (owner !== undefined) throw new Error(`${owner} and ${table} both have ${mark}`);
       owners.set(mark, table);
     }
   }

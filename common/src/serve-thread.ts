@@ -2,14 +2,14 @@ import { parentPort } from "node:worker_threads";
 import type { ThreadResponse, ThreadRequest } from "./worker-thread.ts";
 
 /** Serves a worker thread: responds to each request and transfers the memory of the buffers in `transfer`. */
-export function serveThread<Question, Answer>(
-  handle: (question: Question) => { readonly response: Answer; readonly transfer?: readonly ArrayBuffer[] },
+export function serveThread<Input, Output>(
+  handle: (input: Input) => { readonly response: Output; readonly transfer?: readonly ArrayBuffer[] },
 ): void {
-  parentPort?.on("message", ({ id, question }: ThreadRequest<Question>) => {
-    let message: ThreadResponse<Answer>;
+  parentPort?.on("message", ({ id, input }: ThreadRequest<Input>) => {
+    let message: ThreadResponse<Output>;
     let transfer: readonly ArrayBuffer[] = [];
     try {
-      const handled = handle(question);
+      const handled = handle(input);
       message = { id, response: handled.response };
       transfer = handled.transfer ?? [];
     } catch (error) {

@@ -1,18 +1,18 @@
 import { Worker } from "node:worker_threads";
 
 /** A worker thread that serves requests one after the other. */
-export interface WorkerThread<Question, Answer> {
+export interface WorkerThread<Input, Output> {
   /** Sends a request. Rejects if the thread ends before its response; the next request starts a new thread. */
-  request(question: Question, transfer?: readonly ArrayBuffer[]): Promise<Answer>;
+  request(input: Input, transfer?: readonly ArrayBuffer[]): Promise<Output>;
 }
 
 /** A message to the thread; the response has the same id. `error` is the message of a thrown error. */
-export interface ThreadRequest<Question> {
+export interface ThreadRequest<Input> {
   readonly id: number;
-  readonly question: Question;
+  readonly input: Input;
 }
-export type ThreadResponse<Answer> =
-  | { readonly id: number; readonly response: Answer }
+export type ThreadResponse<Output> =
+  | { readonly id: number; readonly response: Output }
   | { readonly id: number; readonly error: string };
 
 const idleMs = 10_000;
@@ -21,19 +21,19 @@ const idleMs = 10_000;
  * Starts the module at `url` as a thread on the first request, and terminates it after ten idle seconds to free its
  * memory. The module serves requests with `serveThread`.
  */
-export function createWorkerThread<Question, Answer>(
+export function createWorkerThread<Input, Output>(
   url: URL,
   { memoryMb }: { readonly memoryMb: number },
-): WorkerThread<Question, Answer> {
+): WorkerThread<Input, Output> {
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
   let lastId = 0;
-  const open = new Map<number, PromiseWithResolvers<Answer>>();
+  const open = new Map<number, PromiseWithResolvers<Output>>();
 
   function start(): Worker {
     const started = new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     started.unref();
-    started.on("message", (message: ThreadResponse<Answer>) => {
+    started.on("message", (message: ThreadResponse<Output>) => {
       const waiting = removeWaiting(message.id);
       if ("error" in message) waiting?.reject(new Error(message.error));
       else waiting?.resolve(message.response);
@@ -47,7 +47,7 @@ export function createWorkerThread<Question, Answer>(
     return started;
   }
 
-  function removeWaiting(id: number): PromiseWithResolvers<Answer> | undefined {
+  function removeWaiting(id: number): PromiseWithResolvers<Output> | undefined {
     const found = open.get(id);
     open.delete(id);
     if (open.size === 0) idle = setTimeout(stop, idleMs).unref();
@@ -61,11 +61,11 @@ export function createWorkerThread<Question, Answer>(
   }
 
   return {
-    request(question, transfer = []) {
+    request(input, transfer = []) {
       clearTimeout(idle);
       lastId += 1;
-      const request: ThreadRequest<Question> = { id: lastId, question };
-      const waiting = Promise.withResolvers<Answer>();
+      const request: ThreadRequest<Input> = { id: lastId, input };
+      const waiting = Promise.withResolvers<Output>();
       worker ??= start();
       open.set(request.id, waiting);
       worker.postMessage(request, transfer);

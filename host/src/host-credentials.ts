@@ -36,9 +36,9 @@ export interface HostCredentials {
   close(): void;
 }
 
-const longestWaitMs = 3_600_000;
+const maxWaitMs = 3_600_000;
 /** Certificates that last seconds, as in tests, must not cause a busy loop. */
-const shortestWaitMs = 200;
+const minWaitMs = 200;
 
 /** Throws if the directory has no host identity. */
 export async function openHostCredentials(deps: HostCredentialsDeps): Promise<HostCredentials> {
@@ -60,7 +60,7 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
 
   function dueInMs(): number {
     if (!confirmed || generation > identity.authorityGeneration) return 0;
-    return Math.min(Math.max(renewalTime(identity) - clock.now(), shortestWaitMs), longestWaitMs);
+    return Math.min(Math.max(renewalTime(identity) - clock.now(), minWaitMs), maxWaitMs);
   }
 
   async function confirmOrRenew(): Promise<void> {

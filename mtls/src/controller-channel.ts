@@ -36,7 +36,7 @@ export interface ChannelTrust {
   readonly client?: { readonly privateKey: string; readonly certificate: string };
 }
 
-const largestMessageBytes = 16 << 20;
+const maxMessageBytes = 16 << 20;
 
 export function createControllerChannel(address: string, trust: ChannelTrust): ControllerChannel {
   const { client: clientCertificate } = trust;
@@ -48,7 +48,7 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
     { checkServerIdentity: (_host, certificate) => identityFault(certificate, trust.installationId) },
   );
   const client = new Client(address, tls, {
-    "grpc.max_receive_message_length": largestMessageBytes,
+    "grpc.max_receive_message_length": maxMessageBytes,
     // TLS does not allow IP addresses as server names.
     "grpc.ssl_target_name_override": "controller.holdfast.internal",
     "grpc.keepalive_time_ms": 10_000,

@@ -1,6 +1,6 @@
 import type { ServerDuplexStream, ServerReadableStream, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
 import type { Identity } from "@holdfast/common/identity.ts";
-import { normalSerial, parseIdentity } from "@holdfast/common/identity.ts";
+import { canonicalSerial, parseIdentity } from "@holdfast/common/identity.ts";
 
 /** Any call of an mTLS listener, regardless of its messages. */
 export type AnyCall = Pick<
@@ -30,7 +30,7 @@ export function peerOf(call: AnyCall, installationId: string): Peer | undefined 
   if (identity === undefined) return undefined;
   return {
     identity,
-    serial: normalSerial(certificate.serialNumber),
+    serial: canonicalSerial(certificate.serialNumber),
     notBefore: Date.parse(certificate.valid_from),
     notAfter: Date.parse(certificate.valid_to),
     address: call.getPeer(),

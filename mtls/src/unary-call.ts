@@ -8,7 +8,7 @@ export interface UnaryClient {
     deserialize: (bytes: Buffer) => A,
     request: Q,
     options: { readonly deadline: number },
-    answered: (error: Error | null, response?: A) => void,
+    onResponse: (error: Error | null, response?: A) => void,
   ): { cancel(): void };
 }
 
@@ -25,13 +25,13 @@ export function unaryCall<Q, A>(
 ): Promise<A> {
   return new Promise((resolve, reject) => {
     const cancel = () => call.cancel();
-    const answered = (error: Error | null, response?: A) => {
+    const onResponse = (error: Error | null, response?: A) => {
       signal?.removeEventListener("abort", cancel);
       if (error === null) resolve(response as A);
       else reject(signal?.aborted === true ? signal.reason : error);
     };
     const options = { deadline: Date.now() + timeoutMs };
-    const call = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, options, answered);
+    const call = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, options, onResponse);
     if (signal?.aborted === true) cancel();
     else signal?.addEventListener("abort", cancel, { once: true });
   });

@@ -106,7 +106,7 @@ const tolerated: Readonly<Record<string, Fault>> = {
 const fatal: Readonly<Record<string, { readonly fault: Fault; readonly reason: RegExp }>> = {
   "refuses every URL": {
     fault: { method: "PUT", matches: always, misbehave: answered(403) },
-    reason: /the store answered 403 to PUT/,
+    reason: /the store responded 403 to PUT/,
   },
   "takes nothing": {
     fault: { method: "PUT", matches: always, misbehave: answered(400) },
@@ -138,7 +138,7 @@ const fatal: Readonly<Record<string, { readonly fault: Fault; readonly reason: R
   },
   "cuts all that it gives back": {
     fault: { method: "GET", matches: always, misbehave: halved },
-    reason: /the store ended .*manifest at \d+ of \d+ bytes/,
+    reason: /the store's response for .*manifest ended at \d+ of \d+ bytes/,
   },
 };
 

@@ -1,14 +1,14 @@
 import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { createInterface } from "node:readline";
-import type { JobKey, ObjectUseText, Report, ToAgent, ToComponent, UrlGrant } from "./job.ts";
+import type { JobKey, ObjectUseJson, Report, ToAgent, ToComponent, UrlGrant } from "./job.ts";
 
 /** The job's side of the connection to the agent. The agent dials the job's socket, and again after a restart. */
 export interface AgentLink {
   /** Sends a report when the agent is connected. Only the newest one is sent. */
   report(report: Report): void;
   /** Requests presigned URLs. Waits for the agent and its controller without a limit. */
-  mint(uses: readonly ObjectUseText[], signal: AbortSignal): Promise<UrlGrant>;
+  mint(uses: readonly ObjectUseJson[], signal: AbortSignal): Promise<UrlGrant>;
   /** Calls back with a new data key, for the objects from now on. */
   onKey(listener: (key: JobKey) => void): void;
   /** Calls back when a base backup is complete. */
@@ -18,7 +18,7 @@ export interface AgentLink {
 }
 
 interface UrlRequest {
-  readonly uses: readonly ObjectUseText[];
+  readonly uses: readonly ObjectUseJson[];
   resolve(grant: UrlGrant): void;
 }
 

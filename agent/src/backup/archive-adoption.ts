@@ -24,13 +24,13 @@ export async function adoptArchive(
   const { instance, link, signal } = deps;
   const { archiveId, term } = job;
   const { data } = instance.paths;
-  const own = await readArchiveState(data);
-  if (own?.archiveId === archiveId && own.term === term) return own;
+  const ownState = await readArchiveState(data);
+  if (ownState?.archiveId === archiveId && ownState.term === term) return ownState;
   for (;;) {
     try {
       const saved = parse(await log.readArchiveState(instance, signal));
-      if (saved?.archiveId !== archiveId || saved.term > term) return own;
-      if (own?.archiveId === archiveId && own.term >= saved.term) return own;
+      if (saved?.archiveId !== archiveId || saved.term > term) return ownState;
+      if (ownState?.archiveId === archiveId && ownState.term >= saved.term) return ownState;
       const adopted = await advanceThroughStore(saved, job, deps, log);
       // Stored once, so that objects stored later under the old term do not change the start.
       await writeArchiveState(data, adopted);

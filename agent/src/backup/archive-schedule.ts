@@ -6,7 +6,7 @@ export interface ArchiveSchedule {
   stored(bytes: number): void;
 }
 
-/** Under load, log is stored within seconds. */
+/** Size of buffered log from which on it is stored within `busyMs`. */
 const busyBytes = 64 << 10;
 const busyMs = 2_000;
 /** An idle engine writes less than this within the longest wait, except for full pages after a checkpoint. */

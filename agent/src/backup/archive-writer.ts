@@ -104,7 +104,7 @@ export function createArchiveWriter(
    */
   async function storedEnd(sequence: number, from: string, signal: AbortSignal): Promise<string | undefined> {
     const stored = await store.get(logObject({ service, term }, sequence), signal);
-    if (stored === undefined) throw new Error("an object was there and is not");
+    if (stored === undefined) throw new Error("an object that existed is missing");
     const bytes = await buffer(stored);
     try {
       const { header } = openLog(bytes, { service, term, sequence }, (id) => keys.get(id));
@@ -172,7 +172,7 @@ export function createArchiveWriter(
     async store(pieces, signal) {
       const [first] = pieces;
       const last = pieces.at(-1);
-      if (first === undefined || last === undefined) throw new Error("there is nothing to store");
+      if (first === undefined || last === undefined) throw new Error("the buffer is empty");
       const current = state ?? firstState(first);
       let { firstSequence, lastSequence, storedBytes, durablePosition } = current;
       const settings = engineSettings

@@ -12,7 +12,7 @@ import type { KeeperClient } from "../os/keeper-client.ts";
 import { type Archives, createArchives } from "./archives.ts";
 import { type Backups, createBackups } from "./backups.ts";
 import { createJobComponent, type JobComponentDeps } from "./job-component.ts";
-import type { ObjectUseText, Report, UrlGrant } from "./job.ts";
+import type { ObjectUseJson, Report, UrlGrant } from "./job.ts";
 import { createRestores, type Restores } from "./restores.ts";
 
 /**
@@ -127,7 +127,7 @@ const mintWithinMs = 15_000;
 async function mintUrls(
   channel: ControllerChannel | undefined,
   scope: Scope | undefined,
-  uses: readonly ObjectUseText[],
+  uses: readonly ObjectUseJson[],
 ): Promise<UrlGrant> {
   if (channel === undefined) throw new Error("no controller is connected");
   if (scope === undefined) throw new Error("no job with objects is running");

@@ -16,9 +16,9 @@ import { backupObservation, type TimedReport } from "./job-observations.ts";
 
 /** Takes backups of this machine, one at a time, and remembers the newest one with its outcome. */
 export interface Backups {
-  /** Resolves once it has started, or had before. Throws "not_ready" while another one is in flight. */
+  /** Starts a backup, unless it has started already. Throws "not_ready" while another one is in flight. */
   start(backup: NewBackup): Promise<void>;
-  /** Resolves with the outcome. Throws "not_ready" unless it is the newest backup of this machine. */
+  /** Cancels the newest backup and returns its outcome. Throws "not_ready" for any other backup. */
   cancel(backupId: string): Promise<BackupObservation>;
   observation(): BackupObservation | undefined;
   /** The backup whose objects the running component may read and write. */
@@ -55,7 +55,7 @@ export interface BackupsDeps {
   readonly onChange: (isStateChange: boolean) => void;
 }
 
-const endingMs = 5_000;
+const exitTimeoutMs = 5_000;
 const isFinished = (state: string) => state !== "running";
 
 export function createBackups({ component, stateDir, now, log, onChange }: BackupsDeps): Backups {
@@ -108,7 +108,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
     if (current?.id === id && current.attempt === attempt) return;
     // A component that reported its outcome is about to end.
     if (!component.isEmpty && current !== undefined && isFinished(current.latest.report.state)) {
-      await component.ended(AbortSignal.timeout(endingMs)).catch(() => undefined);
+      await component.ended(AbortSignal.timeout(exitTimeoutMs)).catch(() => undefined);
     }
     if (!component.isEmpty) {
       throw new TaskFailed("not_ready", `The backup ${current?.id ?? ""} is in progress.`, { retryable: true });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { readEngineFile } from "../os/engine-file.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
-import type { Job, ObjectUseText, Report, ToAgent, ToComponent, UrlGrant } from "./job.ts";
+import type { Job, ObjectUseJson, Report, ToAgent, ToComponent, UrlGrant } from "./job.ts";
 
 /**
  * A component of the keeper that runs one job at a time, as the agent sees it. An earlier agent may have started it.
@@ -15,7 +15,7 @@ export interface JobComponent {
   readonly isEmpty: boolean;
   /** Throws while another job runs. */
   start(job: JobOf<Job>): Promise<void>;
-  /** Resolves once none of its processes remains. */
+  /** Stops the component. Resolves once none of its processes remains. */
   stop(): Promise<void>;
   send(message: ToComponent): void;
   /** Last report of the newest job; undefined if it left none, such as after SIGKILL. */
@@ -43,7 +43,7 @@ export interface JobComponentDeps {
   /** Log of the component: base path of the segments, their size in bytes and their number. */
   readonly log: { readonly path: string; readonly maxBytes: number; readonly keep: number };
   readonly onReport: (report: Report) => void;
-  readonly mint: (uses: readonly ObjectUseText[], signal: AbortSignal) => Promise<UrlGrant>;
+  readonly mint: (uses: readonly ObjectUseJson[], signal: AbortSignal) => Promise<UrlGrant>;
 }
 
 /** Names of the components that are jobs and no part of the engine. */
@@ -62,7 +62,7 @@ export const heapOptions = {
 export const heapEnvironment = { MALLOC_ARENA_MAX: "2" } as const;
 
 const redialMs = 100;
-/** Time to end its own child processes cleanly. */
+/** Time limit for a component to end its child processes cleanly. */
 const graceMs = 5_000;
 
 export function createJobComponent(deps: JobComponentDeps): JobComponent {

@@ -85,7 +85,7 @@ export type ReportFields = Readonly<Record<string, string | number | readonly st
 export type ToAgent =
   | { readonly report: Report }
   /** Requests presigned URLs. */
-  | { readonly need: { readonly id: number; readonly uses: readonly ObjectUseText[] } };
+  | { readonly need: { readonly id: number; readonly uses: readonly ObjectUseJson[] } };
 
 export type ToComponent =
   /** The URLs of a request. */
@@ -98,7 +98,7 @@ export type ToComponent =
   | { readonly base: true };
 
 /** An ObjectUse message as JSON. */
-export interface ObjectUseText {
+export interface ObjectUseJson {
   readonly method: ObjectMethod;
   readonly key: string;
 }
@@ -107,7 +107,7 @@ export type ObjectMethod = "PUT" | "GET" | "HEAD";
 
 /** Presigned URLs, and the addresses of their host. */
 export interface UrlGrant {
-  /** In the order of the requested uses. */
+  /** Signed URLs, in the order of the requested uses. */
   readonly urls: readonly { readonly url: string; readonly headers: Readonly<Record<string, string>> }[];
   readonly expiresAtMs: number;
   readonly endpoint: { readonly addresses: readonly string[]; readonly port: number; readonly trustBundle: string };

@@ -77,7 +77,7 @@ function textOf(error: unknown): string {
 async function perform(): Promise<Report> {
   const spec = fromBinary(InstanceSpecSchema, Buffer.from(job.spec, "base64"));
   const driver = isEngine(spec.engine) ? await loadDriver(spec.engine, runProgram) : undefined;
-  if (driver?.backup === undefined) throw new JobFailed("source_failed", `${spec.engine} has no backups`);
+  if (driver?.backup === undefined) throw new JobFailed("source_failed", `${spec.engine} has no backups.`);
   const context: JobContext = {
     instance: { spec, paths: job.paths },
     facet: driver.backup,

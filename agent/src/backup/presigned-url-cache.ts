@@ -1,5 +1,5 @@
 import type { AgentLink } from "./agent-link.ts";
-import type { ObjectMethod, ObjectUseText, UrlGrant } from "./job.ts";
+import type { ObjectMethod, ObjectUseJson, UrlGrant } from "./job.ts";
 
 /** A presigned URL for one method and object. */
 export interface PresignedUrl {
@@ -34,7 +34,7 @@ export function createPresignedUrlCache(link: Pick<AgentLink, "mint">, now: () =
   const inFlight = new Map<string, Promise<void>>();
   const nameOf = (method: string, key: string) => `${method} ${key}`;
 
-  async function fetchAll(uses: readonly ObjectUseText[], signal: AbortSignal): Promise<void> {
+  async function fetchAll(uses: readonly ObjectUseJson[], signal: AbortSignal): Promise<void> {
     const { urls, expiresAtMs, endpoint } = await link.mint(uses, signal);
     for (const [index, { method, key }] of uses.entries()) {
       const signed = urls[index];
@@ -49,7 +49,7 @@ export function createPresignedUrlCache(link: Pick<AgentLink, "mint">, now: () =
     return remainingMs < minRemainingMs || (ahead && remainingMs < (expiresAtMs - signedAtMs) / 2);
   }
 
-  async function ensure(uses: readonly ObjectUseText[], signal: AbortSignal, ahead: boolean): Promise<void> {
+  async function ensure(uses: readonly ObjectUseJson[], signal: AbortSignal, ahead: boolean): Promise<void> {
     const missing = uses.filter(({ method, key }) => {
       const cached = cache.get(nameOf(method, key));
       return (cached === undefined || isStale(cached, ahead)) && !inFlight.has(nameOf(method, key));

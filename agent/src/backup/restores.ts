@@ -17,8 +17,8 @@ import { readMarker } from "./restore-marker.ts";
 /** Restores the data of a machine from the source in its settings, before the engine starts. */
 export interface Restores {
   /**
-   * True if the data have not been restored from the source in the settings. Throws for data of an unfinished restore if
-   * the settings have no source to continue it.
+   * True if the data have not been restored from the source in the settings. Throws for data of an unfinished restore
+   * if the settings have no source to continue it.
    */
   isPending(spec: InstanceSpec, data: string): Promise<boolean>;
   /** Resolves once the data are restored to the target; throws messages for users. No engine may run. */
@@ -38,7 +38,7 @@ export interface RestoresDeps {
 interface CurrentRestore {
   readonly restoreId: string;
   readonly latest: TimedReport;
-  /** Memory of the machine when it began. */
+  /** Memory of the machine in bytes at the start of the restore. */
   readonly memoryBytes: bigint;
 }
 
@@ -71,9 +71,7 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
     const marker = await readMarker(data);
     if (source !== undefined) return marker?.restoreId !== source.restoreId || !marker.finished;
     if (marker?.finished === false)
-      throw new Error(
-        "The data are those of an unfinished restore, and the settings name no source to continue it from.",
-      );
+      throw new Error("The data belong to an unfinished restore, and the settings name no source to continue it from.");
     return false;
   }
 

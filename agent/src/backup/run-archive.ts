@@ -17,10 +17,10 @@ const streamPollMs = 10;
 /** Size at which an object is stored although the log has more: under such a load the next object follows early. */
 const steadyBytes = 1 << 20;
 const reportIntervalMs = 2_000;
-/** While received log waits, the stream reports no new end, so the engine is queried at this interval. */
+/** Interval of queries for the engine's end of log while received log waits: the stream reports no new end then. */
 const queryIntervalMs = 10_000;
 const reconnectMs = 1_000;
-/** After a cancellation, the remaining log is stored within this time, or by the next run. */
+/** Time limit to store the remaining log after a cancellation; the next run stores the rest. */
 const drainWithinMs = 3_000;
 /** Time limit of the last commit: the engine may be unresponsive, which may be the reason for the stop. */
 const lastCommitMs = 500;
@@ -33,7 +33,7 @@ const canceledMessage = "It was canceled.";
 export async function runArchive(job: ArchiveJob, deps: JobContext): Promise<Report> {
   const { facet, instance, link, signal } = deps;
   const log = facet.log;
-  if (log === undefined) throw new JobFailed("source_failed", `${instance.spec.engine} has no log to archive`);
+  if (log === undefined) throw new JobFailed("source_failed", `${instance.spec.engine} has no log to archive.`);
   const latest = { key: job.key };
   link.onKey((key) => void (latest.key = key));
   let adopted: ArchiveState | undefined;
@@ -70,7 +70,7 @@ interface Following {
   readonly deps: JobContext;
   readonly writer: ReturnType<typeof createArchiveWriter>;
   readonly schedule: ArchiveSchedule;
-  /** Until log up to this time is durable, nothing is buffered longer. */
+  /** Log is stored without a delay until the log up to this time is durable. */
   readonly urgency: { readonly untilMs: number };
 }
 

@@ -130,7 +130,7 @@ async function openBaseMap(base: StoredBackup, deps: JobContext): Promise<PageSp
   const reader = await openBackup(readerOf(base, deps));
   const map = reader.manifest.maps?.find(({ name }) => name === mapOf(pages?.stream ?? ""));
   if (pages === undefined || map === undefined)
-    throw new JobFailed("failed", "no increment can be taken since the base");
+    throw new JobFailed("failed", "No increment can be taken since the base backup.");
   return spoolPages(deps.instance.paths.data, reader.read(map), pages.pageBytes);
 }
 
@@ -157,7 +157,7 @@ async function checkSizes({ streams, maps = [] }: BackupManifest, { store, urls,
       parts.slice(at, at + concurrentChecks).map(async ({ object, bytes }) => {
         const size = await store.size(object, signal);
         if (size !== bytes)
-          throw new JobFailed("store_failed", `${object} has ${size ?? "no"} bytes instead of ${bytes}`);
+          throw new JobFailed("store_failed", `The object ${object} has ${size ?? "no"} bytes instead of ${bytes}.`);
       }),
     );
   }

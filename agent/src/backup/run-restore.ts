@@ -24,7 +24,7 @@ export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Rep
   const chain = await openChain([...job.earlier, job].map((stored) => readerOf(stored, deps)));
   const streams = chain.flatMap((reader) => reader.manifest.streams.map((stream) => ({ reader, stream })));
   for (const { manifest } of chain)
-    if (manifest.engine !== instance.spec.engine) throw new Error(`the backup is one of ${manifest.engine}`);
+    if (manifest.engine !== instance.spec.engine) throw new Error(`The backup is a backup of ${manifest.engine}.`);
   const totalBytes = streams.reduce((sum, { stream }) => sum + stream.bytes, 0);
   // From here on the old data are being removed, which the marker records.
   await writeMarker(data, {
@@ -91,7 +91,7 @@ export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Rep
 
 /** Applies an incremental stream in place to the files of the previous backup. */
 async function patch({ instance, facet }: JobContext, { name }: BackupStream, bytes: AsyncIterable<Uint8Array>) {
-  if (facet.pages?.stream !== name) throw new Error(`there are no increments of ${name}`);
+  if (facet.pages?.stream !== name) throw new Error(`the stream ${name} has no increments`);
   await patchFiles(facet.pages.root(instance), readDelta(bytes));
 }
 

@@ -32,7 +32,7 @@ export class StoreRefused extends Error {
 /** The store repeatedly truncates an object. */
 class StoreTruncates extends StoreRefused {}
 
-/** Another object exists under the key; objects are write-once. */
+/** Thrown if another object exists under the key: objects are write-once. */
 export class ObjectDiffers extends StoreRefused {}
 
 const idleTimeoutMs = 30_000;
@@ -105,14 +105,14 @@ export function createStoreClient(
           return response;
         }
         const text = (await textOf(response)).slice(0, 300);
-        reason = `the store answered ${status} to ${method} ${key}: ${text}`;
+        reason = `the store responded ${status} to ${method} ${key}: ${text}`;
         forbidden = status === 403 || status === 401 ? forbidden + 1 : 0;
         const isFinal = status >= 400 && status < 500 && ![401, 403, 408, 409, 425, 429].includes(status);
         if (isFinal || forbidden >= maxForbidden) throw new StoreRefused(reason);
       } catch (error) {
         if (error instanceof StoreRefused) throw error;
         signal.throwIfAborted();
-        reason = `the store does not answer: ${error instanceof Error ? error.message : String(error)}`;
+        reason = `the store does not respond: ${error instanceof Error ? error.message : String(error)}`;
       }
       await backOff(method, key, reason, tries, signal);
     }
@@ -149,7 +149,7 @@ export function createStoreClient(
         signal.throwIfAborted();
         cause = error;
       }
-      const reason = `the store ended ${key} at ${received} of ${expected} bytes`;
+      const reason = `the store's response for ${key} ended at ${received} of ${expected} bytes`;
       if ((truncations += 1) > maxTruncations) throw new StoreTruncates(reason, { cause });
       await backOff("GET", key, reason, truncations, signal);
       body = await request([200], "GET", key, undefined, signal);

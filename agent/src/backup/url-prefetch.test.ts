@@ -8,7 +8,7 @@ import { logObject, manifestObject } from "@holdfast/common/backup/object-names.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestStore, type TestStore } from "@holdfast/testing/controller/store.ts";
 import { createArchiveReader } from "./archive-reader.ts";
-import type { ObjectUseText } from "./job.ts";
+import type { ObjectUseJson } from "./job.ts";
 import { createStoreClient } from "./store-client.ts";
 import { type JobContext, readerOf } from "./job-context.ts";
 import { createPresignedUrlCache } from "./presigned-url-cache.ts";
@@ -27,12 +27,12 @@ beforeAll(async () => {
 });
 afterAll(() => store?.remove());
 
-/** URLs are returned once `answers` resolves. */
-function client(answers: () => Promise<unknown> = async () => undefined) {
+/** Client of a controller that returns URLs once `responds` resolves. */
+function client(responds: () => Promise<unknown> = async () => undefined) {
   requested = [];
-  const mint = async (uses: readonly ObjectUseText[]) => {
+  const mint = async (uses: readonly ObjectUseJson[]) => {
     requested.push(uses.length);
-    await answers();
+    await responds();
     const { endpoint } = store.signer;
     return {
       urls: await Promise.all(uses.map((use) => store.signer.sign(use, 3_600))),

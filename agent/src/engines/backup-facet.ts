@@ -36,7 +36,7 @@ export interface SourceOptions {
 }
 
 export interface OpenedSource {
-  /** All streams must be read to their ends, in any order or concurrently. */
+  /** Streams of the backup. The caller reads all of them to their ends, in any order or concurrently. */
   readonly streams: readonly SourceStream[];
   /** Estimate for progress; 0 if unknown. */
   readonly totalBytes: number;

@@ -56,7 +56,7 @@ export interface EngineDriver {
   offersPooler?(instance: Pick<Instance, "paths">, signal: AbortSignal): Promise<boolean>;
   /**
    * Called after the process started. Resolves when the engine accepts a write and has the platform's roles, users and
-   * databases. A replica is ready when it answers and replays; a replica that is to become the primary is promoted.
+   * databases. A replica is ready when it responds and replays; a replica that is to become the primary is promoted.
    */
   ready(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Signal by which the keeper requests a clean shutdown, and the time that it may take. */
@@ -121,7 +121,7 @@ export interface Companion {
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
   /** True if the engine is usable without it. */
   readonly isOptional?: true;
-  /** Whether it is to run, true by default. A running companion that is disabled is stopped. */
+  /** True, the default, if the companion has to run. A running companion that is disabled is stopped. */
   readonly isEnabled?: boolean;
 }
 

@@ -60,7 +60,7 @@ export interface IdentityQuery {
 }
 
 export interface IdentityRows {
-  /** Each row as the text of a JSON object. */
+  /** Rows, each a JSON object as a string. */
   readonly rows: readonly string[];
   /** Cursor of the next page; empty if no row follows. */
   readonly nextAfter: string;

@@ -41,7 +41,7 @@ export interface QueryStatsFacet {
 }
 
 export interface EngineQueryStatistic {
-  /** Without string literals and comments; empty for a query that cannot be redacted. */
+  /** Query without string literals and comments; empty if it cannot be redacted. */
   readonly query: string;
   readonly calls: number;
   readonly totalMs: number;

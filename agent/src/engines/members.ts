@@ -1,7 +1,7 @@
 import type { InstanceSpec, Member } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "./instance.ts";
 
-/** All members of the service; empty while it has had only this one. */
+/** All members of the service, this one included; empty for a service that never had a second member. */
 export function membersOf({ replication, peers }: Pick<InstanceSpec, "replication" | "peers">): Member[] {
   return peers?.members ?? replication?.members ?? [];
 }
@@ -35,7 +35,7 @@ export function ownMember({ spec }: Pick<Instance, "spec">): Member | undefined 
   return membersOf(spec).find(({ nodeId }) => nodeId === spec.nodeId);
 }
 
-/** All other members. */
+/** Members of the service except this one. */
 export function otherMembers({ spec }: Pick<Instance, "spec">): Member[] {
   return membersOf(spec).filter(({ nodeId }) => nodeId !== spec.nodeId);
 }

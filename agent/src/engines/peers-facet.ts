@@ -13,8 +13,8 @@ export interface PeersFacet {
   formCluster(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
    * Replaces the data by the data of a new member of an existing cluster, while the engine is stopped. Possible while
-   * another member is lost, which is removed later. A repetition after a crash must not create a second member with this
-   * number.
+   * another member is lost, which is removed later. A repetition after a crash must not create a second member with
+   * this number.
    */
   join(instance: Instance, signal: AbortSignal): Promise<void>;
   /**

@@ -20,7 +20,7 @@ export interface ReplicationFacet {
    */
   rewind?(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
-   * Before a `rewind`: saves the log that a former primary has and the current primary lacks. Empties `directory` and
+   * Saves the log that a former primary has and the current primary lacks, before a `rewind`. Empties `directory` and
    * saves up to `limitBytes`, from the beginning on. Undefined if there is no such log. The engine must be stopped.
    * Absent for an engine that copies all data again.
    */

@@ -18,7 +18,7 @@ export interface UsableSpace extends DiskSpace {
   };
 }
 
-/** Two WAL segments of PostgreSQL, which its recovery and a TRUNCATE need; 1% of a larger disk. */
+/** Size of the reserve: two WAL segments of PostgreSQL, which its recovery and a TRUNCATE need; 1% of a larger disk. */
 export function reserveBytesOf(totalBytes: number): number {
   const bytes = Math.min(Math.max(32 * mib, totalBytes / 100), 1024 * mib);
   return Math.floor(Math.min(bytes, totalBytes / 25) / mib) * mib;

@@ -44,7 +44,7 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
   const components = new Map<string, ComponentStatus>();
   const listeners = new Set<(component: ComponentStatus) => void>();
   const handoverListeners = new Set<(event: HandoverEvent) => void>();
-  const waiting = new Map<number, { resolve(answer: KeeperResponse): void; reject(error: Error): void }>();
+  const waiting = new Map<number, { resolve(response: KeeperResponse): void; reject(error: Error): void }>();
   let protocol = 0;
   let lastId = 0;
   let closed = false;

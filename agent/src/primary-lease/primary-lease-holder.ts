@@ -22,7 +22,7 @@ export interface PrimaryLeaseHolder {
    * immediately with undefined if the settings need no lease.
    */
   acquire(spec: InstanceSpec, signal: AbortSignal): Promise<number | undefined>;
-  onResponse(answer: PrimaryLeaseResponse): void;
+  onResponse(response: PrimaryLeaseResponse): void;
   /** Requests the lease immediately, for a controller that has not received a request yet. */
   requestNow(): void;
   run(signal: AbortSignal): Promise<void>;
@@ -44,7 +44,7 @@ export interface PrimaryLeaseHolderDeps {
 }
 
 const requestIntervalMs = 1_000;
-/** Without a grant for this time, the voters are asked to confirm. */
+/** Time without a grant by a controller after which the voters are requested to confirm the lease. */
 const confirmAfterMs = 2_000;
 const confirmWithinMs = 2_000;
 /** A lease with less than this remaining is not used to start an engine. */

@@ -24,7 +24,7 @@ export interface SampleSender {
 
 /** 25 minutes of samples; a day takes 58 batches. */
 const batchSamples = 100;
-/** Without an acknowledgment in this time the batch is sent again. */
+/** Time limit for an acknowledgment, after which the batch is sent again. */
 const ackTimeoutMs = 60_000;
 
 export function createSampleSender({ spool, send, random, log }: SampleSenderDeps): SampleSender {

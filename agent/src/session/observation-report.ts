@@ -25,8 +25,8 @@ export interface ObservationReport {
   start(): () => void;
 }
 
-const everyMs = 15_000;
-const progressEveryMs = 1_000;
+const reportIntervalMs = 15_000;
+const progressIntervalMs = 1_000;
 
 export function createObservationReport({ instance, isDue, send, now }: ObservationReportDeps): ObservationReport {
   let scheduled: NodeJS.Immediate | undefined;
@@ -48,10 +48,10 @@ export function createObservationReport({ instance, isDue, send, now }: Observat
 
   return {
     soon: () => void (scheduled ??= setImmediate(sendNow)),
-    later: () => void (progress ??= setTimeout(sendNow, progressEveryMs)),
+    later: () => void (progress ??= setTimeout(sendNow, progressIntervalMs)),
     sendNow,
     start() {
-      const ticking = setInterval(sendNow, everyMs);
+      const ticking = setInterval(sendNow, reportIntervalMs);
       return () => {
         clearInterval(ticking);
         clearTimeout(progress);

@@ -27,13 +27,13 @@ export interface Session {
   /** Resolves with the reason once the stream has ended or the controller said goodbye. */
   readonly ended: Promise<SessionEnd>;
   close(): void;
-  /** Replaced by another session: sends nothing more, and still handles what the controller sends until it notices. */
+  /** Ends sending after another session replaced this one. Frames that the controller still sends are handled. */
   retire(): void;
 }
 
 export interface SessionEnd {
   readonly reason: string;
-  /** Other controllers, as the goodbye lists them. */
+  /** Other controllers, from the controller's goodbye. */
   readonly controllers: readonly string[];
 }
 
@@ -43,10 +43,10 @@ export interface SessionHandlers {
   onCancel(taskId: string): void;
   onResultAck(taskId: string): void;
   onSamplesAck(ack: SamplesAck): void;
-  onPrimaryLeaseResponse(answer: PrimaryLeaseResponse): void;
+  onPrimaryLeaseResponse(response: PrimaryLeaseResponse): void;
   /** The controller sent another welcome: controllers or authorities have changed. */
   onWelcomeUpdate(welcome: Welcome): void;
-  /** The controller asks the agent to connect to this one (host:port), which has fewer agents. */
+  /** The controller requests that the agent connects to another one (host:port), which has fewer agents. */
   onRedirect(controller: string): void;
 }
 
@@ -73,8 +73,8 @@ export function openSession(
   const stream = channel.session();
   let sequence = 0n;
   let backlog = 0;
-  let answeredAt = monotonicMs();
-  let beatAt = answeredAt;
+  let respondedAt = monotonicMs();
+  let beatAt = respondedAt;
   let heartbeat: NodeJS.Timeout | undefined;
   let intervalMs = Number.POSITIVE_INFINITY;
   let fleetReturnMs = 0;
@@ -125,14 +125,14 @@ export function openSession(
     // Frames that arrived while this process was paused are read only after its timers.
     const wasPaused = now - beatAt > intervalMs * pausedHeartbeats;
     beatAt = now;
-    if (!wasPaused && now - answeredAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
+    if (!wasPaused && now - respondedAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
     sendHeartbeat();
   }
 
   /** A frame was read: the controller was alive when it sent it. */
   function onFrame(): void {
-    const silentMs = monotonicMs() - answeredAt;
-    answeredAt = monotonicMs();
+    const silentMs = monotonicMs() - respondedAt;
+    respondedAt = monotonicMs();
     if (silentMs <= intervalMs * pausedHeartbeats) return;
     sendHeartbeat();
     gate.close(sequence);
@@ -195,12 +195,12 @@ export function openSession(
 }
 
 /**
- * Defers tasks that this process read only after it was paused. The controller may have given up the stream by then and
- * reported that nothing was done. A response to a heartbeat sent after the pause proves that it has not. Without one,
- * the deferred tasks are dropped with the stream.
+ * Defers tasks that this process read only after it was paused. By then the controller may have closed the stream and
+ * reported the tasks as not started. A response to a heartbeat sent after the pause proves that it has not. Without
+ * such a response, the deferred tasks are dropped with the stream.
  */
 interface HeartbeatGate {
-  /** The stream is in doubt until this heartbeat is answered. */
+  /** Defers actions until the response to this heartbeat confirms the stream. */
   close(heartbeat: bigint): void;
   /** Runs the action now, or in order once the stream is confirmed. */
   run(action: () => void): void;
@@ -209,7 +209,7 @@ interface HeartbeatGate {
 
 function createHeartbeatGate(): HeartbeatGate {
   let deferred: (() => void)[] = [];
-  /** Undefined while the stream is not in doubt. */
+  /** Heartbeat whose response confirms the stream; undefined while the stream is confirmed. */
   let awaitedHeartbeat: bigint | undefined;
 
   return {

@@ -49,10 +49,10 @@ export interface UplinkDeps {
 type Next = { readonly when: "now"; readonly address?: string } | { readonly when: "after_back_off" };
 
 const firstDelayMs = 100;
-const longestDelayMs = 5_000;
+const maxDelayMs = 5_000;
 /** Lower bound, since tests use certificates that last seconds. */
-const shortestRenewalMs = 200;
-const longestTimerMs = 2 ** 31 - 1;
+const minRenewalMs = 200;
+const maxTimerMs = 2 ** 31 - 1;
 /** Period over which machines spread their renewals after new authorities, which all machines get simultaneously. */
 const authoritySpreadMs = 5_000;
 
@@ -60,7 +60,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   const { stateDir, hello, handlers, onOpen, clock, random, log } = deps;
   const credentials = createMachineCredentials(stateDir, clock.now, log);
   const controllers = createControllerEndpoints(stateDir, deps.controllers);
-  const backOff = createBackOff(firstDelayMs, longestDelayMs, random);
+  const backOff = createBackOff(firstDelayMs, maxDelayMs, random);
   const welcomeTimeout = createWelcomeTimeout();
   const waiting = new Set<(channel: ControllerChannel) => void>();
   let current: Session | undefined;
@@ -106,7 +106,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   }
 
   function onWelcomeUpdate(welcome: Welcome): void {
-    if (welcome.withoutLease) log.info("the controller has no lease for now", { controller: welcome.controllerId });
+    if (welcome.withoutLease) log.info("controller has no lease", { controller: welcome.controllerId });
     noteAuthorities(welcome);
     controllers.save(welcome.controllers).catch((error: unknown) => {
       log.warn("controllers not saved", { reason: error instanceof Error ? error.message : String(error) });
@@ -163,7 +163,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   async function renewed(session: Session, stop: AbortSignal): Promise<Next> {
     for (;;) {
       newAuthorities = new AbortController();
-      const dueMs = Math.min(Math.max(renewalAt() - clock.now(), shortestRenewalMs), longestTimerMs);
+      const dueMs = Math.min(Math.max(renewalAt() - clock.now(), minRenewalMs), maxTimerMs);
       await sleep(dueMs, undefined, { signal: AbortSignal.any([stop, newAuthorities.signal]) }).catch(() => undefined);
       stop.throwIfAborted();
       if (renewalAt() > clock.now()) continue;

@@ -8,25 +8,25 @@ export interface WelcomeTimeout {
   lost(fleetReturnMs: number): void;
 }
 
-const firstMs = 5_000;
-const maxMs = 40_000;
+const firstTimeoutMs = 5_000;
+const maxTimeoutMs = 40_000;
 /** Upper bound, for controllers that accept connections and never respond. */
 const maxFleetReturnMs = 60_000;
 
 export function createWelcomeTimeout(): WelcomeTimeout {
-  let ms = firstMs;
+  let ms = firstTimeoutMs;
   return {
     get ms() {
       return ms;
     },
     welcomed() {
-      ms = firstMs;
+      ms = firstTimeoutMs;
     },
     failed() {
-      ms = Math.max(ms, Math.min(ms * 2, maxMs));
+      ms = Math.max(ms, Math.min(ms * 2, maxTimeoutMs));
     },
     lost(fleetReturnMs) {
-      ms = firstMs + Math.min(fleetReturnMs, maxFleetReturnMs);
+      ms = firstTimeoutMs + Math.min(fleetReturnMs, maxFleetReturnMs);
     },
   };
 }

@@ -59,7 +59,7 @@ export const readReplication: TaskHandler<"readReplication"> = {
     const { replicationSilence } = engineFacetOf(context);
     const read = () => replicationOf(driver).status(instance, signal);
     const found = await read().catch(async (error: unknown) => {
-      // A failover waits for the replica's answer, so scripts of its readers are ended.
+      // A failover waits for the replica's response, so scripts of its readers are ended.
       if (!(error instanceof EngineBusy) || !replacesPrimary || roleOf(instance.spec) !== "replica") throw error;
       await driver.endCommands?.(instance, signal);
       return read();

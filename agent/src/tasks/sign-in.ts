@@ -10,7 +10,7 @@ import {
 import { TaskFailed } from "../task-failed.ts";
 import { identityOf, type TaskHandler } from "./task-handler.ts";
 
-const largestPage = 200;
+const maxPageSize = 200;
 
 export const prepareAuthSchema: TaskHandler<"prepareAuthSchema"> = {
   async run({ database, role, verifier }, { engine, signal }) {
@@ -51,7 +51,7 @@ export const readAuthRows: TaskHandler<"readAuthRows"> = {
     if (table !== "users" && table !== "sessions" && table !== "events")
       throw new TaskFailed("invalid_task", `There is no table ${table}.`);
     const { driver, instance } = await engine();
-    const query = { table, userId, email, after, limit: Math.min(Math.max(limit, 1), largestPage) } as const;
+    const query = { table, userId, email, after, limit: Math.min(Math.max(limit, 1), maxPageSize) } as const;
     const { rows, nextAfter } = await identityOf(driver).read(instance, database, query, signal);
     return create(ReadAuthRowsResultSchema, { rows: [...rows], nextAfter });
   },

@@ -179,7 +179,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       throw new TaskFailed("not_ready", "The service is being deleted.", { retryable: true });
   }
 
-  /** Also ends changes that have not started: they are refused at their start. */
+  /** Ends all changes. Changes that have not started are refused at their start. */
   async function endChanges(): Promise<void> {
     const changes = [...inFlight].filter(([, { isChange }]) => isChange);
     for (const [id] of changes) cancelTask(id);

@@ -67,7 +67,7 @@ export function createAgentUpgrade({
   }
 
   return {
-    digest: code.own.digest,
+    digest: code.ownVersion.digest,
     get gapMs() {
       return gapMs();
     },

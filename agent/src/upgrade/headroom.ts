@@ -31,8 +31,8 @@ export function createHeadroom({ group, agentBytes, hostFreeBytes }: HeadroomDep
   async function free(): Promise<number> {
     const [needed, limit] = await Promise.all([group.memoryNeededBytes(), group.memoryLimitBytes()]);
     // Machines without a control group share their host's memory.
-    const own = needed === undefined || limit === undefined ? Number.POSITIVE_INFINITY : limit - needed;
-    return Math.max(0, Math.min(own, hostFreeBytes()));
+    const machineFreeBytes = needed === undefined || limit === undefined ? Number.POSITIVE_INFINITY : limit - needed;
+    return Math.max(0, Math.min(machineFreeBytes, hostFreeBytes()));
   }
 
   return {

@@ -21,14 +21,14 @@ function codeOf(release: string, text = "") {
 
 test("a stored release is found complete, and not once it was changed", async () => {
   const code = await openReceivedCode(directory, "/elsewhere/main.ts");
-  expect(code.own).toEqual({ release: "checkout", digest: "" });
+  expect(code.ownVersion).toEqual({ release: "checkout", digest: "" });
   const sent = codeOf("2.0.0");
   expect(await code.find(sent.digest)).toBeUndefined();
   const main = await code.store(sent);
   expect(await code.find(sent.digest)).toBe(main);
   expect(readFileSync(main, "utf8")).toContain("2.0.0");
   // An agent that runs it reports it as its own release.
-  expect((await openReceivedCode(directory, main)).own).toEqual({ release: "2.0.0", digest: sent.digest });
+  expect((await openReceivedCode(directory, main)).ownVersion).toEqual({ release: "2.0.0", digest: sent.digest });
   writeFileSync(main, "changed");
   expect(await code.find(sent.digest)).toBeUndefined();
   expect(await code.find((await code.store(sent), sent.digest))).toBe(main);

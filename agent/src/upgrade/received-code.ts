@@ -14,7 +14,7 @@ import { readIfExists } from "@holdfast/common/durable-file.ts";
 /** The release that this agent runs, and the releases that controllers sent to the machine's disk. */
 export interface ReceivedCode {
   /** Release of this agent; its digest is empty for a checkout. */
-  readonly own: AgentVersion;
+  readonly ownVersion: AgentVersion;
   /** Returns the main file if the stored code matches the digest; undefined otherwise. */
   find(digest: string): Promise<string | undefined>;
   /** Writes the code to disk and returns its main file. After a failure no file remains. */
@@ -35,7 +35,7 @@ async function shareWithEngine(directory: string, home: string): Promise<void> {
 export async function openReceivedCode(stateDir: string, main: string): Promise<ReceivedCode> {
   const directory = join(stateDir, "code");
   const versionText = await readIfExists(join(dirname(main), versionFile));
-  const own: AgentVersion =
+  const ownVersion: AgentVersion =
     versionText === undefined
       ? { release: "checkout", digest: "" }
       : (JSON.parse(versionText.toString("utf8")) as AgentVersion);
@@ -52,7 +52,7 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
 
   await shareWithEngine(directory, dirname(main));
   return {
-    own,
+    ownVersion,
     async find(digest) {
       const home = join(directory, digest);
       const version = await readIfExists(join(home, versionFile));

@@ -55,7 +55,7 @@ const maxEntryLength = 64 << 10;
 const completeAfterMs = 1_000;
 
 /** Interval in which a wait reads the log without a change of its directory, which may be missed. */
-const readAgainMs = 1_000;
+const rereadIntervalMs = 1_000;
 
 /** Bytes before a cursor without a head in which the head is searched for. */
 const searchBackBytes = 256 << 10;
@@ -276,7 +276,7 @@ export async function nextLine(
         }
       }
       if (isOver) throw ended.reason;
-      await segments.changed(readAgainMs, limit).catch(() => undefined);
+      await segments.changed(rereadIntervalMs, limit).catch(() => undefined);
     }
   } finally {
     segments.close();

@@ -10,12 +10,12 @@ export interface Reading {
   readonly absent: Readonly<Record<string, string>>;
 }
 
-/** All values of one moment, as they are stored and sent. */
+/** Values of all metrics at one time, as they are stored and sent. */
 export interface Sample {
   /** Milliseconds since 1970: a multiple of the interval. */
   readonly timeMs: number;
   /** Slots of the metrics in the metric catalog. */
   readonly slots: readonly number[];
-  /** One value per slot. */
+  /** Values by slot of the metric catalog. */
   readonly values: readonly number[];
 }

@@ -117,11 +117,17 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
     check() {
       const suffix = refusal === "" ? "" : ` (${refusal})`;
       if (facts === undefined)
-        return { name: "certificate", status: "unhealthy", reason: `There is none yet${suffix}.` };
+        return { name: "certificate", status: "unhealthy", reason: `There is no certificate yet${suffix}.` };
       const { issuedAt, notAfter } = facts;
-      if (notAfter <= now()) return { name: "certificate", status: "unhealthy", reason: `It has ended${suffix}.` };
-      const late = now() > issuedAt + ((notAfter - issuedAt) * 5) / 6;
-      if (late) return { name: "certificate", status: "degraded", reason: `It ends soon and is not renewed${suffix}.` };
+      if (notAfter <= now())
+        return { name: "certificate", status: "unhealthy", reason: `The certificate has expired${suffix}.` };
+      const isOverdue = now() > issuedAt + ((notAfter - issuedAt) * 5) / 6;
+      if (isOverdue)
+        return {
+          name: "certificate",
+          status: "degraded",
+          reason: `The certificate expires soon and is not renewed${suffix}.`,
+        };
       return { name: "certificate", status: "healthy", reason: "" };
     },
   };

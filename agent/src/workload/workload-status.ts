@@ -65,7 +65,7 @@ export interface WorkloadStatusDeps {
   readonly fields?: () => MessageInitShape<typeof InstanceObservationSchema>;
 }
 
-/** Most severe first. */
+/** Status levels of checks, from the most severe one. */
 const levels: readonly EngineCheck["status"][] = ["unhealthy", "degraded", "healthy"];
 
 export function createWorkloadStatus({

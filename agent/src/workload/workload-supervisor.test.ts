@@ -4,7 +4,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { expect, onTestFinished, test } from "vitest";
 import type { ComponentStatus } from "../os/keeper-client.ts";
 import { createWorkloadStatus } from "./workload-status.ts";
-import { createWorkloadSupervisor, startedAgain, WorkloadEnded } from "./workload-supervisor.ts";
+import { createWorkloadSupervisor, restartReason, WorkloadEnded } from "./workload-supervisor.ts";
 
 const spec = { generation: 1n, restartCount: 0n, running: true };
 
@@ -59,7 +59,7 @@ async function startRound() {
 test("the end of a running workload is reported while a round runs", async () => {
   const { status, end } = await startRound();
   end();
-  expect(status).toMatchObject({ state: "starting", reason: startedAgain("engine") });
+  expect(status).toMatchObject({ state: "starting", reason: restartReason("engine") });
 });
 
 test("a round during which the workload ended is not a failed start, and the next one begins without a delay", async () => {
@@ -67,7 +67,7 @@ test("a round during which the workload ended is not a failed start, and the nex
   end();
   rounds[0]?.reject(new WorkloadEnded("engine"));
   await nextTurn();
-  expect(status).toMatchObject({ state: "starting", reason: startedAgain("engine") });
+  expect(status).toMatchObject({ state: "starting", reason: restartReason("engine") });
   await expect.poll(() => rounds.length).toBe(2);
 });
 

@@ -161,7 +161,7 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
   function reportEnd(): void {
     if (status.state !== "running" || reconciler.isReady()) return;
     status.removeChecks("liveness");
-    status.setState("starting", startedAgain(noun));
+    status.setState("starting", restartReason(noun));
   }
 
   function untilDue(): number {
@@ -237,12 +237,12 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
 /** Thrown by a reconcile if the workload ended during it. */
 export class WorkloadEnded extends Error {
   constructor(noun: string) {
-    super(startedAgain(noun));
+    super(restartReason(noun));
   }
 }
 
 /** Reason of a workload that starts because it ended. */
-export function startedAgain(noun: string): string {
+export function restartReason(noun: string): string {
   return `The ${noun} ended and is started again.`;
 }
 

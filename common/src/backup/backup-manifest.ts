@@ -86,7 +86,7 @@ export const backupFormat = "holdfast backup 1";
 export const incrementFormat = "holdfast backup 2";
 export const partFormat = "holdfast backup part 1";
 const manifestFormat = "holdfast backup manifest 1";
-const largestManifestBytes = 64 << 20;
+const maxManifestBytes = 64 << 20;
 
 /** Header labels of a sealed part or manifest. */
 export function labelsOf(format: string, { service, backup }: BackupLocation, object: string) {
@@ -108,7 +108,7 @@ export async function openManifest(
   location: BackupLocation,
   key: SealingKey,
 ): Promise<BackupManifest> {
-  if (sealed.byteLength > largestManifestBytes) throw new Error("the manifest is too large");
+  if (sealed.byteLength > maxManifestBytes) throw new Error("the manifest is too large");
   const expected = { ...labelsOf(manifestFormat, location, manifestObject(location)), keyVersion: key.id };
   const text = await buffer(openStream(chunk(sealed), expected, () => key.secret));
   const manifest = JSON.parse(text.toString("utf8")) as BackupManifest;

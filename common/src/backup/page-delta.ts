@@ -168,6 +168,6 @@ function runOf(same: number, changed: number): Buffer {
 }
 
 async function* bytesOf(reader: ByteReader, size: number): AsyncGenerator<Buffer> {
-  const most = 1 << 18;
-  for (let at = 0; at < size; at += most) yield await reader.take(Math.min(most, size - at));
+  const stepBytes = 1 << 18;
+  for (let at = 0; at < size; at += stepBytes) yield await reader.take(Math.min(stepBytes, size - at));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createFairShare, fairPart } from "./fair-share.ts";
+import { createFairShare, fairShareOf } from "./fair-share.ts";
 
 test.each([
   [128, 0, 26],
@@ -10,7 +10,7 @@ test.each([
   [1, 0, 1],
   [0, 0, 0],
 ])("of %i free slots one that has %i may take %i more", (free, used, more) => {
-  expect(fairPart(free, used)).toBe(more);
+  expect(fairShareOf(free, used)).toBe(more);
 });
 
 test.each([1, 2, 8, 20, 100])("%i holders of their full share leave a slot for the next one", (holders) => {
@@ -18,8 +18,8 @@ test.each([1, 2, 8, 20, 100])("%i holders of their full share leave a slot for t
   const used = Array.from({ length: holders }, () => 0);
   const free = () => size - used.reduce((sum, each) => sum + each, 0);
   for (let round = 0; round < size; round += 1)
-    for (const [holder, count] of used.entries()) used[holder] = count + Math.min(1, fairPart(free(), count));
-  expect(fairPart(free(), 0)).toBeGreaterThan(0);
+    for (const [holder, count] of used.entries()) used[holder] = count + Math.min(1, fairShareOf(free(), count));
+  expect(fairShareOf(free(), 0)).toBeGreaterThan(0);
   expect(Math.max(...used) - Math.min(...used)).toBeLessThanOrEqual(1);
 });
 

@@ -9,11 +9,11 @@ export interface FairShareLimits {
 }
 
 /**
- * Number of additional slots for a holder of `used` slots while `free` slots remain: the holder may have up to a quarter
- * of the slots that are then still free, but at least one. If many holders take their full share, some slots remain for
- * the next one.
+ * Number of additional slots for a holder of `used` slots while `free` slots remain: the holder may have up to a
+ * quarter of the slots that are then still free, but at least one. If many holders take their full share, some slots
+ * remain for the next one.
  */
-export function fairPart(free: number, used: number): number {
+export function fairShareOf(free: number, used: number): number {
   return Math.max(0, Math.ceil((free - 4 * used) / 5));
 }
 
@@ -43,12 +43,15 @@ export function createFairShare(limits: FairShareLimits): FairShare {
       }
     },
     available(organizationId, used, unhealthy) {
-      const own = all.of(organizationId);
-      const free = Math.min(limits.organization - own, fairPart(limits.total - all.of(total), own));
-      const fair = fairPart(free, used);
-      if (!unhealthy) return fair;
+      const organizationSlots = all.of(organizationId);
+      const free = Math.min(
+        limits.organization - organizationSlots,
+        fairShareOf(limits.total - all.of(total), organizationSlots),
+      );
+      const share = fairShareOf(free, used);
+      if (!unhealthy) return share;
       return Math.min(
-        fair,
+        share,
         unhealthyMax(limits.organization) - ofUnhealthy.of(organizationId),
         unhealthyMax(limits.total) - ofUnhealthy.of(total),
       );

@@ -12,7 +12,7 @@ export interface KeyedSemaphore {
   run<T>(key: string, work: () => Promise<T>, wait?: Wait): Promise<T>;
 }
 
-/** How long a task may wait. Without limits it waits until its turn comes. */
+/** Limits of a task's wait for a permit. Absent: no limit. */
 export interface Wait {
   /** `run` rejects with its reason. */
   readonly signal?: AbortSignal | undefined;

@@ -1,11 +1,11 @@
 /** The candidate that is closest to a mistyped name; undefined unless at most a third of the letters differ. */
 export function closestName(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
-  let least = Math.floor(name.length / 3) + 1;
+  let minDistance = Math.floor(name.length / 3) + 1;
   for (const candidate of candidates) {
-    if (Math.abs(candidate.length - name.length) >= least) continue;
+    if (Math.abs(candidate.length - name.length) >= minDistance) continue;
     const distance = editDistance(name.toLowerCase(), candidate);
-    if (distance < least) [best, least] = [candidate, distance];
+    if (distance < minDistance) [best, minDistance] = [candidate, distance];
   }
   return best;
 }

@@ -4,7 +4,7 @@ import { mysql } from "./mysql.ts";
 import { postgresql } from "./postgresql.ts";
 import { valkey } from "./valkey.ts";
 
-/** In the order of lists. */
+/** Engines in the order in which lists show them. */
 // biome-ignore format: a line an engine, so that branches with different engines merge
 const rows = {
   postgresql,

@@ -64,7 +64,7 @@ export function excessMessage({ name, maximum, of }: PlanExcess): string {
   return `this plan has too little ${of} for ${name}: ${limit}`;
 }
 
-/** Every parameter of the catalog, sizes in bytes. */
+/** Values of all parameters of the catalog, sizes in bytes. */
 function valuesOf(
   engine: string,
   version: string,

@@ -9,7 +9,7 @@ function atStart(...row: Parameters<typeof live>): Parameter {
  * Lower bound of transaction_timeout. A session starts with a transaction, to which the value in postgresql.conf always
  * applies: with a lower value nobody could connect.
  */
-export const leastTransactionMs = 1_000;
+export const minTransactionMs = 1_000;
 
 const int = 2_147_483_647;
 const kB = (minimum: number, maximum = int): Limits => ({ unit: "kB", minimum, maximum });
@@ -28,7 +28,7 @@ export const postgresqlParameters: readonly Parameter[] = [
   live("idle_session_timeout",                   "duration", "0",     ms(0),              "Ends a session after this idle time; 0 disables it"),
   live("idle_in_transaction_session_timeout",    "duration", "0",     ms(0),              "Ends a session after this idle time inside a transaction; 0 disables it"),
   live("statement_timeout",                      "duration", "0",     ms(0),              "Cancels a statement after this time; 0 disables it"),
-  live("transaction_timeout",                    "duration", "0",     { ...ms(0), minimumEnabled: leastTransactionMs, versions: ["17", "18"] }, "Ends a session whose transaction lasts this long, at least 1 s; 0 disables it"),
+  live("transaction_timeout",                    "duration", "0",     { ...ms(0), minimumEnabled: minTransactionMs, versions: ["17", "18"] }, "Ends a session whose transaction lasts this long, at least 1 s; 0 disables it"),
   live("lock_timeout",                           "duration", "0",     ms(0),              "Cancels a statement that waits this long for a lock; 0 disables it"),
   live("deadlock_timeout",                       "duration", "1s",    ms(1),              "Time to wait for a lock before checking for a deadlock"),
   live("client_connection_check_interval",       "duration", "0",     ms(0),              "Interval of checks for a disconnected client of a running query; 0 disables them"),

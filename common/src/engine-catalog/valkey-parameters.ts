@@ -10,7 +10,7 @@ const int = 2_147_483_647;
 const from = (minimum: number, maximum = int): Limits => ({ minimum, maximum });
 const bytes = (minimum: number, maximum: number): Limits => ({ unit: "byte", minimum, maximum });
 /** Upper bound of busy-reply-threshold: the engine must respond during a script within the agent's timeout. */
-const longestSilenceMs = 1_000;
+const maxSilenceMs = 1_000;
 const policies = [
   "noeviction",
   "allkeys-lru",
@@ -56,7 +56,7 @@ export const valkeyParameters: readonly Parameter[] = [
   row("slowlog-log-slower-than",     "integer", "10000",  from(-1),          "Microseconds above which a command is in SLOWLOG; -1 disables it"),
   row("slowlog-max-len",             "integer", "128",    from(0, 100_000),  "Maximum number of commands in SLOWLOG"),
   row("latency-monitor-threshold",   "integer", "0",      from(0),           "Milliseconds above which LATENCY records an event; 0 disables it"),
-  row("busy-reply-threshold",        "integer", "1000",   from(1, longestSilenceMs), "Milliseconds after which a script may be killed and other clients get BUSY"),
+  row("busy-reply-threshold",        "integer", "1000",   from(1, maxSilenceMs), "Milliseconds after which a script may be killed and other clients get BUSY"),
   row("min-replicas-to-write",       "integer", "0",      from(0, 4),        "Minimum number of connected replicas for writes; 0 accepts writes without any"),
   row("proto-max-bulk-len",          "bytes",   "536870912", bytes(1_048_576, 2_147_483_647), "Maximum size of a value in bytes"),
 ];

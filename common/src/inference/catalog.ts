@@ -37,7 +37,7 @@ export interface Catalog {
   readonly defaultPrice: Omit<ModelPrice, "name">;
 }
 
-/** Models that think before they answer send nothing for minutes. */
+/** Default time limit without a byte from a provider. Models that reason first send nothing for minutes. */
 export const defaultSilenceMs = 300_000;
 const silenceMaxS = 1_800;
 

@@ -46,7 +46,7 @@ export function createDirectoryStore(directory: string): ObjectStore {
         await rm(temporary, { force: true });
       }
       const facts = await factsOf(key);
-      if (facts === undefined) throw new Error(`${key} was deleted while it was written`);
+      if (facts === undefined) throw new Error(`${key} was deleted during its write`);
       return facts;
     },
     async get(key, range) {

@@ -42,5 +42,5 @@ const segment = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/;
 /** Throws unless the key is a path of plain segments, which every store supports, including a directory. */
 export function checkKey(key: string): void {
   if (key.length <= 900 && key.split("/").every((part) => segment.test(part))) return;
-  throw new Error(`not a key of an object: ${key}`);
+  throw new Error(`${key} is not a key of an object`);
 }

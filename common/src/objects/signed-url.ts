@@ -26,13 +26,13 @@ export interface SignedRequest {
 }
 
 const signatureName = "X-Amz-Signature";
-const longestSeconds = 7 * 86_400;
+const maxSeconds = 7 * 86_400;
 
 /**
  * Signs a URL with AWS Signature Version 4 in the query, without the body; valid for `expiresInS` seconds from `at` on.
  */
 export async function signUrl(request: SignedRequest, key: StoreKey, expiresInS: number, at: Date): Promise<string> {
-  if (expiresInS > longestSeconds) throw new Error(`a URL is valid for at most ${longestSeconds} s`);
+  if (expiresInS > maxSeconds) throw new Error(`a URL is valid for at most ${maxSeconds} s`);
   const url = new URL(request.url);
   url.searchParams.set("X-Amz-Expires", String(Math.round(expiresInS)));
   return (await signed(url.href, request, key, amzDate(at))).href;
@@ -50,7 +50,7 @@ export async function signatureFault(request: SignedRequest, key: StoreKey, now:
   const signedAt = timeOf(date);
   const expiresMs = Number(query.get("X-Amz-Expires") ?? 0) * 1_000;
   if (signedAt === undefined || signature === "") return "it is not signed";
-  if (!(expiresMs > 0 && expiresMs <= longestSeconds * 1_000)) return "its expiry is invalid";
+  if (!(expiresMs > 0 && expiresMs <= maxSeconds * 1_000)) return "its expiry is invalid";
   // A signing time in the future is accepted: it gains an attacker nothing, and a controller's clock may be ahead.
   if (signedAt + expiresMs < now) return "it has expired";
   const headers: Record<string, string> = {};

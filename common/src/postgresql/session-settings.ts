@@ -83,7 +83,7 @@ export function startupOptions(extra: SessionSettings = {}): string {
   return optionsOf({ ...pinned, ...extra });
 }
 
-/** These settings as startup `options`. */
+/** Formats settings as the startup parameter `options`. */
 export function optionsOf(settings: SessionSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`)

@@ -1,6 +1,6 @@
 import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import type { GrpcMethod } from "@holdfast/mtls/grpc-service.ts";
-import { normalSerial, parseIdentity } from "@holdfast/common/identity.ts";
+import { canonicalSerial, parseIdentity } from "@holdfast/common/identity.ts";
 import { createIdleClose, type IdleClose } from "@holdfast/mtls/idle-close.ts";
 import { unaryCall } from "@holdfast/mtls/unary-call.ts";
 import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
@@ -74,7 +74,7 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
       checkServerIdentity(_host, peer) {
         const found = parseIdentity(peer.subjectaltname, installationId);
         if (found?.kind !== "host" || found.id !== hostId) return new Error(`the peer is not host ${hostId}`);
-        const serial = normalSerial(peer.serialNumber);
+        const serial = canonicalSerial(peer.serialNumber);
         if (!isValid(serial)) return new Error("the host's certificate is superseded");
         peerSerial = serial;
         return undefined;

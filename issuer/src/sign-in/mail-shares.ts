@@ -1,4 +1,4 @@
-import { fairPart } from "@holdfast/common/concurrency/fair-share.ts";
+import { fairShareOf } from "@holdfast/common/concurrency/fair-share.ts";
 
 /**
  * Shares of an app's mails in an hour. Half of them is the limit of addresses without a user, and a quarter is reserved
@@ -75,14 +75,14 @@ export function decideMail(
   const total = mailsPerHour - common - counts.browsers;
   const free = kind === "browser" ? total : Math.min(total, commonShare(mailsPerHour) - common);
   if (free <= 0) return "tooMany";
-  const isInShare = (part: number, used: number) => part > 0 && (kind === "shared" || fairPart(part, used) > 0);
+  const isInShare = (part: number, used: number) => part > 0 && (kind === "shared" || fairShareOf(part, used) > 0);
   const isInBudget = isInShare(free, counts.own_strangers + counts.own_users);
   const newUsersFree = newUsersShare(mailsPerHour) - counts.strangers;
   const isAllowed = counts.is_user || (signUpOpen && isInShare(newUsersFree, counts.own_strangers));
   const isInAddress =
     kind === "browser"
       ? counts.own_to_address < perRequesterHour
-      : fairPart(perAddressHour - counts.to_address, counts.own_to_address) > 0;
+      : fairShareOf(perAddressHour - counts.to_address, counts.own_to_address) > 0;
   return isAllowed && isInBudget && isInAddress && !counts.is_repeated && !counts.of_source ? "sent" : "withheld";
 }
 

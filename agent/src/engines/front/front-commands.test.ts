@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listedAuthorities, listedSessions } from "./front-commands.ts";
+import { parseAuthorities, parseSessions } from "./front-commands.ts";
 
 const output = `Filename: /var/lib/holdfast/instance/tls/ca.crt
 Status: Used
@@ -17,7 +17,7 @@ Subject: /CN=old
 
 test("the listener's authorities are identified by their fingerprints", () => {
   const both = ["0A4F37C3812E59155D1441671A07E3FF7934B43E", "C64F37C3812E59155D1441671A07E3FF7934B43E"];
-  expect(listedAuthorities(output)).toEqual(both);
+  expect(parseAuthorities(output)).toEqual(both);
 });
 
 test("a session has its listener and its client's address", () => {
@@ -25,7 +25,7 @@ test("a session has its listener and its client's address", () => {
 0x55c1: proto=tcpv6 src=[fd00::7]:40113 fe=private be=private srv=private
 0x55c2: proto=unix_stream src=unix:1 fe=GLOBAL be=<NONE> srv=<none>
 `;
-  expect(listedSessions(sessions)).toEqual([
+  expect(parseSessions(sessions)).toEqual([
     { id: "0x55c0", listener: "listener", source: "10.0.0.7" },
     { id: "0x55c1", listener: "private", source: "fd00::7" },
   ]);

@@ -61,7 +61,7 @@ async function forbiddenSessions(front: Front, signal: AbortSignal): Promise<Fro
       allows.by === "network" ? [[name, createAllowedAddresses(allows.cidrs)] as const] : [],
     ),
   );
-  const sessions = listedSessions(await sendCommand(front, "show sess", signal));
+  const sessions = parseSessions(await sendCommand(front, "show sess", signal));
   return sessions.filter(({ listener, source }) => allowedBy.get(listener)?.(source) === false);
 }
 
@@ -73,7 +73,7 @@ interface FrontSession {
 }
 
 /** TCP sessions in the output of `show sess`. */
-export function listedSessions(text: string): FrontSession[] {
+export function parseSessions(text: string): FrontSession[] {
   return [...text.matchAll(/^(0x[0-9a-f]+): proto=tcp\S* src=(\S+):\d+ fe=(\S+)/gm)].map(
     ([, id = "", source = "", listener = ""]) => ({ id, listener, source: source.replaceAll(/[[\]]/g, "") }),
   );
@@ -104,7 +104,7 @@ export async function applyAuthorities(front: Front, signal: AbortSignal): Promi
 async function applyAuthority(front: Front, file: string, signal: AbortSignal): Promise<void> {
   const payload = (await readFile(file, "utf8")).replaceAll(/\n+/g, "\n").trim();
   const listed = await sendCommand(front, `show ssl ca-file ${file}`, signal);
-  if (listedAuthorities(listed).join() === fingerprintsOf(payload).join()) return;
+  if (parseAuthorities(listed).join() === fingerprintsOf(payload).join()) return;
   const staged = await sendCommand(front, `set ssl ca-file ${file} <<\n${payload}\n`, signal);
   if (!/[Tt]ransaction (created|updated)/.test(staged))
     throw new Error(`the listener refused an authority: ${staged.trim()}`);
@@ -113,7 +113,7 @@ async function applyAuthority(front: Front, file: string, signal: AbortSignal): 
 }
 
 /** Sorted SHA-1 fingerprints in the output of `show ssl ca-file`. */
-export function listedAuthorities(text: string): string[] {
+export function parseAuthorities(text: string): string[] {
   return [...text.matchAll(/^SHA1 FingerPrint: ([0-9A-F]+)$/gim)].map(([, listed = ""]) => listed.toUpperCase()).sort();
 }
 

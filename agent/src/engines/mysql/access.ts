@@ -80,7 +80,7 @@ export function grantSql(account: string, { privileges, dynamic, grants, restric
 }
 
 /** The role whose access these lines of SHOW GRANTS describe; `custom` for any other. */
-export function roleOf(lines: readonly string[]): string {
+export function roleOfGrants(lines: readonly string[]): string {
   const found = fingerprintOf(accessIn(lines));
   for (const [role, access] of roles) if (fingerprintOf(access) === found) return role;
   return "custom";

@@ -38,7 +38,7 @@ export interface AccountRepair {
 }
 
 const waitMs = 300;
-const limitMs = 5_000;
+const repairTimeoutMs = 5_000;
 
 /**
  * Runs one repair at a time, in a separate session: the changes are replicated, and in the synchronous modes their
@@ -48,7 +48,8 @@ export function createAccountRepair(): AccountRepair {
   let running: Promise<void> | undefined;
   return {
     async repair(instance) {
-      const work = () => withSession(instance, AbortSignal.timeout(limitMs), repairAccounts, { withinMs: limitMs });
+      const work = () =>
+        withSession(instance, AbortSignal.timeout(repairTimeoutMs), repairAccounts, { withinMs: repairTimeoutMs });
       running ??= accountChanges(instance.paths.data, work)
         .catch(() => undefined)
         .finally(() => {

@@ -29,10 +29,10 @@ import { users } from "./users.ts";
 /**
  * Driver of MySQL.
  *
- * The engine listens on a Unix socket. Clients connect to its front (front.ts), which enforces the allow-list and passes
- * TLS on, since TLS begins inside the engine's protocol. The agent signs in over the socket as the platform's account,
- * whose random password is stored beside the data. Users' roles are privileges on all databases, restricted in the
- * databases of the engine and the platform (access.ts). Members replicate through a separate front (replication/).
+ * The engine listens on a Unix socket. Clients connect to its front (front.ts), which enforces the allow-list and
+ * passes TLS on, since TLS begins inside the engine's protocol. The agent signs in over the socket as the platform's
+ * account, whose random password is stored beside the data. Users' roles are privileges on all databases, restricted in
+ * the databases of the engine and the platform (access.ts). Members replicate through a separate front (replication/).
  */
 export function createMysqlDriver(deps: EngineDeps): EngineDriver {
   const monotonic = () => performance.now();
@@ -70,7 +70,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
   };
 }
 
-/** Without HAProxy the allow-list cannot be enforced, so the engine counts as absent. */
+/** Checks the engine and HAProxy: without HAProxy the allow-list cannot be enforced, so the engine counts as absent. */
 async function fingerprint({ run }: EngineDeps, software: string, signal: AbortSignal): Promise<Fingerprint> {
   const missing = await missingFront(run, frontProgram(software), signal);
   if (missing !== undefined) return { present: false, reason: missing };

@@ -1,6 +1,6 @@
 import type { Instance } from "../engine-driver.ts";
 import type { EngineMetrics, MetricsFacet } from "../insight-facets.ts";
-import { startOf } from "./engine-start.ts";
+import { engineStartOf } from "./engine-start.ts";
 import { platform } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
 import { readStatus } from "./replication/status.ts";
@@ -30,7 +30,7 @@ async function readMetrics(instance: Instance, session: Session): Promise<Engine
     [platform],
   );
   const requests = valueOf("Innodb_buffer_pool_read_requests");
-  const { ino, mtimeMs } = await startOf(instance);
+  const { ino, mtimeMs } = await engineStartOf(instance);
   const lag = await readLag(session);
   return {
     gauges: {

@@ -16,8 +16,8 @@ import { observeReplication } from "./replication/status.ts";
 import { endRefusedSessions } from "./user-sessions.ts";
 import { countSessions, userParameters } from "./variables.ts";
 
-const probeMs = 2_000;
-/** With less space than this the engine may wait for some inside a write. */
+const probeTimeoutMs = 2_000;
+/** Free space in bytes below which a write may wait for space. */
 const fullBytes = 1 << 20;
 
 interface Deps {
@@ -33,18 +33,20 @@ interface Deps {
  * front does not respond, since no client can connect.
  */
 export async function observe(deps: Deps, instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs + 500)]);
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs + 500)]);
   const [engine, frontChecks] = await Promise.all([
     observeEngine(deps, instance, { bounded, signal }).catch((error: unknown): EngineObservation => {
       signal.throwIfAborted();
-      const check = bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : livenessFailure(error);
+      const check = bounded.aborted
+        ? unhealthy(`The engine did not respond within ${probeTimeoutMs / 1_000} s.`)
+        : livenessFailure(error);
       return { ...unknown, responded: !bounded.aborted && numberOf(error) !== 0, checks: [check] };
     }),
     endForbiddenSessions(frontOf(instance), bounded).then(
       () => [],
       () => {
         signal.throwIfAborted();
-        return [unhealthy("the listener does not answer")];
+        return [unhealthy("The front does not accept connections.")];
       },
     ),
   ]);
@@ -72,7 +74,7 @@ async function observeEngine(
   if (!isPrimary) follow(instance);
   // The write's own session outlives this observation if the write hangs.
   const write = () =>
-    probe.write(instance, probeMs, AbortSignal.timeout(probeMs)).then(
+    probe.write(instance, probeTimeoutMs, AbortSignal.timeout(probeTimeoutMs)).then(
       (isDone) => (isDone ? undefined : "late"),
       (error: unknown) => {
         if (numberOf(error) === 0) throw error;
@@ -83,7 +85,7 @@ async function observeEngine(
   return withSession(
     instance,
     // If the probe's write hangs, finding the cause gets its own time limit.
-    written === undefined ? bounded : AbortSignal.any([signal, AbortSignal.timeout(probeMs)]),
+    written === undefined ? bounded : AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]),
     async (session) => {
       const holder = await locks.check(session);
       const liveness = written === undefined ? healthy("liveness") : await writeFailure(instance, written, holder);
@@ -102,7 +104,7 @@ async function observeEngine(
         ...(replication && { replication: replication.reported }),
       };
     },
-    { withinMs: probeMs, isLocal: waitsForReplica(instance) },
+    { withinMs: probeTimeoutMs, isLocal: waitsForReplica(instance) },
   );
 }
 
@@ -116,13 +118,13 @@ async function readSettings(instance: Instance, session: Session) {
   return { version: row?.version ?? "", pendingRestart, effectiveParameters: Object.fromEntries(running) };
 }
 
-/** Liveness while the engine answers but did not commit the probe's write. */
+/** Liveness check of an engine that responds but did not commit the probe's write. */
 async function writeFailure(instance: Instance, failure: unknown, holder: string | undefined): Promise<EngineCheck> {
   // A user's lock is no fault of the engine.
   if (holder !== undefined) return { name: "liveness", status: "degraded", reason: holder };
   const { bavail, bsize } = await statfs(instance.paths.data);
   if (bavail * bsize < fullBytes) return unhealthy("disk full");
-  return failure === "late" ? unhealthy(`no write in ${probeMs} ms`) : livenessFailure(failure);
+  return failure === "late" ? unhealthy(`no write in ${probeTimeoutMs} ms`) : livenessFailure(failure);
 }
 
 /** ER_CON_COUNT_ERROR and ER_TOO_MANY_USER_CONNECTIONS. */
@@ -137,7 +139,7 @@ function livenessFailure(error: unknown): EngineCheck {
   const number = numberOf(error);
   if (sessionsUsed.includes(number)) return { name: "liveness", status: "degraded", reason: "too many clients" };
   if (full.includes(number)) return unhealthy("disk full");
-  if (number === readOnly) return { name: "liveness", status: "degraded", reason: "read only" };
+  if (number === readOnly) return { name: "liveness", status: "degraded", reason: "The engine is read-only." };
   if (number === 1053) return unhealthy("shutting down");
   if (["ENOENT", "ECONNREFUSED"].includes(codeOf(error))) return unhealthy("not listening");
   return unhealthy(messageOf(error));

@@ -6,10 +6,10 @@ import { platform } from "./layout.ts";
  * so no user can change it or end its sessions. Its own session limit replaces the parameter `max_user_connections`.
  */
 export function platformSql(secret: string): string {
-  const own = `${literal(platform)}@'localhost'`;
+  const platformAccount = `${literal(platform)}@'localhost'`;
   return [
-    `CREATE USER ${own} IDENTIFIED WITH caching_sha2_password BY ${literal(secret)} WITH MAX_USER_CONNECTIONS 1000`,
-    `GRANT ALL ON *.* TO ${own} WITH GRANT OPTION`,
+    `CREATE USER ${platformAccount} IDENTIFIED WITH caching_sha2_password BY ${literal(secret)} WITH MAX_USER_CONNECTIONS 1000`,
+    `GRANT ALL ON *.* TO ${platformAccount} WITH GRANT OPTION`,
     `CREATE DATABASE ${identifier(platform)} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
     `CREATE TABLE ${platform}.heartbeat (id TINYINT PRIMARY KEY, at TIMESTAMP(6) NOT NULL)`,
     `INSERT INTO ${platform}.heartbeat VALUES (1, UTC_TIMESTAMP(6))`,

@@ -12,8 +12,8 @@ export interface Probe {
 }
 
 /**
- * On a full disk the engine waits inside the write, without an end, and so does the session: a second write would take
- * a second session, until no client could connect.
+ * Creates the probe. On a full disk the engine blocks inside the write without a time limit, and with it the session:
+ * more writes would take more sessions, until no client could connect.
  */
 export function createProbe(): Probe {
   let pending: Promise<void> | undefined;

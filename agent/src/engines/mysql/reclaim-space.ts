@@ -1,7 +1,7 @@
 import type { Instance, WritableSpace } from "../engine-driver.ts";
 import { withSession } from "./session.ts";
 
-/** With less of the disk free, binary logs of earlier hours are removed. */
+/** Share of free disk space below which binary logs of earlier hours are removed. */
 const tightShare = 1 / 6;
 const pauseMs = 10_000;
 

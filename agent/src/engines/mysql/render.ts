@@ -48,7 +48,7 @@ export function render(instance: Instance): ConfigFile[] {
 function options(instance: Instance): string {
   const { spec, paths } = instance;
   const values = effectiveParameters(instance);
-  for (const [name, value] of [...fixed(instance), ...replicationSettings(instance)]) values.set(name, value);
+  for (const [name, value] of [...fixedSettings(instance), ...replicationSettings(instance)]) values.set(name, value);
   const lines = [...values]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([variable, value]) => [optionNames.get(variable) ?? variable, value] as const)
@@ -57,7 +57,7 @@ function options(instance: Instance): string {
 }
 
 /** Settings that users cannot change. They override users' parameters. */
-function fixed(instance: Instance): [string, string][] {
+function fixedSettings(instance: Instance): [string, string][] {
   const memoryBytes = Number(instance.spec.memoryBytes);
   return [
     // The only entry of clients: the front connects to it after the check of the address.

@@ -1,7 +1,7 @@
 import type { Instance } from "../engine-driver.ts";
 import type { EngineRunningQuery, SessionsFacet } from "../insight-facets.ts";
 import { isSessionSql } from "./end-sessions.ts";
-import { startOf } from "./engine-start.ts";
+import { engineStartOf } from "./engine-start.ts";
 import { isPlatformNameSql } from "./platform-accounts.ts";
 import { numberOf, type Session, withSession } from "./session.ts";
 
@@ -76,7 +76,7 @@ async function isOfUsers(session: Session, id: number): Promise<boolean> {
 }
 
 async function startUsOf(instance: Instance): Promise<bigint> {
-  return BigInt(Math.round((await startOf(instance)).mtimeMs * 1_000));
+  return BigInt(Math.round((await engineStartOf(instance)).mtimeMs * 1_000));
 }
 
 function runningOf(row: Row, startedUs: bigint): EngineRunningQuery {

@@ -3,7 +3,7 @@ import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { PutUserOptions, UsersFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
-import { accessOf, grantSql, roleOf } from "./access.ts";
+import { accessOf, grantSql, roleOfGrants } from "./access.ts";
 import { killAll } from "./end-sessions.ts";
 import { hasReservedPrefix, isReservedUser } from "./layout.ts";
 import { dropShadowingAccounts } from "./shadowing-accounts.ts";
@@ -94,7 +94,7 @@ export async function setUser(session: Session, user: EngineUser, roleBefore: st
   const { username, role, verifier } = user;
   const access = accessOf(role);
   if (isReservedUser(username)) throw new EngineRefused(`The name ${username} is reserved for the platform.`);
-  if (!verifierPattern.test(verifier)) throw new Error("the verifier is none of caching_sha2_password");
+  if (!verifierPattern.test(verifier)) throw new Error("the verifier is not a caching_sha2_password verifier");
   const name = account(username);
   if (roleBefore !== role) {
     await session.rows(`CREATE USER IF NOT EXISTS ${name} ACCOUNT LOCK`);
@@ -140,7 +140,7 @@ async function stateOf(session: Session, username: string): Promise<UserState | 
 /** Current role of an account of users; `custom` for privileges that no role has. */
 export async function currentRoleOf(session: Session, username: string): Promise<string> {
   const rows = await session.rows<Record<string, string>>(`SHOW GRANTS FOR ${account(username)}`);
-  return roleOf(rows.flatMap((row) => Object.values(row)));
+  return roleOfGrants(rows.flatMap((row) => Object.values(row)));
 }
 
 async function endSessions(session: Session, username: string): Promise<void> {

@@ -21,8 +21,8 @@ export function desiredParameters(instance: Instance): Map<string, string> {
 /** Values of the catalog's parameters that the engine runs with, as users set them. */
 export async function userParameters(instance: Instance, session: Session): Promise<Map<string, string>> {
   const running = await runningParameters(instance, session);
-  const own = effectiveParameters(instance).get(eventsParameter);
-  return roleOf(instance.spec) === "primary" || own === undefined ? running : running.set(eventsParameter, own);
+  const desired = effectiveParameters(instance).get(eventsParameter);
+  return roleOf(instance.spec) === "primary" || desired === undefined ? running : running.set(eventsParameter, desired);
 }
 
 /** Values of the catalog's parameters that the engine runs with. */

@@ -88,7 +88,7 @@ function transactionCheck({ oldest }: Activity): EngineCheck {
       : `A transaction of ${oldest.user} (pid ${oldest.pid})`;
   // Full hours, so that the reason does not change with each observation.
   const hours = Math.floor(oldest.seconds / 3_600);
-  const reason = `${subject} has been open for over ${hours} ${hours === 1 ? "hour" : "hours"}: it keeps its locks, and rows deleted since then cannot be vacuumed.`;
+  const reason = `${subject} has been open for over ${hours} ${hours === 1 ? "hour" : "hours"}: it retains its locks, and rows deleted since then cannot be vacuumed.`;
   return { name, status: "degraded", reason };
 }
 
@@ -97,6 +97,6 @@ function idCheck({ idAge, idDatabase }: Activity): EngineCheck {
   const share = idAge / idsBeforeWraparound;
   const level = idLevels.find(([, from]) => share >= from);
   if (level === undefined) return { name, status: "healthy", reason: "" };
-  const reason = `${Math.floor(share * 100)}% of transaction ids are used up in database ${idDatabase}: end old transactions and prepared transactions, then run VACUUM (FREEZE) there.`;
+  const reason = `${Math.floor(share * 100)}% of transaction ids are in use in database ${idDatabase}: end old transactions and prepared transactions, then run VACUUM (FREEZE) there.`;
   return { name, status: level[0], reason };
 }

@@ -1,7 +1,7 @@
 import { isAllowed } from "./console-extensions.ts";
 
 /** Volatile functions without effects: they are volatile only because two calls may return different values. */
-export const harmlessVolatile = [
+export const allowedVolatileFunctions = [
   "clock_timestamp",
   "gen_random_uuid",
   "pg_column_size",
@@ -24,7 +24,7 @@ export const harmlessVolatile = [
  * id, reach outside the database, or call code of users by the name or OID of a type or relation. Volatile functions
  * and input functions of types are denied in general and need no entry.
  */
-export const denied = [
+export const deniedFunctions = [
   "currtid2",
   "cursor_to_xml",
   "cursor_to_xmlschema",
@@ -59,7 +59,7 @@ export const denied = [
 /** First OID of objects that were created after initdb (FirstNormalObjectId). */
 const firstUserOid = 16_384;
 
-/** Argument type of input functions. Input functions of domains, arrays and composite types also take the type's OID. */
+/** Argument type of input functions. Those of domains, arrays and composite types also take the type's OID. */
 const cstring = 2_275;
 
 /**

@@ -10,7 +10,7 @@ export interface DataSize {
 
 const waitMs = 1_000;
 const measureWithinMs = 300_000;
-/** After a measurement, pause for this multiple of its duration. */
+/** Pause after a measurement, as a multiple of its duration. */
 const pauseFactor = 9;
 
 export function createDataSize(measure: (instance: Instance) => Promise<number> = measureDatabases): DataSize {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
-import { createEngineSource } from "../../workload/engine/engine-source.ts";
+import { createEngineSource } from "../../workload/engine/engine-sources.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { dataDirectory, program } from "./layout.ts";
 import { withSession } from "./session.ts";
@@ -180,7 +180,7 @@ describe.skipIf(!hasEngine("postgresql", version))("metrics of postgresql under 
     const observed = await machine.driver.observe(machine.instance, machine.signal);
     expect(observed.checks.find(({ name }) => name === "connections")).toMatchObject({ status: "degraded" });
     await Promise.all(clients.map((client) => client.end()));
-    // The stopped postmaster accepts connections and does not answer: the read ends at its own timeout.
+    // The stopped postmaster accepts connections and does not respond: the read ends at its own timeout.
     const pid = postmaster();
     process.kill(pid, "SIGSTOP");
     await expect(source().read(machine.signal)).rejects.toThrow(/abort|timeout/i);

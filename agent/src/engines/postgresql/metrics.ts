@@ -7,7 +7,7 @@ import { type Session, withSession } from "./session.ts";
 const statementMs = 3_000;
 
 /**
- * All statistics in one statement. The epoch changes whenever counters restart: after a reset, after a crash (which
+ * Query of all statistics. The epoch changes whenever counters restart: after a reset, after a crash (which
  * drops all statistics and sets the archiver's reset time), and when the set of databases changes.
  */
 const metricsSql = `
@@ -51,7 +51,7 @@ interface Row {
   readonly blocks_hit: number;
   readonly blocks_read: number;
   readonly epoch: string;
-  /** The following three are null on a primary. */
+  /** Null on a primary, like the next two. */
   readonly has_all: boolean | null;
   readonly replay_age_seconds: number | null;
   readonly lag_bytes: number | null;

@@ -13,7 +13,7 @@ import { resetPreloadSettings } from "./preload-settings.ts";
 import { followingState, readStatus } from "./replication/status.ts";
 import { codeOf, isOverridden, messageOf, type Session, withSession } from "./session.ts";
 
-const probeMs = 2_000;
+const probeTimeoutMs = 2_000;
 
 /**
  * Reads the engine's state through a new session each time, since an open one would not notice that no client can
@@ -25,15 +25,15 @@ export async function observe(
   instance: Instance,
   signal: AbortSignal,
 ): Promise<EngineObservation> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs + 500)]);
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs + 500)]);
   // Set before the slower queries, whose duration says nothing about the engine's health.
-  let answered = false;
+  let hasResponded = false;
   const onResponse = () => {
-    answered = true;
+    hasResponded = true;
   };
   try {
     const observed = await withSession(instance, bounded, (session) => readEngine(instance, session, onResponse), {
-      statementMs: probeMs,
+      statementMs: probeTimeoutMs,
       // A primary that waits for its replicas is healthy.
       isLocal: true,
     });
@@ -42,10 +42,12 @@ export async function observe(
     return { ...observed, checks, dataBytes: await dataSize.newest(instance) };
   } catch (error) {
     signal.throwIfAborted();
-    const check = bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : livenessFailure(error);
-    answered ||= !bounded.aborted && isEngineResponse(error);
+    const check = bounded.aborted
+      ? unhealthy(`The engine did not respond within ${probeTimeoutMs / 1_000} s.`)
+      : livenessFailure(error);
+    hasResponded ||= !bounded.aborted && isEngineResponse(error);
     return {
-      responded: answered,
+      responded: hasResponded,
       version: "",
       checks: [check],
       pendingRestart: [],
@@ -158,8 +160,8 @@ function livenessFailure(error: unknown): EngineCheck {
   const message = messageOf(error);
   if (code === "53300") return { name: "liveness", status: "degraded", reason: "too many clients" };
   if (isFull(error)) return unhealthy("disk full");
-  if (code === "57P03") return { name: "liveness", status: "degraded", reason: "recovering" };
-  if (code === "25006") return { name: "liveness", status: "degraded", reason: "read only" };
+  if (code === "57P03") return { name: "liveness", status: "degraded", reason: "The engine is recovering." };
+  if (code === "25006") return { name: "liveness", status: "degraded", reason: "The engine is read-only." };
   if (code === "57P01" || code === "57P02") return unhealthy("shutting down");
   if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("not listening");
   return unhealthy(message);

@@ -70,12 +70,13 @@ function replicationOf(replication: boolean | undefined): string[] {
 }
 
 function passwordOf(verifier: string): string {
-  if (!scramVerifier.test(verifier)) throw new Error("the verifier is no SCRAM verifier");
+  if (!scramVerifier.test(verifier)) throw new Error("the verifier is not a SCRAM verifier");
   return `PASSWORD ${literal(verifier)}`;
 }
 
 /**
- * Before 16 CREATEROLE gives privileges over every role that is no superuser, including PostgreSQL's predefined roles.
+ * Option CREATEROLE or NOCREATEROLE of an admin. Before PostgreSQL 16 CREATEROLE gives privileges over every role that
+ * is not a superuser, including predefined roles.
  */
 export function createRole(version: string): string {
   return Number(version) >= 16 ? "CREATEROLE" : "NOCREATEROLE";
@@ -83,7 +84,7 @@ export function createRole(version: string): string {
 
 const revoke = (group: string, name: string) => `REVOKE ${group} FROM ${name}`;
 
-/** A convenience, not the protection: a reader's session reports early that it is read-only. */
+/** Makes a reader's session report that it is read-only. The missing privileges are the protection. */
 const onlyReads = (name: string) => `ALTER ROLE ${name} SET default_transaction_read_only = on`;
 
 const writes = (name: string) => `ALTER ROLE ${name} RESET default_transaction_read_only`;

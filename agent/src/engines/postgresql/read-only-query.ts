@@ -4,7 +4,13 @@ import { createRowCollector, type RowCollector } from "../console-rows.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import type { ReadOnlyResult, ReadOnlyQuery, ReadOnlyQueryFacet } from "../insight-facets.ts";
 import { extensionSchemasSql, disallowedNameSql } from "./console-extensions.ts";
-import { denied, deniedFunctionSql, deniedRelationSql, harmlessVolatile, userCastSql } from "./console-policy.ts";
+import {
+  deniedFunctions,
+  deniedFunctionSql,
+  deniedRelationSql,
+  allowedVolatileFunctions,
+  userCastSql,
+} from "./console-policy.ts";
 import {
   type Column,
   type ConsoleSession,
@@ -12,7 +18,7 @@ import {
   type TextRow,
   withConsoleSession,
 } from "./console-session.ts";
-import { consoleRow } from "./console-row.ts";
+import { consoleRow } from "./console-value.ts";
 import { isReservedDatabase } from "./layout.ts";
 import { codeOf, messageOf } from "./session.ts";
 import { consoleMemoryBytes, limitSession } from "./session-memory.ts";
@@ -123,7 +129,7 @@ interface Objection {
 /** Undefined if every name in the query resolves to something that is allowed. */
 async function objectionTo(session: ConsoleSession, query: ReadOnlyQuery): Promise<Objection | undefined> {
   const { relations, qualified } = query;
-  const lists = [harmlessVolatile, denied];
+  const lists = [allowedVolatileFunctions, deniedFunctions];
   const first = async (sql: string, values: readonly unknown[]) => (await session.query(sql, values))[0];
   const column = (name: "kind" | "schema" | "name") => qualified.map((each) => each[name]);
   const columns = [column("kind"), column("schema"), column("name")];

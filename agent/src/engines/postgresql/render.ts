@@ -1,4 +1,4 @@
-import { leastTransactionMs } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
+import { minTransactionMs } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
 import { parseQuantity } from "@holdfast/common/engine-catalog/quantity.ts";
 import type { PlatformAccess } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { addressesOf } from "../addresses.ts";
@@ -50,7 +50,7 @@ const transactionLimit = "transaction_timeout";
 /** Raises a `transaction_timeout` that is too short for any session to start, the platform's included. */
 function raisedTransactionTimeout(limit: string): string {
   const ms = parseQuantity(limit, "ms") ?? 0;
-  return ms > 0 && ms < leastTransactionMs ? `${leastTransactionMs}ms` : limit;
+  return ms > 0 && ms < minTransactionMs ? `${minTransactionMs}ms` : limit;
 }
 
 /** Settings that the platform determines; none of them is in the catalog. */
@@ -105,7 +105,7 @@ function fixed(instance: Instance): [string, string][] {
 function replicationSettings(instance: Instance, storageMib: number): [string, string][] {
   if (instance.spec.replication === undefined) return [];
   const conninfo = primaryConninfo(instance);
-  const own = ownMember(instance);
+  const member = ownMember(instance);
   return [
     // Members authenticate each other by certificate.
     ["ssl_ca_file", `${instance.paths.tls}/ca.crt`],
@@ -117,16 +117,16 @@ function replicationSettings(instance: Instance, storageMib: number): [string, s
     ["wal_keep_size", `${Math.max(Math.min(Math.floor(storageMib / 10), 1_024), 64)}MB`],
     ...synchronousSettings(instance),
     ...slotSettings(instance),
-    ...(conninfo === undefined || own === undefined
+    ...(conninfo === undefined || member === undefined
       ? []
       : ([
           ["primary_conninfo", conninfo],
-          ["primary_slot_name", memberName(own.number)],
+          ["primary_slot_name", memberName(member.number)],
         ] as [string, string][])),
   ];
 }
 
-/** One synchronous replica is enough; the others may lag. */
+/** Settings of synchronous replication. Commits wait for one of the synchronous replicas; the others may lag. */
 function synchronousSettings({ spec }: Instance): [string, string][] {
   const names = spec.replication?.syncNumbers.map((number) => `"${memberName(number)}"`) ?? [];
   if (names.length === 0 || roleOf(spec) !== "primary") return [];

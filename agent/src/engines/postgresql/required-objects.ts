@@ -54,14 +54,14 @@ export async function createMissingObjects(instance: Instance, session: Session,
 async function createInDefaultDatabase(instance: Instance, signal: AbortSignal): Promise<void> {
   const work = async (session: Session) => {
     await session.rows(`CREATE EXTENSION IF NOT EXISTS ${statisticsExtension} SCHEMA public`);
-    const own = await session.rows<{ name: string }>(
+    const functions = await session.rows<{ name: string }>(
       `SELECT p.oid::regprocedure::text AS name FROM pg_depend d
          JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
          JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
        WHERE e.extname = $1 AND p.proname = 'pg_stat_statements_reset'`,
       [statisticsExtension],
     );
-    for (const { name } of own) await session.rows(`GRANT EXECUTE ON FUNCTION ${name} TO ${defaultUser}`);
+    for (const { name } of functions) await session.rows(`GRANT EXECUTE ON FUNCTION ${name} TO ${defaultUser}`);
   };
   try {
     await withSession(instance, signal, work, { database: defaultDatabase, statementMs: 10_000 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { controlSettings, exceeds, greatestOf, lackingSettings } from "./required-settings.ts";
+import { controlSettings, exceeds, maxSettings, lackingSettings } from "./required-settings.ts";
 
 test("pg_controldata prints the settings of the log that was replayed last", () => {
   const printed = [
@@ -27,7 +27,7 @@ test("the greatest value of each required setting counts, and no other setting",
     { max_connections: 500 },
     { max_worker_processes: Number.NaN },
   ];
-  expect(greatestOf(...settings)).toEqual({ max_connections: 500 });
+  expect(maxSettings(...settings)).toEqual({ max_connections: 500 });
   expect(exceeds({ max_connections: 500 }, { max_connections: 400, max_worker_processes: 8 })).toBe(true);
   expect(exceeds({ max_connections: 400 }, { max_connections: 400 })).toBe(false);
 });

@@ -11,7 +11,7 @@ const required = [
   { name: "max_locks_per_transaction", control: "max_locks_per_xact" },
 ] as const;
 
-export const requiredNames: readonly string[] = required.map(({ name }) => name);
+export const requiredSettingNames: readonly string[] = required.map(({ name }) => name);
 
 /** Values by the setting's name. */
 export type RequiredSettings = Readonly<Record<string, number>>;
@@ -26,8 +26,8 @@ export function controlSettings(printed: string): RequiredSettings {
 }
 
 /** Maximum of each required setting. Other names are ignored. */
-export function greatestOf(...all: readonly RequiredSettings[]): RequiredSettings {
-  const greatest = requiredNames.flatMap((name) => {
+export function maxSettings(...all: readonly RequiredSettings[]): RequiredSettings {
+  const greatest = requiredSettingNames.flatMap((name) => {
     const values = all
       .map((settings) => lookUp(settings, name))
       .filter((value) => Number.isSafeInteger(value)) as number[];
@@ -38,7 +38,7 @@ export function greatestOf(...all: readonly RequiredSettings[]): RequiredSetting
 
 /** True if the first has a greater value of some setting than the second. */
 export function exceeds(some: RequiredSettings, others: RequiredSettings): boolean {
-  return requiredNames.some((name) => (lookUp(some, name) ?? 0) > (lookUp(others, name) ?? 0));
+  return requiredSettingNames.some((name) => (lookUp(some, name) ?? 0) > (lookUp(others, name) ?? 0));
 }
 
 /**
@@ -50,7 +50,7 @@ export function lackingSettings(output: string): RequiredSettings | undefined {
   const found = output.matchAll(
     /(\w+) = \d+ is a lower setting than on the primary server, where its value was (\d+)\./g,
   );
-  return greatestOf(...[...found].map(([, name = "", value]) => ({ [name]: Number(value) })));
+  return maxSettings(...[...found].map(([, name = "", value]) => ({ [name]: Number(value) })));
 }
 
 /** Text for users, such as `max_connections = 200, max_wal_senders = 10`. */

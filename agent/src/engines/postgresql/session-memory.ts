@@ -29,7 +29,7 @@ export function memoryLimitArgv(bytes: number): string[] {
  * another namespace, so a superuser's session runs prlimit.
  */
 export async function limitSession(instance: Instance, pid: string, bytes: number, signal: AbortSignal): Promise<void> {
-  if (!/^\d+$/.test(pid)) throw new Error(`not a process id: ${pid}`);
+  if (!/^\d+$/.test(pid)) throw new Error(`${pid} is not a process id`);
   // Without rows nothing is written to the program.
   const sql = `COPY (SELECT 1 WHERE false) TO PROGRAM 'prlimit --pid=${pid} --data=${bytes}'`;
   const run = () => withSession(instance, signal, (session) => session.rows(sql), { statementMs: 5_000 });

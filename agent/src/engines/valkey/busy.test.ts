@@ -138,7 +138,7 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
       await machine.start();
       await machine.driver.ready(machine.instance, machine.signal);
       await expect(command("SET", "more", "1")).rejects.toThrow("OOM");
-      expect((await observe()).checks[0]).toMatchObject({ name: "liveness", reason: "memory full" });
+      expect((await observe()).checks[0]).toMatchObject({ name: "liveness", reason: "The memory is full." });
       expect(await command("DEL", "large")).toBe(1);
       await machine.stop();
       await machine.writeConfig();

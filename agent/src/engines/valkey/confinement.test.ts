@@ -104,7 +104,7 @@ describe.each(["8.1", "9"])("users of valkey %s", (version) => {
         const [check] = (await machine.driver.observe(machine.instance, machine.signal)).checks;
         return check?.status !== "healthy" && check;
       });
-      expect(liveness).toEqual({ name: "liveness", status: "degraded", reason: "memory full" });
+      expect(liveness).toEqual({ name: "liveness", status: "degraded", reason: "The memory is full." });
       await client.close();
     });
   });

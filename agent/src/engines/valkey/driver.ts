@@ -58,7 +58,7 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
   };
 }
 
-/** Without HAProxy the allow-list cannot be enforced, so the engine counts as absent. */
+/** Checks the engine and HAProxy: without HAProxy the allow-list cannot be enforced, so the engine counts as absent. */
 async function fingerprint({ run }: EngineDeps, software: string, signal: AbortSignal): Promise<Fingerprint> {
   const missing = await missingFront(run, frontProgram(software), signal);
   if (missing !== undefined) return { present: false, reason: missing };

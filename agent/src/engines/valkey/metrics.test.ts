@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectValkey, valkeyVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
-import { createEngineSource } from "../../workload/engine/engine-source.ts";
+import { createEngineSource } from "../../workload/engine/engine-sources.ts";
 import { openSnapshot } from "./backup/snapshot.ts";
 import { createValkeyDriver } from "./driver.ts";
 import { engineSocket } from "./layout.ts";
@@ -146,7 +146,7 @@ describe.skipIf(!hasEngine("valkey", version))("metrics of valkey under a known 
     ).split("\n");
     process.kill(Number(pid), "SIGSTOP");
     try {
-      // It accepts connections and does not answer: the read ends at its own timeout.
+      // The engine accepts connections and does not respond: the read ends at its own timeout.
       await expect(figures.read(machine.signal)).rejects.toThrow(/abort|timeout/i);
     } finally {
       process.kill(Number(pid), "SIGCONT");

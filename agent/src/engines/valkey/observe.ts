@@ -13,19 +13,21 @@ import { runningParameters } from "./reload.ts";
 import { blockingParameter, isBlockingLimit } from "./render.ts";
 import { observeReplication, readInfo } from "./replication/status.ts";
 
-const probeMs = 2_000;
+const probeTimeoutMs = 2_000;
 
 /**
  * Reads the engine's state through a new session each time; a failed probe is a result. The engine also counts as down
  * if its listener does not respond, since no client can connect.
  */
 export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]);
   const failed = (error: unknown): EngineObservation => {
     signal.throwIfAborted();
-    const checks = bounded.aborted ? [unhealthy(`no answer in ${probeMs} ms`)] : failureChecks(error);
-    const answered = !bounded.aborted && isEngineReply(error);
-    return { responded: answered, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+    const checks = bounded.aborted
+      ? [unhealthy(`The engine did not respond within ${probeTimeoutMs / 1_000} s.`)]
+      : failureChecks(error);
+    const hasResponded = !bounded.aborted && isEngineReply(error);
+    return { responded: hasResponded, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
   };
   const [engine, listenerChecks] = await Promise.all([
     withSession(instance, bounded, (session) => readEngine(instance, session)).catch(failed),
@@ -33,7 +35,7 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
       () => [],
       () => {
         signal.throwIfAborted();
-        return [unhealthy("the listener does not answer")];
+        return [unhealthy("The front does not accept connections.")];
       },
     ),
   ]);
@@ -82,8 +84,8 @@ function refusalOf(error: unknown): unknown {
 
 /** Reports the user's own value of the parameter that blocks writes. */
 function userParameters(instance: Instance, running: ReadonlyMap<string, string>): Map<string, string> {
-  const own = effectiveParameters(instance).get(blockingParameter);
-  return own === undefined ? new Map(running) : new Map(running).set(blockingParameter, own);
+  const desired = effectiveParameters(instance).get(blockingParameter);
+  return desired === undefined ? new Map(running) : new Map(running).set(blockingParameter, desired);
 }
 
 /**
@@ -106,9 +108,10 @@ function livenessFailure(error: unknown): EngineCheck {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (isOutOfMemory(error)) {
-    return { name: "liveness", status: "degraded", reason: "memory full" };
+    return { name: "liveness", status: "degraded", reason: "The memory is full." };
   }
-  if (message.startsWith("LOADING")) return { name: "liveness", status: "degraded", reason: "recovering" };
+  if (message.startsWith("LOADING"))
+    return { name: "liveness", status: "degraded", reason: "The engine is loading its data." };
   if (message.includes("max number of clients")) {
     return { name: "liveness", status: "degraded", reason: "too many clients" };
   }

@@ -14,13 +14,13 @@ export function isOutOfMemory(reason: unknown): boolean {
 /** A durable write that no user can see: the key is created and deleted in one transaction. */
 export async function probe(session: Session): Promise<void> {
   const key = `holdfast:probe:${randomUUID()}`;
-  const answers = [
+  const replies = [
     session.call("MULTI"),
     session.call("SET", key, "1"),
     session.call("DEL", key),
     session.call("EXEC"),
   ];
   // The refused command has the reason; EXEC's error only reports that a command was refused.
-  const refused = (await Promise.allSettled(answers)).find(({ status }) => status === "rejected");
+  const refused = (await Promise.allSettled(replies)).find(({ status }) => status === "rejected");
   if (refused?.status === "rejected" && !isBlocked(refused.reason)) throw refused.reason;
 }

@@ -8,7 +8,7 @@ import {
   blockingParameter,
   copySettings,
   isBlockingLimit,
-  noSnapshots,
+  snapshotsOffSettings,
   desiredMaxmemory,
   desiredParameters,
 } from "./render.ts";
@@ -24,7 +24,7 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
   await applyAllowLists(front, signal);
   await applyCertificate(front, signal);
   await withSession(instance, signal, async (session) => {
-    await session.call("CONFIG", "SET", ...copySettings.flat(), ...noSnapshots.flat());
+    await session.call("CONFIG", "SET", ...copySettings.flat(), ...snapshotsOffSettings.flat());
     if (instance.spec.replication !== undefined)
       await session.call("CONFIG", "SET", ...liveSettings.flat(), ...certificateSettings(instance).flat());
     const desired = desiredParameters(instance);

@@ -26,7 +26,7 @@ export const copySettings: [string, string][] = [["repl-diskless-sync-delay", "0
  * The append-only file holds all data. Periodic snapshots would need the same space twice more, and a failed one would
  * block writes.
  */
-export const noSnapshots: [string, string][] = [["save", ""]];
+export const snapshotsOffSettings: [string, string][] = [["save", ""]];
 
 /** Catalog parameters that the engine is to run with. */
 export function desiredParameters(instance: Instance): Map<string, string> {
@@ -59,7 +59,7 @@ function settings(instance: Instance): string {
     ["maxclients", String(valkeyClients(planOf(spec)) + reservedClients)],
     ["appendonly", "yes"],
     ["aof-use-rdb-preamble", "yes"],
-    ...noSnapshots,
+    ...snapshotsOffSettings,
     ["enable-protected-configs", "no"],
     ["enable-debug-command", "no"],
     ["enable-module-command", "no"],

@@ -4,7 +4,7 @@ import { isRewriteDue } from "./rewrite-due.ts";
 const mib = 1024 ** 2;
 const disk = 1_000;
 
-/** In MiB, on a disk of 1,000 with nothing else on it. */
+/** A log with sizes in MiB, on an otherwise empty disk of 1,000 MiB. */
 const log = (logMib: number, baseMib: number, freeMib = disk - logMib) => ({
   logBytes: logMib * mib,
   baseBytes: baseMib * mib,

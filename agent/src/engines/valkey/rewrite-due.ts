@@ -1,6 +1,6 @@
 /** Sizes of the append-only file and its disk, in bytes. */
 export interface LogOnDisk {
-  /** All files of the log, including those that the engine is about to remove. */
+  /** Size of all files of the log, including files that the engine is about to remove. */
   readonly logBytes: number;
   /** Base files: the contents at the last rewrite. */
   readonly baseBytes: number;
@@ -9,9 +9,9 @@ export interface LogOnDisk {
   readonly freeBytes: number;
 }
 
-/** Below this share of the disk the engine decides by itself, as long as the disk is not nearly full. */
+/** Share of the disk below which the engine decides about rewrites itself, unless the disk is nearly full. */
 const smallShare = 1 / 8;
-/** With less than this share of the disk free, any gain counts. */
+/** Share of free disk space below which a rewrite of any gain is due. */
 const tightShare = 1 / 10;
 /** Minimum gain, as a share of the disk or a factor of the base, that is worth a rewrite. */
 const gainShare = 1 / 32;
@@ -48,10 +48,10 @@ export function isRewriteDue(log: LogOnDisk, dataBytes: number): boolean {
   // A log that was just rewritten has nothing to gain while the data are unchanged.
   if (logBytes < baseBytes * gainOfBase && dataBytes > baseBytes / 2) return false;
   if (isTight(log)) return true;
-  const largestThatFits = usableShare * totalBytes - growthFactor * dataBytes;
+  const maxFittingBytes = usableShare * totalBytes - growthFactor * dataBytes;
   const limit = Math.min(
     Math.max(2 * dataBytes, totalBytes * smallShare),
-    Math.max(largestThatFits * 0.9, dataBytes + minimumGain),
+    Math.max(maxFittingBytes * 0.9, dataBytes + minimumGain),
   );
   return logBytes >= limit;
 }

@@ -70,7 +70,7 @@ export function isEngineReply(error: unknown): boolean {
 const retryMs = 200;
 
 /** Runs the work, and repeats it while a script blocks the engine. */
-export async function untilFree<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+export async function retryWhileBusy<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work();

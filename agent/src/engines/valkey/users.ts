@@ -101,9 +101,9 @@ export async function syncUsers(session: Session, desired: readonly EngineUser[]
 
 async function stateOf(session: Session, username: string): Promise<{ passwords: string[]; role: string } | undefined> {
   if (isReserved(username)) return undefined;
-  const answer = (await session.call("ACL", "GETUSER", username)) as unknown[] | null;
-  if (answer === null) return undefined;
-  const passwords = answer[answer.indexOf("passwords") + 1] as string[];
+  const reply = (await session.call("ACL", "GETUSER", username)) as unknown[] | null;
+  if (reply === null) return undefined;
+  const passwords = reply[reply.indexOf("passwords") + 1] as string[];
   return { passwords: passwords.map((hash) => `#${hash}`), role: await roleOf(session, username) };
 }
 

@@ -1,7 +1,7 @@
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Applied, InstanceFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
-import { currentRejections, effectiveParameters, noHistory, rejectChanges } from "./parameter-history.ts";
+import { currentRejections, acceptedParameters, emptyHistory, rejectChanges } from "./parameter-history.ts";
 
 type Parameters = Readonly<Record<string, string>>;
 
@@ -43,7 +43,8 @@ export interface AppliedSettingsDeps {
 export function createAppliedSettings({ files, status }: AppliedSettingsDeps): AppliedSettings {
   let applied: Applied | undefined;
 
-  const current = (spec: InstanceSpec): Applied => applied ?? { restartCount: String(spec.restartCount), ...noHistory };
+  const current = (spec: InstanceSpec): Applied =>
+    applied ?? { restartCount: String(spec.restartCount), ...emptyHistory };
 
   async function save(next: Applied): Promise<void> {
     applied = next;
@@ -51,7 +52,7 @@ export function createAppliedSettings({ files, status }: AppliedSettingsDeps): A
   }
 
   function report(spec: InstanceSpec): void {
-    const rejections = Object.entries(currentRejections(spec.parameters, applied ?? noHistory));
+    const rejections = Object.entries(currentRejections(spec.parameters, applied ?? emptyHistory));
     status.setSpec(spec, Object.fromEntries(rejections.map(([name, { reason }]) => [name, reason])));
   }
 
@@ -63,7 +64,7 @@ export function createAppliedSettings({ files, status }: AppliedSettingsDeps): A
       return applied === undefined;
     },
     restartCount: (spec) => BigInt(current(spec).restartCount),
-    parameters: (spec) => effectiveParameters(spec.parameters, current(spec)),
+    parameters: (spec) => acceptedParameters(spec.parameters, current(spec)),
     recordStart: (spec) => save({ ...current(spec), restartCount: String(spec.restartCount) }),
     recordRunning: (spec, parameters) => save({ ...current(spec), lastAccepted: { ...parameters } }),
     async reject(spec, tried, refusal) {

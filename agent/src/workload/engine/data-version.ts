@@ -22,7 +22,7 @@ export interface DataVersion {
 }
 
 /** True if the data files are of a version that the engine cannot read; false if its format does not change. */
-export async function isOfOtherVersion({ upgrade }: EngineDriver, instance: Instance): Promise<boolean> {
+export async function hasOtherVersion({ upgrade }: EngineDriver, instance: Instance): Promise<boolean> {
   const has = await upgrade?.versionOf(instance);
   return has !== undefined && has !== instance.spec.version;
 }
@@ -64,7 +64,7 @@ export function createDataVersion({
   }
 
   return {
-    mustStop: isOfOtherVersion,
+    mustStop: hasOtherVersion,
     async ensure(driver, instance, signal) {
       const { upgrade: facet } = driver;
       const { spec } = instance;
@@ -79,9 +79,11 @@ export function createDataVersion({
       }
       const isOlder = compareVersions(has, spec.version) < 0;
       if (!isOlder || retained !== undefined)
-        throw new Error(`Its data are of ${spec.engine} ${has}, which ${spec.version} does not read.`);
+        throw new Error(`The data have the format of ${spec.engine} ${has}, which ${spec.version} does not read.`);
       if (!spec.onCanary)
-        throw new Error(`Its data are of ${spec.engine} ${has}, and are upgraded only while no client is admitted.`);
+        throw new Error(
+          `The data have the format of ${spec.engine} ${has}, and are upgraded only while no client is admitted.`,
+        );
       await upgrade(driver, instance, has, signal);
     },
     async finish({ driver, instance }, signal) {

@@ -38,7 +38,7 @@ export interface DiskGuardDeps {
 
 /** The reserve is allocated only below this level. */
 const reserveBelowLevel = 95;
-/** With less free space than this, an engine writes nothing and accepts no deletion. */
+/** Free space in bytes below which an engine writes nothing and accepts no deletion. */
 const minWritableBytes = 1 << 20;
 
 export function createDiskGuard({ writeBlock, now, log }: DiskGuardDeps): DiskGuard {

@@ -35,6 +35,6 @@ const failures: Record<EngineFailure["cause"], (failure: EngineFailure) => strin
 };
 
 /** Message for users why an engine does not start and what can be done, with the engine's own message. */
-export function failureMessage(failure: EngineFailure): string {
+export function startFailureMessage(failure: EngineFailure): string {
   return failures[failure.cause](failure).trim();
 }

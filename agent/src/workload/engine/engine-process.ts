@@ -38,7 +38,7 @@ const retainedSegments = 4;
 export function engineLogAt(path: string) {
   return { path, maxBytes: segmentBytes, keep: retainedSegments };
 }
-const endCommandsMs = 5_000;
+const endCommandsTimeoutMs = 5_000;
 
 export interface EngineProcessDeps {
   readonly keeper: KeeperClient;
@@ -116,7 +116,7 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
       }
       if (isEmpty(engineComponent)) return;
       // With the companions stopped, no client can send further commands.
-      await driver.endCommands?.(instance, AbortSignal.timeout(endCommandsMs));
+      await driver.endCommands?.(instance, AbortSignal.timeout(endCommandsTimeoutMs));
       await keeper.order({ op: "stop", name: engineComponent, ...driver.stop });
     },
     lifetime() {

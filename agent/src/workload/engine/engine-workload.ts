@@ -1,13 +1,15 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { bootMs } from "../../../keeper/boot-clock.ts";
 import { createBackupParts } from "../../backup/backup-parts.ts";
-import type { EngineDriver } from "../../engines/engine-driver.ts";
+import type { DrivenInstance, EngineDriver } from "../../engines/engine-driver.ts";
+import { roleOf } from "../../engines/members.ts";
 import { createPrimaryLeaseHolder } from "../../primary-lease/primary-lease-holder.ts";
 import { createReplicationSilence } from "../../primary-lease/replication-silence.ts";
-import { createEngineSource } from "./engine-source.ts";
 import { createHealthSource } from "../health-source.ts";
-import { createArchiveSource, createQueueSource } from "./engine-sources.ts";
+import { createArchiveSource, createEngineSource, createQueueSource } from "./engine-sources.ts";
 import { TaskFailed } from "../../task-failed.ts";
 import { createLogReader } from "../log-reader.ts";
 import { createServerCertificate } from "../server-certificate.ts";
@@ -24,7 +26,6 @@ import { createMemoryWatch } from "./memory-watch.ts";
 import { createPeerData } from "./peer-data.ts";
 import { createPeerWatch } from "./peer-watch.ts";
 import { createProbes } from "./probes.ts";
-import { createQueueMaintenance } from "./queue-maintenance.ts";
 import { createRestartLimit } from "./restart-limit.ts";
 import { createWriteBlock } from "./write-block.ts";
 
@@ -173,6 +174,40 @@ export function createEngineWorkload(
       replicationSilence,
       onPrimaryLeaseResponse: lease.onResponse,
       requestLeaseNow: lease.requestNow,
+    },
+  };
+}
+
+interface QueueMaintenanceDeps {
+  /** The running engine that accepts connections; undefined without one. */
+  readonly target: () => DrivenInstance | undefined;
+  readonly log: Log;
+}
+
+const queueIntervalMs = 60_000;
+/** Delay after the start of the agent, to leave a starting engine undisturbed. */
+const queueDelayMs = 5_000;
+const queueTimeoutMs = 300_000;
+
+/** Runs maintenance of the engine's queues once a minute, with or without a controller. */
+function createQueueMaintenance({ target, log }: QueueMaintenanceDeps): {
+  run(signal: AbortSignal): Promise<void>;
+} {
+  return {
+    async run(signal) {
+      let waitMs = queueDelayMs;
+      while (!signal.aborted) {
+        await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+        const engine = target();
+        if (signal.aborted || engine?.driver.queues === undefined) continue;
+        waitMs = queueIntervalMs;
+        // The primary's changes reach replicas by replication.
+        if (roleOf(engine.instance.spec) !== "primary") continue;
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(queueTimeoutMs)]);
+        await engine.driver.queues.maintain(engine.instance, limit).catch((error: unknown) => {
+          if (!signal.aborted && target() !== undefined) log.warn("queue maintenance failed", { error: String(error) });
+        });
+      }
     },
   };
 }

@@ -14,10 +14,10 @@ import type { DiskGuard } from "./disk-guard.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import { type InstanceFiles, syncConfigFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
-import { startedAgain, WorkloadEnded } from "../workload-supervisor.ts";
+import { restartReason, WorkloadEnded } from "../workload-supervisor.ts";
 import { listenerMessage, missingListeners } from "./listener-check.ts";
 import type { LogReader } from "../log-reader.ts";
-import { type MemberData, requiresMore, untilParametersSuffice, withRequiredParameters } from "./member-data.ts";
+import { type MemberData, exceedsParameters, untilParametersSuffice, withRequiredParameters } from "./member-data.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { PeerData } from "./peer-data.ts";
 import type { PeerWatch } from "./peer-watch.ts";
@@ -26,7 +26,7 @@ import { createReadiness } from "./readiness.ts";
 import { createReadyEngine } from "./ready-engine.ts";
 import type { ServerCertificate } from "../server-certificate.ts";
 import { stopReason } from "./stop-reasons.ts";
-import { failureMessage } from "./engine-messages.ts";
+import { startFailureMessage } from "./engine-messages.ts";
 
 export interface InstanceReconcilerDeps {
   readonly files: InstanceFiles;
@@ -147,7 +147,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     ready.clear();
     const isNew = applied.isNew && spec.source === undefined;
     // Several states of one start may share a report, so each has the reason of the start.
-    const cause = status.reason === startedAgain("engine") ? status.reason : "";
+    const cause = status.reason === restartReason("engine") ? status.reason : "";
     status.setState("preparing", cause);
     await prepareDisk(driver, spec, signals.urgent);
     const base = instanceOf(driver, spec);
@@ -194,9 +194,9 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
       if (!process.isEmpty || signals.urgent.aborted) throw error;
       // Replay reached log of a primary with larger values, so no parameter is at fault.
       const needed = await withRequiredParameters(driver, base, signals.urgent);
-      if (requiresMore(needed, instance)) return await launch(driver, spec, signals);
+      if (exceedsParameters(needed, instance)) return await launch(driver, spec, signals);
       const output = await outputSince(mark);
-      const failure: EngineFailure = (await memory.endedSince(memoryMark))
+      const failure: EngineFailure = (await memory.killedSince(memoryMark))
         ? { cause: "memory", message: "", parameter: undefined }
         : driver.explainFailure(output);
       await rollBackParameters(driver, spec, instance, { failure, output }, signals);
@@ -226,7 +226,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const isUnrelated =
       failure.cause === "disk_full" || failure.cause === "port_busy" || failure.cause === "data_damaged";
     const rejected = isUnrelated ? undefined : await applied.reject(spec, tried.spec.parameters, failure);
-    if (rejected === undefined) throw new Error(failureMessage(failure));
+    if (rejected === undefined) throw new Error(startFailureMessage(failure));
     log.warn("parameters rolled back", { service: spec.serviceId, parameters: rejected, output });
     await launch(driver, spec, signals);
   }
@@ -320,7 +320,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
       const driver = await driverOf(spec.engine);
       if (driver === undefined) {
         applied.report(spec);
-        throw new Error(`This machine's agent does not know the engine ${spec.engine}.`);
+        throw new Error(`This machine's agent does not support the engine ${spec.engine}. Upgrade the agent.`);
       }
       if (!spec.running || roleOf(spec) === "none") {
         await requireSafeStop(spec, signals);
@@ -346,7 +346,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         await process.stop(driver, instanceOf(driver, spec));
       }
       if (ready.current() === undefined) {
-        if (status.state === "running") status.setState("starting", startedAgain("engine"));
+        if (status.state === "running") status.setState("starting", restartReason("engine"));
         applied.report(spec);
       }
       if (process.isEmpty) {
@@ -360,7 +360,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         if (driven !== undefined) await ensureListening(driven, spec, signals);
       } catch (error) {
         // An error of a call to the engine then only follows from its end.
-        if (wasReady && status.reason === startedAgain("engine")) throw new WorkloadEnded("engine");
+        if (wasReady && status.reason === restartReason("engine")) throw new WorkloadEnded("engine");
         throw error;
       } finally {
         applied.report(spec);

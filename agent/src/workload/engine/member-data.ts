@@ -10,7 +10,7 @@ import type { EngineDriver, Instance } from "../../engines/engine-driver.ts";
 import { roleOf } from "../../engines/members.ts";
 import type { DiscardedLog, ReplicationFacet } from "../../engines/replication-facet.ts";
 import { measureDisk } from "../../os/disk-space.ts";
-import { isOfOtherVersion } from "./data-version.ts";
+import { hasOtherVersion } from "./data-version.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 
 /** Origin of a member's data that were copied from another member, in a file beside the data. */
@@ -59,11 +59,12 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
       const { spec, paths } = instance;
       if (spec.replication === undefined) return;
       const facet = driver.replication;
-      if (facet === undefined) throw new Error(`This machine's agent knows no replication of ${spec.engine}.`);
+      if (facet === undefined)
+        throw new Error(`This machine's agent does not support replication of ${spec.engine}. Upgrade the agent.`);
       if (roleOf(spec) !== "replica") {
         const marker = await readMarker(paths.data);
         if (marker?.finished === false)
-          throw new Error("The data is a copy that did not end: another member has to be the primary.");
+          throw new Error("The data are an incomplete copy: another member has to be the primary.");
         // A service gets further members only after the first one has data, so these data belong to no service and all
         // members would follow them.
         const hasNoData = (isNew && marker === undefined) || (await facet.dataRole(instance)) === "absent";
@@ -73,14 +74,14 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
       }
       if (await isFollower(driver, instance)) {
         // Recorded before the engine writes a format that an older version cannot read.
-        const own = await readMarker(paths.data);
-        if (own !== undefined && own.version !== spec.version)
-          await writeMarker(paths.data, { ...own, version: spec.version });
-        status.setDiscardedLog(own?.discarded);
+        const marker = await readMarker(paths.data);
+        if (marker !== undefined && marker.version !== spec.version)
+          await writeMarker(paths.data, { ...marker, version: spec.version });
+        status.setDiscardedLog(marker?.discarded);
         return;
       }
       const before = await readMarker(paths.data);
-      const mayRewind = !isNew && before?.finished !== false && !(await isOfOtherVersion(driver, instance));
+      const mayRewind = !isNew && before?.finished !== false && !(await hasOtherVersion(driver, instance));
       const previousRole = await facet.dataRole(instance);
       const discarded =
         mayRewind && previousRole === "primary" ? await saveDiscarded(facet, instance, signal) : before?.discarded;
@@ -158,7 +159,7 @@ async function isFollower(driver: EngineDriver, instance: Instance): Promise<boo
   const marker = await readMarker(instance.paths.data);
   if (marker?.finished !== true || marker.serviceId !== spec.serviceId) return false;
   if (compareVersions(marker.version, spec.version) > 0) return false;
-  if (await isOfOtherVersion(driver, instance)) return false;
+  if (await hasOtherVersion(driver, instance)) return false;
   return (await driver.replication?.dataRole(instance)) === "follower";
 }
 
@@ -185,7 +186,7 @@ export async function withRequiredParameters(
 }
 
 /** True if the data now require more of a parameter than the engine was started with. */
-export function requiresMore({ minimumParameters = {} }: Instance, started: Instance): boolean {
+export function exceedsParameters({ minimumParameters = {} }: Instance, started: Instance): boolean {
   const previousRole = effectiveParameters(started);
   return Object.entries(minimumParameters).some(([name, least]) => Number(previousRole.get(name)) < least);
 }

@@ -7,23 +7,23 @@ export interface MemoryWatch {
   check(): Promise<EngineCheck>;
   /** Number of kills so far, for `endedSince`. */
   mark(): Promise<number>;
-  endedSince(mark: number): Promise<boolean>;
+  killedSince(mark: number): Promise<boolean>;
 }
 
-const reportedForMs = 10 * 60_000;
+const reportPeriodMs = 10 * 60_000;
 
 export function createMemoryWatch(group: ControlGroup, now: () => number): MemoryWatch {
-  let seen: number | undefined;
-  let ended = { times: 0, lastAt: 0 };
+  let lastKills: number | undefined;
+  let killed = { times: 0, lastAt: 0 };
 
   async function poll(): Promise<number | undefined> {
     const kills = await group.outOfMemoryKills();
     if (kills === undefined) return undefined;
     // Kills before this agent started are not reported.
-    const newKills = kills - (seen ?? kills);
-    seen = kills;
+    const newKills = kills - (lastKills ?? kills);
+    lastKills = kills;
     if (newKills > 0)
-      ended = { times: now() - ended.lastAt < reportedForMs ? ended.times + newKills : newKills, lastAt: now() };
+      killed = { times: now() - killed.lastAt < reportPeriodMs ? killed.times + newKills : newKills, lastAt: now() };
     return kills;
   }
 
@@ -33,15 +33,15 @@ export function createMemoryWatch(group: ControlGroup, now: () => number): Memor
         const reason = "Not enforced: this host gives machines no control groups for CPU and memory.";
         return { name: "memory", status: "healthy", reason };
       }
-      if (ended.times === 0 || now() - ended.lastAt >= reportedForMs)
+      if (killed.times === 0 || now() - killed.lastAt >= reportPeriodMs)
         return { name: "memory", status: "healthy", reason: "" };
-      const times = ended.times === 1 ? "once" : `${ended.times} times`;
+      const times = killed.times === 1 ? "once" : `${killed.times} times`;
       const reason =
         `Out of memory: the kernel ended processes of the engine ${times}, last at ` +
-        `${new Date(ended.lastAt).toISOString()}. Lower what queries and sessions use, or take a larger plan.`;
+        `${new Date(killed.lastAt).toISOString()}. Lower what queries and sessions use, or take a larger plan.`;
       return { name: "memory", status: "degraded", reason };
     },
     mark: async () => (await poll()) ?? 0,
-    endedSince: async (mark) => ((await poll()) ?? 0) > mark,
+    killedSince: async (mark) => ((await poll()) ?? 0) > mark,
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { currentRejections, effectiveParameters, noHistory, rejectChanges } from "./parameter-history.ts";
+import { currentRejections, acceptedParameters, emptyHistory, rejectChanges } from "./parameter-history.ts";
 
 const refused = (message: string) => ({ message, parameter: undefined });
 const before = { lastAccepted: { work_mem: "4MB" }, rejected: {} };
@@ -10,7 +10,7 @@ test("only the parameter named in the engine's message is rejected", () => {
   expect(after?.rejected).toEqual({
     shared_buffers: { value: "1TB", reason: "could not map memory for shared_buffers" },
   });
-  expect(effectiveParameters(tried, after ?? noHistory)).toEqual({ work_mem: "4MB", jit: "off" });
+  expect(acceptedParameters(tried, after ?? emptyHistory)).toEqual({ work_mem: "4MB", jit: "off" });
 });
 
 test("a parameter whose name is part of the refused one is not rejected", () => {
@@ -23,7 +23,7 @@ test("all changes are rejected if the message names none of them", () => {
   const tried = { work_mem: "64MB", jit: "off" };
   const after = rejectChanges(tried, before, refused("killed"));
   expect(Object.keys(after?.rejected ?? {}).sort()).toEqual(["jit", "work_mem"]);
-  expect(effectiveParameters(tried, after ?? noHistory)).toEqual({ work_mem: "4MB" });
+  expect(acceptedParameters(tried, after ?? emptyHistory)).toEqual({ work_mem: "4MB" });
 });
 
 test("nothing is rejected if nothing changed since the last successful start", () => {
@@ -31,13 +31,13 @@ test("nothing is rejected if nothing changed since the last successful start", (
 });
 
 test("a new value is tried again", () => {
-  const after = rejectChanges({ work_mem: "x" }, before, refused("work_mem")) ?? noHistory;
+  const after = rejectChanges({ work_mem: "x" }, before, refused("work_mem")) ?? emptyHistory;
   expect(currentRejections({ work_mem: "x" }, after)).toHaveProperty("work_mem");
   expect(currentRejections({ work_mem: "8MB" }, after)).toEqual({});
-  expect(effectiveParameters({ work_mem: "8MB" }, after)).toEqual({ work_mem: "8MB" });
+  expect(acceptedParameters({ work_mem: "8MB" }, after)).toEqual({ work_mem: "8MB" });
 });
 
 test("the removal of a parameter can be rejected", () => {
-  const after = rejectChanges({}, before, refused("work_mem is needed")) ?? noHistory;
-  expect(effectiveParameters({}, after)).toEqual({ work_mem: "4MB" });
+  const after = rejectChanges({}, before, refused("work_mem is needed")) ?? emptyHistory;
+  expect(acceptedParameters({}, after)).toEqual({ work_mem: "4MB" });
 });

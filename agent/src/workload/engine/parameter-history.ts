@@ -9,10 +9,10 @@ export interface ParameterHistory {
   readonly rejected: Readonly<Record<string, { readonly value: string | null; readonly reason: string }>>;
 }
 
-export const noHistory: ParameterHistory = { lastAccepted: {}, rejected: {} };
+export const emptyHistory: ParameterHistory = { lastAccepted: {}, rejected: {} };
 
 /** The requested parameters, except that a rejected one has its last accepted value. */
-export function effectiveParameters(
+export function acceptedParameters(
   requested: Parameters,
   { lastAccepted, rejected }: ParameterHistory,
 ): Record<string, string> {

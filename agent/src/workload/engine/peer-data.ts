@@ -71,9 +71,9 @@ export function createPeerData({
 
 /** Number of this member. Throws if the settings do not list it. */
 function numberOf(instance: Instance): number {
-  const own = ownMember(instance);
-  if (own === undefined) throw new Error("The settings do not list this machine as a member.");
-  return own.number;
+  const member = ownMember(instance);
+  if (member === undefined) throw new Error("The settings do not list this machine as a member.");
+  return member.number;
 }
 
 async function readMarker(data: string): Promise<PeerMarker | undefined> {

@@ -47,13 +47,13 @@ const livenessIntervalMs = 5_000;
 const memberIntervalMs = 1_000;
 /** Time without a response after which an engine counts as unresponsive: a harmless pause plus one check. */
 const unresponsiveAfterMs = 5_000;
-/** From this level on, a failing start is attributed to the disk. */
+/** Storage level in percent from which on a failing start is attributed to the disk. */
 const fullLevel = 95;
 const livenessTimeoutMs = 3_000;
 const failureThreshold = 2;
 /** Together with the check and the report, below the 15 s that the documentation promises. */
 const sharedStorageIntervalMs = 10_000;
-/** One system call measures it. */
+/** Interval for a separate disk, which one system call measures. */
 const ownStorageIntervalMs = 1_000;
 /** A fast writer can fill the last 5% of a small disk within a second. */
 const lowStorageIntervalMs = 100;
@@ -130,7 +130,7 @@ export function createProbes(deps: ProbesDeps): Probes {
   }
 
   /**
-   * True if the engine was busy during a check that it did not answer. A stopped engine, or one that waits for its
+   * True if the engine was busy during a check to which it did not respond. A stopped engine, or one that waits for its
    * disk, uses no CPU.
    */
   async function isBusy(since: CpuSample | undefined): Promise<boolean> {
@@ -178,7 +178,7 @@ export function createProbes(deps: ProbesDeps): Probes {
       status.setCheck({
         name: "storage",
         status: "unhealthy",
-        reason: `The disk does not answer: ${(error as Error).message}`,
+        reason: `The disk does not respond: ${(error as Error).message}`,
       });
     }
   }
@@ -256,7 +256,7 @@ export function createProbes(deps: ProbesDeps): Probes {
 /** Rejects at the limit even if a driver ignores its signal. */
 function withinLimit<T>(work: Promise<T>, limit: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    limit.addEventListener("abort", () => reject(new Error("no answer in time")), { once: true });
+    limit.addEventListener("abort", () => reject(new Error("no response in time")), { once: true });
     work.then(resolve, reject);
   });
 }

@@ -31,12 +31,20 @@ export async function stopReason(
     return {
       kind: "follow",
       logMessage: "engine stops to follow another",
-      message: "It is to follow another primary.",
+      message: "The engine restarts to follow another primary.",
     };
   if (await restores.isPending(spec, paths.data))
-    return { kind: "restore", logMessage: "engine stops for other data", message: "Its data is replaced." };
+    return {
+      kind: "restore",
+      logMessage: "engine stops for other data",
+      message: "The engine stops while its data are replaced.",
+    };
   if (await dataVersion.mustStop(driver, instance))
-    return { kind: "version", logMessage: "engine stops for another version", message: "It is to be another version." };
+    return {
+      kind: "version",
+      logMessage: "engine stops for another version",
+      message: "The engine restarts in another version.",
+    };
   if (spec.restartCount > applied.restartCount(spec) || process.status?.state === "stopping")
     return { kind: "restart", logMessage: "engine restarts", message: "A restart was requested." };
   return undefined;

@@ -14,7 +14,7 @@ const replicaMessage =
   "The disk of this replica is at least 95% full; it stops following when it is full. Expand the storage.";
 const closedMessage = `The disk is at least 99% full, and no client is admitted. ${remedy}`;
 
-/** With less free space than this, files can no longer grow. */
+/** Free space in bytes below which files can no longer grow. */
 const minFreeBytes = 64 << 10;
 
 /** Health check of the requested storage. */

@@ -7,7 +7,7 @@ import type { DiskSpace } from "../../os/disk-space.ts";
 /** The restrictions on clients while the disk is nearly full. */
 export interface Blocked {
   readonly writes: boolean;
-  /** No client is admitted. */
+  /** True if no client is admitted. */
   readonly clients: boolean;
 }
 

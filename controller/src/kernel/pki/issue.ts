@@ -12,7 +12,7 @@ import {
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from "@peculiar/x509";
-import { normalSerial } from "@holdfast/common/identity.ts";
+import { canonicalSerial } from "@holdfast/common/identity.ts";
 import { newSerial, signingAlgorithm } from "@holdfast/common/signing-key.ts";
 
 type CryptoKey = webcrypto.CryptoKey;
@@ -89,5 +89,5 @@ export async function issueLeaf(signer: Signer, leaf: Leaf): Promise<{ der: Uint
       await AuthorityKeyIdentifierExtension.create(signer.publicKey),
     ],
   });
-  return { der: new Uint8Array(certificate.rawData), serial: normalSerial(serial) };
+  return { der: new Uint8Array(certificate.rawData), serial: canonicalSerial(serial) };
 }

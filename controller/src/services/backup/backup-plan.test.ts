@@ -302,7 +302,7 @@ test("attempts are spread by growing pauses that are stored with the backup", ()
 test.each([
   ["interrupted",   "spawn /usr/bin/node EAGAIN"],
   ["source_failed", "write EPIPE"],
-  ["store_failed",  "the store answered 403 to PUT a/b: <Error>SignatureDoesNotMatch</Error>"],
+  ["store_failed",  "the store responded 403 to PUT a/b: <Error>SignatureDoesNotMatch</Error>"],
   ["failed",        "EIO: i/o error, read"],
 ])("a backup whose last attempt is %s fails with a message of the catalog", (code, error) => {
   const last = { ...running, status: { ...running.status, attempt: retriesMax + 1 } };

@@ -17,7 +17,7 @@ export interface ByteSession {
 }
 
 /** Limit of the engine's wait for a client that does not read: the store may be away for a while. */
-const patientSeconds = 86_400;
+const networkTimeoutSeconds = 86_400;
 
 /** Modes that load what any other mode allowed, with the numbers that were read. */
 const loadMode = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION";
@@ -31,9 +31,9 @@ const settings: Readonly<Record<string, string | number>> = {
   autocommit: 1,
   completion_type: "'NO_CHAIN'",
   max_execution_time: 0,
-  net_read_timeout: patientSeconds,
-  net_write_timeout: patientSeconds,
-  wait_timeout: patientSeconds,
+  net_read_timeout: networkTimeoutSeconds,
+  net_write_timeout: networkTimeoutSeconds,
+  wait_timeout: networkTimeoutSeconds,
   foreign_key_checks: 0,
   unique_checks: 0,
   innodb_strict_mode: 0,

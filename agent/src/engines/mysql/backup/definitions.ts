@@ -149,7 +149,7 @@ export async function readKeyRange(
   return { column: byteText(column), first: BigInt(first), last: BigInt(last) };
 }
 
-/** Where each kind of program is listed, and how its definition is shown. */
+/** Query that lists the programs of each kind, and the result column of SHOW CREATE with the definition. */
 const programs: Readonly<Record<ProgramKind, { readonly list: string; readonly column: string }>> = {
   view: {
     list: `SELECT table_schema AS place, table_name AS name FROM information_schema.views ORDER BY 1, 2`,
@@ -189,7 +189,7 @@ async function readPrograms(session: ByteSession): Promise<ProgramDefinition[]> 
       const [row] = await session.rows(byteText(`SHOW CREATE ${kind.toUpperCase()} ${qualified}`));
       const sql = row === undefined ? "" : bytesOf(row, column);
       if (row === undefined || sql === "")
-        throw new Error(`the engine shows no definition of ${kind} ${database}.${name}`);
+        throw new Error(`the engine returned no definition of the ${kind} ${database}.${name}`);
       found.push({
         kind,
         database,

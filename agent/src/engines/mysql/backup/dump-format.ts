@@ -59,7 +59,7 @@ export interface ProgramDefinition {
 export interface AccountDefinition {
   readonly name: string;
   readonly host: string;
-  /** Without its default roles. */
+  /** Statement that creates the account, without its default roles. */
   readonly sql: string;
   readonly grants: readonly string[];
   /** Default roles as they are in a statement, such as `` `reporting`@`%` ``. */

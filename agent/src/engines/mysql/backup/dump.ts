@@ -23,7 +23,7 @@ const rowsSeconds = 2;
 const readSeconds = 60;
 const lockAttempts = 3;
 const lockPauseMs = 1_000;
-/** From this attempt on a backup retains the lock of definitions until its end, since earlier attempts failed. */
+/** First attempt that retains the lock of definitions until its end, since earlier attempts failed. */
 const lockingAttempt = 3;
 
 /** ER_LOCK_WAIT_TIMEOUT. */

@@ -36,7 +36,7 @@ export async function startPrivateServer(
   const run = join(engineDirectory(instance), "private");
   await rm(run, { recursive: true, force: true });
   await mkdir(run, { recursive: true, mode: 0o700 });
-  const own: Instance = { ...instance, paths: { ...paths, run } };
+  const privateInstance: Instance = { ...instance, paths: { ...paths, run } };
   const parameters = effectiveParameters(instance);
   const buffersMib = Math.max(minBuffersMib, Math.floor((Number(spec.memoryBytes) / 1_048_576) * buffersShare));
   const finished = new AbortController();
@@ -76,7 +76,7 @@ export async function startPrivateServer(
     const until = AbortSignal.any([signal, AbortSignal.timeout(startWithinMs)]);
     for (;;) {
       try {
-        return await openByteSession(own, until);
+        return await openByteSession(privateInstance, until);
       } catch (error) {
         if (!["ENOENT", "ECONNREFUSED"].includes(codeOf(error))) throw error;
         const output = await Promise.race([ended, sleep(pollIntervalMs, undefined, { signal: until })]);
@@ -97,10 +97,10 @@ export async function startPrivateServer(
     throw error;
   }
   return {
-    instance: own,
-    open: () => openByteSession(own, signal),
+    instance: privateInstance,
+    open: () => openByteSession(privateInstance, signal),
     async stop() {
-      const session = await openByteSession(own, signal);
+      const session = await openByteSession(privateInstance, signal);
       await session.run("SHUTDOWN");
       await ended;
       session.close();

@@ -69,7 +69,7 @@ export function createRestore(deps: EngineDeps): RestoreFacet {
   }
 
   function current({ paths }: Instance): Loading {
-    if (loading?.data !== paths.data) throw new Error("a restore begins with the definitions of its dump");
+    if (loading?.data !== paths.data) throw new Error("the dump's definitions must be the first stream of a restore");
     return loading;
   }
 
@@ -146,12 +146,12 @@ async function complete(
 /** Locks the accounts that are not in the settings, whose passwords are the source's. Returns their names. */
 async function lockAccounts(session: ByteSession, { spec }: Instance, { accounts }: Definitions): Promise<string[]> {
   const configured = new Set(spec.users.map(({ username }) => username));
-  const others = accounts.filter(({ name, host, isLocked }) => !isLocked && !(host === "%" && configured.has(name)));
-  for (const { name, host } of others) {
+  const unlisted = accounts.filter(({ name, host, isLocked }) => !isLocked && !(host === "%" && configured.has(name)));
+  for (const { name, host } of unlisted) {
     const account = `${literal(name)}@${literal(host)}`;
     await session.run(byteText(`ALTER USER ${account} IDENTIFIED BY RANDOM PASSWORD ACCOUNT LOCK`));
   }
-  return others.map(({ name }) => name);
+  return unlisted.map(({ name }) => name);
 }
 
 /** Gives the users in the settings their passwords and roles; an account with other privileges retains these. */
@@ -179,7 +179,7 @@ async function disabledEvents(session: ByteSession, { programs }: Definitions): 
     .map(({ database, name }) => `${database}.${name}`)
     .filter((name) => states.has(name));
   const running = names.find((name) => states.get(name) === "ENABLED");
-  if (running !== undefined) throw new Error(`the event ${running} was not disabled`);
+  if (running !== undefined) throw new Error(`The event ${running} was not disabled.`);
   if (names.length === 0) return [];
   return [`Events are disabled in the copy: ${summarizeNames(names)}. ALTER EVENT ... ENABLE starts one.`];
 }

@@ -29,9 +29,9 @@ const hex = (bytes: Buffer) => (bytes.length === 0 ? "''" : `0x${bytes.toString(
 const number: ColumnText = { expression: plain, literal: unquoted };
 const text: ColumnText = { expression: plain, literal: quoted };
 const binary: ColumnText = { expression: plain, literal: hex };
-/** All digits: a FLOAT is printed with six. A quoted zero has its sign. */
+/** FLOAT as DOUBLE, since MySQL prints a FLOAT with six digits only. A zero is quoted to retain its sign. */
 const float: ColumnText = { expression: (name) => `CAST(${name} AS DOUBLE)`, literal: quoted };
-/** The number of the members: the empty text can be a member, or no member at all. */
+/** SET as a bitmap: its string cannot distinguish a set of the empty member from the empty set. */
 const members: ColumnText = { expression: (name) => `CAST(${name} AS UNSIGNED)`, literal: unquoted };
 const json: ColumnText = { expression: plain, literal: (bytes) => `_utf8mb4${quoted(bytes)}` };
 

@@ -104,10 +104,10 @@ async function errantTransactions(session: Session, source: Session, isSameSourc
   );
   if (Number(facts?.replica) === 1) throw new Error("The new primary does not accept writes yet.");
   await session.rows("STOP REPLICA");
-  const own = await readSource(session);
+  const replica = await readSource(session);
   // Log that was received from another source and not applied is discarded, so it does not count.
   const [row] = await source.rows<{ errant: string }>("SELECT GTID_SUBTRACT(?, @@GLOBAL.gtid_executed) AS errant", [
-    isSameSource ? own.position : own.applied,
+    isSameSource ? replica.position : replica.applied,
   ]);
   const sets = (row?.errant ?? "").replaceAll(/\s/g, "").split(",");
   return sets.filter((set) => set !== "" && !set.startsWith(`${facts?.uuid}:`)).join(", ");

@@ -21,7 +21,7 @@ import {
 import { literal } from "../session.ts";
 import { openPeerSession, peerPassword, peerPort, pluginList } from "./peer-port.ts";
 import { openPeerRelay, type PeerRelay } from "./peer-relay.ts";
-import { runPrivately } from "./private-server.ts";
+import { runOfflineStatements } from "./offline-statements.ts";
 
 /** Marker: exists while the data follow a primary. It is removed durably before the first write of a promotion. */
 const followsFile = (data: DataPath): string => join(engineDirectory(data), "follows");
@@ -96,7 +96,7 @@ export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSi
   }
   if (!existsSync(join(dataDirectory(draft), "mysql.ibd")))
     throw new Error("The copy of the primary's data is incomplete.");
-  await runPrivately(
+  await runOfflineStatements(
     deps,
     instance,
     {
@@ -128,7 +128,7 @@ async function clone(
 ): Promise<void> {
   const { address, port } = relay;
   const donor = `${address}:${port}`;
-  await runPrivately(
+  await runOfflineStatements(
     deps,
     instance,
     {
@@ -175,7 +175,7 @@ export async function rewind(deps: EngineDeps, instance: Instance, signal: Abort
 async function executedOf(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<string> {
   const output = join(engineDirectory(instance), "private.out");
   await deps.runAsEngine(["rm", "-f", output], { signal });
-  await runPrivately(
+  await runOfflineStatements(
     deps,
     instance,
     {

@@ -38,8 +38,8 @@ export function peerPassword({ spec }: Pick<Instance, "spec">): string {
 
 /** True if the primary's commits wait for this replica, or for one of several. */
 export function isSyncReplica(instance: Instance): boolean {
-  const own = ownMember(instance);
-  return own !== undefined && instance.spec.replication?.syncNumbers.includes(own.number) === true;
+  const member = ownMember(instance);
+  return member !== undefined && instance.spec.replication?.syncNumbers.includes(member.number) === true;
 }
 
 /** True if commits of this primary wait for a replica. */

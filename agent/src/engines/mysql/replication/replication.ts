@@ -271,7 +271,7 @@ async function prepareStop(deps: EngineDeps, instance: Instance, signal: AbortSi
 
 interface LastPosition {
   readonly last: string;
-  /** Without the last transaction. */
+  /** GTID set without the last transaction. */
   readonly beforeLast: string;
 }
 
@@ -297,8 +297,8 @@ async function endWrites(session: Session): Promise<LastPosition | undefined> {
 
 /** The newest transaction of this server in a set, such as `uuid:7` in `uuid:1-3:5-7`. */
 function lastOf(set: string, uuid: string): string | undefined {
-  const own = set.split(",").find((each) => each.startsWith(`${uuid}:`));
-  const number = /(\d+)$/.exec(own ?? "")?.[1];
+  const ownSet = set.split(",").find((each) => each.startsWith(`${uuid}:`));
+  const number = /(\d+)$/.exec(ownSet ?? "")?.[1];
   return number === undefined ? undefined : `${uuid}:${number}`;
 }
 

@@ -4,7 +4,7 @@ import { dataDirectory } from "../layout.ts";
 import { saveArchiveState, readArchiveState } from "./archive-state.ts";
 import { examine } from "./examine.ts";
 import { branchEnd } from "./lineage.ts";
-import { commit, distance, followLog, retention, settings } from "./log-stream.ts";
+import { commit, distance, followLog, readSettings, retention } from "./log-stream.ts";
 import { createRestore } from "./restore.ts";
 import { untilNoClients } from "../allow-list.ts";
 import { baseStream, openBaseBackup } from "./base-backup.ts";
@@ -29,7 +29,7 @@ export function createBackup(deps: EngineDeps): BackupFacet {
     log: {
       follow: followLog,
       commit,
-      settings,
+      settings: readSettings,
       retention,
       distance,
       saveArchiveState,

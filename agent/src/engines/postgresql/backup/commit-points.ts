@@ -3,7 +3,7 @@ import type { Instance } from "../../instance.ts";
 import { openSession } from "../session.ts";
 import { parseLsn } from "./lsn.ts";
 
-/** Every commit that was acknowledged before `time` has its record before `position`, such as `0/3000060`. */
+/** Time and LSN, such as `0/3000060`: commits that were acknowledged before `time` have records before `position`. */
 export interface CommitPoint {
   readonly time: Date;
   readonly position: string;

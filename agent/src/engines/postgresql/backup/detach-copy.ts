@@ -27,9 +27,9 @@ export async function detachCopy(server: PrivateServer, { spec }: Instance): Pro
      WHERE rolname <> '${platform}' AND rolname !~ '^pg_' ORDER BY rolname`,
   );
   const existing = new Set(roles.map(({ name }) => name));
-  const others = roles.filter(({ name, password }) => password && !configured.includes(name));
+  const unlisted = roles.filter(({ name, password }) => password && !configured.includes(name));
   const statements = [
-    ...others.map(({ name }) => `ALTER ROLE ${identifier(name)} PASSWORD NULL`),
+    ...unlisted.map(({ name }) => `ALTER ROLE ${identifier(name)} PASSWORD NULL`),
     ...spec.users.map((user) => putUserSql(user, existing.has(user.username), spec.version)),
   ];
   if (statements.length > 0) await server.rows(["BEGIN", ...statements, "COMMIT"].join("; "));
@@ -43,7 +43,7 @@ export async function detachCopy(server: PrivateServer, { spec }: Instance): Pro
     await server.inDatabase(database, detachDatabase);
     await allow(false);
   }
-  return others.filter(({ login }) => login).map(({ name }) => name);
+  return unlisted.filter(({ login }) => login).map(({ name }) => name);
 }
 
 async function detachDatabase(session: Session): Promise<void> {

@@ -49,6 +49,6 @@ export async function branchEnd(instance: Instance, branch: string, signal: Abor
   const { current, ancestors } = await lineageOf(instance, signal);
   if (branch === current) return undefined;
   const at = ancestors.find(({ timeline }) => timeline === branch)?.at;
-  if (at === undefined) throw new LogRemoved(`the engine's timeline ${current} does not descend from ${branch}`);
+  if (at === undefined) throw new LogRemoved(`The engine's timeline ${current} does not descend from ${branch}.`);
   return formatLsn(at);
 }

@@ -6,7 +6,7 @@ import type { LogReader } from "../../backup-facet.ts";
 import { createPostgresqlDriver } from "../driver.ts";
 import { dataDirectory, program } from "../layout.ts";
 import { withSession } from "../session.ts";
-import { type LogBytes, type LogRecord, readRecords } from "./log-records.ts";
+import { type LogBytes, type LogRecord, readLogRecords } from "./log-records.ts";
 import { parseLsn, formatLsn, segmentStart } from "./lsn.ts";
 import { stopPoint } from "./stop-point.ts";
 
@@ -87,7 +87,7 @@ describe.each(["17", "18"])("WAL records of PostgreSQL %s", (version) => {
 
     async function read(from: AsyncIterable<LogBytes>): Promise<LogRecord[]> {
       const records: LogRecord[] = [];
-      for await (const record of readRecords(from)) records.push(record);
+      for await (const record of readLogRecords(from)) records.push(record);
       return records;
     }
 

@@ -40,7 +40,7 @@ interface OpenRecord {
 }
 
 /** Records of contiguous pieces, in order, from the first page boundary on. */
-export async function* readRecords(pieces: AsyncIterable<LogBytes>): AsyncGenerator<LogRecord> {
+export async function* readLogRecords(pieces: AsyncIterable<LogBytes>): AsyncGenerator<LogRecord> {
   let open: OpenRecord | undefined;
   let remainder: LogBytes | undefined;
 

@@ -1,7 +1,7 @@
 import { LogRemoved, type LogPiece, type LogPosition, type LogStream } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { platform } from "../layout.ts";
-import { type RequiredSettings, requiredNames } from "../required-settings.ts";
+import { type RequiredSettings, requiredSettingNames } from "../required-settings.ts";
 import { walsenderClient } from "../platform-client.ts";
 import { messageOf, type Session, withSession } from "../session.ts";
 import { archiveSlot } from "./archive-state.ts";
@@ -17,7 +17,7 @@ const maxBufferedBytes = 16 << 20;
  * log before the slot's position waits for the walsender, so the engine would retain all log during a longer pause.
  */
 const maxPauseMs = 10_000;
-const statusEveryMs = 5_000;
+const statusIntervalMs = 5_000;
 /** PostgreSQL's epoch, 2000-01-01, in milliseconds since 1970. */
 const epochMs = 946_684_800_000;
 
@@ -58,7 +58,7 @@ export function followLog(instance: Instance, from: LogPosition | undefined, sig
     });
     const abort = () => walsender.connection.stream.destroy();
     signal.addEventListener("abort", abort, { once: true });
-    const statusTimer = setInterval(sendStatus, statusEveryMs);
+    const statusTimer = setInterval(sendStatus, statusIntervalMs);
     try {
       await walsender.connect();
       const command = `START_REPLICATION SLOT "${slot}" PHYSICAL ${formatLsn(start)} TIMELINE ${timeline}`;
@@ -98,7 +98,7 @@ async function prepareSlot(instance: Instance, from: LogPosition | undefined, si
     if (from !== undefined) {
       // A lost or missing slot retains nothing. The next bytes may still exist; the stream reports if they do not.
       if (found?.status === "lost") {
-        throw new LogRemoved("the engine had to remove log that was not archived: the limit of its slot was reached");
+        throw new LogRemoved("The engine had to remove log that was not archived: the limit of its slot was reached.");
       }
       if (found === undefined) await session.rows(`SELECT pg_create_physical_replication_slot('${slot}', true)`);
       return parseLsn(from.position);
@@ -196,7 +196,8 @@ function createReceiver(
         }
         bufferedBytes -= next.bytes.length;
         if (bufferedBytes <= maxBufferedBytes / 2) resume();
-        if (next.start !== at) throw new Error(`log came from ${formatLsn(next.start)}, not from ${formatLsn(at)}`);
+        if (next.start !== at)
+          throw new Error(`received log starts at ${formatLsn(next.start)}, not at ${formatLsn(at)}`);
         at += BigInt(next.bytes.length);
         yield { branch, from: formatLsn(next.start), to: formatLsn(at), bytes: next.bytes };
       }
@@ -204,7 +205,7 @@ function createReceiver(
   };
 }
 
-const commitMs = 2_000;
+const commitTimeoutMs = 2_000;
 
 /**
  * Commits a heartbeat. The heartbeat's time is before its commit, whose record is flushed when the next statement
@@ -216,19 +217,19 @@ export async function commit(instance: Instance, signal: AbortSignal): Promise<{
       `UPDATE ${platform}.heartbeat SET at = clock_timestamp() RETURNING at`,
     );
     const [log] = await session.rows<{ position: string }>("SELECT pg_current_wal_flush_lsn()::text AS position");
-    if (heartbeat === undefined || log === undefined) throw new Error("there is no heartbeat");
+    if (heartbeat === undefined || log === undefined) throw new Error("the engine recorded no heartbeat");
     return { time: heartbeat.at, position: log.position };
   };
   // Only this primary's log matters here: do not wait for replicas.
-  return withSession(instance, signal, work, { statementMs: commitMs, isLocal: true });
+  return withSession(instance, signal, work, { statementMs: commitTimeoutMs, isLocal: true });
 }
 
 /** Settings of the engine that a replay of its log needs at least as much of. */
-export async function settings(instance: Instance, signal: AbortSignal): Promise<RequiredSettings> {
+export async function readSettings(instance: Instance, signal: AbortSignal): Promise<RequiredSettings> {
   const rows = await withSession(instance, signal, (session) =>
     session.rows<{ name: string; value: number }>(
       "SELECT name, setting::int AS value FROM pg_settings WHERE name = ANY ($1::text[])",
-      [requiredNames],
+      [requiredSettingNames],
     ),
   );
   return Object.fromEntries(rows.map(({ name, value }) => [name, value]));

@@ -1,7 +1,7 @@
 /** Parses a log sequence number (LSN) as PostgreSQL prints it: two hexadecimal numbers, such as `16/B374D848`. */
 export function parseLsn(text: string): bigint {
   const found = /^([0-9A-Fa-f]{1,8})\/([0-9A-Fa-f]{1,8})$/.exec(text);
-  if (found === null) throw new Error(`${text} is no LSN`);
+  if (found === null) throw new Error(`${text} is not an LSN`);
   return (BigInt(`0x${found[1]}`) << 32n) | BigInt(`0x${found[2]}`);
 }
 

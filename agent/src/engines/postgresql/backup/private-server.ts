@@ -8,7 +8,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { dataDirectory, platform, program } from "../layout.ts";
 import { recoveryMemoryOf } from "../../recovery-memory.ts";
-import { controlSettings, greatestOf, printSettings, type RequiredSettings } from "../required-settings.ts";
+import { controlSettings, maxSettings, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { codeOf, type Session, withSession } from "../session.ts";
 
 /** A server over restored data that listens on a private socket only. */
@@ -60,11 +60,11 @@ export async function startPrivateServer(
   await rm(socket, { recursive: true, force: true });
   await mkdir(socket, { recursive: true, mode: 0o700 });
   const control = await run([program(instance, "pg_controldata"), data], { env: { LC_ALL: "C" }, signal });
-  const needed = greatestOf(controlSettings(control), log);
+  const needed = maxSettings(controlSettings(control), log);
   const config = join(scratch, "postgresql.conf");
   // Take the first choice that fits into memory. Settings that replay turns out to need are raised by the caller.
   const choices = [
-    { required: greatestOf(defaultSettings, needed), buffersMib: buffersOf(instance) },
+    { required: maxSettings(defaultSettings, needed), buffersMib: buffersOf(instance) },
     { required: needed, buffersMib: buffersOf(instance) },
     { required: needed, buffersMib: replayBuffersMib },
   ];

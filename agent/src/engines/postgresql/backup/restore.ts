@@ -14,7 +14,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { invalidReason, listDatabases } from "../database-list.ts";
 import { dataDirectory } from "../layout.ts";
-import { exceeds, greatestOf, lackingSettings, printSettings, type RequiredSettings } from "../required-settings.ts";
+import { exceeds, maxSettings, lackingSettings, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { createLogStaging } from "./log-staging.ts";
 import { formatLsn } from "./lsn.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
@@ -110,7 +110,7 @@ async function finish(
 /** Settings for the next attempt after the engine lacked some; undefined if it ended for another reason. */
 function raisedBy(error: unknown, required: RequiredSettings): RequiredSettings | undefined {
   const lacking = error instanceof ProgramFailed ? lackingSettings(error.output) : undefined;
-  return lacking === undefined || !exceeds(lacking, required) ? undefined : greatestOf(required, lacking);
+  return lacking === undefined || !exceeds(lacking, required) ? undefined : maxSettings(required, lacking);
 }
 
 /** `stop`: last record to replay for a target by time, if it was found. */
@@ -163,12 +163,12 @@ async function recover(server: PrivateServer, { target, report }: RecoveryPlan, 
     last = { position: row.position, reachedTime: row.time ?? last.reachedTime };
     report({ step: "recovering", ...last });
     if (!row.recovering) {
-      if (target.kind === "time") throw new TargetNotReached("recovery ended before the target");
+      if (target.kind === "time") throw new TargetNotReached("The recovery ended before the target.");
       return last;
     }
     if (row.paused === "paused") {
       if (target.kind === "time" && row.time !== null && row.time > target.time) {
-        throw new TargetNotReached(`recovery went on to ${row.time.toISOString()}, beyond the target`);
+        throw new TargetNotReached(`The recovery continued to ${row.time.toISOString()}, beyond the target.`);
       }
       break;
     }
@@ -182,7 +182,7 @@ async function recover(server: PrivateServer, { target, report }: RecoveryPlan, 
   }
 }
 
-/** If the engine ended the recovery by itself, its last lines tell whether the target is reachable at all. */
+/** Converts the error of an engine that ended the recovery by itself, if its last lines show an unreachable target. */
 function explained(error: unknown, target: RecoveryTarget): unknown {
   if (!(error instanceof ProgramFailed)) return error;
   const lacking = lackingSettings(error.output);

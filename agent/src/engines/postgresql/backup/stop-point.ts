@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { LogReader } from "../../backup-facet.ts";
 import { firstObjectAfter } from "../../first-object-after.ts";
-import { type LogBytes, type LogRecord, readRecords } from "./log-records.ts";
+import { type LogBytes, type LogRecord, readLogRecords } from "./log-records.ts";
 import { parseLsn } from "./lsn.ts";
 
 /** PostgreSQL's epoch, 2000-01-01, in milliseconds since 1970. */
@@ -32,7 +32,7 @@ export async function stopPoint(
   for (let index = await firstObjectAfter(log, time); index >= 0; index -= 1) {
     let stop: bigint | undefined;
     let first: bigint | undefined;
-    for await (const record of readRecords(bytesOf(log, index))) {
+    for await (const record of readLogRecords(bytesOf(log, index))) {
       first ??= record.position;
       if (readFrom !== undefined && record.position >= readFrom) break;
       if (isLater(record)) {

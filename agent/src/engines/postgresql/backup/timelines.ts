@@ -42,7 +42,7 @@ export function spansFrom(
   const first = ancestors.findIndex(({ timeline }) => timeline === branch);
   const at = ancestors[first]?.at;
   if (at === undefined || at < from)
-    throw new LogRemoved(`the engine's timeline ${current} does not continue from ${position} of ${branch}`);
+    throw new LogRemoved(`The engine's timeline ${current} does not continue from ${position} of ${branch}.`);
   const spans = ancestors.slice(first).map((each, index, all) => ({
     timeline: each.timeline,
     from: index === 0 ? from : (all[index - 1] as FormerTimeline).at,

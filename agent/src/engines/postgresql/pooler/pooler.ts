@@ -27,7 +27,7 @@ export function createPooler(deps: EngineDeps): Pooler {
   /** Programs that were not found; an unchecked one is assumed to be installed. */
   const missing = new Set<string>();
   const found = new Set<string>();
-  /** Whether clients of a pooler connected while users' writes were blocked, by node. */
+  /** True, by node, if clients of the pooler connected while users' writes were blocked. */
   const blocked = new Map<string, boolean>();
 
   async function isInstalled({ paths }: Pick<Instance, "paths">, signal: AbortSignal): Promise<boolean> {

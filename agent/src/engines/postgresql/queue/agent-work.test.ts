@@ -7,7 +7,7 @@ import { claim } from "./claim.ts";
 import { deleteQueue } from "./delete-queue.ts";
 import { enqueue } from "./enqueue.ts";
 import { listDead, peek } from "./peek.ts";
-import { migrate, versionOf } from "./migrate.ts";
+import { migrate, schemaVersionOf } from "./migrate.ts";
 import { QueueRefused } from "./queue-refused.ts";
 import { adoptQueue, createQueue, listQueues, updateQueue } from "./registry.ts";
 import { runTask } from "./run-task.ts";
@@ -260,7 +260,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect(copy).toEqual({ from: 5, to: 5, copied: true });
     expect(await agent((session) => readTask(session, { taskId: "t-copied" }))).toBeUndefined();
     expect(await agent((session) => peek(session, { queue: "copied", limit: 9 }))).toHaveLength(1);
-    expect(await database.asPlatform(versionOf)).toBe(5);
+    expect(await database.asPlatform(schemaVersionOf)).toBe(5);
   });
 
   it("migrates the first schema version to the current one with its contents", async () => {

@@ -1,5 +1,5 @@
 import { inTransaction, type Session } from "../session.ts";
-import { QueueRefused, refusing } from "./queue-refused.ts";
+import { QueueRefused, mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 import { updateTask, readTask } from "./task.ts";
 
@@ -33,7 +33,7 @@ export interface ClaimRequest {
  * claimed. Throws QueueRefused with `task_conflict` for another request under the task's id.
  */
 export function claim(session: Session, request: ClaimRequest): Promise<ClaimedMessage[]> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     if (request.task !== undefined) {
       const claimed = await claimedBy(session, request, request.task);
       if (claimed !== undefined) return claimed;

@@ -1,5 +1,5 @@
 import type { Session } from "../session.ts";
-import { refusing } from "./queue-refused.ts";
+import { mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export interface Deletion {
@@ -33,7 +33,7 @@ export function deleteQueue(
   session: Session,
   { id, steps = 10 }: { readonly id: string; readonly steps?: number },
 ): Promise<Deletion> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     await session.rows(
       `UPDATE ${schema}.queues SET deleted_at = clock_timestamp(), updated_at = clock_timestamp()
        WHERE id = $1 AND deleted_at IS NULL`,

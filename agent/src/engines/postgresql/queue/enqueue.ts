@@ -1,7 +1,7 @@
 import { groupsBySize } from "@holdfast/common/incremental.ts";
 import { inTransaction, type Session } from "../session.ts";
 import { type QueueTask, readTask } from "./task.ts";
-import { QueueRefused, refusing } from "./queue-refused.ts";
+import { QueueRefused, mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export interface NewMessage {
@@ -64,7 +64,7 @@ const enqueueMoreStatement = `
  */
 export function enqueue(session: Session, request: EnqueueTask): Promise<QueueTask> {
   const { taskId, queue, bodyHash } = request;
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const existing = await readTask(session, { taskId });
     if (existing === undefined) await put(session, request);
     const task = existing ?? (await readTask(session, { taskId }));

@@ -5,7 +5,7 @@ import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engin
 import { claim } from "./claim.ts";
 import { deleteQueue } from "./delete-queue.ts";
 import { enqueue } from "./enqueue.ts";
-import { migrate, versionOf } from "./migrate.ts";
+import { migrate, schemaVersionOf } from "./migrate.ts";
 import { QueueRefused } from "./queue-refused.ts";
 import { createQueue } from "./registry.ts";
 import { sweep } from "./sweep.ts";
@@ -78,7 +78,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("objects that users prepared as 
     await user.query(`CREATE FUNCTION mdb_queue.spring_trigger() RETURNS trigger ${body}`);
     for (const statement of statements) await user.query(statement);
     expect(await migration()).toBe("schema_not_owned");
-    expect(await database.asPlatform(versionOf)).toBe(0);
+    expect(await database.asPlatform(schemaVersionOf)).toBe(0);
     await expectNothingSprang();
     await user.query("DROP SCHEMA mdb_queue CASCADE");
   });
@@ -89,7 +89,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("objects that users prepared as 
   ])("keeps the platform away from a role: %s", async (statement, role) => {
     await user.query(statement);
     expect(await migration()).toBe("schema_not_owned");
-    expect(await database.asPlatform(versionOf)).toBe(0);
+    expect(await database.asPlatform(schemaVersionOf)).toBe(0);
     await user.query(`DROP ROLE ${role}`);
   });
 

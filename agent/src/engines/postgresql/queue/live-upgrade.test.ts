@@ -7,7 +7,7 @@ import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
 import { functions, statements } from "@holdfast/testing/engines/queue-statements.ts";
 import { createQueues } from "./queues.ts";
-import { migrate, versionOf } from "./migrate.ts";
+import { migrate, schemaVersionOf } from "./migrate.ts";
 import { putRoles } from "./ownership.ts";
 import { createQueue as registerQueue } from "./registry.ts";
 import { roles } from "./schema/grants.ts";
@@ -116,7 +116,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues with an older schema ver
       const [pending] = (await open.query<{ id: string }>(functions.enqueue, ["functions", { pending: true }, 0])).rows;
       // A started agent does this without a request.
       await createQueues().maintain(database.machine.instance, database.machine.signal);
-      expect(await database.asPlatform(versionOf, name)).toBe(newest);
+      expect(await database.asPlatform(schemaVersionOf, name)).toBe(newest);
       await goOn();
       await open.query("COMMIT");
       open.release();

@@ -1,6 +1,6 @@
 import { inTransaction, type Session } from "../session.ts";
 import { refuseForeign, putRoles } from "./ownership.ts";
-import { refusing } from "./queue-refused.ts";
+import { mapRefusals } from "./queue-refused.ts";
 import { roles } from "./schema/grants.ts";
 import { schema } from "./schema/names.ts";
 import { versions } from "./schema/versions.ts";
@@ -16,7 +16,7 @@ export interface Migration {
   readonly copied: boolean;
 }
 
-const lockMs = 2000;
+const lockTimeoutMs = 2000;
 
 /**
  * Creates the schema of queues or migrates it to the current version, in one transaction of a superuser's session that
@@ -24,12 +24,12 @@ const lockMs = 2000;
  * objects of users have its names, and EngineBusy after a lock timeout.
  */
 export function migrate(session: Session, { serviceId }: { readonly serviceId: string }): Promise<Migration> {
-  return refusing(() =>
+  return mapRefusals(() =>
     inTransaction(session, async () => {
-      await session.rows(`SET LOCAL lock_timeout = ${lockMs}`);
+      await session.rows(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
       await session.rows("SELECT pg_advisory_xact_lock(hashtextextended('holdfast queues', 0))");
       await refuseForeign(session);
-      const from = await versionOf(session);
+      const from = await schemaVersionOf(session);
       if (from < versions.length) {
         await putRoles(session);
         for (const statement of roles) await session.rows(statement);
@@ -53,7 +53,7 @@ export function migrate(session: Session, { serviceId }: { readonly serviceId: s
 }
 
 /** Version of the schema in this database, which the platform must own; 0 if there is none. */
-export async function versionOf(session: Session): Promise<number> {
+export async function schemaVersionOf(session: Session): Promise<number> {
   const hasTable = await exists(
     session,
     `SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

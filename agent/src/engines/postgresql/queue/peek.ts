@@ -1,5 +1,5 @@
 import type { Session } from "../session.ts";
-import { refusing } from "./queue-refused.ts";
+import { mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export interface ListedMessage {
@@ -37,7 +37,7 @@ function list(
   diedAt: string,
   { queue, limit, afterId = 0n, maxBytes = 4 * 1024 * 1024 }: ListRequest,
 ): Promise<ListedMessage[]> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const rows = await session.rows<Row>(
       `SELECT * FROM (
          SELECT p.*, sum(octet_length(p.payload)) OVER (ORDER BY p.id) AS bytes, row_number() OVER (ORDER BY p.id) AS number

@@ -4,7 +4,7 @@ import { EngineBusy } from "../../engine-errors.ts";
 import { listDatabases } from "../database-list.ts";
 import { platform } from "../layout.ts";
 import { withSession } from "../session.ts";
-import { migrate, versionOf } from "./migrate.ts";
+import { migrate, schemaVersionOf } from "./migrate.ts";
 import type { QueueSessions } from "./queue-sessions.ts";
 import { runTask } from "./run-task.ts";
 import { sweep } from "./sweep.ts";
@@ -30,7 +30,7 @@ export interface QueueMaintenance {
 const scanIntervalMs = 10 * 60_000;
 
 export function createQueueMaintenance(sessions: QueueSessions): QueueMaintenance {
-  /** One at a time, which leaves the other session to requests. */
+  /** Serializes maintenance, so that it occupies only one of the two sessions. */
   const exclusive = createMutex();
   const inFlight = new Set<string>();
   let scanned: { readonly engine: string; readonly names: Set<string>; readonly at: number } | undefined;
@@ -56,7 +56,7 @@ export function createQueueMaintenance(sessions: QueueSessions): QueueMaintenanc
       instance,
       signal,
       async (session) => {
-        if ((await versionOf(session)) === 0) return false;
+        if ((await schemaVersionOf(session)) === 0) return false;
         // After a lock timeout the next scan retries the migration; the queues work as before.
         await migrate(session, { serviceId }).catch((error: unknown) => {
           if (!(error instanceof EngineBusy)) throw error;

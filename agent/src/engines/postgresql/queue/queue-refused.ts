@@ -54,7 +54,7 @@ const diskFull = "53100";
 const conflicts = ["40001", "40P01"];
 
 /** Runs work on the schema of queues. Throws QueueRefused, EngineRefused or EngineBusy if the engine refuses. */
-export async function refusing<T>(work: () => Promise<T>): Promise<T> {
+export async function mapRefusals<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

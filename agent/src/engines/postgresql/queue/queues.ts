@@ -7,7 +7,7 @@ import { EngineRefused } from "../../engine-errors.ts";
 import { inEachDatabase, isDatabaseUnavailable, listDatabases } from "../database-list.ts";
 import { platform } from "../layout.ts";
 import { deleteQueue } from "./delete-queue.ts";
-import { migrate, versionOf } from "./migrate.ts";
+import { migrate, schemaVersionOf } from "./migrate.ts";
 import { createQueueMaintenance } from "./queue-maintenance.ts";
 import { createQueueSessions } from "./queue-sessions.ts";
 import { adoptQueue, createQueue, listQueues, updateQueue } from "./registry.ts";
@@ -78,18 +78,18 @@ export function createQueues(): QueuesFacet {
 
   return {
     put: (instance, queue, { adopt }, signal) =>
-      refusing(() => sessions.withSlot(() => put(instance, queue, adopt, signal))),
+      mapDatabaseErrors(() => sessions.withSlot(() => put(instance, queue, adopt, signal))),
 
     async remove(instance, { database, id }, signal) {
       refusePlatform(database);
       try {
-        return await refusing(() =>
+        return await mapDatabaseErrors(() =>
           sessions.withSlot(() =>
             withSession(
               instance,
               signal,
               async (session) => {
-                if ((await versionOf(session)) === 0) return { deleted: true, purged: 0 };
+                if ((await schemaVersionOf(session)) === 0) return { deleted: true, purged: 0 };
                 const { state, purged } = await deleteQueue(session, { id });
                 return { deleted: state === "gone", purged };
               },
@@ -107,7 +107,7 @@ export function createQueues(): QueuesFacet {
     },
 
     list: (instance, signal) =>
-      refusing(async () => {
+      mapDatabaseErrors(async () => {
         const databases = await maintenance.databases(instance, signal, { rescan: true });
         const queuesOf = async (database: string) => {
           const queues = await sessions.use(instance, database, signal, listQueues);
@@ -125,11 +125,11 @@ export function createQueues(): QueuesFacet {
       refusePlatform(database);
       refuseBlocked(instance, request);
       try {
-        const answer = await refusing(() => call(instance, database, request, signal));
+        const response = await mapDatabaseErrors(() => call(instance, database, request, signal));
         if (request.request.case === "enqueue")
           waiters.notify(`${database} ${request.queue}`, request.request.value.messages.length);
         if (request.request.case === "beginTask") await startTask(instance, database, request.request.value.taskId);
-        return answer;
+        return response;
       } catch (error) {
         if (missingSchema.includes(codeOf(causeOf(error))))
           throw new EngineRefused("The database has no queues.", { code: "queue_not_active", cause: error });
@@ -161,7 +161,7 @@ function refusePlatform(database: string): void {
 }
 
 /**
- * While users' writes are blocked, requests that add data are refused too; claimed messages can be settled, and
+ * Refuses requests that add data while users' writes are blocked. Claimed messages can still be settled, and
  * messages purged.
  */
 function refuseBlocked({ writesBlocked }: Instance, { request }: QueueRequest): void {
@@ -173,8 +173,8 @@ function refuseBlocked({ writesBlocked }: Instance, { request }: QueueRequest): 
     throw new EngineRefused("The disk is nearly full, so writes are blocked. Expand the storage.", { code: "no_room" });
 }
 
-/** A failed connection to a missing or closed database is a refusal too. */
-async function refusing<T>(work: () => Promise<T>): Promise<T> {
+/** Runs the work and converts its errors by `refusalOf`: a missing or closed database refuses connections. */
+async function mapDatabaseErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -1,5 +1,5 @@
 import { inTransaction, type Session } from "../session.ts";
-import { QueueRefused, refusing } from "./queue-refused.ts";
+import { QueueRefused, mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export interface QueueSettings {
@@ -20,9 +20,11 @@ export interface RegisteredQueue extends QueueSettings {
   readonly purgedAt: Date | undefined;
 }
 
-/** All rows, deleted queues included, in order of name. Throws EngineRefused if there is no schema. */
+/** Queues of the database, deleted ones included, ordered by name. Throws EngineRefused if there is no schema. */
 export function listQueues(session: Session): Promise<RegisteredQueue[]> {
-  return refusing(async () => (await session.rows<Row>(`SELECT * FROM ${schema}.queues ORDER BY name`)).map(queueOf));
+  return mapRefusals(async () =>
+    (await session.rows<Row>(`SELECT * FROM ${schema}.queues ORDER BY name`)).map(queueOf),
+  );
 }
 
 /**
@@ -39,7 +41,7 @@ export function createQueue(
     dlqEnabled,
   }: QueueSettings & { readonly id: string; readonly name: string },
 ): Promise<RegisteredQueue> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     // Not an upsert: its row lock sets xmax, which `check_queues` would take for a deletion.
     const [created] = await inTransaction(session, async () => {
       await session.rows(`DELETE FROM ${schema}.queues WHERE name = $1 AND purged_at IS NOT NULL AND id <> $2`, [
@@ -68,7 +70,7 @@ export function updateQueue(
   session: Session,
   { id, visibilityTimeoutSeconds, maxAttempts, dlqEnabled }: Partial<QueueSettings> & { readonly id: string },
 ): Promise<RegisteredQueue | undefined> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     // Beyond 100 changes the two oldest are dropped as a pair, which does not affect later messages.
     const [row] = await session.rows<Row>(
       `UPDATE ${schema}.queues q SET visibility_timeout_seconds = coalesce($2::integer, q.visibility_timeout_seconds),
@@ -89,7 +91,7 @@ export function adoptQueue(
   session: Session,
   { name, id }: { readonly name: string; readonly id: string },
 ): Promise<RegisteredQueue | undefined> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const [row] = await session.rows<Row>(
       `UPDATE ${schema}.queues SET id = $2 WHERE name = $1 AND deleted_at IS NULL RETURNING *`,
       [name, id],

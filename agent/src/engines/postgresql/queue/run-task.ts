@@ -1,6 +1,6 @@
 import { EngineRefused } from "../../engine-errors.ts";
 import { inTransaction, type Session } from "../session.ts";
-import { refusing } from "./queue-refused.ts";
+import { mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 import { readStats } from "./stats.ts";
 import { updateTask, readTask, type QueueTask } from "./task.ts";
@@ -14,7 +14,7 @@ const batch = 10_000;
  */
 export async function runTask(session: Session, task: QueueTask, signal: AbortSignal): Promise<QueueTask> {
   try {
-    await refusing(() => work(session, task, signal));
+    await mapRefusals(() => work(session, task, signal));
   } catch (error) {
     if (!(error instanceof EngineRefused)) throw error;
     await updateTask(session, task.id, { state: "failed", error: error.message });

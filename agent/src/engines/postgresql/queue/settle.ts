@@ -1,5 +1,5 @@
 import type { Session } from "../session.ts";
-import { refusing } from "./queue-refused.ts";
+import { mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 /** A message with the worker id of its claim. */
@@ -9,8 +9,7 @@ export interface MessageClaim {
 }
 
 /**
- * In the order of the request: messages that were the worker's (`done`), and those that were not, or no longer
- * (`lost`).
+ * Messages of a request, in its order: `done` belonged to the worker; `lost` did not, or no longer.
  */
 export interface Settled<H extends MessageClaim> {
   readonly done: H[];
@@ -103,7 +102,7 @@ function settle<H extends MessageClaim>(
 ): Promise<Settled<H>> {
   const parameters = arrays.slice(0, values.length - 1);
   const unnest = parameters.map(([, type], index) => `$${index + 2}::${type}[]`).join(", ");
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const rows = await session.rows<{ ordinal: string }>(
       `WITH named AS MATERIALIZED (SELECT DISTINCT ON (id, worker) * FROM unnest(${unnest})
          WITH ORDINALITY AS u (${parameters.map(([name]) => name).join(", ")}, ordinal) ORDER BY id, worker, ordinal),

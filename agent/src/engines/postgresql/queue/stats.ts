@@ -1,6 +1,6 @@
 import type { Instance } from "../../engine-driver.ts";
 import { inEachDatabase, listDatabases } from "../database-list.ts";
-import { refusing } from "./queue-refused.ts";
+import { mapRefusals } from "./queue-refused.ts";
 import type { QueueSessions } from "./queue-sessions.ts";
 import { schema } from "./schema/names.ts";
 import { partitions } from "./schema/tables.ts";
@@ -21,7 +21,7 @@ interface QueueStats {
 
 /** Exact counts. Throws EngineBusy after the session's statement_timeout. */
 export function readStats(session: Session, { queue }: { readonly queue: string }): Promise<QueueStats> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const [row] = await session.rows<Record<string, string> & { oldest_age_seconds: number | null }>(
       `SELECT * FROM ${schema}.stats($1)`,
       [queue],
@@ -92,7 +92,7 @@ const sampleStatement = `
 
 /** Metrics of all queues of the database together; counts beyond 10,000 rows are estimates. */
 export function sample(session: Session): Promise<QueueSample> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const [row] = await session.rows<{ ready: string; inflight: string; dead: string; age: number }>(sampleStatement);
     return {
       readyMessages: Number(row?.ready),

@@ -1,5 +1,5 @@
 import type { Session } from "../session.ts";
-import { refusing } from "./queue-refused.ts";
+import { mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export interface Sweep {
@@ -20,9 +20,9 @@ const expiredStatements = [
   `DELETE FROM ${schema}.queues WHERE purged_at < now() - interval '30 days'`,
 ];
 
-/** One round of the agent's periodic sweep, for queues whose consumers do not call the claim function. */
+/** Runs one round of the agent's periodic sweep, for queues whose consumers do not call the claim function. */
 export function sweep(session: Session): Promise<Sweep> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const queues = await session.rows<{ name: string }>(
       `SELECT name FROM ${schema}.queues WHERE deleted_at IS NULL ORDER BY name`,
     );

@@ -1,5 +1,5 @@
 import type { Session } from "../session.ts";
-import { QueueRefused, refusing } from "./queue-refused.ts";
+import { QueueRefused, mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export type QueueTaskKind = "enqueue" | "claim" | "stats" | "purge" | "purge_dead" | "redrive";
@@ -22,7 +22,7 @@ export interface QueueTask {
 
 /** The task with this id, of any queue; undefined after 24 hours. */
 export function readTask(session: Session, { taskId }: { readonly taskId: string }): Promise<QueueTask | undefined> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const [row] = await session.rows<Row>(
       `SELECT ${columns} FROM ${schema}.tasks WHERE id = $1 AND created_at > clock_timestamp() - interval '24 hours'`,
       [taskId],
@@ -39,7 +39,7 @@ export function putTask(
   session: Session,
   request: Pick<QueueTask, "id" | "queue" | "kind" | "bodyHash"> & { readonly input?: string },
 ): Promise<QueueTask> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     await session.rows(
       `INSERT INTO ${schema}.tasks (id, queue_name, kind, body_hash, state, input)
          SELECT $1, q.name, $3, $4, 'pending', $5::jsonb FROM ${schema}.queues q WHERE q.name = $2 AND q.deleted_at IS NULL
@@ -56,7 +56,7 @@ export function putTask(
 
 /** Tasks that have not ended, oldest first; a starting agent resumes them. */
 export function openTasks(session: Session): Promise<QueueTask[]> {
-  return refusing(async () => {
+  return mapRefusals(async () => {
     const rows = await session.rows<Row>(
       `SELECT ${columns} FROM ${schema}.tasks WHERE state IN ('pending', 'running') ORDER BY created_at LIMIT 1000`,
     );

@@ -26,8 +26,8 @@ export async function dataRole(instance: Instance): Promise<"follower" | "primar
 export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   const { runAsEngine: run } = deps;
   const conninfo = primaryConninfo(instance);
-  const own = ownMember(instance);
-  if (conninfo === undefined || own === undefined) throw new Error("a primary cannot copy another member's data");
+  const member = ownMember(instance);
+  if (conninfo === undefined || member === undefined) throw new Error("a primary cannot copy another member's data");
   const directory = dataDirectory(instance);
   const partial = `${directory}.partial`;
   await updateKeyCopy(deps, keyFiles(instance), signal);
@@ -35,9 +35,9 @@ export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSi
   const options = [
     `--pgdata=${partial}`,
     // A different name, so that an unfinished copy does not count as a synchronous replica: it could not be promoted.
-    `--dbname=${conninfo.replace(memberName(own.number), `${memberName(own.number)}_copy`)}`,
+    `--dbname=${conninfo.replace(memberName(member.number), `${memberName(member.number)}_copy`)}`,
     "--wal-method=stream",
-    `--slot=${memberName(own.number)}`,
+    `--slot=${memberName(member.number)}`,
     "--checkpoint=fast",
     "--no-password",
     // The primary would write the manifest to a temporary file, whose size users may limit.

@@ -34,8 +34,8 @@ export function synchronizesSlots(instance: Instance): boolean {
 /** Connection string of this replica to its primary; undefined without a primary. */
 export function primaryConninfo(instance: Instance): string | undefined {
   const leader = leaderOf(instance);
-  const own = ownMember(instance);
-  if (leader === undefined || own === undefined) return undefined;
+  const member = ownMember(instance);
+  if (leader === undefined || member === undefined) return undefined;
   const { paths, spec } = instance;
   return Object.entries({
     // Certificates contain host names, which the machine may be unable to resolve.
@@ -44,7 +44,7 @@ export function primaryConninfo(instance: Instance): string | undefined {
     port: String(spec.port),
     user: replicaRole,
     dbname: platform,
-    application_name: memberName(own.number),
+    application_name: memberName(member.number),
     // Only this setting: PostgreSQL truncates primary_conninfo at 1,023 bytes. pg_rewind sets the other limits itself.
     options: optionsOf({ idle_session_timeout: "0" }),
     sslmode: "verify-full",

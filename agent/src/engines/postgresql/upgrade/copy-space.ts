@@ -8,7 +8,7 @@ import { dataDirectory } from "../layout.ts";
 const mib = 1 << 20;
 /** Catalogs and the first WAL of the new version. */
 const ownBytes = 256 * mib;
-/** One part in this number of the disk must remain free beside two copies; a fuller disk blocks writes. */
+/** Divisor: this part of the disk must remain free beside two copies, since a fuller disk blocks writes. */
 const freeShare = 10;
 
 export interface CopySpace {

@@ -20,7 +20,10 @@ const dropPlatformObjects = `DO $do$ BEGIN
   IF current_database() = '${platform}' THEN DROP TABLE ${platform}.heartbeat, ${platform}.instance; END IF;
 END $do$`;
 
-/** Since 17.12 a column's version is among its options, which older minor releases of a newer major version reject. */
+/**
+ * Removes the version from columns' options, where 17.12 and later minor releases store it: older minor releases of a
+ * newer major version reject it.
+ */
 const dropColumnVersions = `UPDATE pg_catalog.pg_attribute
   SET attoptions = nullif(ARRAY(SELECT o FROM unnest(attoptions) AS o WHERE NOT starts_with(o, '${columnVersion}')), '{}')
   WHERE EXISTS (SELECT FROM unnest(attoptions) AS o WHERE starts_with(o, '${columnVersion}'))`;

@@ -26,7 +26,7 @@ export function createUpgrade(deps: EngineDeps): UpgradeFacet {
 }
 
 const statementMs = 120_000;
-/** After this time autovacuum analyzes the remaining tables while clients work. */
+/** Time limit of ANALYZE before clients are admitted. Autovacuum analyzes the remaining tables later. */
 const analyzeMs = 60_000;
 /** OID of the database that initdb creates (PostgresDbOid). */
 const oidOfInitdb = 5;

@@ -5,7 +5,7 @@ import { readEngineFile } from "../../../os/engine-file.ts";
 import type { OpenedSource } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { engineSocket, platform, secretFile } from "../layout.ts";
-import { untilFree, withSession } from "../session.ts";
+import { retryWhileBusy, withSession } from "../session.ts";
 
 /** Name of the only stream: the snapshot that a replica receives first. */
 export const snapshotStream = "dump.rdb";
@@ -21,7 +21,7 @@ const busyRetryMs = 200;
  * without a copy on disk.
  */
 export async function openSnapshot(instance: Instance, signal: AbortSignal): Promise<OpenedSource> {
-  const { version, bytes } = await untilFree(signal, () =>
+  const { version, bytes } = await retryWhileBusy(signal, () =>
     withSession(instance, signal, async (session) => {
       const info = String(await session.call("INFO", "server", "memory"));
       return { version: field(info, "valkey_version"), bytes: Number(field(info, "used_memory_dataset") || 0) };
@@ -85,7 +85,7 @@ async function* exactly(reader: Reader, length: number): AsyncGenerator<Buffer> 
   }
 }
 
-/** All bytes before the mark, which comes last. The engine keeps the connection open after it. */
+/** Bytes of the stream up to its end mark. The engine does not close the connection after the mark. */
 async function* untilMark(reader: Reader, mark: Buffer): AsyncGenerator<Buffer> {
   // Reading byte by byte is slow, and a wait for a complete chunk may never end, so compare the tail of each chunk.
   let tail = await reader.take(markBytes);
@@ -105,7 +105,7 @@ async function lineOf(reader: Reader): Promise<string> {
     if (byte !== "\n") line += byte;
     else if (line.replace(/\r$/, "") !== "") return line.replace(/\r$/, "");
   }
-  throw new Error("the engine's reply is no line");
+  throw new Error("the engine's reply is not a line");
 }
 
 function command(args: readonly string[]): string {

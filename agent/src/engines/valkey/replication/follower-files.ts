@@ -66,7 +66,7 @@ export async function stopFollowing(instance: Instance): Promise<void> {
   if (roleOf(instance.spec) !== "primary") return;
   const follows = existsSync(followsFile(instance));
   if (follows && !isComplete(instance))
-    throw new Error("The data is an incomplete copy: another member has to be the primary.");
+    throw new Error("The data are an incomplete copy: another member has to be the primary.");
   if (!follows && !existsSync(stopPositionFile(instance))) return;
   await rm(stopPositionFile(instance), { force: true });
   await rm(followsFile(instance), { force: true });

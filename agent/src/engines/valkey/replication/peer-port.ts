@@ -3,7 +3,7 @@ import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, ownMember } from "../../members.ts";
 import { certificateFile, keyFile, platform } from "../layout.ts";
 
-/** Only user of the peer port: it may replicate and nothing else. */
+/** The only user of the peer port. It may only replicate. */
 export const replicaUser = `${platform}-replica`;
 
 const prefix = `${platform}-member-`;

@@ -10,7 +10,7 @@ import { applyAllowedCertificates, applyAuthorities } from "../../front/front-co
 import { frontOf } from "../front.ts";
 import { completeHistory, copy, dataRole, startFollowing, stopFollowing, stopPositionFile } from "./follower-files.ts";
 import { peerPort, replicaUser } from "./peer-port.ts";
-import { isInFile, peersOf, status } from "./status.ts";
+import { isAppendFileComplete, peersOf, status } from "./status.ts";
 import { parseInfo, type Session, withSession } from "../session.ts";
 import { syncUsers } from "../users.ts";
 import { readEngineFile } from "../../../os/engine-file.ts";
@@ -41,7 +41,7 @@ async function admit(instance: Instance, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Every member has the user, so that a promotion does not depend on it. */
+/** Creates the user of replicas. Every member creates it, so that a promotion does not depend on it. */
 async function admitReplicas({ spec }: Instance, session: Session): Promise<void> {
   const hash = createHash("sha256")
     .update(spec.replication?.secret ?? "")
@@ -80,7 +80,7 @@ export async function becomePrimary(instance: Instance, session: Session): Promi
 
 /** A write during a rewrite of the append-only file would be in no file that a start reads. */
 async function requireFile(instance: Instance, info: ReadonlyMap<string, string>): Promise<void> {
-  if (isInFile(info) || (await completeHistory(instance)) === info.get("master_replid")) return;
+  if (isAppendFileComplete(info) || (await completeHistory(instance)) === info.get("master_replid")) return;
   throw new Error("The append-only file does not contain all data yet.");
 }
 

@@ -62,12 +62,12 @@ function receivedOf(info: ReadonlyMap<string, string>): string {
 export async function readInfo(instance: Instance, session: Session): Promise<ReadonlyMap<string, string>> {
   const info = parseInfo(String(await session.call("INFO", "replication", "persistence")));
   const isUp = info.get("role") === "slave" && info.get("master_link_status") === "up";
-  if (isUp && isInFile(info)) await markComplete(instance, info.get("master_replid") ?? "");
+  if (isUp && isAppendFileComplete(info)) await markComplete(instance, info.get("master_replid") ?? "");
   return info;
 }
 
 /** True if the append-only file holds everything, which the engine rewrites after a full copy. */
-export function isInFile(info: ReadonlyMap<string, string>): boolean {
+export function isAppendFileComplete(info: ReadonlyMap<string, string>): boolean {
   const isIdle = info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0";
   return info.get("aof_enabled") === "1" && info.get("aof_last_bgrewrite_status") === "ok" && isIdle;
 }

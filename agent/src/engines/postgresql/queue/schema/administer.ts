@@ -1,4 +1,4 @@
-import { ownPlans, type SqlFunction } from "./function.ts";
+import { planSettings, type SqlFunction } from "./function.ts";
 import { refusals, schema } from "./names.ts";
 import { inOrderAfter, orderOf, partitions } from "./tables.ts";
 
@@ -43,7 +43,7 @@ export const redrive: SqlFunction = {
   name: "redrive",
   parameters: "queue text, ids bigint[] DEFAULT NULL, most integer DEFAULT 10000",
   returns: "bigint",
-  settings: ownPlans,
+  settings: planSettings,
   body: `DECLARE
   moved bigint;
 BEGIN
@@ -72,7 +72,7 @@ export const purge: SqlFunction = {
   name: "purge",
   parameters: "queue text, dead boolean DEFAULT false, most integer DEFAULT 10000",
   returns: "bigint",
-  settings: ownPlans,
+  settings: planSettings,
   body: `DECLARE
   gone bigint;
 BEGIN

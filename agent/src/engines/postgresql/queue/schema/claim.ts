@@ -1,4 +1,4 @@
-import { ownPlans, type SqlFunction } from "./function.ts";
+import { planSettings, type SqlFunction } from "./function.ts";
 import { refusals, schema } from "./names.ts";
 import { inOrderAfter, orderOf } from "./tables.ts";
 
@@ -14,7 +14,7 @@ export const sweep: SqlFunction = {
   name: "sweep",
   parameters: "queue text, most integer DEFAULT 100, due_after timestamptz DEFAULT '-infinity'",
   returns: "integer",
-  settings: ownPlans,
+  settings: planSettings,
   body: `DECLARE
   swept integer;
   -- An index takes no bound that may change while it is read.
@@ -55,7 +55,7 @@ export const claim: SqlFunction = {
     after_id bigint DEFAULT NULL, due_after timestamptz DEFAULT NULL`,
   returns: `TABLE (id bigint, payload jsonb, attempt_count integer, enqueued_at timestamptz, visible_at timestamptz,
     in_order boolean)`,
-  settings: ownPlans,
+  settings: planSettings,
   body: `DECLARE
   at timestamptz;
   hidden interval;
@@ -117,7 +117,7 @@ export const ackAndClaim: SqlFunction = {
     visibility_seconds double precision DEFAULT NULL, after_id bigint DEFAULT NULL, due_after timestamptz DEFAULT NULL`,
   returns: `TABLE (outcome text, id bigint, payload jsonb, attempt_count integer, enqueued_at timestamptz,
     visible_at timestamptz, in_order boolean)`,
-  settings: ownPlans,
+  settings: planSettings,
   body: `BEGIN
   IF cardinality(done_ids) > 0 THEN
     RETURN QUERY WITH done AS (

@@ -17,7 +17,7 @@ export interface SqlFunction {
  * join: with statistics of an empty queue the planner would read all messages and compare each of them with each
  * requested one.
  */
-export const ownPlans = `SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = on
+export const planSettings = `SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = on
 SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off SET plan_cache_mode = force_generic_plan`;
 
 /**

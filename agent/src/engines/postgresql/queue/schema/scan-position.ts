@@ -1,4 +1,4 @@
-import { ownPlans, type SqlFunction } from "./function.ts";
+import { planSettings, type SqlFunction } from "./function.ts";
 import { schema } from "./names.ts";
 import { inOrderAfter, orderOf, partitions } from "./tables.ts";
 
@@ -61,7 +61,7 @@ export const endLook: SqlFunction = {
   parameters: `queue text, most integer, begun timestamptz, entries bigint, whole_at timestamptz, last_id bigint,
     after_id bigint, due_after timestamptz`,
   returns: "void",
-  settings: ownPlans,
+  settings: planSettings,
   body: `DECLARE
   now timestamptz := clock_timestamp();
   due_at timestamptz;

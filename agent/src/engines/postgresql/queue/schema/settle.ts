@@ -1,4 +1,4 @@
-import { ownPlans, type SqlFunction } from "./function.ts";
+import { planSettings, type SqlFunction } from "./function.ts";
 import { refusals, schema } from "./names.ts";
 
 const resultColumns = "TABLE (id bigint, done boolean)";
@@ -19,7 +19,7 @@ export const ack: SqlFunction = {
   name: "ack",
   parameters: "queue text, worker text, ids bigint[]",
   returns: resultColumns,
-  settings: ownPlans,
+  settings: planSettings,
   body: `BEGIN
   RETURN QUERY WITH changed AS (
     DELETE FROM ${schema}.messages m
@@ -37,7 +37,7 @@ export const nack: SqlFunction = {
   parameters: `queue text, worker text, ids bigint[], delay_seconds double precision DEFAULT 0, error text DEFAULT NULL,
     discard boolean DEFAULT false`,
   returns: resultColumns,
-  settings: ownPlans,
+  settings: planSettings,
   body: `BEGIN
   ${checkDelay}
   RETURN QUERY WITH changed AS (
@@ -54,7 +54,7 @@ export const extend: SqlFunction = {
   name: "extend",
   parameters: "queue text, worker text, ids bigint[], delay_seconds double precision",
   returns: resultColumns,
-  settings: ownPlans,
+  settings: planSettings,
   body: `BEGIN
   ${checkDelay}
   RETURN QUERY WITH changed AS (
@@ -65,7 +65,7 @@ END`,
 };
 
 /** First 4 KiB of a text, cut between characters. */
-export const cutError: SqlFunction = {
+export const truncateError: SqlFunction = {
   name: "cut_error",
   parameters: "error text",
   returns: "text",

@@ -8,10 +8,10 @@ const meta = `CREATE TABLE ${schema}.meta (
 )`;
 
 /**
- * One row for each name, so that users' statements never find two. The row remains after the queue's deletion until a
- * new queue takes the name: `deleted_at` is when the queue stopped accepting messages, `purged_at` when the last one
- * was removed and the name became free. `purge_barrier` is the first transaction that saw the deletion. `dlq_flips`
- * lists message ids at which dlq_enabled changed: a message has the value of its time.
+ * Table of queues, with one row for each name, so that users' statements never find two. A row remains after the
+ * queue's deletion until a new queue takes the name: `deleted_at` is when the queue stopped accepting messages,
+ * `purged_at` when the last one was removed and the name became free. `purge_barrier` is the first transaction that saw
+ * the deletion. `dlq_flips` lists the message ids at which dlq_enabled changed: a message has the value of its time.
  */
 const queues = `CREATE TABLE ${schema}.queues (
   name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[a-z0-9_-]{1,128}$'),

@@ -5,7 +5,7 @@ import { functionSql } from "./function.ts";
 import { dumpGrants, grants } from "./grants.ts";
 import { queueGroup, schema } from "./names.ts";
 import { beginLook, endLook } from "./scan-position.ts";
-import { ack, cutError, extend, nack } from "./settle.ts";
+import { ack, truncateError, extend, nack } from "./settle.ts";
 import { tables } from "./tables.ts";
 import { triggers } from "./triggers.ts";
 
@@ -15,7 +15,7 @@ const functions = [
   sweep,
   claim,
   ackAndClaim,
-  cutError,
+  truncateError,
   ack,
   nack,
   extend,

@@ -5,7 +5,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { type DataPath, dataDirectory, engineDirectory, serverProgram, temporaryDirectory } from "../layout.ts";
 
-interface PrivateRun {
+interface OfflineStatements {
   /** Data that the server runs on. */
   readonly data: DataPath;
   /** Statements, one an element; the server ends after the last one. */
@@ -21,18 +21,18 @@ interface PrivateRun {
 const socketName = "private.sock";
 const pollIntervalMs = 250;
 /** Time that a server which ends may still take to greet a client. */
-const endsWithinMs = 5_000;
+const exitTimeoutMs = 5_000;
 
 /**
  * Resolves if the server greets clients: it does so after a failed statement, since it runs no further one then.
  * Rejects with the signal.
  */
-async function untilServes(path: string, signal: AbortSignal): Promise<void> {
+async function untilServing(path: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     await sleep(pollIntervalMs, undefined, { signal });
     if (await greets(path, signal)) break;
   }
-  await sleep(endsWithinMs, undefined, { signal });
+  await sleep(exitTimeoutMs, undefined, { signal });
 }
 
 function greets(path: string, signal: AbortSignal): Promise<boolean> {
@@ -51,10 +51,10 @@ function greets(path: string, signal: AbortSignal): Promise<boolean> {
  * Runs statements in a server that nobody can connect to, on data that no other server runs on. Rejects if one fails;
  * a server that is killed in between has done a part of them.
  */
-export async function runPrivately(
+export async function runOfflineStatements(
   { runAsEngine: run }: EngineDeps,
   { paths }: Instance,
-  { data, statements, optionFile, options, failure }: PrivateRun,
+  { data, statements, optionFile, options, failure }: OfflineStatements,
   signal: AbortSignal,
 ): Promise<void> {
   const file = join(engineDirectory(data), "private.sql");
@@ -82,7 +82,7 @@ export async function runPrivately(
   ];
   const failed = new AbortController();
   const until = AbortSignal.any([signal, failed.signal]);
-  const serving = untilServes(join(paths.run, socketName), until);
+  const serving = untilServing(join(paths.run, socketName), until);
   serving.then(
     () => failed.abort(new Error(`${failure}: a statement failed`)),
     () => undefined,
