@@ -30,7 +30,7 @@ export interface AgentHandover {
   start(): Promise<void>;
   /** Starts no agent any more. */
   stop(): void;
-  /** Notes a change of an agent's process. */
+  /** Handles a change of an agent's process. */
   changed(status: ComponentStatus): void;
   /** True if this connection may start and stop components: the agent in charge, or any while none has claimed. */
   isInCharge(caller: Caller): boolean;

@@ -47,7 +47,7 @@ export interface AgentDeps {
 }
 
 export interface Agent {
-  /** Runs until the signal. The workload keeps running. */
+  /** Runs until the signal. The workload continues after it. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -103,7 +103,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     log,
   });
 
-  /** The loops that keep the machine at its settings; undefined while they are suspended. */
+  /** Loops that converge the machine to its settings; undefined while they are suspended. */
   let loops: { readonly stop: AbortController; readonly done: Promise<unknown> } | undefined;
   let gapMs = 0;
   const ending = new AbortController();

@@ -13,7 +13,7 @@ export type ValuesOf<S extends Record<string, Setting<unknown>>> = {
   [K in keyof S]: S[K] extends Setting<infer T> ? T : never;
 };
 
-/** A text setting, used unchanged. It is required if there is no fallback. */
+/** A string setting, used unchanged. It is required if there is no fallback. */
 export function text(variable: string, description: string, fallback?: string): Setting<string> {
   return { variable, description, fallback, parse: (value) => value };
 }
@@ -32,7 +32,7 @@ export function integer(variable: string, description: string, fallback?: number
   };
 }
 
-/** A comma-separated list; the empty text is an empty list. */
+/** A comma-separated list; the empty string is an empty list. */
 export function list(variable: string, description: string, fallback = ""): Setting<string[]> {
   const parse = (value: string) =>
     value

@@ -3,7 +3,7 @@ import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { incrementBytes } from "./incremental.ts";
 
 const tagBytes = 16;
-/** Each key seals a single text, so a constant nonce is safe. */
+/** Each key seals a single payload, so a constant nonce is safe. */
 const nonce = Buffer.alloc(12);
 
 /**

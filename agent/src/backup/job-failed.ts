@@ -40,7 +40,7 @@ export class JobFailed extends Error {
     this.requiredMemoryBytes = requiredMemoryBytes;
   }
 
-  /** Maps a known error to its code, and any other to the given code. */
+  /** Converts an error: errors with a code of their own get it, all others get `code`. */
   static from(code: JobFailure, error: unknown): JobFailed {
     if (error instanceof JobFailed) return error;
     const text = error instanceof Error ? error.message : String(error);

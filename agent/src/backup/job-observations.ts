@@ -104,7 +104,7 @@ export function archiveObservation(timed: TimedReport): ArchiveObservation {
 
 /**
  * Parses a run in a report: term, first and last sequence, and the time of the last commit in milliseconds since 1970
- * (0 or absent if none was noted), separated by blanks. Example: `3 1 42 1764316800000`.
+ * (0 or absent if none was recorded), separated by blanks. Example: `3 1 42 1764316800000`.
  */
 function runOf(text: unknown) {
   const [term = "0", firstSequence = "0", lastSequence = "0", toTimeMs = "0"] = String(text).split(" ");

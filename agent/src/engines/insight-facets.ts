@@ -115,7 +115,7 @@ export interface ReadOnlyQuery {
 export type ReadOnlyResult =
   | {
       readonly columns: readonly string[];
-      /** JSON text of an array of arrays. */
+      /** Rows as JSON, an array of arrays. */
       readonly rows: string;
       readonly rowCount: number;
       readonly executionMs: number;

@@ -6,7 +6,7 @@ export function membersOf({ replication, peers }: Pick<InstanceSpec, "replicatio
   return peers?.members ?? replication?.members ?? [];
 }
 
-/** `none`: the service has no primary at the moment, so this member neither accepts writes nor follows. */
+/** Desired role. `none`: the service has no primary now, so this member neither accepts writes nor follows. */
 export type MemberRole = "primary" | "replica" | "none";
 
 /**

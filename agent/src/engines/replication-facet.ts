@@ -41,8 +41,9 @@ export interface ReplicationFacet {
   /** Position of the last record of a stopped engine's log; undefined if it was not shut down cleanly. */
   shutdownPosition(instance: Instance, signal: AbortSignal): Promise<ShutdownPosition | undefined>;
   /**
-   * Resolves true once each of these members, by number, has received what the primary wrote after the call: none of
-   * them was promoted before. Rejects if the signal aborts first. Absent where the engine cannot tell.
+   * Resolves true once each of these members, by number, has received a record that the primary wrote after the call,
+   * which proves that none of them was promoted before. Rejects if the signal aborts first. Absent for an engine that
+   * cannot prove this.
    */
   confirm?(instance: Instance, numbers: readonly number[], signal: AbortSignal): Promise<boolean>;
   /** Reads the current state from the engine. */
@@ -75,7 +76,7 @@ export interface ReplicationStatus {
    * compared.
    */
   readonly history?: string;
-  /** A text that changes whenever anything was received, where a position could repeat. */
+  /** String that changes with each received record, for engines whose position can repeat. */
   readonly received?: string;
   /** Timeline id; 0 for an engine without timelines. */
   readonly timeline: number;

@@ -87,7 +87,7 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
   }
 
   read();
-  // A full disk must not keep the agent from starting.
+  // A full disk must not prevent the start of the agent.
   await forgetOld().catch(() => undefined);
 
   function current(): Entry[] {

@@ -22,7 +22,7 @@ export interface ControlGroup {
   diskOperations(): Promise<number | undefined>;
 }
 
-/** Extracts a figure from the text of a file; undefined if the text lacks it. */
+/** Extracts a number from the content of a file; undefined if the content lacks it. */
 type Read = (text: string) => number | undefined;
 
 /** Files that have each figure, for both versions of control groups. The first one that has it counts. */

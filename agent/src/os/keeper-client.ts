@@ -37,7 +37,8 @@ const retryMs = 50;
 const maxWaitMs = 10_000;
 
 /**
- * Resolves once the status of all components is known. `onLost` is called if the keeper ends, which ends the machine.
+ * Connects to the keeper. Resolves once it has reported the status of all components. `onLost` is called if the keeper
+ * ends, which ends the machine.
  */
 export async function connectKeeper(path: string, onLost: () => void, signal: AbortSignal): Promise<KeeperClient> {
   const socket = await dial(path, signal);

@@ -56,7 +56,7 @@ function hasSession(text: string): boolean {
   return text.matchAll(row).some(([, , , state]) => state !== listens);
 }
 
-/** Parses the listening sockets in the text of /proc/net/tcp or tcp6 (proc(5)). */
+/** Parses the listening sockets in the content of /proc/net/tcp or tcp6 (proc(5)). */
 export function listeningIn(text: string): ListeningSocket[] {
   return [...text.matchAll(row)]
     .filter(([, , , state]) => state === listens)
@@ -75,7 +75,7 @@ function addressOf(hex: string): string {
   return canonical(groups.join(":"));
 }
 
-/** The canonical text of an address. */
+/** Formats an address canonically. */
 export function canonical(address: string): string {
   return isIPv6(address) ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
 }

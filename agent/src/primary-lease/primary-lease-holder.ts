@@ -13,7 +13,7 @@ import { createPrimaryLease } from "./primary-lease.ts";
 
 /**
  * Holds the primary lease of this machine. A primary's engine may run only under a lease. The agent requests a lease
- * from the controller once a second; without a response it lets the voters confirm it through the replication stream.
+ * from the controller once a second; without a response the voters confirm it through the replication stream.
  * Each grant extends the deadline at which the keeper kills the engine.
  */
 export interface PrimaryLeaseHolder {

@@ -22,7 +22,7 @@ const sharedNetwork =
 const sharedDisk =
   "The data is on a disk of its host that others use too, and nothing counts what this machine does there.";
 const hostCpus = availableParallelism();
-/** Readings further apart than this give no rate, since the growth may have happened at any time in between. */
+/** Max interval between two readings for a rate: after a longer one the growth may have happened at any time in it. */
 const maxGapMs = 60_000;
 
 /** Sources of the machine's own metrics: processor and memory, disk, network. */

@@ -47,7 +47,7 @@ export interface TaskContext {
   readonly upgrade: AgentUpgrade;
   /** A connection for payloads. */
   channel(): Promise<ControllerChannel>;
-  /** Cancels these tasks, and keeps those that arrive later from starting; resolves when none of them runs. */
+  /** Cancels these tasks, and refuses to start them if they arrive later; resolves when none of them runs. */
   withdraw(taskIds: readonly string[]): Promise<void>;
   /** Cancels the tasks that change the engine's contents; resolves when none of them can still succeed. */
   endChanges(): Promise<void>;

@@ -231,8 +231,9 @@ function isDurable(task: Task): boolean {
 }
 
 /**
- * Throws for a result that has no binary form, such as one with a fraction in an integer: sent, it would end the stream
- * and every other task on it. Queue calls are many, and hold only values that were decoded or checked.
+ * Throws for a result that protobuf cannot encode, such as one with a fraction in an integer: its encoding would fail
+ * the stream and every other task on it. Not called for queue calls, which are many and whose values were decoded or
+ * checked.
  */
 function requireEncodable(result: TaskResult): void {
   toBinary(TaskResultSchema, result);

@@ -90,7 +90,7 @@ export interface Predecessor extends HandoverState {
   settle(): Promise<number>;
 }
 
-/** Tells the keeper that this agent is ready, and resolves once it is in charge. */
+/** Reports to the keeper that this agent is ready, and resolves once it is in charge. */
 export async function awaitTakeover(
   keeper: KeeperClient,
   run: string,

@@ -284,7 +284,7 @@ export async function nextLine(
 }
 
 /**
- * Cursor text: `<segment>:<offset>`, followed by `:<level>:<milliseconds since 1970>` of the head if there is one.
+ * Cursor: `<segment>:<offset>`, followed by `:<level>:<milliseconds since 1970>` of the head if there is one.
  * Example: `3:1048:info:1760000000000`.
  */
 function textOf({ segment, offset, head }: Position): string {

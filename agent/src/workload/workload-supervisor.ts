@@ -47,7 +47,7 @@ export interface WorkloadSupervisorDeps<S extends ConvergedSpec> {
   readonly files: { loadSpec(): Promise<S | undefined>; saveSpec(spec: S): Promise<void> };
   /** Id of the spec's owner. */
   readonly ownerOf: (spec: S) => string;
-  /** Noun of the workload in texts, such as `engine`. */
+  /** Noun of the workload in messages, such as `engine`. */
   readonly noun: string;
   readonly keeper: Pick<KeeperClient, "subscribe">;
   readonly reconciler: {
@@ -256,7 +256,7 @@ function createCrashes(monotonicMs: () => number) {
   let lastAt = Number.NEGATIVE_INFINITY;
   let hasNew = false;
   return {
-    /** Returns true once per crash noted since the last call. */
+    /** Returns true once for each recorded crash. */
     takeNew(): boolean {
       const was = hasNew;
       hasNew = false;

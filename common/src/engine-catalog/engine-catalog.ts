@@ -30,7 +30,7 @@ export function engineOf(engine: string): EngineFacts | undefined {
   return engineCatalog.find((facts) => facts.engine === engine);
 }
 
-/** The engine of a name or alias, such as `postgresql` for `postgres`; any other text unchanged. */
+/** Engine of a name or alias, such as `postgresql` for `postgres`; returns any other string unchanged. */
 export function engineNamed(name: string): string {
   return engineCatalog.find(({ aliases = [] }) => aliases.includes(name))?.engine ?? name;
 }

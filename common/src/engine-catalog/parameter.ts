@@ -1,4 +1,4 @@
-/** One configuration parameter of an engine. Limits are numbers of `unit`; texts are as the engine prints them. */
+/** One configuration parameter of an engine. Limits are numbers of `unit`; strings have the engine's output format. */
 export interface Parameter {
   readonly name: string;
   readonly type: ParameterType;
@@ -19,7 +19,7 @@ export interface Parameter {
   readonly needsRestart: boolean;
   /** Versions that have the parameter; empty means all. */
   readonly versions: readonly string[];
-  /** Pattern of a valid text. */
+  /** Pattern of a valid value. */
   readonly pattern: RegExp | null;
 }
 
@@ -72,7 +72,7 @@ export function withinLimits({ unit, minimum, maximum }: Limited, value: string)
   return value;
 }
 
-/** Limits as the catalog has them, or as text for users. */
+/** Limits as numbers (in the catalog) or as strings (for users). */
 interface Limited {
   readonly unit: string | null;
   readonly minimum: number | string | null;

@@ -45,8 +45,8 @@ export async function endForbiddenSessions(front: Front, signal: AbortSignal): P
 }
 
 /**
- * Ends forbidden sessions until none remains. Commands that the engine has not read by then are acknowledged to no
- * client.
+ * Ends forbidden sessions until none remains. Commands that the engine has not read when their session ends are
+ * acknowledged to no client.
  */
 export async function untilNoClients(front: Front, signal: AbortSignal): Promise<void> {
   while ((await forbiddenSessions(front, signal)).length > 0) {

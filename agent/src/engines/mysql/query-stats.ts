@@ -25,7 +25,7 @@ interface Row {
   readonly name: string | null;
 }
 
-/** Statistics of statement digests, whose texts have no values. */
+/** Statistics by statement digest: a digest's statement has placeholders instead of values. */
 export const queryStats: QueryStatsFacet = {
   read: (instance, { limit, order }, signal) =>
     withSession(instance, signal, (session) => readStatistics(session, limit, order), { withinMs }),

@@ -151,7 +151,7 @@ export function messageOf(error: unknown): string {
 export const identifier = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
 /** Account of users, who may come from any address that the front admits. */
 export const account = (name: string): string => `${literal(name)}@'%'`;
-/** A text in a statement, for the mode of the platform's sessions. */
+/** Quotes a string for a statement in the SQL mode of the platform's sessions. */
 export function literal(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }

@@ -8,8 +8,8 @@ export async function endUserSessions(session: Session): Promise<void> {
 }
 
 /**
- * Ends users' sessions without TLS, and those at the peer port, which an engine has that an older agent started.
- * `init_connect` ends neither if the password is expired.
+ * Ends users' sessions without TLS, and sessions at the peer port of an engine that an agent without the front of that
+ * port started. `init_connect` ends neither if the password is expired.
  */
 export async function endRefusedSessions(session: Session): Promise<void> {
   const atPeerPort = "(host NOT LIKE 'localhost%' AND host <> '')";

@@ -1,7 +1,7 @@
 /**
  * Extensions that the console allows. Their functions are written in C, or their bodies name pg_catalog explicitly, so
- * that they call no code of users. Excluded: functions that run a text as SQL (tablefunc) and bodies that resolve names
- * by the search path (earthdistance).
+ * that they call no code of users. Excluded: functions that run a string as SQL (tablefunc) and bodies that resolve
+ * names by the search path (earthdistance).
  */
 const extensions = [
   "btree_gin",

@@ -20,9 +20,9 @@ export const allowedVolatileFunctions = [
 ] as const;
 
 /**
- * Stable or immutable functions that are denied: they run a text as SQL, read a complete database, assign a transaction
- * id, reach outside the database, or call code of users by the name or OID of a type or relation. Volatile functions
- * and input functions of types are denied in general and need no entry.
+ * Stable or immutable functions that are denied: they run a string as SQL, read a complete database, assign a
+ * transaction id, access other systems, or call code of users by the name or OID of a type or relation. Volatile
+ * functions and input functions of types are denied in general and need no entry.
  */
 export const deniedFunctions = [
   "currtid2",

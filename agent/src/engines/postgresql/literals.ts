@@ -10,8 +10,8 @@ const token =
 
 /**
  * Replaces each string by a parameter and each comment by a space. Numbers remain, since types and lengths are numbers
- * too: the caller parses the text and replaces those that are values. The meaning of a backslash in a plain string
- * depends on a setting of the session (`standard_conforming_strings`), so such a text is withheld.
+ * too: the caller parses the result and replaces numbers that are values. The meaning of a backslash in a plain string
+ * depends on a setting of the session (`standard_conforming_strings`), so such a query is withheld.
  */
 export function redactStrings(sql: string): Redacted {
   let text = "";
@@ -65,7 +65,7 @@ function endOfComment(sql: string, from: number): number | undefined {
   }
 }
 
-/** Number after the highest parameter in the text. */
+/** Number after the highest parameter number in the query. */
 function nextParameter(sql: string): number {
   let highest = 0;
   for (const [, digits] of sql.matchAll(/\$(\d{1,6})/g)) highest = Math.max(highest, Number(digits));

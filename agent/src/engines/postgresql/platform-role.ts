@@ -16,9 +16,9 @@ export interface PlatformRole {
 }
 
 /**
- * Creates the role, or another one in place of a role that is not as it has to be: a user may have created it, and its
- * open sessions would get the privileges too. That one gets another name, so that everything refers to it as before,
- * and cannot sign in. Reads the role first, so that a primary with a valid role writes nothing.
+ * Creates the role if it is missing. A role of the name with other attributes is replaced, since a user may have
+ * created it and its open sessions would get the new privileges: it is renamed, so that references to it remain valid,
+ * and can no longer sign in. Reads the role first, so that a primary with a valid role writes nothing.
  */
 export async function putPlatformRole(
   session: Session,

@@ -4,7 +4,7 @@ import { EngineRefused } from "../engine-errors.ts";
 import { groups, hasReservedPrefix, isReserved } from "./layout.ts";
 import { identifier, literal } from "./session.ts";
 
-/** SCRAM verifier (RFC 5803, as PostgreSQL stores it). Any other text would be taken as a plain password. */
+/** SCRAM verifier (RFC 5803, as PostgreSQL stores it). PostgreSQL would take any other string as a plain password. */
 const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+={0,2}:[A-Za-z0-9+/]+={0,2}$/;
 
 /**

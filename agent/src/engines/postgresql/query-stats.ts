@@ -17,7 +17,8 @@ const orders: Readonly<Record<QueryOrder, string>> = {
 };
 
 /**
- * A row for each query of a database, of all users except the platform's. Texts are read only for the selected rows.
+ * Statement that returns a row for each query of a database, of all users except the platform's. The query strings are
+ * read only for the selected rows.
  */
 const statisticsSql = (order: QueryOrder) => `
   WITH counted AS MATERIALIZED (

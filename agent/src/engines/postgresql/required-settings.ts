@@ -53,7 +53,7 @@ export function lackingSettings(output: string): RequiredSettings | undefined {
   return maxSettings(...[...found].map(([, name = "", value]) => ({ [name]: Number(value) })));
 }
 
-/** Text for users, such as `max_connections = 200, max_wal_senders = 10`. */
+/** Formats settings for users, such as `max_connections = 200, max_wal_senders = 10`. */
 export function printSettings(settings: RequiredSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name} = ${value}`)

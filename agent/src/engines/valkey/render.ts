@@ -23,8 +23,8 @@ export const isBlockingLimit = (maxmemory: string | undefined): boolean => maxme
 export const copySettings: [string, string][] = [["repl-diskless-sync-delay", "0"]];
 
 /**
- * The append-only file holds all data. Periodic snapshots would need the same space twice more, and a failed one would
- * block writes.
+ * Disables periodic snapshots: the append-only file contains all data, snapshots would need twice their space, and a
+ * failed snapshot would block writes.
  */
 export const snapshotsOffSettings: [string, string][] = [["save", ""]];
 
@@ -76,7 +76,7 @@ function settings(instance: Instance): string {
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
 }
 
-/** `replicaof` takes several words; every other value is one. */
+/** Quotes a value, except for `replicaof`, whose value consists of two arguments. */
 function quote(name: string, value: string): string {
   return name === "replicaof" ? value : `"${value.replaceAll(/[\\"]/g, "\\$&").replaceAll(/[\r\n\0]/g, " ")}"`;
 }

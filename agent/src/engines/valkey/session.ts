@@ -51,7 +51,8 @@ export async function withSession<T>(
 }
 
 /**
- * Turns a BUSY error into EngineBusy. Its text names the command that ends the script: SCRIPT KILL or FUNCTION KILL.
+ * Converts a BUSY error to EngineBusy. The error's message has the command that ends the script: SCRIPT KILL or
+ * FUNCTION KILL.
  */
 function rethrowBusy(error: unknown): never {
   if (!(error instanceof Error) || !error.message.startsWith("BUSY ")) throw error;

@@ -4,7 +4,7 @@ import type { CollationUse } from "../../engines/contents-facets.ts";
 const withinMs = 5_000;
 const maxNamed = 3;
 
-/** Libraries of the image whose text order the data depends on, and whether they still order text the same way. */
+/** Collation libraries of the image that the data depend on, and whether their version has changed. */
 export interface CollationStatus {
   readonly check: EngineCheck;
   /** Libraries on which the data depends, sorted. */

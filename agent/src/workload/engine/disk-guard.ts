@@ -4,8 +4,8 @@ import { measureUsable, releaseReserve, takeReserve, type UsableSpace } from "..
 import type { WriteBlock } from "./write-block.ts";
 
 /**
- * Watches the data disk. It blocks writes and clients on a nearly full disk, and holds a reserve of space that an
- * engine needs to recover on a full one.
+ * Watches the data disk. It blocks writes and clients on a nearly full disk, and allocates a reserve of space, which
+ * an engine needs to recover on a full disk.
  */
 export interface DiskGuard {
   load(): Promise<void>;
@@ -42,7 +42,7 @@ const reserveBelowLevel = 95;
 const minWritableBytes = 1 << 20;
 
 export function createDiskGuard({ writeBlock, now, log }: DiskGuardDeps): DiskGuard {
-  /** The file system cannot allocate space, so it is not asked again. */
+  /** True if the file system cannot allocate space, so that the allocation is not tried again. */
   let isUnsupported = false;
 
   async function settleReserve(

@@ -87,7 +87,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
   const readiness = createReadiness({ process, status, log });
   const applied = createAppliedSettings({ files, status });
   const ready = createReadyEngine({ process, readiness, dataVersion, status });
-  /** The engine has not loaded files that are on disk, such as while a script kept it busy. */
+  /** True if the engine has not loaded the files on disk, such as while a script keeps it busy. */
   let isReloadDue = false;
 
   async function stopEngine(driver: EngineDriver, instance: Instance, { urgent }: ReconcileSignals): Promise<void> {
@@ -142,7 +142,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     }
   }
 
-  /** Starts the engine. Parameters that keep it from starting are rolled back, and it is started without them. */
+  /** Starts the engine. Parameters that prevent the start are rolled back, and the engine is started without them. */
   async function launch(driver: EngineDriver, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
     ready.clear();
     const isNew = applied.isNew && spec.source === undefined;
@@ -175,7 +175,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const instance = await withRequiredParameters(driver, base, signals.urgent);
     await syncConfigFiles(paths.config, driver.render(instance));
     await certified;
-    // Recorded before the start: an agent that is killed in between must not restart the engine that it finds running.
+    // Recorded before the start: if this agent is killed after it, the next one must not restart the running engine.
     await applied.recordStart(spec);
     const mark = await logs.end();
     const memoryMark = await memory.mark();

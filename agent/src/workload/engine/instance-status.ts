@@ -8,7 +8,7 @@ import type { PeersReport } from "../../engines/peers-facet.ts";
 import { createWorkloadStatus, type WorkloadStatus } from "../workload-status.ts";
 import type { CollationStatus } from "./collation-check.ts";
 
-/** Replication state of a member, as far as it is known. */
+/** Replication state of a member, from the last observation of its engine. */
 export interface ReplicationState {
   readonly role: "primary" | "replica";
   readonly state?: FollowingState;

@@ -193,8 +193,8 @@ export function exceedsParameters({ minimumParameters = {} }: Instance, started:
 
 /**
  * Waits up to 5 s until the data require no more than the configured parameters. A value is lowered on the primary
- * first; a replica must replay that before it restarts, or it would keep the old minimum. Other values may never be
- * lowered, so it does not wait longer.
+ * first; a replica must replay that change before it restarts, or the old minimum would remain. Other values may never
+ * be lowered, so the wait is limited.
  */
 export async function untilParametersSuffice(
   driver: EngineDriver,

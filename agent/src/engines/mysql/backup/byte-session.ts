@@ -4,8 +4,8 @@ import { openByteConnection, type Value } from "../byte-connection.ts";
 import { engineSocket, platform, secretFile } from "../layout.ts";
 
 /**
- * A session of the platform that exchanges bytes. A statement is a text with one character a byte (`byteText`), so that
- * rows, and routines in the character set of their author, pass through it unchanged.
+ * A session of the platform that exchanges bytes. A statement is a string with one character per byte (`byteText`), so
+ * that rows, and routines in the character set of their author, pass through it unchanged.
  */
 export interface ByteSession {
   run(sql: string): Promise<void>;
@@ -72,5 +72,5 @@ export async function openByteSession(instance: Instance, signal: AbortSignal): 
   };
 }
 
-/** A text in UTF-8 as one character a byte. */
+/** Encodes a string in UTF-8, with one character per byte in the result. */
 export const byteText = (text: string): string => Buffer.from(text).toString("latin1");

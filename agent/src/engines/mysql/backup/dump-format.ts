@@ -2,7 +2,7 @@ import { createByteReader } from "@holdfast/common/sealed/byte-reader.ts";
 
 /*
  * A dump is a stream of definitions, one JSON document, and streams of rows. docs/reference/backup-format.md describes
- * both. Texts of statements have one character a byte, as a ByteSession takes them; names are plain texts.
+ * both. Statements are strings with one character per byte, as a ByteSession runs them; names are plain strings.
  */
 
 export const definitionsStream = "definitions.json";

@@ -70,7 +70,7 @@ export function replicationSettings(instance: Instance): [string, string][] {
     ["super_read_only", "ON"],
     ["event_scheduler", "OFF"],
     ["sync_relay_log", syncNumbers.length > 0 ? "1" : "10000"],
-    // On a replica it would hold up what is applied; `becomePrimary` turns it on.
+    // On a replica it would delay the apply of received log; `becomePrimary` turns it on.
     ["rpl_semi_sync_source_enabled", "OFF"],
     // Only the controller stops the wait for a replica, by other settings.
     ["rpl_semi_sync_source_timeout", "4294967295"],

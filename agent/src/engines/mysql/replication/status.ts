@@ -64,7 +64,7 @@ export interface Source {
   /** Sets of transactions that were received or applied, and that were applied. */
   readonly position: string;
   readonly applied: string;
-  /** A text that changes with everything that arrives, heartbeats included. */
+  /** String that changes with each received event, heartbeats included. */
   readonly received: string;
   readonly silentMs: number;
 }

@@ -5,7 +5,7 @@ import { updateTask, readTask } from "./task.ts";
 
 export interface ClaimedMessage {
   readonly id: bigint;
-  /** JSON text. */
+  /** Payload as JSON. */
   readonly payload: string;
   readonly attemptCount: number;
   readonly enqueuedAt: Date;

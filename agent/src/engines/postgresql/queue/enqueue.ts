@@ -5,7 +5,7 @@ import { QueueRefused, mapRefusals } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export interface NewMessage {
-  /** JSON text of an object; all digits of its numbers are preserved. */
+  /** Payload as JSON, an object; all digits of its numbers are preserved. */
   readonly payload: string;
   /** Delay in seconds, 0 to 43200. */
   readonly delaySeconds: number;

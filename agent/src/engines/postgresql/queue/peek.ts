@@ -4,7 +4,7 @@ import { schema } from "./schema/names.ts";
 
 export interface ListedMessage {
   readonly id: bigint;
-  /** JSON text. */
+  /** Payload as JSON. */
   readonly payload: string;
   readonly maxAttempts: number;
   readonly attemptCount: number;

@@ -11,8 +11,9 @@ export interface QueueTask {
   readonly kind: QueueTaskKind;
   readonly bodyHash: string;
   readonly state: "pending" | "running" | "completed" | "failed";
-  /** JSON text of the request and of the result so far; undefined without one. */
+  /** Request as JSON; undefined if there is none. */
   readonly input: string | undefined;
+  /** Result as JSON, also a partial one; undefined if there is none. */
   readonly result: string | undefined;
   readonly error: string | undefined;
   readonly createdAt: Date;

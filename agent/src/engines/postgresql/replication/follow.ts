@@ -22,7 +22,7 @@ export async function dataRole(instance: Instance): Promise<"follower" | "primar
   return existsSync(join(directory, standbySignal)) ? "follower" : "primary";
 }
 
-/** Removes the old data first, so that the disk need not hold both. The copy appears complete or not at all. */
+/** Copies the primary's data. Removes the old data first to save space. The copy appears complete or not at all. */
 export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   const { runAsEngine: run } = deps;
   const conninfo = primaryConninfo(instance);

@@ -12,8 +12,8 @@ import { appendDirectory, dataDirectory } from "../layout.ts";
 /** Marker: exists while the data follow a primary. It is removed durably before the first write of a promotion. */
 const followsFile = (instance: Instance): string => join(dataDirectory(instance), "follows");
 /**
- * Marker: exists once a follower's append-only file holds all data of its primary. Its content is the replication id of
- * those.
+ * Marker file. It exists once a follower's append-only file contains all data of its primary; the content is the
+ * replication id of the data.
  */
 const completeFile = (instance: Instance): string => join(dataDirectory(instance), "follows.complete");
 /** Position and replication id of a primary's last write before its clean shutdown. */
@@ -25,8 +25,8 @@ export async function dataRole(instance: Instance): Promise<"follower" | "primar
 }
 
 /**
- * Empties the data. The engine copies the primary's data itself once it runs; until its file holds them, this member
- * can only be a follower.
+ * Empties the data. The engine copies the primary's data itself once it runs; until its append-only file contains them,
+ * this member can only be a follower.
  */
 export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   await deps.runAsEngine(["rm", "-rf", dataDirectory(instance)], { signal });
@@ -49,12 +49,12 @@ export function isComplete(instance: Instance): boolean {
   return existsSync(completeFile(instance));
 }
 
-/** Replication id of the data in a follower's append-only file; empty before it holds all data of any. */
+/** Replication id of the data in a follower's append-only file; empty until the file contains all of them. */
 export async function completeHistory(instance: Instance): Promise<string> {
   return (await readIfExists(completeFile(instance)))?.toString("utf8") ?? "";
 }
 
-/** Records that the follower's append-only file holds all data of this replication id. */
+/** Records that the follower's append-only file contains all data of this replication id. */
 export async function markComplete(instance: Instance, history: string): Promise<void> {
   if (!existsSync(followsFile(instance))) return;
   if (isComplete(instance) && (await completeHistory(instance)) === history) return;

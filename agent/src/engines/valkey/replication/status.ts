@@ -52,7 +52,7 @@ function hasOffsetIn(info: ReadonlyMap<string, string>): boolean {
 }
 
 /**
- * A text that changes with everything received. Offsets restart with each replication id, so it includes that id.
+ * String that changes with each received byte. Offsets restart with each replication id, so it includes that id.
  */
 function receivedOf(info: ReadonlyMap<string, string>): string {
   return `${info.get("master_replid")}:${info.get("slave_read_repl_offset")}`;
@@ -66,7 +66,7 @@ export async function readInfo(instance: Instance, session: Session): Promise<Re
   return info;
 }
 
-/** True if the append-only file holds everything, which the engine rewrites after a full copy. */
+/** True if the append-only file contains all data: the engine rewrites it after a full copy. */
 export function isAppendFileComplete(info: ReadonlyMap<string, string>): boolean {
   const isIdle = info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0";
   return info.get("aof_enabled") === "1" && info.get("aof_last_bgrewrite_status") === "ok" && isIdle;

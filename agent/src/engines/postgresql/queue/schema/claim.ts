@@ -45,8 +45,8 @@ END`,
  *
  * While an old snapshot keeps dead rows from being vacuumed, each claim from the beginning reads past them. `after_id`
  * skips never-claimed messages up to that id, `due_after` messages that were due by then; 'infinity' skips all due
- * messages and the sweep. Without both, the session remembers where to begin (scan-position.ts). Skipped messages are
- * found by a full scan now and then. `in_order` is true for messages that were never claimed or delayed: the next claim
+ * messages and the sweep. Without both, the session stores where the next claim begins (scan-position.ts). A periodic
+ * full scan finds skipped messages. `in_order` is true for messages that were never claimed or delayed: the next claim
  * may pass their largest id as `after_id`.
  */
 export const claim: SqlFunction = {

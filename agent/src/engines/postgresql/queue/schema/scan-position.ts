@@ -36,7 +36,7 @@ export const beginLook: SqlFunction = {
 BEGIN
   begun := clock_timestamp();
   entries := ${entriesRead};
-  -- Read before the scan, so that a later message, which has a larger id, is never skipped.
+  -- Before anything is looked at: what gets a larger id is never skipped.
   last_id := coalesce(pg_sequence_last_value('${schema}.messages_id_seq'), 0);
   after_id := 0;
   due_after := '-infinity';

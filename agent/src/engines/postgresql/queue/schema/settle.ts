@@ -64,7 +64,7 @@ export const extend: SqlFunction = {
 END`,
 };
 
-/** First 4 KiB of a text, cut between characters. */
+/** Function that returns the first 4 KiB of a string, cut between characters. */
 export const truncateError: SqlFunction = {
   name: "cut_error",
   parameters: "error text",
