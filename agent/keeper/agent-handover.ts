@@ -11,7 +11,7 @@ type Slot = (typeof agentSlots)[number];
 export interface AgentHandoverDeps {
   /** The agent that the machine starts with. */
   readonly agent: ComponentSpec;
-  /** Component of the agent in this file; throws for a file that is no agent of this machine. */
+  /** Component of the agent in this file; throws for a file that is not an agent of this machine. */
   readonly specOfMain: (main: string) => ComponentSpec;
   readonly component: (slot: Slot) => Component;
   readonly restarts: RestartBackOff;

@@ -10,7 +10,7 @@ import {
 import { beforeEach, expect, test } from "vitest";
 import { openFixtureMachine, taskHeader } from "@holdfast/testing/machines/fixture-machine.ts";
 
-// The fixture workload is no engine (testing/src/machines/fixture-workload.ts). The keeper and the agent are real.
+// The fixture workload is not an engine (testing/src/machines/fixture-workload.ts). The keeper and the agent are real.
 
 const machine = await openFixtureMachine();
 const { controller, start, startKeeper, keeper, specOf, converge, agentPids, observed, pidsOf } = machine;
@@ -43,7 +43,7 @@ async function logLines(): Promise<string[]> {
     : [];
 }
 
-test("a workload that is no engine is started, changed, restarted, stopped and started again", async () => {
+test("a workload that is not an engine is started, changed, restarted, stopped and started again", async () => {
   expect(controller.hellos.at(-1)?.workloads).toEqual(["engine", "fixture"]);
   expect((await apply()).failure).toBeUndefined();
   expect(await observed(({ state }) => state === "running")).toMatchObject({ serviceId: "s-1", nodeId: "n-1" });

@@ -77,7 +77,7 @@ it("never starts a connection whose peer closed while it waited", async () => {
   const ports = (): (number | undefined)[] => started.map(({ remotePort }) => remotePort);
   const closed = impatient.localPort;
   impatient.destroy();
-  await waitUntil("the listener knows", async () => (await connectionsOf()) === 2);
+  await waitUntil("the listener has both connections", async () => (await connectionsOf()) === 2);
   handshakes.finish(peerAddressOf(started[0] as Socket));
   await waitUntil("the patient one is done", () => patient.authorized);
   expect(started).toHaveLength(2);

@@ -20,25 +20,25 @@ interface ProcessFaults {
 }
 
 const repeatIntervalMs = 60_000;
-const rememberedMax = 100;
+const seenFaultsMax = 100;
 
 /**
  * Registers the process-wide handlers for unhandled rejections and uncaught exceptions. Each fault is logged; the same
  * fault is logged at most once a minute, with the number of repetitions. A program whose start fails exits in any role.
  */
 export function watchProcessFaults({ role, logFault, monotonicMs }: ProcessFaults): void {
-  const remembered = new Map<string, { readonly notedMs: number; repeated: number }>();
+  const seenFaults = new Map<string, { readonly loggedMs: number; repeated: number }>();
 
   function report(message: string, error: unknown): void {
     const name = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    const before = remembered.get(name);
+    const before = seenFaults.get(name);
     const now = monotonicMs();
-    if (before !== undefined && now - before.notedMs < repeatIntervalMs) {
+    if (before !== undefined && now - before.loggedMs < repeatIntervalMs) {
       before.repeated += 1;
       return;
     }
-    if (remembered.size >= rememberedMax) remembered.clear();
-    remembered.set(name, { notedMs: now, repeated: 0 });
+    if (seenFaults.size >= seenFaultsMax) seenFaults.clear();
+    seenFaults.set(name, { loggedMs: now, repeated: 0 });
     logFault(message, { error, repeated: before?.repeated ?? 0 });
   }
 

@@ -14,7 +14,7 @@ import type { Report, StoredBackup } from "./job.ts";
 import type { JobComponent } from "./job-component.ts";
 import { backupObservation, type TimedReport } from "./job-observations.ts";
 
-/** Takes backups of this machine, one at a time, and remembers the newest one with its outcome. */
+/** Takes backups of this machine, one at a time, and stores the newest one with its outcome. */
 export interface Backups {
   /** Starts a backup, unless it has started already. Throws "not_ready" while another one is in flight. */
   start(backup: NewBackup): Promise<void>;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ProgramFailed } from "../os/program.ts";
 import { JobFailed } from "./job-failed.ts";
 
-test("words of the operating system are no words of a failure", async () => {
+test("a failure message contains no message of the operating system", async () => {
   const error = await new Promise<Error>((resolve) => connect("/nowhere/at.all").on("error", resolve));
   expect(error.message).toMatch(/ENOENT/);
   const failed = JobFailed.from("source_failed", error);

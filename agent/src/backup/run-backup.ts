@@ -94,7 +94,7 @@ export async function runBackup(job: BackupJob, deps: JobContext): Promise<Repor
     await store.put(manifestObject(location), sealed, signal);
     const manifestSha256 = createHash("sha256").update(sealed).digest("hex");
     const get = (object: string) => store.get(object, signal);
-    // The stored objects are read back, since an accepted write is no proof.
+    // The stored objects are read back, since an accepted write does not prove that they are stored.
     const reader = await openBackup({ location, key, get, manifestSha256 });
     await reader.verify("sample");
     const parts = [...streams, ...maps].flatMap((stream) => stream.parts);

@@ -26,7 +26,7 @@ export interface EngineDriver {
   readonly engine: Engine;
   readonly topology: Topology;
   /**
-   * True if one thread serves all clients, so that a long command blocks the others: silence then is no sign of a hang.
+   * True if one thread serves all clients, so that a long command blocks the others: silence then does not mean a hang.
    */
   readonly singleThreaded?: true;
   /**

@@ -61,7 +61,7 @@ test("a removed task is unknown", async () => {
   const journal = await openJournal(path, () => now);
   await journal.begin(task("a"));
   await journal.finish(resultOf("a"));
-  await journal.forget("a");
+  await journal.remove("a");
   expect(journal.outcome("a")).toBe("unknown");
   await journal.close();
   const again = await openJournal(path, () => now);
@@ -163,7 +163,7 @@ test("a journal of many acknowledged tasks stays small", async () => {
     const ids = Array.from({ length: 100 }, (_, index) => `task-${round}-${index}`);
     await Promise.all(ids.map((id) => journal.begin(task(id))));
     await Promise.all(ids.map((id) => journal.finish(resultOf(id))));
-    await Promise.all(ids.map((id) => journal.forget(id)));
+    await Promise.all(ids.map((id) => journal.remove(id)));
   }
   await journal.begin(task("last"));
   expect((await stat(path)).size).toBeLessThan(512 << 10);

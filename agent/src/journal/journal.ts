@@ -23,7 +23,7 @@ export interface Journal {
   /** Returns "unknown", "started" (without a result), or the result. */
   outcome(taskId: string): "unknown" | "started" | TaskResult;
   /** The controller has stored the result, so the task may be removed. */
-  forget(taskId: string): Promise<void>;
+  remove(taskId: string): Promise<void>;
   /** Results that no controller has acknowledged. */
   unacknowledged(): TaskResult[];
   /** Ids of the tasks that have not been removed. */
@@ -88,7 +88,7 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
 
   read();
   // A full disk must not prevent the start of the agent.
-  await forgetOld().catch(() => undefined);
+  await removeOld().catch(() => undefined);
 
   function current(): Entry[] {
     return [
@@ -110,7 +110,7 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
       isMemoryAhead = true;
       throw error;
     }
-    // All entries are on disk; a disk too full for a copy is no reason to fail.
+    // All entries are on disk, so a disk that is too full for a rewrite does not fail the call.
     if (file.sizeBytes >= compactAbove) await rewrite().catch(() => undefined);
   }
 
@@ -126,9 +126,10 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
   }
 
   /**
-   * A result is retained until it is acknowledged. An intent alone is of no use once its task is no longer delivered.
+   * Removes old intents without a result, whose tasks are no longer delivered. Results are retained until they are
+   * acknowledged.
    */
-  async function forgetOld(): Promise<void> {
+  async function removeOld(): Promise<void> {
     const before = now() - retainedAfterDeadlineMs;
     const old = [...intents].filter(([id, deadlineAt]) => deadlineAt < before && !results.has(id));
     await write(...old.map(([id]): Entry => ({ kind: "forgotten", id })));
@@ -153,7 +154,7 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
     generation: (ownerId, kind) => generations.get(`${ownerId} ${kind}`) ?? 0n,
     async begin({ id, ownerId, kind, generation, deadlineAt }) {
       await Promise.all([
-        forgetOld(),
+        removeOld(),
         write({ kind: "intent", id, deadlineAt }, ...higherGeneration(ownerId, kind, generation)),
       ]);
     },
@@ -167,7 +168,7 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
       if (result !== undefined) return decode(result);
       return intents.has(taskId) ? "started" : "unknown";
     },
-    async forget(taskId) {
+    async remove(taskId) {
       if (intents.has(taskId) || results.has(taskId)) await write({ kind: "forgotten", id: taskId });
     },
     unacknowledged: () => [...results.values()].map(decode),

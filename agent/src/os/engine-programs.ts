@@ -5,7 +5,7 @@ import { segmentsOf } from "../../keeper/segment-log.ts";
 import { ProgramFailed, type RunProgram } from "./program.ts";
 import type { ComponentStatus, KeeperClient } from "./keeper-client.ts";
 
-/** Name of the component that runs one program to its end. It is no part of the engine. */
+/** Name of the component that runs one program to its end. It does not count as a part of the engine. */
 export const programComponent = "program";
 
 const maxOutputBytes = 16 << 20;

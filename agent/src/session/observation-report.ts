@@ -4,7 +4,7 @@ import { type InstanceObservation, ObservationSchema } from "@holdfast/proto/hol
 import type { OutgoingFrame } from "./session.ts";
 
 export interface ObservationReportDeps {
-  /** Undefined while there is no instance. */
+  /** State of the workload; undefined while there is none. */
   readonly instance: () => InstanceObservation | undefined;
   /** False while another agent of the machine reports or this one is suspended; nothing is sent then. */
   readonly isDue: () => boolean;

@@ -201,7 +201,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       paused.acknowledged.push(taskId);
       return;
     }
-    journal.forget(taskId).catch((error: unknown) => log.error("task not forgotten", { task: taskId, error }));
+    journal.remove(taskId).catch((error: unknown) => log.error("task not removed from the journal", { task: taskId, error }));
   }
 
   return {

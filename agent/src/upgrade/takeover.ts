@@ -15,7 +15,7 @@ export interface StandbyDeps {
 }
 
 const welcomeWithinMs = 5_000;
-/** Controllers may be restarting, which is no fault of this agent. */
+/** Time limit for a connection. Controllers may be restarting, which must not fail the upgrade. */
 const connectWithinMs = 30_000;
 const pauseMs = 500;
 

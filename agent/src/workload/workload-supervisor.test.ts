@@ -62,7 +62,7 @@ test("the end of a running workload is reported while a round runs", async () =>
   expect(status).toMatchObject({ state: "starting", reason: restartReason("engine") });
 });
 
-test("a round during which the workload ended is not a failed start, and the next one begins without a delay", async () => {
+test("a round during which the workload ended is no failed start; the next begins without a delay", async () => {
   const { status, rounds, end } = await startRound();
   end();
   rounds[0]?.reject(new WorkloadEnded("engine"));

@@ -35,7 +35,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant("pass" as const), ms: fc.integer({ min: 1, max: 60 }) }),
 );
 
-test("any history of tasks stays within permits and queue, in the order of the calls, without a lost permit", async () => {
+test("any history of tasks respects permits, queue and order of calls, and loses no permit", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 3 }), async (steps, permits) => {
       const waitingMax = 4;

@@ -41,7 +41,7 @@ const front: Front<"engine" | "private"> = {
 };
 const configOf = (of: Front) => frontFiles(of)[0]?.content ?? "";
 
-test("a listener terminates TLS, and one beside it passes TLS on: each checks addresses by its own list first", () => {
+test("of two listeners one terminates TLS and one passes it on: each checks addresses by its list first", () => {
   const [, rest] = configOf(front).split("timeout server 24d\n");
   expect(rest).toBe(`frontend listener
   maxconn 500

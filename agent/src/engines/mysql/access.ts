@@ -86,7 +86,7 @@ export function roleOfGrants(lines: readonly string[]): string {
   return "custom";
 }
 
-/** Privileges over single databases, tables and routines, and roles of users, are no part of it. */
+/** Parses SHOW GRANTS. Privileges on single databases, tables and routines, and roles of users, are ignored. */
 function accessIn(lines: readonly string[]): Access {
   const privileges: string[] = [];
   const dynamic: string[] = [];

@@ -120,7 +120,7 @@ async function readSettings(instance: Instance, session: Session) {
 
 /** Liveness check of an engine that responds but did not commit the probe's write. */
 async function writeFailure(instance: Instance, failure: unknown, holder: string | undefined): Promise<EngineCheck> {
-  // A user's lock is no fault of the engine.
+  // A user's lock does not mean that the engine fails.
   if (holder !== undefined) return { name: "liveness", status: "degraded", reason: holder };
   const { bavail, bsize } = await statfs(instance.paths.data);
   if (bavail * bsize < fullBytes) return unhealthy("disk full");

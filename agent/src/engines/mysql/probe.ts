@@ -19,7 +19,7 @@ export function createProbe(): Probe {
   let pending: Promise<void> | undefined;
 
   async function begin(instance: Instance, withinMs: number, signal: AbortSignal): Promise<void> {
-    // With synchronous replicas it would wait for one of them, which is no fault of this engine.
+    // The probe must not wait for a synchronous replica, whose failure does not mean that this engine fails.
     const isLocal = waitsForReplica(instance);
     const session: OpenSession = await openSession(instance, signal, { withinMs, isLocal });
     try {

@@ -109,7 +109,7 @@ export async function setUser(session: Session, user: EngineUser, roleBefore: st
 }
 
 /**
- * Current role of a user that is to have it unchanged. Throws EngineRefused if there is no such user or its role is
+ * Current role of a user whose role must not change. Throws EngineRefused if there is no such user or its role is
  * `custom`.
  */
 function unchangedRole(role: string | undefined, username: string): string {

@@ -35,7 +35,7 @@ describe.skipIf(!hasEngine("postgresql", version))("a console query while client
     await machine?.remove();
   });
 
-  it("is busy, which is no refusal of its SQL", async () => {
+  it("is busy, which does not count as a refusal of its SQL", async () => {
     expect(await query()).toMatchObject({ rowCount: 1 });
     const full = async () => {
       for (;;) await open();

@@ -40,7 +40,7 @@ function settings(instance: Instance): string {
   const { spec } = instance;
   const values = effectiveParameters(instance);
   values.set(transactionLimit, raisedTransactionTimeout(values.get(transactionLimit) ?? "0"));
-  for (const [name, value] of fixed(instance)) values.set(name, value);
+  for (const [name, value] of fixedSettings(instance)) values.set(name, value);
   const lines = [...values].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${name} = ${quote(value)}`);
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
 }
@@ -54,7 +54,7 @@ function raisedTransactionTimeout(limit: string): string {
 }
 
 /** Settings that the platform determines; none of them is in the catalog. */
-function fixed(instance: Instance): [string, string][] {
+function fixedSettings(instance: Instance): [string, string][] {
   const { spec, paths } = instance;
   const storageMib = Number(spec.storageBytes / 1_048_576n);
   const all: [string, string][] = [

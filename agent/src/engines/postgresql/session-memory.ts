@@ -25,8 +25,8 @@ export function memoryLimitArgv(bytes: number): string[] {
 }
 
 /**
- * Lowers the limit of one session for good. There is no SQL statement for that, and the agent runs as another user in
- * another namespace, so a superuser's session runs prlimit.
+ * Lowers the memory limit of one session, until its end. There is no SQL statement for that, and the agent runs as
+ * another user in another namespace, so a superuser's session runs prlimit.
  */
 export async function limitSession(instance: Instance, pid: string, bytes: number, signal: AbortSignal): Promise<void> {
   if (!/^\d+$/.test(pid)) throw new Error(`${pid} is not a process id`);
@@ -35,7 +35,7 @@ export async function limitSession(instance: Instance, pid: string, bytes: numbe
   const run = () => withSession(instance, signal, (session) => session.rows(sql), { statementMs: 5_000 });
   await insightLane(run, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted();
-    // The error has an SQLSTATE but is no result of the user's statement.
+    // The error has an SQLSTATE but the user's statement did not cause it.
     throw new Error("the memory limit of a console session could not be set", { cause });
   });
 }

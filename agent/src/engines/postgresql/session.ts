@@ -41,7 +41,7 @@ function temporaryFilesMib({ spec }: Instance): number {
   return Math.min(Math.max(sixteenth, 64), 1_024);
 }
 
-/** True for settings that the platform's sessions have values of their own for. */
+/** True for settings that the platform's sessions override. */
 export function isOverridden(setting: string): boolean {
   return Object.hasOwn(superuserSettings, setting) || isPinned(setting);
 }

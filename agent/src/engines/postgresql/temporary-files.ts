@@ -24,7 +24,7 @@ export function consoleFilesMib({ totalBytes, usedBytes }: { totalBytes: number;
 
 /**
  * Sets the limit of new console sessions by the free space of now, and returns it in MiB. Only a superuser may set it,
- * and a role's setting is no parameter of the session. On a replica the setting is the primary's.
+ * and sessions get it as a setting of their role. On a replica the setting is the primary's.
  */
 export async function limitConsoleFiles(instance: Instance, signal: AbortSignal): Promise<number> {
   const { paths, spec } = instance;
@@ -49,7 +49,7 @@ export async function limitConsoleFiles(instance: Instance, signal: AbortSignal)
   } catch (error) {
     signal.throwIfAborted();
     if (busy.includes(codeOf(error))) throw new EngineBusy(messageOf(error), { cause: error });
-    // The error may have an SQLSTATE but is no result of the user's statement.
+    // The error may have an SQLSTATE but the user's statement did not cause it.
     throw new Error("the limit of a console session's temporary files could not be set", { cause: error });
   }
   return limitMib;

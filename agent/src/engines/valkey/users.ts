@@ -65,7 +65,7 @@ export const users: UsersFacet = {
 };
 
 /**
- * Current role of a user that is to have it unchanged. Throws EngineRefused if there is no such user or its role is
+ * Current role of a user whose role must not change. Throws EngineRefused if there is no such user or its role is
  * `custom`.
  */
 function currentRole(role: string | undefined, username: string): string {

@@ -74,7 +74,7 @@ async function admitMembers(instance: Instance, signal: AbortSignal): Promise<vo
 
 const followWithinMs = 3_000;
 
-/** Ignores that the primary does not respond, which is no problem of the replica's settings: `observe` tries again. */
+/** Follows the primary. Ignores that the primary does not respond: `observe` tries again. */
 async function followOrWait(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   try {
     await follow(deps, instance, AbortSignal.any([signal, AbortSignal.timeout(followWithinMs)]));

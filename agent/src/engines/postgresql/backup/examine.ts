@@ -76,6 +76,6 @@ function heartbeatFinding(last: Date | undefined, target: RecoveryTarget): Findi
   const ageMs = last === undefined ? Number.POSITIVE_INFINITY : target.time.getTime() - last.getTime();
   const passed = ageMs >= 0 && ageMs <= heartbeatWithinMs;
   const detail =
-    last === undefined ? "There is no commit of the platform." : `The last one is of ${last.toISOString()}.`;
+    last === undefined ? "There is no commit of the platform." : `The last commit is at ${last.toISOString()}.`;
   return [{ name: "heartbeat", passed, detail }];
 }

@@ -12,7 +12,7 @@ import { withSession } from "../session.ts";
 for (const version of ["17", "18"])
   describe.skipIf(!hasEngine("postgresql", version))(`a pooler beside PostgreSQL ${version}`, () => serves(version));
 
-/** Settings that the pooler of each image restores for a client, with a value that is no default. */
+/** Settings that the pooler of each image restores for a client, with a value that is not the default. */
 const tracked = (version: string): readonly (readonly [string, string])[] => [
   ["IntervalStyle", "iso_8601"],
   ["TimeZone", "Asia/Tokyo"],

@@ -167,7 +167,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("objects that users prepared as 
     expect(await migration()).toMatchObject({ from: 5, to: 5 });
   });
 
-  it("are no use without the group, and with it users can work", async () => {
+  it("give no access without the group, and with it users can work", async () => {
     await database.asAgent((session) =>
       createQueue(session, { id: "w", name: "w", visibilityTimeoutSeconds: 5, maxAttempts: 1, dlqEnabled: true }),
     );

@@ -122,7 +122,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of queues", () => {
     ]);
   });
 
-  it("are refused for names without an active queue, and payloads that are no object or too large", async () => {
+  it("are refused for names without an active queue, and payloads that are not objects or too large", async () => {
     await database.createQueue("strict");
     const insert = (queue: string, payload: string) =>
       client.query("INSERT INTO mdb_queue.messages (queue_name, payload) VALUES ($1, $2)", [queue, payload]).then(

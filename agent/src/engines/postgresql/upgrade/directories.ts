@@ -18,7 +18,7 @@ export const scratchOf = (instance: Instance) => `${dataDirectory(instance)}.scr
 /** Data that are being removed; they are never used again. */
 const deletedOf = (instance: Instance) => `${dataDirectory(instance)}.gone`;
 
-/** Undefined if there are no data. */
+/** Major version of the data; undefined if there are none. */
 async function versionIn(directory: string): Promise<string | undefined> {
   try {
     return (await readEngineFile(join(directory, "PG_VERSION"))).trim();

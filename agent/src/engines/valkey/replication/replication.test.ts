@@ -12,7 +12,7 @@ test.each([
   ["not by what it had received already",                   [replica(0, 2, 100)],                                   [2],    false],
   ["not during a full copy",                                [replica(0, 2, 101, "send_bulk")],                      [2],    false],
   ["not by another member",                                 [replica(0, 3, 101)],                                   [2],    false],
-  ["not by a replica that is no member",                    [replica(0, 2, 101).replace("holdfast-member-", "")],   [2],    false],
+  ["not by a replica that is not a member",                 [replica(0, 2, 101).replace("holdfast-member-", "")],   [2],    false],
   ["only together with the others",                         [replica(0, 2, 101), replica(1, 3, 100)],               [2, 3], false],
   ["by its new session beside a stale one",                 [replica(0, 2, 90), replica(1, 2, 101)],                [2],    true],
   ["if no member is queried",                               [],                                                     [],     true],

@@ -63,7 +63,7 @@ const fillAttemptsTrigger = `CREATE TRIGGER fill_attempts BEFORE INSERT ON ${sch
   FOR EACH ROW WHEN (NEW.max_attempts IS NULL) EXECUTE FUNCTION ${schema}.fill_attempts()`;
 
 /**
- * Called only if the printed payload exceeds the limit or is no object. jsonb prints a space after each comma and
+ * Called only if the printed payload exceeds the limit or is not an object. jsonb prints a space after each comma and
  * colon, and none elsewhere outside of strings, so the compact form has at least two thirds of the printed bytes.
  */
 const checkPayload = `CREATE FUNCTION ${schema}.check_payload() RETURNS trigger LANGUAGE plpgsql

@@ -24,7 +24,7 @@ const functions = [
   purge,
 ].map(functionSql);
 
-/** Version 2: claims remember where to begin. */
+/** Version 2: sessions store where the next claim begins. */
 const scanPositions = [beginLook, endLook, claim, ackAndClaim].map(functionSql);
 
 /** Version 3: changes whose plans do not depend on statistics. */
