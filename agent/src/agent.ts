@@ -84,7 +84,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
           return uplink.authorityGeneration;
         },
       },
-      report: { soon: () => report.soon(), later: () => report.later() },
+      report: { schedule: () => report.schedule(), scheduleProgress: () => report.scheduleProgress() },
       clock,
       log,
     },

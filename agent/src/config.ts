@@ -3,7 +3,7 @@ import { list, text } from "@holdfast/common/config.ts";
 /** Settings of the agent. The keeper sets them; users do not. */
 export const settings = {
   machineId: text("HOLDFAST_MACHINE_ID", "Id of this machine"),
-  machineStart: text("HOLDFAST_MACHINE_START", "Differs for each start of the machine", ""),
+  machineStart: text("HOLDFAST_MACHINE_START", "Identifier of this start of the machine", ""),
   stateDir: text("HOLDFAST_STATE_DIR", "Directory for enrollment, journal, keys and logs", "/var/lib/holdfast"),
   runDir: text("HOLDFAST_RUN_DIR", "Directory for sockets, emptied at each start of the machine", "/run/holdfast"),
   dataDir: text("HOLDFAST_DATA_DIR", "Root of the data disk", "/data"),
@@ -15,14 +15,14 @@ export const settings = {
   ),
   networkInterface: text(
     "HOLDFAST_NETWORK_INTERFACE",
-    "Network interface of this machine alone; empty if it shares the host's network",
+    "Network interface that only this machine uses; empty if it shares the host's network",
     "",
   ),
   softwareRoot: text("HOLDFAST_SOFTWARE_ROOT", "Root below which engines are installed", "/"),
   engine: text("HOLDFAST_ENGINE", "Engine of this machine, loaded before its settings arrive; empty for none", ""),
-  controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial besides those of the enrollment, host:port"),
+  controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial in addition to the enrollment's, host:port"),
   run: text("HOLDFAST_AGENT_RUN", "Id that the keeper gave this run of the agent", ""),
-  part: text("HOLDFAST_AGENT_PART", "current, or next for an agent that takes over from another one", "current"),
+  part: text("HOLDFAST_AGENT_PART", "Part of this agent: current, or next for an agent that takes over from another one", "current"),
   controller: text("HOLDFAST_AGENT_CONTROLLER", "Controller of the agent that it takes over from", ""),
   logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),
 };

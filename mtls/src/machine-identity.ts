@@ -41,9 +41,9 @@ export function createIdentityFile(stateDir: string): IdentityFile {
 export function identityOf(
   response: CertificateResponse,
   issuedAt: number,
-  own: Pick<MachineIdentity, "installationId" | "privateKey" | "tokenDigest">,
+  pending: Pick<MachineIdentity, "installationId" | "privateKey" | "tokenDigest">,
 ): MachineIdentity {
-  const { installationId, privateKey, tokenDigest } = own;
+  const { installationId, privateKey, tokenDigest } = pending;
   return {
     installationId,
     privateKey,

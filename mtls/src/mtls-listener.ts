@@ -147,8 +147,8 @@ function hasCertificate(call: Pick<AnyCall, "getAuthContext">): boolean {
   return call.getAuthContext().sslPeerCertificate !== undefined;
 }
 
-function contextOf(own: ListenerIdentity["current"], trustBundle: string) {
-  return { cert: own.certificate, key: own.privateKey, ca: trustBundle, minVersion: "TLSv1.3" as const };
+function contextOf(identity: ListenerIdentity["current"], trustBundle: string) {
+  return { cert: identity.certificate, key: identity.privateKey, ca: trustBundle, minVersion: "TLSv1.3" as const };
 }
 
 /**

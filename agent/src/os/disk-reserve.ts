@@ -30,15 +30,15 @@ export function reserveBytesOf(totalBytes: number): number {
 export async function measureUsable(path: string, storageBytes: number, signal: AbortSignal): Promise<UsableSpace> {
   const space = await measureDisk(path, storageBytes, signal);
   // Without a requested size the file system may be shared with other programs.
-  const targetBytes = space.own && storageBytes > 0 ? reserveBytesOf(space.totalBytes) : 0;
+  const targetBytes = space.isSeparate && storageBytes > 0 ? reserveBytesOf(space.totalBytes) : 0;
   return withoutReserve(space, targetBytes, targetBytes === 0 ? 0 : await allocatedBytes(path));
 }
 
 /** The space apart from a reserve. */
 export function withoutReserve(space: DiskSpace, targetBytes: number, allocatedBytes: number): UsableSpace {
-  const { totalBytes, usedBytes, freeBytes, own } = space;
+  const { totalBytes, usedBytes, freeBytes, isSeparate } = space;
   return {
-    own,
+    isSeparate,
     totalBytes: totalBytes - targetBytes,
     usedBytes: usedBytes - allocatedBytes,
     freeBytes: Math.max(0, freeBytes - Math.max(0, targetBytes - allocatedBytes)),

@@ -6,7 +6,7 @@ export interface DiskSpace {
   readonly usedBytes: number;
   readonly freeBytes: number;
   /** True if the engine has a separate disk. */
-  readonly own: boolean;
+  readonly isSeparate: boolean;
 }
 
 /** A file system up to this factor larger than the requested storage counts as a separate disk. */
@@ -21,12 +21,12 @@ export async function measureDisk(path: string, storageBytes: number, signal: Ab
   const totalBytes = disk.blocks * disk.bsize;
   const availableBytes = disk.bavail * disk.bsize;
   if (storageBytes === 0 || totalBytes <= storageBytes * slack) {
-    return { totalBytes, usedBytes: totalBytes - availableBytes, freeBytes: availableBytes, own: true };
+    return { totalBytes, usedBytes: totalBytes - availableBytes, freeBytes: availableBytes, isSeparate: true };
   }
   const usedBytes = await countBytes(path, signal);
   const freeBytes = Math.max(0, Math.min(storageBytes - usedBytes, availableBytes));
   const usedOrLost = Math.max(usedBytes, storageBytes - freeBytes);
-  return { totalBytes: storageBytes, usedBytes: usedOrLost, freeBytes, own: false };
+  return { totalBytes: storageBytes, usedBytes: usedOrLost, freeBytes, isSeparate: false };
 }
 
 async function countBytes(directory: string, signal: AbortSignal): Promise<number> {

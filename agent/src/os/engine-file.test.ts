@@ -18,14 +18,14 @@ import { createEngineFile, readEngineFile, setEngineFileMode } from "./engine-fi
 const uses = [readEngineFile, createEngineFile, (path: string) => setEngineFileMode(path, 0o666)];
 
 let directory: string;
-let own: string;
+let identityFile: string;
 let link: string;
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "engine-file-"));
-  own = join(directory, "identity");
+  identityFile = join(directory, "identity");
   link = join(directory, "link");
-  writeFileSync(own, "the agent's own", { mode: 0o600 });
+  writeFileSync(identityFile, "the agent's own", { mode: 0o600 });
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -42,22 +42,22 @@ test("a file of the engine is read and created, and its mode is set", async () =
 });
 
 test("a symbolic link under its name is neither read, changed nor followed", async () => {
-  symlinkSync(own, link);
+  symlinkSync(identityFile, link);
   for (const use of uses) await expect(use(link)).rejects.toMatchObject({ code: "ELOOP" });
   rmSync(link);
   symlinkSync(join(directory, "missing"), link);
   await expect(createEngineFile(link)).rejects.toMatchObject({ code: "ELOOP" });
   rmSync(link);
-  linkSync(own, link);
+  linkSync(identityFile, link);
   for (const use of uses) await expect(use(link)).rejects.toThrow("not a regular file of the engine");
-  expect([readFileSync(own, "utf8"), statSync(own).mode & 0o777]).toEqual(["the agent's own", 0o600]);
+  expect([readFileSync(identityFile, "utf8"), statSync(identityFile).mode & 0o777]).toEqual(["the agent's own", 0o600]);
   expect(existsSync(join(directory, "missing"))).toBe(false);
 });
 
 test("a pipe under its name does not block, and a large file is not read", async () => {
   execFileSync("mkfifo", [link]);
   await expect(readEngineFile(link)).rejects.toThrow("not a regular file of the engine");
-  chmodSync(own, 0o600);
-  writeFileSync(own, Buffer.alloc(5 << 20));
-  await expect(readEngineFile(own)).rejects.toThrow("too large");
+  chmodSync(identityFile, 0o600);
+  writeFileSync(identityFile, Buffer.alloc(5 << 20));
+  await expect(readEngineFile(identityFile)).rejects.toThrow("too large");
 });

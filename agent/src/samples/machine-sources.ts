@@ -62,8 +62,8 @@ function disk({ group, dataDir, storageBytes, monotonicMs }: MachineSourcesDeps)
   const completed = createRate(maxGapMs);
   return {
     async read(signal) {
-      const { usedBytes, totalBytes, own } = await measureUsable(dataDir, storageBytes() ?? 0, signal);
-      const operations = (own ? await diskOperations(dataDir) : undefined) ?? (await group.diskOperations());
+      const { usedBytes, totalBytes, isSeparate } = await measureUsable(dataDir, storageBytes() ?? 0, signal);
+      const operations = (isSeparate ? await diskOperations(dataDir) : undefined) ?? (await group.diskOperations());
       return {
         values: {
           disk: totalBytes === 0 ? undefined : percentOf(usedBytes, totalBytes),

@@ -18,8 +18,9 @@ export interface ObservationReportDeps {
  */
 export interface ObservationReport {
   /** Sends an observation at the end of this tick of the event loop; several calls send one. */
-  soon(): void;
-  later(): void;
+  schedule(): void;
+  /** Sends an observation within a second; several calls send one. */
+  scheduleProgress(): void;
   sendNow(): void;
   /** Starts reports every 15 s, and returns a function that ends them. */
   start(): () => void;
@@ -47,8 +48,8 @@ export function createObservationReport({ instance, isDue, send, now }: Observat
   }
 
   return {
-    soon: () => void (scheduled ??= setImmediate(sendNow)),
-    later: () => void (progress ??= setTimeout(sendNow, progressIntervalMs)),
+    schedule: () => void (scheduled ??= setImmediate(sendNow)),
+    scheduleProgress: () => void (progress ??= setTimeout(sendNow, progressIntervalMs)),
     sendNow,
     start() {
       const ticking = setInterval(sendNow, reportIntervalMs);

@@ -201,7 +201,9 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       paused.acknowledged.push(taskId);
       return;
     }
-    journal.remove(taskId).catch((error: unknown) => log.error("task not removed from the journal", { task: taskId, error }));
+    journal
+      .remove(taskId)
+      .catch((error: unknown) => log.error("task not removed from the journal", { task: taskId, error }));
   }
 
   return {

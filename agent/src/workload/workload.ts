@@ -65,8 +65,8 @@ export interface WorkloadDeps {
     connected(signal: AbortSignal): Promise<ControllerChannel>;
     readonly authorityGeneration: number;
   };
-  /** Reports the state of the workload: `soon` immediately, `later` with the next progress. */
-  readonly report: { soon(): void; later(): void };
+  /** Reports the state of the workload: in this tick of the event loop, or within a second. */
+  readonly report: { schedule(): void; scheduleProgress(): void };
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -17,7 +17,7 @@ export function createFixtureWorkload({ directories, keeper, report, clock, log 
   const { stateDir } = directories;
   const logPath = join(stateDir, "log", "fixture.log");
   const appliedPath = join(stateDir, "workload", "applied");
-  const status = createWorkloadStatus({ now: clock.now, onChange: () => report.soon() });
+  const status = createWorkloadStatus({ now: clock.now, onChange: () => report.schedule() });
   const logs = createLogReader({ component: name, path: logPath, parse: () => parseLine });
   const isEmpty = () => (keeper.component(name)?.state ?? "empty") === "empty";
 

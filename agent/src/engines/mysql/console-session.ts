@@ -23,20 +23,20 @@ const signInFailed = [1045, 3118];
 const account = `${literal(consoleUser)}@'localhost'`;
 
 /**
- * Opens a session of the console's account. `own`: a session of the platform, which gives the account its privileges
- * first, and its password if it cannot sign in: each member has another one.
+ * Opens a session of the console's account. Grants the account its privileges first, through `platformSession`, and
+ * sets its password if it cannot sign in: the password differs between members.
  */
 export async function openConsoleSession(
   instance: Instance,
   database: string,
-  own: Session,
+  platformSession: Session,
   signal: AbortSignal,
 ): Promise<ConsoleSession> {
   const password = createHmac("sha256", await readEngineFile(secretFile(instance)))
     .update(consoleUser)
     .digest("hex");
-  await accountChanges(instance.paths.data, () => ensureConsoleAccount(own));
-  await grantDatabases(own);
+  await accountChanges(instance.paths.data, () => ensureConsoleAccount(platformSession));
+  await grantDatabases(platformSession);
   try {
     return await connectAs(instance, { password, database }, signal);
   } catch (error) {
@@ -44,7 +44,7 @@ export async function openConsoleSession(
   }
   const identified = `IDENTIFIED WITH caching_sha2_password BY ${literal(password)}`;
   const limits = "REQUIRE SSL WITH MAX_USER_CONNECTIONS 8 PASSWORD EXPIRE NEVER ACCOUNT UNLOCK";
-  await own.rows(`ALTER USER ${account} ${identified} ${limits}`);
+  await platformSession.rows(`ALTER USER ${account} ${identified} ${limits}`);
   return connectAs(instance, { password, database }, signal);
 }
 

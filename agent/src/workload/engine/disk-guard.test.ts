@@ -26,7 +26,7 @@ test.each([
   ["held", 32, 30],
   ["given away", 0, 62],
 ])("a reserve that is %s does not change how full the disk is", (_, allocated, writableBytes) => {
-  const space = { totalBytes: 132, usedBytes: 70 + allocated, freeBytes: 62 - allocated, own: true };
+  const space = { totalBytes: 132, usedBytes: 70 + allocated, freeBytes: 62 - allocated, isSeparate: true };
   const usable = { totalBytes: 100, usedBytes: 70, freeBytes: 30, diskBytes: 132, writableBytes };
   expect(withoutReserve(space, 32, allocated)).toMatchObject(usable);
 });

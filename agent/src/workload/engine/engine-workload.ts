@@ -48,7 +48,7 @@ export function createEngineWorkload(
   const files = createInstanceFiles(directories);
   let parse: EngineDriver["parseLog"] | undefined;
 
-  const status = createInstanceStatus(clock.now, () => report.soon());
+  const status = createInstanceStatus(clock.now, () => report.schedule());
   const { backups, restores, archives, observe, ...parts } = createBackupParts({
     keeper,
     program: jobProgram,
@@ -58,7 +58,7 @@ export function createEngineWorkload(
     channel: () => uplink.channel(),
     now: clock.now,
     log,
-    onChange: (isStateChange) => (isStateChange ? report.soon() : report.later()),
+    onChange: (isStateChange) => (isStateChange ? report.schedule() : report.scheduleProgress()),
   });
   const certificate = createServerCertificate({
     path: join(directories.stateDir, "instance", "tls"),

@@ -168,7 +168,7 @@ export function createProbes(deps: ProbesDeps): Probes {
       status.setDiskSpace({ ...measured, totalBytes: measured.diskBytes });
       if (blockChanged) onBlockChanged();
       status.setCheck(storageCheck(measured, { blocked: diskGuard.blocked, role: roleOf(spec), acceptsDeletes }));
-      storageIntervalMs = !measured.own
+      storageIntervalMs = !measured.isSeparate
         ? sharedStorageIntervalMs
         : diskGuard.level === 0
           ? ownStorageIntervalMs

@@ -26,7 +26,7 @@ test("writes are blocked, allowed for a time and released, also by the next agen
     let now = 0;
     const open = () => createWriteBlock({ stateDir, now: () => now });
     const spec = (until: number) => create(InstanceSpecSchema, { writesAllowedUntilMs: BigInt(until) });
-    const used = (usedBytes: number) => ({ usedBytes, totalBytes: 100, freeBytes: 100 - usedBytes, own: true });
+    const used = (usedBytes: number) => ({ usedBytes, totalBytes: 100, freeBytes: 100 - usedBytes, isSeparate: true });
     const block = open();
     expect(await block.check(used(94), spec(0))).toBe(false);
     expect(await block.check(used(96), spec(0))).toBe(true);

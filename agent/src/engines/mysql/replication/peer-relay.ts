@@ -16,7 +16,7 @@ const connectionLimit = 32;
  * local address of its connections, and the system may choose another address of the machine.
  */
 export async function openPeerRelay(
-  own: string,
+  localAddress: string,
   { address, port }: { readonly address: string; readonly port: number },
 ): Promise<PeerRelay> {
   const open = new Set<Socket>();
@@ -26,7 +26,7 @@ export async function openPeerRelay(
     socket.once("close", () => open.delete(socket));
   };
   const server = createServer((near) => {
-    const far = connect({ host: address, port, localAddress: own });
+    const far = connect({ host: address, port, localAddress });
     for (const [from, to] of [
       [near, far],
       [far, near],
