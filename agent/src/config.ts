@@ -22,7 +22,11 @@ export const settings = {
   engine: text("HOLDFAST_ENGINE", "Engine of this machine, loaded before its settings arrive; empty for none", ""),
   controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial in addition to the enrollment's, host:port"),
   run: text("HOLDFAST_AGENT_RUN", "Id that the keeper gave this run of the agent", ""),
-  part: text("HOLDFAST_AGENT_PART", "Part of this agent: current, or next for an agent that takes over from another one", "current"),
+  part: text(
+    "HOLDFAST_AGENT_PART",
+    "Part of this agent: current, or next for an agent that takes over from another one",
+    "current",
+  ),
   controller: text("HOLDFAST_AGENT_CONTROLLER", "Controller of the agent that it takes over from", ""),
   logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),
 };

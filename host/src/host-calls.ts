@@ -91,7 +91,7 @@ function required(certificate: CertificateResponse | undefined): CertificateResp
 function refusal(error: ServiceError): never {
   if (error.code === Code.PERMISSION_DENIED)
     throw new HostRefused(
-      "the token is spent, too old or not of this installation, or the host was removed; make a new join file with `holdfast admin hosts add`",
+      "the token was used, has expired or belongs to another installation, or the host was removed; create a join file with `holdfast admin hosts add`",
     );
   if (error.code === Code.FAILED_PRECONDITION || error.code === Code.INVALID_ARGUMENT)
     throw new HostRefused(error.details);

@@ -38,8 +38,8 @@ describe("a join file", () => {
     await hosting.join(file, directory, "127.101");
     expect((await identityIn(directory)).certificate).toBe(certificate);
     expect(await readFile(join(directory, "identity.json"), "utf8")).not.toContain(file.token);
-    // The token is spent for that key.
-    await expect(hosting.join(file, await hosting.newDirectory(), "127.101")).rejects.toThrow("the token is spent");
+    // The token can be used again only with that key.
+    await expect(hosting.join(file, await hosting.newDirectory(), "127.101")).rejects.toThrow("the token was used");
   });
 
   it("continues with the same key when the response was lost", async () => {
@@ -62,7 +62,7 @@ describe("a join file", () => {
     const file = await hosting.invite("misused");
     const directory = await hosting.newDirectory();
     await expect(hosting.join({ ...file, ...change }, directory, "127.103", 1_000)).rejects.toThrow(
-      /token is spent|could be reached/,
+      /token was used|could be reached/,
     );
     await expect(identityIn(directory)).rejects.toThrow("ENOENT");
   });
@@ -91,7 +91,7 @@ describe("a join file", () => {
   it("of a newer invitation invalidates the older one", async () => {
     const older = await hosting.invite("twice");
     const newer = await hosting.invite("twice");
-    await expect(hosting.join(older, await hosting.newDirectory(), "127.107")).rejects.toThrow("the token is spent");
+    await expect(hosting.join(older, await hosting.newDirectory(), "127.107")).rejects.toThrow("the token was used");
     await hosting.join(newer, await hosting.newDirectory(), "127.107");
   });
 });

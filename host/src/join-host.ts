@@ -10,7 +10,7 @@ export interface JoinHostDeps {
   /** Directory of the host's identity, private to this user. */
   readonly stateDir: string;
   readonly join: JoinFile;
-  /** First two numbers of its machines' addresses. */
+  /** First two bytes of its machines' IPv4 addresses, such as `127.101`. */
   readonly addressBlock: string;
   readonly now: () => number;
   readonly random: () => number;
@@ -27,7 +27,7 @@ export async function joinHost(deps: JoinHostDeps, signal: AbortSignal): Promise
   const file = createIdentityFile(stateDir);
   const before = await file.load();
   if (before !== undefined && before.installationId !== join.installation_id)
-    throw new HostRefused(`${stateDir} belongs to a host of another installation; join with another --data directory`);
+    throw new HostRefused(`${stateDir} belongs to a host of another installation; choose another --data directory`);
   const digest = tokenDigest(join.token);
   if (before?.tokenDigest === digest) return;
   const controllers = createControllerEndpoints(stateDir, []);

@@ -23,7 +23,10 @@ export interface ServedHost {
   close(): Promise<void>;
 }
 
-/** Resolves when the server listens. */
+/**
+ * Serves the host's compute provider to controllers over mTLS. Controllers dial the host; each call names a machine
+ * operation. Resolves when the server listens.
+ */
 export async function serveHost(deps: ServeHostDeps): Promise<ServedHost> {
   const { credentials, provider, facts, host, port, log } = deps;
   const { installationId } = credentials;

@@ -21,18 +21,21 @@ export interface SamplingDeps extends Pick<MachineSourcesDeps, "group" | "dataDi
   readonly log: Log;
 }
 
-/** Measures the machine over time: sampler, spool and sender. */
+/**
+ * Measures the machine over time. The sampler reads all sources at an interval (sampler.ts), the spool stores the
+ * samples on disk (sample-spool.ts), and the sender delivers them to a controller in batches (sample-sender.ts).
+ */
 export interface Sampling {
   /**
    * Runs until the signal, then closes the spool's file, so that the next agent can send the remaining samples.
    */
   run(signal: AbortSignal): Promise<void>;
-  /** A session with a controller opened. */
+  /** Called when a session opened: applies the interval of the controller and starts the delivery of samples. */
   opened(welcome: Welcome): void;
   acknowledged(ack: SamplesAck): void;
 }
 
-/** A day of samples, 15 s apart. */
+/** Max number of stored samples: a day at an interval of 15 s. */
 const maxSamples = 5_760;
 const retryMs = 15_000;
 
