@@ -13,7 +13,7 @@ const [directory, releaseArgument] = process.argv.slice(2);
 if (directory === undefined) throw new Error("usage: bundle.ts DIRECTORY [RELEASE]");
 const checkout = join(import.meta.dirname, "..");
 const bundle = await rolldown({
-  // Its paths are in the files.
+  // The output contains paths relative to this directory.
   cwd: checkout,
   input: {
     main: join(import.meta.dirname, "src", "main.ts"),

@@ -187,7 +187,7 @@ export function createAgentHandover(deps: AgentHandoverDeps): AgentHandover {
         if (isEmpty(current.slot)) relaunch(component(current.slot).status);
         throw error;
       }
-      // It may have been withdrawn before its process existed.
+      // The offer may have been withdrawn before the new agent's process existed.
       if (offered.reason !== "") await end(offered, offered.reason);
     },
     ready(caller, run) {

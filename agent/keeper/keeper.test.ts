@@ -219,7 +219,7 @@ describe("a keeper process", () => {
     run("/dev/null");
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
-    // It may have been restarted before the test subscribed.
+    // The agent may have been restarted before the test subscribed.
     await agent.event((component) => component.name === "agent" && component.starts >= 2);
     agent.close();
   });

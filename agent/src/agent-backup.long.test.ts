@@ -239,7 +239,7 @@ describe.skipIf(skipped !== undefined)(
       // The same backup again changes nothing; another one waits until it ends.
       expect((await begin("b-agent")).failure).toBeUndefined();
       expect((await begin("b-other")).failure).toMatchObject({ code: "not_ready", retryable: true });
-      // It runs at a low priority.
+      // The component runs at a low priority.
       const priorities = () => source.pidsOfCode("backup").map((pid) => getPriority(pid));
       await waitUntil("it runs at a low priority", () => priorities().includes(19));
       const [agent = 0] = source.pidsOfCode("main");
@@ -371,7 +371,7 @@ describe.skipIf(skipped !== undefined)(
         const durableMs = () => timestampMs(seen()?.durableTime ?? timestampFromMs(0));
         await waitUntil(what, () => seen()?.archiveId === "a-3" && durableMs() > untilMs, { describe });
       };
-      // Its object numbers continue after the earlier archive's, so nothing is overwritten.
+      // The new archive's object numbers continue after the earlier archive's, so no object is overwritten.
       expect((await source.converge({ archive })).failure).toBeUndefined();
       await durable("another archive has started");
       const first = seen()?.firstSequence ?? 0n;

@@ -47,7 +47,7 @@ test("an enrollment whose response was lost with the agent is repeated with the 
   controller.losesEnrollments = true;
   writeEnrollment();
   startKeeper();
-  // It retries, possibly more than once between two polls.
+  // The agent retries, possibly more than once between two polls.
   await expect.poll(() => controller.enrollments.length).toBeGreaterThan(0);
   for (const pid of agentPids()) process.kill(pid, "SIGKILL");
   controller.losesEnrollments = false;

@@ -185,7 +185,7 @@ for (const version of isFull ? ["17", "18"] : ["17"]) {
 
       test("a restore killed between increments starts again", async () => {
         const restoring = restoreOf("r-killed", chain);
-        // Its task gets no result once the machine is killed.
+        // The backup's task gets no result once the machine is killed.
         void target.converge({ source: restoring }).catch(() => undefined);
         const observation = () => target.controller.observations.at(-1)?.restore;
         await waitUntil("it is at the increments", () => {

@@ -101,7 +101,7 @@ describe.skipIf(skipped !== undefined)(
           .map(({ line }) => line)
           .join(" ");
       };
-      // It can read the files that it needs.
+      // The engine's user can read the files that it needs.
       expect(await inEngine(`cat ${state}/instance/config/pg_hba.conf`)).toContain("hostssl");
       for (const name of secrets) {
         expect(existsSync(join(state, name)), name).toBe(true);
@@ -226,7 +226,7 @@ describe.skipIf(skipped !== undefined)(
       const newest = () => machine.controller.observations.at(-1);
       const converge = async (restartCount: bigint) =>
         (await machine.converge({ listeners, restartCount })).failure?.message;
-      // It responds shortly before the agent observes it.
+      // The engine responds before the agent observes it.
       await expect.poll(() => newest()?.state).toBe("running");
       const before = postmasters();
       const busy = await occupyPort(port, () => undefined, outside);

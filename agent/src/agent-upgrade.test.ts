@@ -193,14 +193,14 @@ describe.skipIf(skipped !== undefined)(
       const [pid] = agents();
       const runsBefore = runs();
       const code = codeOf?.("3.0.0", edit) as AgentCode;
-      // It ends with the reason, unless the machine is so busy that its second passes first.
+      // The upgrade fails with the reason, unless the machine is so busy that the new agent's second passes first.
       let failure: TaskResult["failure"];
       do failure = (await upgrade(code)).failure;
       while (!reason.test(failure?.message ?? "") && failure?.message.includes("did not take over in time"));
       expect(failure?.message).toMatch(reason);
       expect(agents()).toEqual([pid]);
       expect(postmaster()).toEqual(engine);
-      // It runs tasks, and its journal has all of them.
+      // The old agent runs tasks, and its journal has all of them.
       await waitUntil("it is connected", () => machine.controller.openSessions > 0);
       expect((await machine.converge()).failure).toBeUndefined();
       expect(runs()).toBe(runsBefore);
@@ -249,7 +249,7 @@ describe.skipIf(skipped !== undefined)(
       expect(agents()).toEqual([pid]);
       expect(postmaster()).toEqual(engine);
 
-      // It waits until the query ends.
+      // The new agent waits until the query ends.
       const waiting = upgraded(code);
       for (const session of hungry) {
         await session.query("ROLLBACK");

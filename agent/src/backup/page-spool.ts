@@ -12,7 +12,7 @@ const windowBytes = 4_096 * digestBytes;
 
 /**
  * Stores the page map of an earlier backup for lookup in any order, in an unlinked file that disappears after a crash.
- * It takes 1/512 of the size of the data.
+ * The file takes 1/512 of the size of the data.
  */
 export async function spoolPages(
   directory: string,

@@ -161,7 +161,7 @@ export function createStoreClient(
       const response = await request([200, 201, 204, 412], "PUT", key, bytes, signal);
       await textOf(response);
       if (response.statusCode !== 412) return;
-      // It may be from an earlier attempt whose response was lost.
+      // The existing object may be from an earlier attempt whose response was lost.
       const stored = await client.get(key, signal);
       if (stored === undefined) return client.put(key, bytes, signal);
       const hash = createHash("sha256");

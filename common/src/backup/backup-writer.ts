@@ -11,8 +11,8 @@ export interface BackupWriterDeps {
   readonly location: BackupLocation;
   readonly key: SealingKey;
   /**
-   * Stores an object and resolves when it is durable. It owns the buffer until then; afterwards the buffer is reused.
-   * It is called at most once for an object and retries by itself.
+   * Stores an object, with retries, and resolves when it is durable. The function owns the buffer until then; later the
+   * writer reuses the buffer. Called at most once for an object.
    */
   readonly put: (object: string, bytes: Buffer) => Promise<void>;
   /** Parts that earlier attempts stored; none by default. */

@@ -63,7 +63,7 @@ export async function initialize(
     "--initialize-insecure",
     `--basedir=${paths.software}`,
     `--datadir=${dataDirectory(data)}`,
-    // Otherwise it writes into the directory that TMPDIR of its environment names.
+    // Without this option the server writes into the directory that TMPDIR names.
     `--tmpdir=${temporaryDirectory(data)}`,
     `--init-file=${statements}`,
     "--auto-generate-certs=OFF",

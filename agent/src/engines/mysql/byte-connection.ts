@@ -56,7 +56,7 @@ export async function openByteConnection(options: ConnectionOptions, signal: Abo
     close,
   };
   try {
-    // Otherwise the client would change the encoding of statements with `character_set_client`.
+    // Without notices of this variable the client does not change the encoding of statements.
     await opened.query("SET SESSION session_track_system_variables = ''");
   } catch (error) {
     close();

@@ -122,7 +122,7 @@ function escaped(name: string): string {
  */
 async function withoutAccountChanges(session: Session, work: () => Promise<void>): Promise<void> {
   const [row] = await session.rows<{ refused: number }>("SELECT @@GLOBAL.read_only AS refused");
-  // Then the engine refuses every change of users.
+  // In read-only mode the engine refuses every change of users.
   if (Number(row?.refused) === 1) return work();
   await session.rows("LOCK INSTANCE FOR BACKUP");
   try {

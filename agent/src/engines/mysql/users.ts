@@ -72,7 +72,7 @@ async function putUser(
   const before = await stateOf(session, username);
   if (before === undefined && (isReservedUser(username) || hasReservedPrefix(username)))
     throw new EngineRefused(`The name ${username} is reserved for the platform.`);
-  // Otherwise it would sign in by another password than this one.
+  // A shadowing account would have another password than this one.
   await dropShadowingAccounts(session, username);
   const roleBefore = before && (await currentRoleOf(session, username));
   const role = expected === "present" ? unchangedRole(roleBefore, username) : requested.role;

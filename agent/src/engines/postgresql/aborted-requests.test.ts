@@ -25,7 +25,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a request whose caller aborts",
     await withSession(instance, signal, async (holder) => {
       const waiting = async () => (await holder.rows("SELECT 1 FROM pg_locks WHERE NOT granted")).length;
       await holder.rows("BEGIN; LOCK TABLE pg_authid IN EXCLUSIVE MODE");
-      // Its timeouts are long: only the abort can end it.
+      // The statement's timeouts are long: only the abort can end it.
       const limits = { statementMs: 600_000 };
       const late = withSession(instance, aborting.signal, (session) => session.rows("CREATE ROLE late"), limits);
       const refused = expect(late).rejects.toThrow("the deadline passed");

@@ -75,7 +75,7 @@ for (const version of ["17", "18"]) {
       await client.query("EXECUTE kept");
       await client.query("SELECT pg_stat_statements_reset()");
       await client.query("EXECUTE kept");
-      // It runs until it gets the lock.
+      // The statement runs until it gets the lock.
       await client.query("SELECT pg_advisory_lock(7)");
       const during = other.query(`SELECT '${secret} during' FROM pg_advisory_xact_lock(7)`);
       await waitUntil("it runs", async () => {

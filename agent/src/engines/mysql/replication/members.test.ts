@@ -103,7 +103,7 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     first = await machine("first", "127.0.0.1");
     second = await machine("second", "127.0.0.3", first.instance.spec.port);
     await cp(first.instance.paths.tls, second.instance.paths.tls, { recursive: true });
-    // It has users and data before it gets its first replica.
+    // The primary has users and data before it gets its first replica.
     await first.bringUp();
     await ask(first, "CREATE TABLE t (a INT PRIMARY KEY)");
     await ask(first, "INSERT INTO t VALUES (1)");

@@ -25,11 +25,11 @@ export async function openPeerRelay(
     socket.on("error", () => undefined);
     socket.once("close", () => open.delete(socket));
   };
-  const server = createServer((near) => {
-    const far = connect({ host: address, port, localAddress });
+  const server = createServer((client) => {
+    const peer = connect({ host: address, port, localAddress });
     for (const [from, to] of [
-      [near, far],
-      [far, near],
+      [client, peer],
+      [peer, client],
     ] as const) {
       add(from);
       from.pipe(to);

@@ -208,7 +208,7 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
       const work = copy.asComponent(async () => {
         await facetOf(copy).restore.unpack(instance, "base.tar", chunks(base), signal);
         const end = await facetOf(copy).restore.finish(instance, plan, signal);
-        // There is none without a transaction since the start of the base backup.
+        // The time is absent if no transaction ended since the start of the base backup.
         expect(end.reachedTime?.getTime() ?? 0).toBeLessThanOrEqual(time.getTime());
         expect(end.warnings).toEqual([expect.stringMatching(/^Databases? .*\bhalfway\b.* invalid/)]);
         return facetOf(copy).examine(instance, { target: plan.target, scratch: plan.scratch }, signal);

@@ -150,7 +150,7 @@ function ownSettings({ spec }: Instance, scratch: string, socket: string): Recor
     ...logSpaceOf(Number(spec.storageBytes / 1_048_576n)),
     wal_level: "replica",
     wal_log_hints: "on",
-    // Otherwise the end of the recovery removes the commit timestamps in the data.
+    // If it is off, the end of the recovery removes the commit timestamps in the data.
     track_commit_timestamp: "on",
     autovacuum: "off",
     max_logical_replication_workers: "0",

@@ -225,7 +225,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "gone", purged: 1 });
     expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "gone", purged: 0 });
     await agent((session) => createQueue(session, { ...request, id: "d2" }));
-    // Its snapshot still contains the deleted queue.
+    // The open transaction's snapshot still contains the deleted queue.
     await expect(old.query("SELECT mdb_queue.enqueue('doomed', '{}')")).rejects.toMatchObject({ code: "40001" });
     await old.end();
     await late.end();

@@ -93,7 +93,7 @@ for (const version of ["17", "18"])
       await start(old);
       expect(await slotsOf(old)).not.toContainEqual(expect.objectContaining({ failover: true, synced: false }));
 
-      // Its consumer waits for the member that may become the next primary.
+      // The slot's consumer waits for the member that may become the next primary.
       const consumer = await connectConsumer(next, { user: "debezium", password });
       consumer.start("along", "changes");
       await waitUntil("the row before the failover arrives", () => consumer.inserted.length > 0);
