@@ -1,6 +1,6 @@
 #!/bin/sh
-# Creates the code of keeper and agent in a directory: make-code.sh NODE DIRECTORY. bundle.ts bundles it; `compile-cache`
-# has Node's compilation, which is valid only while the directory has this path.
+# make-code.sh NODE DIRECTORY bundles the code of machines into a directory (bundle.ts) and fills Node's compile cache in
+# `compile-cache`. The cache is valid only while the directory has this path.
 set -eu
 "$1" "${0%/*}/bundle.ts" "$2"
 NODE_COMPILE_CACHE="$2/compile-cache" exec "$1" "$2/load-code.mjs"

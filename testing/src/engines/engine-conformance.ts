@@ -295,7 +295,11 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await machine.stop();
         const dead = await driver.observe(instance, machine.signal);
         expect(dead.responded).toBe(false);
-        expect(dead.checks[0]).toMatchObject({ name: "liveness", status: "unhealthy", reason: "not listening" });
+        expect(dead.checks[0]).toMatchObject({
+          name: "liveness",
+          status: "unhealthy",
+          reason: "The engine does not listen for connections.",
+        });
         await machine.start();
         await driver.ready(instance, machine.signal);
       });

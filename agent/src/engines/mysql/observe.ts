@@ -124,7 +124,9 @@ async function writeFailure(instance: Instance, failure: unknown, holder: string
   if (holder !== undefined) return { name: "liveness", status: "degraded", reason: holder };
   const { bavail, bsize } = await statfs(instance.paths.data);
   if (bavail * bsize < fullBytes) return unhealthy("disk full");
-  return failure === "late" ? unhealthy(`no write in ${probeTimeoutMs} ms`) : livenessFailure(failure);
+  return failure === "late"
+    ? unhealthy(`The engine did not commit a write within ${probeTimeoutMs / 1_000} s.`)
+    : livenessFailure(failure);
 }
 
 /** ER_CON_COUNT_ERROR and ER_TOO_MANY_USER_CONNECTIONS. */
@@ -140,8 +142,9 @@ function livenessFailure(error: unknown): EngineCheck {
   if (sessionsUsed.includes(number)) return { name: "liveness", status: "degraded", reason: "too many clients" };
   if (full.includes(number)) return unhealthy("disk full");
   if (number === readOnly) return { name: "liveness", status: "degraded", reason: "The engine is read-only." };
-  if (number === 1053) return unhealthy("shutting down");
-  if (["ENOENT", "ECONNREFUSED"].includes(codeOf(error))) return unhealthy("not listening");
+  if (number === 1053) return unhealthy("The engine is shutting down.");
+  if (["ENOENT", "ECONNREFUSED"].includes(codeOf(error)))
+    return unhealthy("The engine does not listen for connections.");
   return unhealthy(messageOf(error));
 }
 

@@ -31,6 +31,9 @@ describe.skipIf(!hasEngine("postgresql", version))("an observation of PostgreSQL
 
   it("has no response of a stopped engine", async () => {
     await machine.stop();
-    expect(await observe()).toMatchObject({ responded: false, checks: [{ reason: "not listening" }] });
+    expect(await observe()).toMatchObject({
+      responded: false,
+      checks: [{ reason: "The engine does not listen for connections." }],
+    });
   });
 });

@@ -162,8 +162,8 @@ function livenessFailure(error: unknown): EngineCheck {
   if (isFull(error)) return unhealthy("disk full");
   if (code === "57P03") return { name: "liveness", status: "degraded", reason: "The engine is recovering." };
   if (code === "25006") return { name: "liveness", status: "degraded", reason: "The engine is read-only." };
-  if (code === "57P01" || code === "57P02") return unhealthy("shutting down");
-  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("not listening");
+  if (code === "57P01" || code === "57P02") return unhealthy("The engine is shutting down.");
+  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("The engine does not listen for connections.");
   return unhealthy(message);
 }
 

@@ -118,7 +118,7 @@ function livenessFailure(error: unknown): EngineCheck {
   if (message.startsWith("MISCONF")) {
     return unhealthy(message.includes("No space left") ? "disk full" : "cannot write to disk");
   }
-  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("not listening");
+  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("The engine does not listen for connections.");
   return unhealthy(message);
 }
 

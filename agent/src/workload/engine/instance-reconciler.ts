@@ -180,7 +180,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const mark = await logs.end();
     const memoryMark = await memory.mark();
     signals.urgent.throwIfAborted();
-    status.setState("starting", needsPrimaryLease(spec) ? "It waits for its primary lease." : cause);
+    status.setState("starting", needsPrimaryLease(spec) ? "The engine waits for its primary lease." : cause);
     await process.stop(driver, instance);
     const untilMs = await lease.acquire(spec, signals.changed);
     status.setState("starting", cause);

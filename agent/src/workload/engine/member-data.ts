@@ -91,7 +91,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
       await writeMarker(paths.data, { ...marker, finished: false });
       await dropArchiveState(paths.data);
       if (mayRewind && previousRole === "primary" && facet.rewind !== undefined) {
-        status.setState("preparing", "Its data are rewound to follow the primary.");
+        status.setState("preparing", "The data are rewound to follow the primary.");
         status.setReplication({ role: "replica", state: "starting" });
         try {
           await facet.rewind(instance, signal);
@@ -103,7 +103,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
           log.warn("data not rewound, copied instead", { service: spec.serviceId, reason: (error as Error).message });
         }
       }
-      status.setState("preparing", "The primary's data is copied.");
+      status.setState("preparing", "The primary's data are copied.");
       await withProgress(instance, () => facet.copy(instance, signal));
       await writeMarker(paths.data, { ...marker, finished: true });
       log.info("data copied from the primary", { service: spec.serviceId });

@@ -53,7 +53,7 @@ export function createPeerData({
       const started = peers.form && before?.started !== "join" ? "form" : "join";
       await writeMarker(paths.data, { clusterId, number, started, finished: false });
       if (started === "form") {
-        status.setState("preparing", "The cluster is formed.");
+        status.setState("preparing", "The member forms the cluster.");
         await facet.formCluster(instance, signal);
       } else {
         status.setState("preparing", "The member joins its cluster.");

@@ -86,7 +86,9 @@ export function createClusterDriver(): EngineDriver {
         const checks: EngineCheck[] = [{ name: "liveness", status: "healthy", reason: "" }];
         return { responded: true, version, checks, pendingRestart, effectiveParameters: parameters, dataBytes: 0 };
       } catch {
-        const checks: EngineCheck[] = [{ name: "liveness", status: "unhealthy", reason: "not listening" }];
+        const checks: EngineCheck[] = [
+          { name: "liveness", status: "unhealthy", reason: "The engine does not listen for connections." },
+        ];
         return { responded: false, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
       }
     },
