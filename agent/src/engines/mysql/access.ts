@@ -1,7 +1,7 @@
 import { EngineRefused } from "../engine-errors.ts";
 import { platform } from "./layout.ts";
 
-/** Privileges of an account over all databases, and those that it lacks in some. */
+/** Privileges of an account on all databases, with exceptions by database. */
 export interface Access {
   readonly privileges: readonly string[];
   readonly dynamic: readonly string[];
@@ -15,11 +15,11 @@ const reads = ["SELECT", "SHOW VIEW"];
 const writes = [...reads, "INSERT", "UPDATE", "DELETE", "EXECUTE", "CREATE TEMPORARY TABLES", "LOCK TABLES"];
 // biome-ignore format: a table
 const defines = ["CREATE", "DROP", "ALTER", "INDEX", "REFERENCES", "TRIGGER", "EVENT", "CREATE VIEW", "CREATE ROUTINE", "ALTER ROUTINE"];
-/** Privileges that exist for the server as a whole only. */
+/** Privileges that exist only for the server, not for a database. */
 // biome-ignore format: a table
 const serves = ["SHOW DATABASES", "PROCESS", "CREATE USER", "CREATE ROLE", "DROP ROLE", "REPLICATION SLAVE", "REPLICATION CLIENT"];
 
-/** Reading these shows nothing of the platform; changing them would change the engine. */
+/** Databases of the engine that users may read, by the privileges that are revoked for them. */
 const readable = {
   sys: ["INSERT", "UPDATE", "DELETE", ...defines],
   // DROP empties the engine's statistics.

@@ -10,16 +10,16 @@ import { definedBy } from "./users.ts";
 interface AccountRow {
   readonly name: string;
   readonly host: string;
-  readonly fault: Fault;
+  readonly problem: AccountProblem;
 }
 
-type Fault = "named as the platform's" | "anonymous" | "shadowing" | "other host" | "without TLS";
+type AccountProblem = "named as the platform's" | "anonymous" | "shadowing" | "other host" | "without TLS";
 
 /** Accounts per observation. */
 const batch = 100;
 
-/** The first condition that is true names the fault. */
-const faultSql = `CASE
+/** SQL expression of an account's problem: the first condition that is true; NULL if none is. */
+const problemSql = `CASE
   WHEN ${isPlatformNameSql("u.user")} OR u.user IN (${[...engineAccounts, ...engineThreads].map(literal).join(", ")})
     THEN 'named as the platform''s'
   WHEN u.user = '' THEN 'anonymous'
@@ -62,8 +62,8 @@ export function createAccountRepair(): AccountRepair {
 
 async function repairAccounts(session: Session): Promise<void> {
   const rows = await session.rows<AccountRow>(
-    `SELECT name, host, fault FROM (SELECT u.user AS name, u.host AS host, ${faultSql} AS fault FROM mysql.user u
-       WHERE NOT ${isPlatformAccountSql("u")}) f WHERE fault IS NOT NULL LIMIT ${batch}`,
+    `SELECT name, host, problem FROM (SELECT u.user AS name, u.host AS host, ${problemSql} AS problem FROM mysql.user u
+       WHERE NOT ${isPlatformAccountSql("u")}) f WHERE problem IS NOT NULL LIMIT ${batch}`,
   );
   for (const row of rows) {
     try {
@@ -75,9 +75,9 @@ async function repairAccounts(session: Session): Promise<void> {
   }
 }
 
-async function repair(session: Session, { name, host, fault }: AccountRow): Promise<void> {
+async function repair(session: Session, { name, host, problem }: AccountRow): Promise<void> {
   const account = `${literal(name)}@${literal(host)}`;
-  switch (fault) {
+  switch (problem) {
     case "named as the platform's":
       await session.rows(`DROP USER IF EXISTS ${account}`);
       // For the platform's name MySQL chooses the account of `localhost`, so no session used the dropped one.

@@ -39,7 +39,7 @@ const bytes = isOneOf("tinyBlob", "mediumBlob", "longBlob", "blob", "varString",
 /** Digits of an integer that JSON holds exactly, with a sign. */
 const exactLength = 16;
 
-/** True for a literal such as 1, which MySQL counts as BIGINT, with its length. */
+/** True for a BIGINT of few digits: MySQL types a literal such as 1 as BIGINT with the literal's length. */
 function isShortInteger(field: ConsoleField | undefined): boolean {
   return field?.columnType === types.longlong && (field.columnLength ?? Infinity) <= exactLength;
 }

@@ -84,7 +84,7 @@ async function fingerprint({ run }: EngineDeps, software: string, signal: AbortS
   }
 }
 
-/** The engine serves its users without it. */
+/** Front of the peer port, as an optional companion: the engine serves its users without it. */
 function peersCompanion(instance: Instance): Companion {
   return { ...frontCompanion(peersFrontOf(instance)), isOptional: true, isEnabled: hasPeers(instance) };
 }

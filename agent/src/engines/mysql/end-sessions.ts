@@ -1,13 +1,13 @@
 import { numberOf, type Session } from "./session.ts";
 
-/** Condition on a row of `threads`: a session of a client that has signed in. Users may have the names of threads. */
+/** SQL condition: a row of `threads` is a session of a client that has signed in. A user may have a thread's name. */
 export const isSessionSql = (table: string): string =>
   `(${table}.name = 'thread/sql/one_connection'
     AND NOT (${table}.processlist_user = 'unauthenticated user' AND ${table}.processlist_command = 'Connect'))`;
 
 const endRounds = 100;
 
-/** Ends the sessions that the condition on the process list selects, and returns once there are none. */
+/** Ends the sessions that the condition on the process list selects, and returns once all have ended. */
 export async function endAll(session: Session, condition: string): Promise<void> {
   for (let round = 0; round < endRounds; round += 1) {
     if ((await killAll(session, condition)) === 0) return;
@@ -27,7 +27,7 @@ export async function killAll(session: Session, condition: string, ...values: st
     try {
       await session.rows(`KILL ${Number(id)}`);
     } catch (error) {
-      // ER_NO_SUCH_THREAD: it ended by itself.
+      // ER_NO_SUCH_THREAD: the session ended by itself.
       if (numberOf(error) !== 1094) throw error;
     }
   }

@@ -14,7 +14,7 @@ const limitMs = 60_000;
 
 /** `now` is a monotonic clock in milliseconds. */
 export function createGlobalLocks(now: () => number): GlobalLocks {
-  /** Times of the first observations by session. */
+  /** Time of the first observation of each session with a lock, by its id. */
   let since = new Map<string, number>();
 
   return {
@@ -39,7 +39,7 @@ async function end(session: Session, id: string): Promise<void> {
   try {
     await session.rows(`KILL ${Number(id)}`);
   } catch (error) {
-    // ER_NO_SUCH_THREAD: it ended by itself.
+    // ER_NO_SUCH_THREAD: the session ended by itself.
     if (numberOf(error) !== 1094) throw error;
   }
 }

@@ -18,7 +18,7 @@ interface PlatformAccount {
   readonly host: string;
 }
 
-/** Accounts of the platform. Every guard, list and upkeep decides by this table; no prefix of a name decides. */
+/** Accounts of the platform. All checks, lists and repairs of accounts use this table, never a prefix of a name. */
 export const platformAccounts: readonly PlatformAccount[] = [
   { pattern: platform, host: "localhost" },
   { pattern: consoleUser, host: "localhost" },
@@ -30,11 +30,11 @@ export const engineAccounts = ["mysql.infoschema", "mysql.session", "mysql.sys"]
 
 export type DataPath = { readonly paths: Pick<InstancePaths, "data"> };
 
-/** Directory of everything that the engine has on the data disk. */
+/** Directory of all files of the engine on the data disk. */
 export const engineDirectory = ({ paths }: DataPath): string => join(paths.data, "mysql");
 /** The engine's own data directory, which contains nothing else. */
 export const dataDirectory = (instance: DataPath): string => join(engineDirectory(instance), "files");
-/** Files of sorts and temporary tables. */
+/** Directory of the files of sorts and temporary tables. */
 export const temporaryDirectory = (instance: DataPath): string => join(engineDirectory(instance), "temporary");
 /** Password of the platform's account: random, created with the data directory, and never leaves this machine. */
 export const secretFile = (instance: DataPath): string => join(engineDirectory(instance), "platform.secret");

@@ -50,7 +50,7 @@ async function readMetrics(instance: Instance, session: Session): Promise<Engine
   };
 }
 
-/** A replica without lag has none, even if the last commit is old. */
+/** Reads a replica's lag, which is 0 for one that has applied everything, even if the last commit is old. */
 async function readLag(session: Session): Promise<Pick<EngineMetrics, "gauges" | "absent">> {
   const names = ["replication_lag_seconds", "mysql_replication_lag_seconds"];
   const { role, position, replayedPosition, replayAgeSeconds } = await readStatus(session);

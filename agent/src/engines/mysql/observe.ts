@@ -24,7 +24,7 @@ interface Deps {
   readonly probe: Probe;
   readonly locks: GlobalLocks;
   readonly accounts: AccountRepair;
-  /** Has a replica follow its primary; does not wait for that. */
+  /** Makes a replica follow its primary, without waiting for it. */
   readonly follow: (instance: Instance) => void;
 }
 
@@ -70,7 +70,7 @@ async function observeEngine(
   const { probe, locks, accounts, follow } = deps;
   const isReplicated = instance.spec.replication !== undefined;
   const isPrimary = roleOf(instance.spec) === "primary";
-  // A primary that was restarted or lost its connection is followed again.
+  // The replica may have lost its connection, or the primary may have been restarted.
   if (!isPrimary) follow(instance);
   // The write's own session outlives this observation if the write hangs.
   const write = () =>

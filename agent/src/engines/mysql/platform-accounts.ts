@@ -4,19 +4,19 @@ import { consoleUser, engineAccounts, platform, platformAccounts } from "./layou
 import { literal, type Session } from "./session.ts";
 
 /**
- * Changes of the platform's accounts by data directory: the upkeep must not drop an account that is being created. An
- * abort of the work frees it.
+ * Serializes changes of the platform's accounts, by data directory: the account repair must not drop an account that is
+ * being created. An abort of the work releases the mutex.
  */
 export const accountChanges = createKeyedMutex();
 
 const allNames = platformAccounts.map(({ pattern }) => pattern).join("|");
 
-/** Condition that this expression is the exact name of an account of the platform. */
+/** SQL condition: this expression is the exact name of an account of the platform. */
 export function isPlatformNameSql(name: string): string {
   return matchesSql(name, allNames);
 }
 
-/** Condition that an account of `mysql.user` is of the platform or the engine, as made by it. */
+/** SQL condition: the platform or the engine created this account of `mysql.user`. */
 export function isPlatformAccountSql(table: string): string {
   const [name, host] = [`${table}.user`, `${table}.host`];
   const ofPlatform = platformAccounts.map(
@@ -26,13 +26,13 @@ export function isPlatformAccountSql(table: string): string {
   return `(${ofEngine} OR ((${ofPlatform.join(" OR ")}) AND ${isProtectedSql(table)}))`;
 }
 
-/** The privilege SYSTEM_USER, which no user has or grants: only another account with it can change or drop this one. */
+/** SQL condition: the account has SYSTEM_USER, which no user has or grants, so only the platform can change it. */
 function isProtectedSql(table: string): string {
   return `EXISTS (SELECT 1 FROM mysql.global_grants g
     WHERE g.user = ${table}.user AND g.host = ${table}.host AND g.priv = 'SYSTEM_USER')`;
 }
 
-/** A comparison would ignore spaces at the end of a name. */
+/** SQL condition: a name matches a pattern. A comparison by `=` would ignore spaces at the end of the name. */
 function matchesSql(expression: string, pattern: string): string {
   return `REGEXP_LIKE(${expression}, ${literal(`^(?:${pattern})\\z`)}, 'c')`;
 }
@@ -60,7 +60,7 @@ export interface StoredAccount {
   readonly isOwn: boolean;
 }
 
-/** Accounts of members, and those that users created under such a name. */
+/** Reads the accounts of members, including accounts of these names that users created. */
 export async function storedMemberAccounts(session: Session): Promise<StoredAccount[]> {
   const rows = await session.rows<{ name: string; locked: string; own: number }>(
     `SELECT u.user AS name, u.account_locked AS locked, ${isPlatformAccountSql("u")} AS own FROM mysql.user u
@@ -106,7 +106,7 @@ export async function dropAccounts(session: Session, name: string): Promise<void
   const rows = await session.rows<{ host: string }>(
     `SELECT host FROM mysql.user WHERE ${matchesSql("user", escaped(name))}`,
   );
-  // A replica may have one that this member lacks.
+  // A replica may have the account at `%` if this member lacks it.
   const hosts = new Set(["%", ...rows.map(({ host }) => host)]);
   for (const host of hosts) await session.rows(`DROP USER IF EXISTS ${literal(name)}@${literal(host)}`);
   await endAll(session, matchesSql("user", escaped(name)));

@@ -11,7 +11,7 @@ import { isReservedDatabase } from "./layout.ts";
 import { identifier, messageOf, numberOf, type Session, withSession } from "./session.ts";
 
 const maxConcurrent = 4;
-/** An agent runs a single engine. */
+/** Limits the statements of this agent, which runs a single engine. */
 const semaphore = createSemaphore(maxConcurrent, {
   waitingMax: 0,
   refusal: () => new EngineBusy(`${maxConcurrent} console queries are running already.`),
@@ -19,7 +19,7 @@ const semaphore = createSemaphore(maxConcurrent, {
 
 /** ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS and ER_USER_LIMIT_REACHED. */
 const noSession = [1040, 1203, 1226];
-/** A statement whose temporary files leave less of the disk than this is ended. */
+/** Share of free disk space below which a statement with temporary files is terminated. */
 const minFreeShare = 0.1;
 /** Memory of a statement, as a share of the machine's, and its bounds. */
 const memoryShare = 1 / 8;
@@ -47,7 +47,7 @@ export const readOnlyQuery: ReadOnlyQueryFacet = {
 const refusal = (message: string): ReadOnlyResult => ({ refusal: { message, position: 0, name: "" } });
 
 async function runChecked(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyResult> {
-  // Later than the engine's own limit, which SHOW does not have.
+  // A limit later than the engine's, which does not apply to SHOW.
   const late = AbortSignal.timeout(query.timeoutMs + 2_000);
   const bounded = AbortSignal.any([signal, late]);
   const opened = await withSession(instance, bounded, async (own) => {
@@ -89,7 +89,7 @@ async function runIn(
 
 const tooSlow = (ms: number) => `The statement ran for ${ms} ms and was ended.`;
 
-/** Rows up to the limits; the rest is not read, and the session is closed then. */
+/** Reads rows up to the limits. The caller closes the session, so that the engine sends no more. */
 async function collectRows(session: ConsoleSession, query: ReadOnlyQuery): Promise<RowCollector> {
   let fields: readonly ConsoleField[] = [];
   const rows = createRowCollector(query);
@@ -106,7 +106,7 @@ async function collectRows(session: ConsoleSession, query: ReadOnlyQuery): Promi
 
 function settingsSql(timeoutMs: number): string {
   const values: Readonly<Record<string, string | number>> = {
-    // Tokens were read in this mode.
+    // The controller parsed the statement in this mode.
     sql_mode:
       "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
     time_zone: "'+00:00'",
@@ -159,20 +159,20 @@ async function supervise(
         if (reason !== undefined) {
           onExcess(reason);
           await session.rows(`KILL ${id}`).catch(() => undefined);
-          // The engine may end the statement later.
+          // Without the connection the engine ends the statement, possibly later.
           return close();
         }
         await sleep(checkIntervalMs, undefined, { signal });
       }
     });
   } catch {
-    // The statement has ended; without a session of the platform its own limit of time remains.
+    // The statement has ended, or no session of the platform is free and the statement's own time limit remains.
   }
 }
 
 const maxDepth = 20;
 
-/** The first of the statement's names that is a view which calls a stored routine, directly or by other views. */
+/** First view among the statement's names that calls a stored routine, directly or through other views. */
 async function callingView(session: Session, { relations, database }: ReadOnlyQuery): Promise<string | undefined> {
   if (relations.length === 0) return undefined;
   const rows = await session.rows<{ place: string; name: string }>(

@@ -17,8 +17,8 @@ const retryMs = 100;
 
 /**
  * Resolves when the engine accepts a write (a replica: responds), its front listens, and the users and databases of the
- * first settings exist. Those are created only once, so that later changes by SQL survive restarts. Both programs
- * announce themselves by their sockets, so the directory of these is watched.
+ * first settings exist. These are created only once, so that later changes by SQL survive restarts. Both programs
+ * create their sockets when they start, so the sockets' directory is watched.
  */
 export function createReady(deps: EngineDeps) {
   return async (instance: Instance, signal: AbortSignal): Promise<void> => {
@@ -61,12 +61,12 @@ async function initialize({ spec }: Instance, session: Session): Promise<void> {
       if (numberOf(error) !== 1007) throw error;
     }
   }
-  // An interrupted first start may have left a part of them.
+  // An interrupted first start may have created some of the users.
   for (const user of spec.users) await setUser(session, user, undefined);
   await session.rows(`UPDATE ${platform}.instance SET users_created = TRUE`);
 }
 
-/** True if a socket does not exist or does not listen yet, or for ER_SERVER_SHUTDOWN of the server before. */
+/** True if a socket does not exist or does not listen yet, or for ER_SERVER_SHUTDOWN of the previous server. */
 function isStarting(error: unknown): boolean {
   return (
     ["ENOENT", "ECONNREFUSED", "ECONNRESET", "PROTOCOL_CONNECTION_LOST"].includes(codeOf(error)) ||

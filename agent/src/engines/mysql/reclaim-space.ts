@@ -6,8 +6,8 @@ const tightShare = 1 / 6;
 const pauseMs = 10_000;
 
 /**
- * Removes all binary logs but the current one on a disk that fills up. `now` is a monotonic clock in milliseconds. It
- * never throws: the disk guard blocks writes if nothing was gained.
+ * Creates a function that removes all binary logs except the current one from a nearly full disk. `now` is a monotonic
+ * clock in milliseconds. The function never throws: if it gains no space, the disk guard blocks writes.
  */
 export function createSpaceReclaimer(now: () => number) {
   let nextAtMs = Number.NEGATIVE_INFINITY;

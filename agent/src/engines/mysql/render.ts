@@ -24,7 +24,7 @@ const startName = "start.sql";
 const refuseSessions =
   "DO (SELECT IF(VARIABLE_VALUE = '', (SELECT 1 UNION SELECT 2), 1) FROM performance_schema.session_status WHERE VARIABLE_NAME = 'Ssl_cipher')";
 
-/** Statements of the platform are in no statistics. */
+/** Statements of each start: exclude the platform's sessions from statistics. */
 const startSql = [platform, replicaUser]
   .map((user) => `INSERT INTO performance_schema.setup_actors VALUES ('%', '${user}', '%', 'NO', 'NO');\n`)
   .join("");
@@ -56,11 +56,11 @@ function options(instance: Instance): string {
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n[mysqld]\nbasedir = "${paths.software}"\n${lines.join("\n")}\n`;
 }
 
-/** Settings that users cannot change. They override users' parameters. */
+/** Settings of the platform: no parameters of the catalog, except the number of sessions, which includes its own. */
 function fixedSettings(instance: Instance): [string, string][] {
   const memoryBytes = Number(instance.spec.memoryBytes);
   return [
-    // The only entry of clients: the front connects to it after the check of the address.
+    // The only socket of clients: the front connects to it after the check of the address.
     ["socket", engineSocket(instance)],
     ["mysqlx", "OFF"],
     ["datadir", dataDirectory(instance)],
@@ -103,10 +103,10 @@ function fixedSettings(instance: Instance): [string, string][] {
     ["performance_schema_max_table_handles", "1000"],
     ["performance_schema_digests_size", "2000"],
     ["performance_schema_error_size", "0"],
-  ].filter(([name]) => !isTaken(instance, name)) as [string, string][];
+  ].filter(([name]) => !isUserParameter(instance, name)) as [string, string][];
 }
 
-/** True for a parameter that users set; only the number of sessions is set by both. */
-function isTaken({ spec }: Instance, name = ""): boolean {
+/** True for a parameter that only users set. */
+function isUserParameter({ spec }: Instance, name = ""): boolean {
   return name !== sessionsParameter && parametersOf(spec.engine, spec.version).has(name);
 }

@@ -16,10 +16,10 @@ export interface ByteSession {
   close(): void;
 }
 
-/** Limit of the engine's wait for a client that does not read: the store may be away for a while. */
+/** Time limit of the engine's wait for a client that does not read. It covers an outage of the object store. */
 const networkTimeoutSeconds = 86_400;
 
-/** Modes that load what any other mode allowed, with the numbers that were read. */
+/** SQL modes that accept rows written under any other mode, and store a zero in an AUTO_INCREMENT column. */
 const loadMode = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION";
 
 const settings: Readonly<Record<string, string | number>> = {

@@ -5,7 +5,7 @@ export interface KeyRange {
   readonly last: bigint;
 }
 
-/** Aim of a chunk's size in the engine's files. */
+/** Target size of a chunk in the engine's files, in bytes. */
 const chunkBytes = 64 << 20;
 const maxChunks = 1_000;
 

@@ -18,7 +18,7 @@ export interface SourceTable {
   readonly database: string;
   readonly name: string;
   readonly columns: readonly Column[];
-  /** Size of its files, as the engine estimates it. */
+  /** Size of its files in bytes, as the engine estimates it. */
   readonly bytes: number;
   /** Integer column that its primary key begins with; undefined if there is none. */
   readonly keyColumn: string | undefined;

@@ -18,17 +18,17 @@ export async function examine(
   const server = await startPrivateServer(deps, instance, signal);
   try {
     const session = await server.open();
-    const faults: string[] = [];
+    const problems: string[] = [];
     const different: string[] = [];
     for (const table of tables) {
-      const fault = await faultOf(session, table);
-      if (fault !== undefined) faults.push(fault);
+      const problem = await problemOf(session, table);
+      if (problem !== undefined) problems.push(problem);
       else if ((await countOf(session, table)) !== table.rows) different.push(`${table.database}.${table.name}`);
     }
     session.close();
     await server.stop();
     return [
-      finding("structure", faults, `CHECK TABLE found nothing wrong in ${tables.length} tables.`),
+      finding("structure", problems, `CHECK TABLE found nothing wrong in ${tables.length} tables.`),
       finding("contents", different, `The numbers of rows in ${tables.length} tables are those of the backup.`),
     ];
   } finally {
@@ -37,20 +37,20 @@ export async function examine(
   }
 }
 
-function finding(name: Finding["name"], faults: readonly string[], detail: string): Finding {
-  return faults.length === 0
+function finding(name: Finding["name"], problems: readonly string[], detail: string): Finding {
+  return problems.length === 0
     ? { name, passed: true, detail }
-    : { name, passed: false, detail: faults.slice(0, 5).join("; ") };
+    : { name, passed: false, detail: problems.slice(0, 5).join("; ") };
 }
 
 const tableOf = ({ database, name }: RestoredTable) => `${identifier(database)}.${identifier(name)}`;
 
-/** Undefined for a table without a fault, or whose engine has no check. */
-async function faultOf(session: ByteSession, table: RestoredTable): Promise<string | undefined> {
+/** Problem that CHECK TABLE reports; undefined if there is none, or if the table's engine has no check. */
+async function problemOf(session: ByteSession, table: RestoredTable): Promise<string | undefined> {
   const rows = await session.rows(byteText(`CHECK TABLE ${tableOf(table)}`));
   const messages = rows.map((row) => [String(row.get("Msg_type")), String(row.get("Msg_text"))] as const);
-  const fault = messages.find(([type, message]) => type === "error" || (type === "status" && message !== "OK"));
-  return fault === undefined ? undefined : `${table.database}.${table.name}: ${fault[1]}`;
+  const problem = messages.find(([type, message]) => type === "error" || (type === "status" && message !== "OK"));
+  return problem === undefined ? undefined : `${table.database}.${table.name}: ${problem[1]}`;
 }
 
 async function countOf(session: ByteSession, table: RestoredTable): Promise<number> {

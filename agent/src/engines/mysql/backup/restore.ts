@@ -166,7 +166,7 @@ async function resetPasswords(instance: Instance, { accounts }: Definitions, sig
   });
 }
 
-/** Sentence about the events that would do the source's work a second time, and are disabled in a copy. */
+/** Sentence about events that were disabled in a copy, since they would repeat the source's work. */
 async function disabledEvents(session: ByteSession, { programs }: Definitions): Promise<string[]> {
   const listed = await session.rows(
     "SELECT event_schema AS place, event_name AS name, status AS state FROM information_schema.events",
