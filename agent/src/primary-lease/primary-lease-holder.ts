@@ -18,7 +18,7 @@ import { createPrimaryLease } from "./primary-lease.ts";
  */
 export interface PrimaryLeaseHolder {
   /**
-   * Resolves once the lease for these settings is held, with its end in milliseconds since the start of the host;
+   * Acquires the lease for these settings. Resolves with its end in milliseconds since the start of the host;
    * immediately with undefined if the settings need no lease.
    */
   acquire(spec: InstanceSpec, signal: AbortSignal): Promise<number | undefined>;
@@ -76,7 +76,7 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
     );
   }
 
-  /** The service has one member again, which nothing could replace: removes the deadline. */
+  /** Removes the deadline: the service has one member again, which no other member could replace. */
   async function release(): Promise<void> {
     isReleased = true;
     onFenced(0n);
@@ -89,8 +89,8 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
     const spec = settings().desired;
     if (spec === undefined || !needsPrimaryLease(spec)) {
       lease.bindTo(undefined);
-      // A former primary ends with its lease. A primary that needs no lease any more, as the only node, removes the
-      // deadline and keeps running.
+      // The engine of a former primary ends with its lease. A primary that is now the only node needs no lease: its
+      // deadline is removed, and its engine continues.
       const isOnlyNode = spec?.replication?.underPrimaryLease === false && spec.running && roleOf(spec) === "primary";
       if (isOnlyNode && !isReleased)
         release().catch((error: Error) => log.warn("deadline not removed", { reason: error.message }));
@@ -111,8 +111,8 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
   }
 
   /**
-   * Extends the lease without a controller, if every voter has received a record that was written after the request:
-   * none of them can have become primary.
+   * Extends the lease without a controller, if every voter has received a record that was written after the request,
+   * which proves that none of them has become primary.
    */
   async function confirm(spec: InstanceSpec, number: number): Promise<void> {
     isConfirming = true;

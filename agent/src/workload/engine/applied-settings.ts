@@ -12,7 +12,7 @@ type Parameters = Readonly<Record<string, string>>;
 export interface AppliedSettings {
   /** Reads the stored settings, once there are any. */
   load(): Promise<void>;
-  /** True until an engine was started on this machine. */
+  /** True until the first start of an engine on this machine. */
   readonly isNew: boolean;
   /** Restart count of the running engine, or of these settings if none was started. */
   restartCount(spec: InstanceSpec): bigint;
@@ -23,15 +23,15 @@ export interface AppliedSettings {
   /** Records the parameters that the engine runs with. */
   recordRunning(spec: InstanceSpec, parameters: Parameters): Promise<void>;
   /**
-   * The engine refused its newest parameters: those changed since the last accepted ones are rejected and reported so.
-   * Resolves with the names of all rejected parameters; undefined if nothing had changed.
+   * Records that the engine refused its newest parameters: the values that changed since the last accepted ones are
+   * rejected and reported. Resolves with the names of all rejected parameters; undefined if no value had changed.
    */
   reject(
     spec: InstanceSpec,
     tried: Parameters,
     refusal: { readonly message: string; readonly parameter: string | undefined },
   ): Promise<readonly string[] | undefined>;
-  /** Reports the settings. It is called only once the engine has them, since "running" with these settings means so. */
+  /** Reports the settings. Called only once the engine has them, since "running" means that it runs with them. */
   report(spec: InstanceSpec): void;
 }
 

@@ -31,7 +31,7 @@ export async function checkCollations(
   }
 }
 
-/** The health check's result. */
+/** Health check of the collation libraries. */
 export function collationCheck(uses: readonly CollationUse[]): EngineCheck {
   const changed = uses.filter(({ recorded, actual }) => recorded !== actual);
   if (changed.length === 0) return { name: "collation", status: "healthy", reason: "" };

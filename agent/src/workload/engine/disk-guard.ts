@@ -26,7 +26,7 @@ interface CheckOptions {
 
 interface DiskCheck {
   readonly space: UsableSpace;
-  /** The block of writes or clients has changed. */
+  /** True if the block of writes or clients has changed. */
   readonly blockChanged: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface DiskGuardDeps {
   readonly log: Log;
 }
 
-/** The reserve is allocated only below this level. */
+/** Storage level in percent below which the reserve may be allocated. */
 const reserveBelowLevel = 95;
 /** Free space in bytes below which an engine writes nothing and accepts no deletion. */
 const minWritableBytes = 1 << 20;

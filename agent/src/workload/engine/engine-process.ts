@@ -6,8 +6,8 @@ export interface EngineProcess {
   readonly status: ComponentStatus | undefined;
   readonly isEmpty: boolean;
   /**
-   * `untilMs` is the end of the primary lease in milliseconds since the start of the host, at which the keeper kills
-   * the engine.
+   * Starts the engine with its companions. `untilMs` is the end of the primary lease in milliseconds since the start of
+   * the host, at which the keeper kills the engine.
    */
   start(driver: EngineDriver, instance: Instance, untilMs?: number): Promise<void>;
   /** Starts enabled companions that do not run, and stops disabled ones. */
@@ -43,7 +43,7 @@ const endCommandsTimeoutMs = 5_000;
 export interface EngineProcessDeps {
   readonly keeper: KeeperClient;
   readonly logPath: string;
-  /** Called before the engine stops, to end what would delay it. */
+  /** Called before the engine stops, to end work that would delay it. */
   readonly beforeStop: () => Promise<void>;
 }
 
@@ -115,7 +115,7 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
         if (!isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
       if (isEmpty(engineComponent)) return;
-      // With the companions stopped, no client can send further commands.
+      // With the companions stopped, no client can send more commands.
       await driver.endCommands?.(instance, AbortSignal.timeout(endCommandsTimeoutMs));
       await keeper.order({ op: "stop", name: engineComponent, ...driver.stop });
     },

@@ -13,7 +13,7 @@ export interface EngineSourceDeps {
 }
 
 const timeoutMs = 3_000;
-/** Readings further apart than this give no rate. */
+/** Max interval between two readings for a rate. */
 const maxGapMs = 60_000;
 
 /**

@@ -38,7 +38,7 @@ export interface EngineWorkloadDeps {
 
 /**
  * A database engine as the workload of its machine. The supervisor applies the newest instance spec through the
- * reconciler; probes observe the engine, and the primary lease holder keeps a primary's lease.
+ * reconciler; probes observe the engine, and the primary lease holder extends a primary's lease.
  */
 export function createEngineWorkload(
   { directories, keeper, controlGroup, uplink, report, clock, log }: WorkloadDeps,

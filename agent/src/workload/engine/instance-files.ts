@@ -28,8 +28,8 @@ export interface InstanceFiles {
 }
 
 /**
- * The stored spec has the primary in a separate field, so that an agent without primary leases that takes over this
- * disk starts no engine that cannot be fenced.
+ * Moves the primary to a separate field of the stored spec. An agent of a release without primary leases that takes
+ * over this disk then starts no engine, which could not be fenced.
  */
 function withoutPrimary(spec: InstanceSpec): InstanceSpec {
   if (spec.replication?.underPrimaryLease !== true) return spec;

@@ -101,8 +101,8 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const facet = instance.spec.replication === undefined ? undefined : driver.replication;
     if (yieldsPrimary && !force) await facet?.prepareStop(instance, urgent);
     await process.stop(driver, instance, { force });
-    // The role is read from the data once nothing runs on them: a member that was named the primary may or may not have
-    // become it.
+    // The role is read from the data once no engine runs on them: the settings may name a member the primary that was
+    // never promoted.
     const data = facet === undefined ? "absent" : await facet.dataRole(instance);
     if (data === "primary")
       status.setReplication({ role: data, dataRole: data, stoppedAt: await facet?.shutdownPosition(instance, urgent) });
@@ -146,7 +146,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
   async function launch(driver: EngineDriver, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
     ready.clear();
     const isNew = applied.isNew && spec.source === undefined;
-    // Several states of one start may share a report, so each has the reason of the start.
+    // A report may contain only the last of several states of one start, so each state has the reason of the start.
     const cause = status.reason === restartReason("engine") ? status.reason : "";
     status.setState("preparing", cause);
     await prepareDisk(driver, spec, signals.urgent);
@@ -277,8 +277,8 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         await readiness.becomeRunning({ driver, instance }, signals.changed);
       } catch (error) {
         if (!process.isEmpty || signals.urgent.aborted) throw error;
-        // The engine ended while it became ready, perhaps because of its settings: starting it here finds out, and
-        // rolls them back.
+        // The engine ended while it became ready, perhaps because of its settings. Another start here reveals that, and
+        // rolls the settings back.
         await launch(driver, spec, signals);
         return;
       }
@@ -307,7 +307,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
   /** Throws if this member runs and the cluster would lose its majority without it. */
   async function requireSafeStop({ peers }: InstanceSpec, { changed }: ReconcileSignals): Promise<void> {
     const running = ready.current();
-    // The cluster is without an engine that does not respond already.
+    // An engine that does not respond is no loss for the cluster.
     if (running === undefined || process.isEmpty || deps.isUnresponsive()) return;
     const { driver, instance } = running;
     await deps.peers.requireSafeStop({ driver, instance: { ...instance, spec: { ...instance.spec, peers } } }, changed);
@@ -359,7 +359,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         const driven = ready.current();
         if (driven !== undefined) await ensureListening(driven, spec, signals);
       } catch (error) {
-        // An error of a call to the engine then only follows from its end.
+        // The end of the engine caused this error of a call to it.
         if (wasReady && status.reason === restartReason("engine")) throw new WorkloadEnded("engine");
         throw error;
       } finally {

@@ -21,7 +21,7 @@ export interface ReplicationState {
   readonly dataRole?: "primary" | "replica";
 }
 
-/** State of the cluster as this member has it. */
+/** State of the cluster from the view of this member. */
 export interface PeersState extends PeersReport {
   /** True if the data on this machine belong to a member. */
   readonly isMember: boolean;
@@ -36,8 +36,8 @@ export interface InstanceStatus extends Omit<WorkloadStatus, "setSpec" | "settle
   /** Starts an observation of the engine. Its number orders it among all others. */
   startObservation(): number;
   /**
-   * Sets the result of an observation. It is dropped if a later one was set already; one without a response changes no
-   * settings.
+   * Sets the result of an observation, unless the result of a later one was set. An observation without a response
+   * changes no settings.
    */
   setObservation(observation: EngineObservation, number: number): void;
   /** Sets the replication state from the data, while the engine cannot report it. */
@@ -115,7 +115,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       return base.reason;
     },
     setState(next, reason) {
-      // The report of an engine that ran before is not one of the next.
+      // The report of an earlier run of the engine does not apply to the next run.
       if (next !== "running") peers = undefined;
       base.setState(next, reason);
     },
@@ -136,7 +136,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       if (number < newestObservation || observation.version === "") return;
       newestObservation = number;
       engine = observation;
-      // An observation that started before the engine ended says nothing about its data.
+      // An observation that started before the engine ended does not show the state of the stopped data.
       if (base.state !== "stopped") ({ replication, logicalSlots } = observation);
       settle();
     },

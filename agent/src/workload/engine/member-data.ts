@@ -44,7 +44,7 @@ export interface MemberDataDeps {
 const markerName = "member.json";
 const markerFormat = storedFormat<MemberMarker>({ "discarded.savedBytes": "keptBytes" });
 const discardedName = "discarded";
-/** Discarded log may take a twentieth of the disk, and at least 64 MiB. */
+/** Divisor: discarded log may take this part of the disk, and at least 64 MiB. */
 const discardedShare = 20;
 const minDiscardedBytes = 64 << 20;
 const reportIntervalMs = 2_000;
@@ -65,8 +65,8 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
         const marker = await readMarker(paths.data);
         if (marker?.finished === false)
           throw new Error("The data are an incomplete copy: another member has to be the primary.");
-        // A service gets further members only after the first one has data, so these data belong to no service and all
-        // members would follow them.
+        // A service gets more members only after the first one has data. So the data of a new machine are empty, and
+        // all members would copy them.
         const hasNoData = (isNew && marker === undefined) || (await facet.dataRole(instance)) === "absent";
         if (hasNoData && spec.source === undefined)
           throw new Error("This machine has none of the service's data: another member has to be the primary.");

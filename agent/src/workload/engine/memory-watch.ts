@@ -5,7 +5,7 @@ import type { ControlGroup } from "../../os/control-group.ts";
 export interface MemoryWatch {
   /** Health check of the plan's memory. A kill is reported for ten minutes after it happened. */
   check(): Promise<EngineCheck>;
-  /** Number of kills so far, for `endedSince`. */
+  /** Number of kills so far, for `killedSince`. */
   mark(): Promise<number>;
   killedSince(mark: number): Promise<boolean>;
 }

@@ -49,7 +49,7 @@ export function createPeerData({
           `The data belong to member ${before.number} of cluster ${before.clusterId}, not to this member.`,
         );
       if (before?.finished === true) return;
-      // A cluster that exists is never formed again: that would be a second one with the same members.
+      // An existing cluster is never formed again, which would create a second cluster of the same members.
       const started = peers.form && before?.started !== "join" ? "form" : "join";
       await writeMarker(paths.data, { clusterId, number, started, finished: false });
       if (started === "form") {
