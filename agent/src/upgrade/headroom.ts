@@ -45,7 +45,7 @@ export function createHeadroom({ group, agentBytes, hostFreeBytes }: HeadroomDep
       }
       if (freeBytes >= requiredBytes) return;
       const figures =
-        `A second agent needs ${Math.ceil(requiredBytes / mib)} MiB of memory in addition to the engine's, and the machine has ` +
+        `A second agent needs ${Math.ceil(requiredBytes / mib)} MiB of memory, and the machine has ` +
         `${Math.floor(freeBytes / mib)} MiB free.`;
       throw new TaskFailed(
         "no_room",

@@ -95,7 +95,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         expect(listed?.map(({ username }) => username)).toEqual([defaultUser]);
         await expect(
           machine.driver.users?.put(machine.instance, user("holdfast", "admin", "x"), machine.signal),
-        ).rejects.toThrow("platform's");
+        ).rejects.toThrow("reserved for the platform");
       });
 
       it("applies the allow-list to new and open sessions at once", async () => {

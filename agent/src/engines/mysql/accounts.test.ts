@@ -68,8 +68,10 @@ describe.skipIf(skip !== undefined)("accounts that an admin of mysql creates in 
     await machine.driver.users?.put(machine.instance, create(EngineUserSchema, put), machine.signal);
     (await enter("holdfastly", "other")).destroy();
     expect(await machine.driver.users?.drop(machine.instance, "holdfastly", machine.signal)).toEqual({ existed: true });
-    const anew = create(EngineUserSchema, put);
-    await expect(machine.driver.users?.put(machine.instance, anew, machine.signal)).rejects.toThrow("the platform's");
+    const again = create(EngineUserSchema, put);
+    await expect(machine.driver.users?.put(machine.instance, again, machine.signal)).rejects.toThrow(
+      "is reserved for the platform",
+    );
   });
 
   it("under exact names of the platform are dropped with their sessions", async () => {

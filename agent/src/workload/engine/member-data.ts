@@ -65,7 +65,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
         const marker = await readMarker(paths.data);
         if (marker?.finished === false)
           throw new Error("The data are an incomplete copy: another member has to be the primary.");
-        // A service gets more members only after the first one has data. So the data of a new machine are empty, and
+        // A service gets more members only after the first one has data. So these data belong to no service, and
         // all members would copy them.
         const hasNoData = (isNew && marker === undefined) || (await facet.dataRole(instance)) === "absent";
         if (hasNoData && spec.source === undefined)

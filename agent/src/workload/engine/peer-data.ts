@@ -46,7 +46,7 @@ export function createPeerData({
       const before = await readMarker(paths.data);
       if (before !== undefined && (before.clusterId !== clusterId || before.number !== number))
         throw new Error(
-          `The data belong to member ${before.number} of cluster ${before.clusterId}, not to this member.`,
+          `The data belong to member ${before.number} of another cluster, or to another member of this one.`,
         );
       if (before?.finished === true) return;
       // An existing cluster is never formed again, which would create a second cluster of the same members.

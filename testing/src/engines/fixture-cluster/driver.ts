@@ -113,14 +113,14 @@ const users: UsersFacet = {
     return all.map(([username, { role }]) => create(EngineUserStateSchema, { username, role }));
   },
   async put(instance, { username, role, verifier }, signal) {
-    if (username.startsWith("holdfast")) throw new EngineRefused(`the name ${username} is the platform's`);
+    if (username.startsWith("holdfast")) throw new EngineRefused(`The name ${username} is reserved for the platform.`);
     const before = (await usersIn(instance, signal))[username];
     if (before?.role === role && before.verifier === verifier) return { changed: false, role };
     await send(memberOf(instance), { op: "putUser", username, role, verifier }, signal);
     return { changed: true, role };
   },
   async drop(instance, username, signal) {
-    if (username === "app_user") throw new EngineRefused(`${username} cannot be dropped`);
+    if (username === "app_user") throw new EngineRefused(`The user ${username} cannot be dropped.`);
     if ((await usersIn(instance, signal))[username] === undefined) return { existed: false };
     await send(memberOf(instance), { op: "dropUser", username }, signal);
     await send(frontOf(instance), { op: "endSessions", username }, signal);
