@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { partObject } from "@holdfast/common/backup/object-names.ts";
 import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
 import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
-import { type ArchiveObject, newArchive } from "@holdfast/controller/services/backup/archive.ts";
+import { type ArchiveObject, newArchive } from "@holdfast/controller/services/backup/archive/archive.ts";
 import {
   type BackupAdminApiDeps,
   createBackupAdminApi,

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { createFileRegistry, type DescMethod, fromBinary, getOption, hasOption } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { reservedNameFault } from "@holdfast/controller/services/service/service-names.ts";
+import { reservedNameFault } from "@holdfast/controller/services/service/network/service-names.ts";
 import { createValidation } from "@holdfast/gateway/validation.ts";
 import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";

@@ -10,7 +10,7 @@ const strategy = "controller/src/services/service/member/primary-replicas/";
 /** Files that store, restore or send the field; all others call the roles and strategy of the topology. */
 const records = [
   "controller/src/operator/inventory/fleet-api.ts",
-  "controller/src/services/backup/undelete.ts",
+  "controller/src/services/backup/restore/undelete.ts",
   "controller/src/services/service/managed-service-message.ts",
   "controller/src/services/service/managed-service.ts",
   "controller/src/services/service/new-service.ts",

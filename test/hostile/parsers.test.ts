@@ -7,7 +7,7 @@ import {
   idOfSecretText,
   userOfSetupToken,
 } from "@holdfast/controller/access/credential/credential.ts";
-import { canonicalCidrs } from "@holdfast/controller/services/service/allowed-cidrs.ts";
+import { canonicalCidrs } from "@holdfast/controller/services/service/network/allowed-cidrs.ts";
 import { plainValue } from "@holdfast/gateway/json/json-node.ts";
 import { JsonSyntaxError, parseJson } from "@holdfast/gateway/json/parse-json.ts";
 import { readJson } from "@holdfast/gateway/json/read-json.ts";

@@ -6,7 +6,7 @@ import { attempt } from "@holdfast/testing/network/client-namespace.ts";
 import type { PathWork } from "@holdfast/testing/machines/path-worker.ts";
 import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
-import { servicePolicyRules } from "@holdfast/controller/services/service/service-network-policy.ts";
+import { servicePolicyRules } from "@holdfast/controller/services/service/network/service-network-policy.ts";
 import type { HostPath, PeerHost } from "../compute-provider.ts";
 
 const run = promisify(execFile);

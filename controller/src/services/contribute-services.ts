@@ -11,19 +11,19 @@ import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
 import { operationKind, operationSubjects } from "#operation/operation.ts";
 import { resourceKinds } from "#resource-kind/resource-kind.ts";
-import { archiveKind } from "./backup/archive.ts";
+import { archiveKind } from "./backup/archive/archive.ts";
 import { backupContextPart, createBackupContext } from "./backup/backup-context.ts";
 import { backupKeyKind } from "./backup/backup-key.ts";
 import { backupKind } from "./backup/backup.ts";
 import { drillKind } from "./backup/drill/drill.ts";
-import { createBackupObjectGrants } from "./backup/object-grants.ts";
+import { createBackupObjectGrants } from "./backup/objects/object-grants.ts";
 import { databasesPart } from "./databases-part.ts";
 import { createServiceOwners } from "./machine-owners.ts";
 import { createDatabaseKind, databaseKindName } from "./resource-kind/database-kind.ts";
 import { managedServiceKind } from "./service/managed-service.ts";
 import { createPrimaryLeaseRules } from "./service/member/primary-replicas/primary-lease-rules.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
-import { createServiceNetworkPolicy } from "./service/service-network-policy.ts";
+import { createServiceNetworkPolicy } from "./service/network/service-network-policy.ts";
 import type { ServicesSettings } from "./services-settings.ts";
 
 /** Services as the groups below this one use them: these groups import nothing of services. */

@@ -8,7 +8,7 @@ import {
   UpdateManagedServiceRequestSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { AddNodeRequestSchema } from "@holdfast/proto/holdfast/v1/node_pb.ts";
-import { cidrForm } from "./service/allowed-cidrs.ts";
+import { cidrForm } from "./service/network/allowed-cidrs.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

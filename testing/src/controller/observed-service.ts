@@ -1,6 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
-import type { ObservedNode, ObservedService } from "@holdfast/controller/services/service/observed-service.ts";
+import type {
+  ObservedNode,
+  ObservedService,
+} from "@holdfast/controller/services/service/reconcile/observed-service.ts";
 import { replicaNode } from "@holdfast/controller/services/service/member/new-replica.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";

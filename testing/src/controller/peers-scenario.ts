@@ -10,10 +10,10 @@ import { beginMove, nodeToMove } from "@holdfast/controller/services/service/mem
 import { firstPeer } from "@holdfast/controller/services/service/member/peers/first-peer.ts";
 import { peersOf } from "@holdfast/controller/services/service/member/peers/peer-settings.ts";
 import { restartsOf } from "@holdfast/controller/services/service/member/restarts.ts";
-import type { ObservedService, ServiceStep } from "@holdfast/controller/services/service/observed-service.ts";
+import type { ObservedService, ServiceStep } from "@holdfast/controller/services/service/reconcile/observed-service.ts";
 import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
 import type { SpecArgs } from "@holdfast/controller/services/service/spec-args.ts";
-import { advance } from "@holdfast/controller/services/service/service-advance.ts";
+import { advance } from "@holdfast/controller/services/service/reconcile/service-advance.ts";
 import { requestVerb } from "@holdfast/controller/services/service/service-verbs.ts";
 import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
-import { planManagedService } from "@holdfast/controller/services/service/managed-service-plan.ts";
+import { planManagedService } from "@holdfast/controller/services/service/reconcile/managed-service-plan.ts";
 import {
   changePrimary,
   type PrimaryChangeDeps,
 } from "@holdfast/controller/services/service/member/primary-replicas/change-primary.ts";
 import { updateMembers } from "@holdfast/controller/services/service/member/primary-replicas/update-members.ts";
-import type { ObservedService } from "@holdfast/controller/services/service/observed-service.ts";
+import type { ObservedService } from "@holdfast/controller/services/service/reconcile/observed-service.ts";
 import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
 import { newServiceObject } from "./service-object.ts";

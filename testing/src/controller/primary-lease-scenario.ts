@@ -8,7 +8,7 @@ import {
   fenceVerdict,
   leaseExpiredAfterMs,
   type LeaseState,
-} from "@holdfast/controller/services/service/member/primary-replicas/fence-verdict.ts";
+} from "@holdfast/controller/services/service/member/primary-replicas/failover/fence-verdict.ts";
 import type { MemberState } from "@holdfast/controller/services/service/member/primary-replicas/primary-change-plan.ts";
 import {
   clockA,

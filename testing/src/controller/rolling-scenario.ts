@@ -9,9 +9,9 @@ import {
 } from "@holdfast/controller/services/service/member/primary-replicas/change-primary.ts";
 import { restartsOf } from "@holdfast/controller/services/service/member/restarts.ts";
 import { switchOver } from "@holdfast/controller/services/service/member/primary-replicas/switch-over.ts";
-import type { ObservedService, ServiceStep } from "@holdfast/controller/services/service/observed-service.ts";
+import type { ObservedService, ServiceStep } from "@holdfast/controller/services/service/reconcile/observed-service.ts";
 import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
-import { advance } from "@holdfast/controller/services/service/service-advance.ts";
+import { advance } from "@holdfast/controller/services/service/reconcile/service-advance.ts";
 import { desiredImages } from "@holdfast/controller/services/service/canary/node-image.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";

@@ -18,9 +18,9 @@ import type {
   ObservedNode,
   ObservedService,
   ServiceStep,
-} from "@holdfast/controller/services/service/observed-service.ts";
+} from "@holdfast/controller/services/service/reconcile/observed-service.ts";
 import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
-import { advance } from "@holdfast/controller/services/service/service-advance.ts";
+import { advance } from "@holdfast/controller/services/service/reconcile/service-advance.ts";
 import { refuseWhileBusy, requestVerb, type Verb } from "@holdfast/controller/services/service/service-verbs.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect } from "vitest";

@@ -1,4 +1,4 @@
-import { archiveKind } from "@holdfast/controller/services/backup/archive.ts";
+import { archiveKind } from "@holdfast/controller/services/backup/archive/archive.ts";
 import { backupKeyKind } from "@holdfast/controller/services/backup/backup-key.ts";
 import { drillKind } from "@holdfast/controller/services/backup/drill/drill.ts";
 import { backupKind } from "@holdfast/controller/services/backup/backup.ts";

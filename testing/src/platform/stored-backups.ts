@@ -5,7 +5,7 @@ import { createDirectoryStore } from "@holdfast/common/objects/directory-store.t
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { newBackupObject } from "@holdfast/controller/services/backup/backup.ts";
 import { openDataKey } from "@holdfast/controller/services/backup/backup-key.ts";
-import { readKeyVersions, readStoredKey } from "@holdfast/controller/services/backup/stored-key.ts";
+import { readKeyVersions, readStoredKey } from "@holdfast/controller/services/backup/objects/stored-key.ts";
 import { readKeyring, createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
 import type { Platform } from "./platform.ts";

@@ -3,7 +3,10 @@ import { descriptorsPrefix } from "@holdfast/common/backup/object-names.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { readKeyring, createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
-import { openDescriptor, type ServiceDescriptor } from "@holdfast/controller/services/backup/service-descriptor.ts";
+import {
+  openDescriptor,
+  type ServiceDescriptor,
+} from "@holdfast/controller/services/backup/objects/service-descriptor.ts";
 import { databaseUserKind } from "@holdfast/controller/services/contents/user/database-user.ts";
 import type { Platform } from "./platform.ts";
 

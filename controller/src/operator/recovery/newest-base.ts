@@ -1,13 +1,13 @@
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
-import type { LogRange } from "#services/backup/archive.ts";
+import type { LogRange } from "#services/backup/archive/archive.ts";
 import { chainOf } from "#services/backup/backup-chain.ts";
 import { checkBackup } from "#services/backup/backup-check.ts";
 import type { BackupKeyObject } from "#services/backup/backup-key.ts";
 import type { BackupObject } from "#services/backup/backup.ts";
-import { logAfter } from "#services/backup/restorable.ts";
-import type { ServiceDescriptor } from "#services/backup/service-descriptor.ts";
+import { logAfter } from "#services/backup/restore/restorable.ts";
+import type { ServiceDescriptor } from "#services/backup/objects/service-descriptor.ts";
 
 /** The backup from which a service is recovered. */
 export interface NewestBase {

@@ -1,10 +1,10 @@
 import assert from "node:assert";
 import type { OperationObject } from "#operation/operation.ts";
-import { type ArchiveObject, undeleteForMs } from "#services/backup/archive.ts";
+import { type ArchiveObject, undeleteForMs } from "#services/backup/archive/archive.ts";
 import type { BackupObject } from "#services/backup/backup.ts";
-import { serviceIn } from "#services/backup/backup-version.ts";
-import { recreated } from "#services/backup/undelete.ts";
-import type { ServiceDescriptor } from "#services/backup/service-descriptor.ts";
+import { serviceIn } from "#services/backup/restore/backup-version.ts";
+import { recreated } from "#services/backup/restore/undelete.ts";
+import type { ServiceDescriptor } from "#services/backup/objects/service-descriptor.ts";
 import type { DatabaseUserObject } from "#services/contents/user/database-user.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { NewestBase } from "./newest-base.ts";

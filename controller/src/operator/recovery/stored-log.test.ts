@@ -6,7 +6,7 @@ import { newLogSecrets, sealLog } from "@holdfast/common/backup/log-object.ts";
 import { logObject } from "@holdfast/common/backup/object-names.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { LogRange } from "#services/backup/archive.ts";
+import type { LogRange } from "#services/backup/archive/archive.ts";
 import { readStoredLog } from "./stored-log.ts";
 
 let directory: string;

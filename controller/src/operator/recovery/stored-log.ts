@@ -2,9 +2,9 @@ import { buffer } from "node:stream/consumers";
 import { logHeadBytes, type LogHeader, peekLog } from "@holdfast/common/backup/log-object.ts";
 import { logObject, logPrefix, logsPrefix } from "@holdfast/common/backup/object-names.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
-import type { LogKey, LogRange } from "#services/backup/archive.ts";
-import { tailBehind } from "#services/backup/log-archive.ts";
-import { objectsBelow } from "#services/backup/stored-prefix.ts";
+import type { LogKey, LogRange } from "#services/backup/archive/archive.ts";
+import { tailBehind } from "#services/backup/log/log-archive.ts";
+import { objectsBelow } from "#services/backup/objects/stored-prefix.ts";
 
 type Reads = Pick<ObjectStore, "get" | "list">;
 

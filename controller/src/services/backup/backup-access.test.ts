@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { testCall } from "@holdfast/testing/api/test-call.ts";
 import { requestedBackup } from "@holdfast/testing/controller/requested-backup.ts";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
-import { newArchive } from "./archive.ts";
+import { newArchive } from "./archive/archive.ts";
 import { createBackupAccess } from "./backup-access.ts";
 import { newBackupObject } from "./backup.ts";
 

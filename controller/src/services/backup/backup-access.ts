@@ -5,7 +5,7 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import type { ArchiveObject } from "./archive.ts";
+import type { ArchiveObject } from "./archive/archive.ts";
 import { type BackupIndex, type BackupObject, isVisible } from "./backup.ts";
 
 /** The backups of one service that a caller may read. The service itself may be deleted. */

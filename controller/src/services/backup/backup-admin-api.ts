@@ -15,11 +15,11 @@ import { adminPage, adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import type { ArchiveObject, LogRange } from "./archive.ts";
+import type { ArchiveObject, LogRange } from "./archive/archive.ts";
 import { type BackupIndex, type BackupObject, hasEnded, isClear, isVisible } from "./backup.ts";
-import { type DueExpiry, dueExpiry } from "./due-expiry.ts";
-import { restorableOf } from "./restorable.ts";
-import { objectsBelow } from "./stored-prefix.ts";
+import { type DueExpiry, dueExpiry } from "./archive/expiry-plan.ts";
+import { restorableOf } from "./restore/restorable.ts";
+import { objectsBelow } from "./objects/stored-prefix.ts";
 
 export interface BackupAdminApiDeps {
   readonly archives: Pick<Collection<ArchiveObject>, "page" | "values">;

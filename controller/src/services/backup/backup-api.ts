@@ -17,10 +17,10 @@ import { type BackupIndex, backupKind, type BackupObject, hasEnded, isVisible } 
 import { backupKeyKind, type BackupKeyObject, currentVersion, keyLifeMs, newBackupKey, rotated } from "./backup-key.ts";
 import { backupMessage, backupTypeOf } from "./backup-message.ts";
 import { refuseBackup, refuseBeyondQuota, requireCompleted } from "./backup-requests.ts";
-import { createCopyHandlers, type CopyDeps } from "./copy-api.ts";
+import { createCopyHandlers, type CopyDeps } from "./restore/restore-api.ts";
 import { createDrillHandlers, type DrillApiDeps } from "./drill/drill-api.ts";
-import { createSettingsHandlers } from "./settings-api.ts";
-import { settingsOf } from "./archive.ts";
+import { createSettingsHandlers } from "./backup-settings-api.ts";
+import { settingsOf } from "./archive/archive.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { backupOperations } from "./backup-operations.ts";
 

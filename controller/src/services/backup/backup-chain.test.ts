@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
-import { type ArchiveObject, newArchive } from "./archive.ts";
+import { type ArchiveObject, newArchive } from "./archive/archive.ts";
 import { basesOf, chainOf, nextBase } from "./backup-chain.ts";
-import { expired, deletedAtOf } from "./backup-retention.ts";
+import { expired, deletedAtOf } from "./archive/backup-retention.ts";
 import { type BackupObject, type BackupSpec, type BackupStatus, newBackupObject } from "./backup.ts";
 
 const dayMs = 86_400_000;

@@ -1,6 +1,6 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { type ArchiveObject, settingsOf } from "./archive.ts";
+import { type ArchiveObject, settingsOf } from "./archive/archive.ts";
 import { type BackupObject, hasEnded, isVisible } from "./backup.ts";
 
 type GetBackup = (id: string) => BackupObject | undefined;

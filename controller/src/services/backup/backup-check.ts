@@ -4,7 +4,7 @@ import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { type BackupKeyObject, openDataKey } from "./backup-key.ts";
 import type { BackupObject } from "./backup.ts";
-import { readStoredKey, wrappedKeyObject } from "./stored-key.ts";
+import { readStoredKey, wrappedKeyObject } from "./objects/stored-key.ts";
 
 export interface BackupCheckDeps {
   readonly objects: Pick<ObjectStore, "get" | "head">;

@@ -6,12 +6,12 @@ import type { Fleet } from "#fleet/fleet.ts";
 import { definePart } from "#kernel/part.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { ArchiveObject } from "./archive.ts";
+import type { ArchiveObject } from "./archive/archive.ts";
 import { basesOf } from "./backup-chain.ts";
 import { type BackupIndex, type BackupObject, createBackupIndex } from "./backup.ts";
 import type { BackupKeyObject } from "./backup-key.ts";
 import { createDrillIndex, type DrillIndex, type DrillObject } from "./drill/drill.ts";
-import { reportedRanges } from "./reported-log.ts";
+import { reportedRanges } from "./log/reported-log.ts";
 import { createBackupSummaries } from "./backup-summary.ts";
 import { createServiceBackups } from "./service-backups.ts";
 

@@ -7,7 +7,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
-import { archiveKind, type ArchiveObject, newArchive } from "./archive.ts";
+import { archiveKind, type ArchiveObject, newArchive } from "./archive/archive.ts";
 import { backupKeyKind, type BackupKeyObject, newBackupKey, newDataKey } from "./backup-key.ts";
 import { backupKind, type BackupObject, type BackupSpec, newBackupObject } from "./backup.ts";
 import { newOperation } from "#operation/operation-definition.ts";

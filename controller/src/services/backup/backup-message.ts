@@ -10,8 +10,8 @@ import {
 } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
 import type { BackupState } from "./backup-lifecycle.ts";
 import type { BackupObject, BackupSpec } from "./backup.ts";
-import { deletedAtOf } from "./backup-retention.ts";
-import type { BackupSettings } from "./archive.ts";
+import { deletedAtOf } from "./archive/backup-retention.ts";
+import type { BackupSettings } from "./archive/archive.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const types: Record<BackupSpec["backupType"], BackupType> = {

@@ -23,7 +23,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { ArchiveObject } from "./archive.ts";
+import type { ArchiveObject } from "./archive/archive.ts";
 import { createBackgroundChecks } from "./background-checks.ts";
 import { chainOf, canBeBase } from "./backup-chain.ts";
 import { ownObjects, checkBackup } from "./backup-check.ts";
@@ -31,9 +31,9 @@ import { type BackupIndex, backupKind, type BackupObject, hasEnded, isClear } fr
 import { type BackupKeyObject, dataKeyMessage, sourceBackup } from "./backup-key.ts";
 import { type ObservedBackup, planBackup } from "./backup-plan.ts";
 import { advanceBackup, advanceVerification } from "./backup-steps.ts";
-import { awaitsLog } from "./log-archive.ts";
-import { deleteBelow } from "./stored-prefix.ts";
-import { storeKeys } from "./stored-key.ts";
+import { awaitsLog } from "./log/log-archive.ts";
+import { deleteBelow } from "./objects/stored-prefix.ts";
+import { storeKeys } from "./objects/stored-key.ts";
 import { taskTarget } from "../service/member/member-roles.ts";
 
 export interface BackupWorkDeps {

@@ -2,12 +2,12 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { BackupsSummary } from "../service/managed-service-message.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { ArchiveObject, TimeSpan } from "./archive.ts";
-import { nextAutomatedAt } from "./archive-plan.ts";
+import type { ArchiveObject, TimeSpan } from "./archive/archive.ts";
+import { nextAutomatedAt } from "./archive/archive-plan.ts";
 import { type BackupIndex, isVisible } from "./backup.ts";
 import { type BackupKeyObject, currentVersion } from "./backup-key.ts";
 import { type DrillIndex, type DrillObject, isFinished } from "./drill/drill.ts";
-import { restorableOf } from "./restorable.ts";
+import { restorableOf } from "./restore/restorable.ts";
 import { hasBackups } from "./service-backups.ts";
 
 export interface BackupSummaryDeps {

@@ -4,7 +4,7 @@ import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { type ArchiveObject, newArchive } from "./archive.ts";
+import { type ArchiveObject, newArchive } from "./archive/archive.ts";
 import { type BackupObject, newBackupObject } from "./backup.ts";
 import { createServiceBackups } from "./service-backups.ts";
 

@@ -13,13 +13,13 @@ import type { ServiceBackups } from "../service/service-backups.ts";
 import { readsLog, type ServiceOrigin, unfinishedOrigin } from "../service/service-origin.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { archiveKind, type ArchiveObject, type LogArchiving, type LogKey, undeleteForMs } from "./archive.ts";
-import { isOfOlderVersion } from "./archive-source.ts";
+import { archiveKind, type ArchiveObject, type LogArchiving, type LogKey, undeleteForMs } from "./archive/archive.ts";
+import { isOfOlderVersion } from "./archive/archive-source.ts";
 import { chainOf } from "./backup-chain.ts";
 import { type BackupIndex, type BackupObject, hasEnded, isVisible } from "./backup.ts";
 import { type BackupKeyObject, dataKeyMessage, sourceBackup } from "./backup-key.ts";
-import { currentRange } from "./log-archive.ts";
-import { logTo, restorableOf } from "./restorable.ts";
+import { currentRange } from "./log/log-archive.ts";
+import { logTo, restorableOf } from "./restore/restorable.ts";
 
 export interface ServiceBackupsDeps {
   readonly archives: Pick<Collection<ArchiveObject>, "get">;

@@ -5,13 +5,13 @@ import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { withRestart } from "../service/member/restarts.ts";
 import { canRollImages, withPinnedReplicas, withPinnedImages } from "../service/canary/image-rollout.ts";
 import { generationsPerImageChange } from "../service/canary/image-canary.ts";
-import type { ImageChange, MaintenanceWork, VersionChange } from "../service/maintenance-work.ts";
+import type { ImageChange, MaintenanceWork, VersionChange } from "./maintenance-work.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import { guestKernelOf, kernelVersions } from "./guest-kernel-update.ts";
 import type { MaintenanceContext, PendingUpdate, UpdateKind } from "./pending-update.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
-import { startedEvent } from "../service/maintenance-events.ts";
+import { startedEvent } from "./maintenance-events.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../service/service-operations.ts";
 

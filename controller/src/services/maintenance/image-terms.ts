@@ -1,4 +1,4 @@
-import type { RefusedImage } from "../service/maintenance-memory.ts";
+import type { RefusedImage } from "./maintenance-memory.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ImageLine, ImageOffer } from "./image-offer.ts";
 import type { ImageUrgency, NodeImageObject } from "./node-image.ts";

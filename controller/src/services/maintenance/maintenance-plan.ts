@@ -1,5 +1,5 @@
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import type { AnnouncedUpdate, MaintenanceMemory } from "../service/maintenance-memory.ts";
+import type { AnnouncedUpdate, MaintenanceMemory } from "./maintenance-memory.ts";
 import { keepersBehind, parametersThatWait, pendingUpdates } from "./pending-updates.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 

@@ -1,13 +1,13 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { startedEvent } from "../service/maintenance-events.ts";
+import { startedEvent } from "./maintenance-events.ts";
 import {
   managedServiceKind,
   type ManagedServiceObject,
   type ManagedServiceStatus,
 } from "../service/managed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
-import type { MaintenanceOutcome, ServiceMaintenance } from "../service/service-maintenance.ts";
+import type { MaintenanceOutcome, ServiceMaintenance } from "./service-maintenance.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { again } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";

@@ -1,5 +1,5 @@
 import { isUnreachable } from "#fleet/host/host.ts";
-import { defaultWindow, startInWindow } from "../service/maintenance-window.ts";
+import { defaultWindow, startInWindow } from "./maintenance-window.ts";
 import type { HealthCheck, ManagedServiceObject, ServiceHealth } from "../service/managed-service.ts";
 import type { ImageUrgency } from "./node-image.ts";
 import type { MaintenanceContext } from "./pending-update.ts";

@@ -4,7 +4,7 @@ import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { canRollImages } from "../service/canary/image-rollout.ts";
 import type { ManagedServiceObject, ReplicationMode } from "../service/managed-service.ts";
 import { isStaying } from "../service/member/members.ts";
-import { replicationModeOf } from "../service/member/primary-replicas/sync-standbys.ts";
+import { replicationModeOf } from "../service/member/primary-replicas/replication/sync-standbys.ts";
 import { hasOutdatedData } from "../service/canary/node-image.ts";
 import { imageOffer } from "./image-offer.ts";
 import type { NodeImageObject } from "./node-image.ts";

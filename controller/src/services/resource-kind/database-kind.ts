@@ -17,7 +17,7 @@ import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "../co
 import { newUser } from "../contents/user/new-user.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
 import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
-import { canonicalCidrs } from "../service/allowed-cidrs.ts";
+import { canonicalCidrs } from "../service/network/allowed-cidrs.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../service/managed-service.ts";
 import { newService } from "../service/new-service.ts";
 import type { ServiceCreation } from "../service/service-creation.ts";

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import type { ObservedService } from "../service/observed-service.ts";
+import type { ObservedService } from "../service/reconcile/observed-service.ts";
 import { fillsDisk } from "./size-plan.ts";
 import { type AutoscaleMemory, autoscaleOf } from "./storage-autoscale.ts";
 

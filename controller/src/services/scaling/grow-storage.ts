@@ -4,7 +4,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../service/managed-service.ts";
-import type { ObservedService } from "../service/observed-service.ts";
+import type { ObservedService } from "../service/reconcile/observed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
 import { type ResizeDeps, resizeService } from "./resize-service.ts";
 import { autoscaleTargetGb } from "./autoscale-target.ts";

@@ -8,10 +8,10 @@ import { node, runningService } from "@holdfast/testing/controller/service-objec
 import { defaultCatalog } from "#catalog/catalog.ts";
 import type { MachineObject, MachineSize } from "#fleet/machine/machine.ts";
 import type { OperationObject } from "#operation/operation.ts";
-import { planManagedService } from "../service/managed-service-plan.ts";
-import type { ObservedService } from "../service/observed-service.ts";
+import { planManagedService } from "../service/reconcile/managed-service-plan.ts";
+import type { ObservedService } from "../service/reconcile/observed-service.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { advance } from "../service/service-advance.ts";
+import { advance } from "../service/reconcile/service-advance.ts";
 import { machineSizeOf, sizeForBoth } from "./service-size.ts";
 import { beginResizing } from "./size-request.ts";
 import { withoutResizing } from "./resize-outcome.ts";

@@ -1,8 +1,8 @@
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { isFinished, type OperationObject, rolledBackError, rollingBack, stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { faultOf } from "../service/managed-service-plan.ts";
-import type { ObservedNode, ObservedService } from "../service/observed-service.ts";
+import { faultOf } from "../service/reconcile/managed-service-plan.ts";
+import type { ObservedNode, ObservedService } from "../service/reconcile/observed-service.ts";
 import type { Fault } from "../service/procedure/procedure.ts";
 import { awaitsRestart, restartsOf } from "../service/member/restarts.ts";
 import { rolloutFault } from "../service/member/rollout-fault.ts";

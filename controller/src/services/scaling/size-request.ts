@@ -7,7 +7,7 @@ import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { ServiceSize } from "../service/service-operations.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { logSettings, raisedMinimums, replicaMinimums } from "../configuration/replica-minimums.ts";
-import { drainReason } from "../service/managed-service-health.ts";
+import { drainReason } from "../service/health/managed-service-health.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import { beginOperation } from "../service/service-verbs.ts";

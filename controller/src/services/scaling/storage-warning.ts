@@ -1,6 +1,6 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, StorageMemory } from "../service/managed-service.ts";
-import type { ObservedService } from "../service/observed-service.ts";
+import type { ObservedService } from "../service/reconcile/observed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Fleet } from "#fleet/fleet.ts";

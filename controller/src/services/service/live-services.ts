@@ -1,6 +1,6 @@
 import type { Fleet } from "#fleet/fleet.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
-import { silentReason, startingReason } from "./managed-service-health.ts";
+import { silentReason, startingReason } from "./health/managed-service-health.ts";
 import { isNeeded } from "./member/member-roles.ts";
 
 /**

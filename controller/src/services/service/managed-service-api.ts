@@ -24,7 +24,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { connectionOf } from "./connection.ts";
+import { connectionOf } from "./network/connection.ts";
 import { createLiveServices } from "./live-services.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./managed-service.ts";
 import {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { requests, createServiceScenario, faultsOfImages } from "@holdfast/testing/controller/service-scenario.ts";
 import { isFinished, stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
-import { drainReason } from "./managed-service-health.ts";
+import { drainReason } from "./health/managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
 import { requestVerb } from "./service-verbs.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { replicaOf } from "@holdfast/testing/controller/observed-service.ts";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
-import { archiveKind } from "../backup/archive.ts";
+import { archiveKind } from "../backup/archive/archive.ts";
 import { managedServiceKind } from "./managed-service.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 

@@ -1,6 +1,6 @@
 import type { StoredNames } from "@holdfast/common/stored-names.ts";
-import type { MaintenanceMemory } from "./maintenance-memory.ts";
-import type { MaintenanceWindow } from "./maintenance-window.ts";
+import type { MaintenanceMemory } from "../maintenance/maintenance-memory.ts";
+import type { MaintenanceWindow } from "../maintenance/maintenance-window.ts";
 import type { ImageCanary } from "./canary/rollback-plan.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Subject } from "#operation/operation.ts";

@@ -4,11 +4,11 @@ import type { CreateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/ma
 import type { CatalogData } from "#catalog/catalog.ts";
 import { chooseFromCatalog } from "#catalog/catalog-choice.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
-import { noMaintenance } from "./maintenance-memory.ts";
-import { windowOf } from "./window-message.ts";
+import { noMaintenance } from "../maintenance/maintenance-memory.ts";
+import { windowOf } from "../maintenance/window-message.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
-import { canonicalCidrs } from "./allowed-cidrs.ts";
+import { canonicalCidrs } from "./network/allowed-cidrs.ts";
 import {
   type ManagedServiceObject,
   type ManagedServiceSpec,
@@ -16,12 +16,12 @@ import {
   type ReplicationMode,
   serviceSubject,
 } from "./managed-service.ts";
-import { replicationModeFaults, requireReplicationMode } from "./member/primary-replicas/sync-standbys.ts";
+import { replicationModeFaults, requireReplicationMode } from "./member/primary-replicas/replication/sync-standbys.ts";
 import { replicaNode, requireReplicas } from "./member/new-replica.ts";
-import { hostnameOf, nodeHostnameOf } from "./service-names.ts";
+import { hostnameOf, nodeHostnameOf } from "./network/service-names.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
 import { chosenPooler, poolerFault } from "./pooler.ts";
-import { reservedNameFault } from "./service-names.ts";
+import { reservedNameFault } from "./network/service-names.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "./service-operations.ts";
 import { firstPeer, isCluster, requireMemberCount } from "./member/peers/first-peer.ts";

@@ -18,7 +18,7 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 import { maxNodes } from "./member/members.ts";
 import type { NewServiceContext } from "./new-service.ts";
 import { placeService } from "./placement.ts";
-import { newShortId } from "./service-names.ts";
+import { newShortId } from "./network/service-names.ts";
 
 export interface ServiceCreationDeps {
   readonly begin: () => UnitOfWork;

@@ -7,11 +7,11 @@ import { newServiceObject, node, runningService } from "@holdfast/testing/contro
 import { requests, createServiceScenario } from "@holdfast/testing/controller/service-scenario.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { stuckAfterMs } from "#operation/operation.ts";
-import type { ObservedService } from "./observed-service.ts";
-import { advance } from "./service-advance.ts";
-import { planManagedService } from "./managed-service-plan.ts";
+import type { ObservedService } from "./reconcile/observed-service.ts";
+import { advance } from "./reconcile/service-advance.ts";
+import { planManagedService } from "./reconcile/managed-service-plan.ts";
 import { requestDeletion } from "./service-deletion.ts";
-import { recreated } from "../backup/undelete.ts";
+import { recreated } from "../backup/restore/undelete.ts";
 
 test.each([
   ["of a running service lets its clients go before the final backup", {}, false, true],

@@ -2,7 +2,7 @@ import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { MachineObject, MachineSpecObject } from "#fleet/machine/machine.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
-import { serverNamesOf } from "./service-names.ts";
+import { serverNamesOf } from "./network/service-names.ts";
 import { machineSizeOf } from "../scaling/service-size.ts";
 
 /** Desired state of a node's machine. */

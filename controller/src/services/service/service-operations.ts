@@ -1,7 +1,7 @@
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
 import { isFinished, type OperationObject } from "#operation/operation.ts";
 import { defineOperation } from "#operation/operation-definition.ts";
-import type { MaintenanceWork, Replacement, UpgradeWork } from "./maintenance-work.ts";
+import type { MaintenanceWork, Replacement, UpgradeWork } from "../maintenance/maintenance-work.ts";
 
 /** Size of a service, as its user chose it. */
 export interface ServiceSize {

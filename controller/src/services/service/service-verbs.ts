@@ -3,7 +3,7 @@ import { cancelled, type OperationObject } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { operationMembers } from "./operation-members.ts";
 import { type ManagedServiceObject, type ManagedServiceSpec, serviceSubject } from "./managed-service.ts";
-import { drainReason } from "./managed-service-health.ts";
+import { drainReason } from "./health/managed-service-health.ts";
 import { withoutRestarts, withRestart } from "./member/restarts.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";

@@ -1,14 +1,14 @@
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import { windowOf } from "./window-message.ts";
-import { canonicalCidrs } from "./allowed-cidrs.ts";
-import { replicationModeChange, replicationModeOf } from "./member/primary-replicas/sync-standbys.ts";
+import { windowOf } from "../maintenance/window-message.ts";
+import { canonicalCidrs } from "./network/allowed-cidrs.ts";
+import { replicationModeChange, replicationModeOf } from "./member/primary-replicas/replication/sync-standbys.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, ReplicationMode } from "./managed-service.ts";
 import { expiresAt } from "./new-service.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
 import { chosenPooler, poolerOf, requirePoolerEngine } from "./pooler.ts";
-import { reservedNameFault } from "./service-names.ts";
+import { reservedNameFault } from "./network/service-names.ts";
 
 /** Result of an update. */
 export interface ServiceUpdate {

@@ -10,7 +10,7 @@ import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ServiceAccess } from "../../service/service-access.ts";
-import type { ArchiveObject } from "../archive.ts";
+import type { ArchiveObject } from "../archive/archive.ts";
 import type { BackupAccess } from "../backup-access.ts";
 import { refuseBackup } from "../backup-requests.ts";
 import { type DrillCreation, newDrill } from "./drill-creation.ts";

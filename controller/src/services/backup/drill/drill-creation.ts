@@ -5,12 +5,12 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { type ManagedServiceObject, serviceSubject } from "../../service/managed-service.ts";
-import { archiveKind, type ArchiveObject, sourceOf, type TimeSpan } from "../archive.ts";
+import { archiveKind, type ArchiveObject, sourceOf, type TimeSpan } from "../archive/archive.ts";
 import { basesOf } from "../backup-chain.ts";
 import { type BackupIndex, backupKind, type BackupObject, isVisible } from "../backup.ts";
-import { sourceIn } from "../backup-version.ts";
-import { choosePoint } from "../restore-point.ts";
-import { restorableOf } from "../restorable.ts";
+import { sourceIn } from "../restore/backup-version.ts";
+import { choosePoint } from "../restore/restore-point.ts";
+import { restorableOf } from "../restore/restorable.ts";
 import {
   type DrillIndex,
   drillKind,

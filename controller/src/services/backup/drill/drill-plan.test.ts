@@ -6,7 +6,7 @@ import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { serviceSubject } from "../../service/managed-service.ts";
-import { sourceOf } from "../archive.ts";
+import { sourceOf } from "../archive/archive.ts";
 import { pointWithin } from "./drill-creation.ts";
 import { type ObservedDrill, planDrill } from "./drill-plan.ts";
 import { nextDrillAt } from "./drill-schedule.ts";

@@ -2,7 +2,7 @@ import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/sess
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { restoreFailure } from "../../service/restore-failure.ts";
 import { hasRequestedSize } from "../../scaling/size-plan.ts";
-import type { ReplayMemory } from "../replay-memory.ts";
+import type { ReplayMemory } from "../restore/replay-memory.ts";
 import { type DrillCheck, type DrillObject, isFinished, originOf } from "./drill.ts";
 
 /** Observed state of one drill, read at each reconcile. */

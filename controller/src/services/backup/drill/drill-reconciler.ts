@@ -16,7 +16,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { WorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
-import { replayMemoryOf } from "../replay-memory.ts";
+import { replayMemoryOf } from "../restore/replay-memory.ts";
 import { type DrillIndex, drillKind, type DrillObject, isFinished, originOf } from "./drill.ts";
 import { instanceOf, machineOf } from "./drill-machine.ts";
 import { type ObservedDrill, planDrill } from "./drill-plan.ts";

@@ -1,7 +1,7 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
-import type { BackupSource } from "../archive.ts";
+import type { BackupSource } from "../archive/archive.ts";
 import type { DrillState } from "./drill-lifecycle.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { serviceSubject } from "../managed-service.ts";

@@ -1,10 +1,10 @@
 import { upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { faultOf, isHealthyOnImage } from "../managed-service-plan.ts";
-import type { ObservedService } from "../observed-service.ts";
+import { faultOf, isHealthyOnImage } from "../reconcile/managed-service-plan.ts";
+import type { ObservedService } from "../reconcile/observed-service.ts";
 import { type ManagedServiceObject, withoutFailoverCandidacy } from "../managed-service.ts";
-import type { ImageChange } from "../maintenance-work.ts";
+import type { ImageChange } from "../../maintenance/maintenance-work.ts";
 import { type OperationObject, rollingBack, stuckAfterMs } from "#operation/operation.ts";
-import type { MaintenanceMemory } from "../maintenance-memory.ts";
+import type { MaintenanceMemory } from "../../maintenance/maintenance-memory.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { hasOutdatedData } from "./node-image.ts";

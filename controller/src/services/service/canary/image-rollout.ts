@@ -1,12 +1,12 @@
 import { versionNumber } from "#catalog/version-number.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import type { ImageChange, Replacement } from "../maintenance-work.ts";
+import type { ImageChange, Replacement } from "../../maintenance/maintenance-work.ts";
 import { type OperationObject, rollingBack } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { isStaying, nextNumberOf } from "../member/members.ts";
 import { replicaNode } from "../member/new-replica.ts";
 import { rolloutFault } from "../member/rollout-fault.ts";
-import type { ObservedService } from "../observed-service.ts";
+import type { ObservedService } from "../reconcile/observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { maintenanceWorkOf, replacementOf } from "../service-operations.ts";
 import { standbysOf } from "../member/primary-replicas/primary.ts";

@@ -9,12 +9,12 @@ import {
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { type ManagedServiceObject, serviceSubject } from "../managed-service.ts";
-import { managedServiceEvent } from "../managed-service-event.ts";
-import { isHealthy, isUpgraded } from "../managed-service-plan.ts";
-import { forceFailover } from "../member/primary-replicas/forced-failover.ts";
-import { canChangeVoters } from "../member/primary-replicas/proven-replicas.ts";
-import { canFailOver } from "../member/primary-replicas/suspicion.ts";
-import { syncStandbysOf } from "../member/primary-replicas/sync-standbys.ts";
+import { managedServiceEvent } from "../reconcile/managed-service-event.ts";
+import { isHealthy, isUpgraded } from "../reconcile/managed-service-plan.ts";
+import { forceFailover } from "../member/primary-replicas/failover/forced-failover.ts";
+import { canChangeVoters } from "../member/primary-replicas/replication/proven-replicas.ts";
+import { canFailOver } from "../member/primary-replicas/failover/suspicion.ts";
+import { syncStandbysOf } from "../member/primary-replicas/replication/sync-standbys.ts";
 import { admitClients, canAdmitClients, rollBack } from "./image-canary.ts";
 import { withPinnedReplicas } from "./image-rollout.ts";
 import { withWriteFence } from "./write-fence.ts";

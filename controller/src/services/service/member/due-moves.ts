@@ -7,7 +7,7 @@ import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { operationKind, type OperationObject, operationSubject, subjectKey } from "#operation/operation.ts";
 import { managedServiceKind, type ManagedServiceObject, type NodeSpec, serviceSubject } from "../managed-service.ts";
-import type { ObservedService } from "../observed-service.ts";
+import type { ObservedService } from "../reconcile/observed-service.ts";
 import { beginMove, nodeToMove } from "./move-node.ts";
 import { serviceOperations } from "../service-operations.ts";
 

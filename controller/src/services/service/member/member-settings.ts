@@ -3,7 +3,7 @@ import type { Peers, Replication } from "@holdfast/proto/holdfast/agent/v1/task_
 import type { SpecArgs } from "../spec-args.ts";
 import { isReplicated } from "./members.ts";
 import { peersOf } from "./peers/peer-settings.ts";
-import { replicationOf } from "./primary-replicas/replication-settings.ts";
+import { replicationOf } from "./primary-replicas/replication/replication-settings.ts";
 
 /** The part of a member's settings that is about the other members, by the topology of the engine. */
 export function memberSettingsOf(args: SpecArgs): { readonly peers: Peers } | { readonly replication?: Replication } {

@@ -3,10 +3,10 @@ import type { Outcome } from "#kernel/runtime/reconciler.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
-import type { ObservedNode, ObservedService, ServiceStep } from "../observed-service.ts";
+import type { ObservedNode, ObservedService, ServiceStep } from "../reconcile/observed-service.ts";
 import type { StepProgress } from "../procedure/procedure.ts";
-import type { AutomaticFailoverDeps } from "./primary-replicas/automatic-failover.ts";
-import type { FailureDetector } from "./primary-replicas/failure-detector.ts";
+import type { AutomaticFailoverDeps } from "./primary-replicas/failover/automatic-failover.ts";
+import type { FailureDetector } from "./primary-replicas/failover/failure-detector.ts";
 
 /** Names of steps of operations about members. */
 export interface MemberSteps {

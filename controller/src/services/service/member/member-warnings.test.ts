@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { rememberWarnings, warningsRecheckInMs } from "./member-warnings.ts";
 import { replicaNode } from "./new-replica.ts";
 import { partial } from "@holdfast/testing/partial.ts";

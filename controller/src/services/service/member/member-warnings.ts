@@ -1,8 +1,8 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, WarningMemory } from "../managed-service.ts";
-import { nodeStatusesOf } from "../managed-service-health.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import { nodeStatusesOf } from "../health/managed-service-health.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { serviceEvent } from "../service-events.ts";
 import { isStaying } from "./members.ts";
 import { nodeEvent } from "./node-event.ts";

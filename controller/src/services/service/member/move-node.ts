@@ -1,7 +1,7 @@
 import { type OperationObject, rollingBack, stuckAfterMs } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { beginOperation } from "../service-verbs.ts";
 import { isReplicated, isStaying, nextNumberOf } from "./members.ts";

@@ -4,7 +4,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import { type ManagedServiceObject, managedServiceKind, type NodeSpec } from "../managed-service.ts";
-import { nodeHostnameOf } from "../service-names.ts";
+import { nodeHostnameOf } from "../network/service-names.ts";
 
 /** Throws NOT_SUPPORTED for an engine whose services have a single node. */
 export function requireReplicas(databaseType: string): void {

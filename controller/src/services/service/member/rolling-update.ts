@@ -1,5 +1,5 @@
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { isStaying } from "./members.ts";
 import { withDeliveredRestarts } from "./restarts.ts";
 import { awaitsRollout, withoutPin } from "./rollout-state.ts";

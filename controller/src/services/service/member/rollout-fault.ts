@@ -2,7 +2,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { isFinished, type OperationObject, rolledBackError, rollingBack, stuckAfterMs } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { awaitsRestart, restartsOf } from "./restarts.ts";
 import { isPinned } from "../canary/node-image.ts";

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { hasRequestedSize } from "../../scaling/size-plan.ts";
 import { isInSync } from "./member-roles.ts";
 import { disconnectedAfterMs, isStaying } from "./members.ts";

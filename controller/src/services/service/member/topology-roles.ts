@@ -1,5 +1,5 @@
 import type { HealthCheck, ManagedServiceObject, NodeSpec } from "../managed-service.ts";
-import type { ObservedNode } from "../observed-service.ts";
+import type { ObservedNode } from "../reconcile/observed-service.ts";
 
 /** Role of a member as it is shown. */
 export type MemberRole = "primary" | "replica";

@@ -1,8 +1,8 @@
 import type { RestoreObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { isUp } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import { isHealthy, planManagedService } from "../managed-service-plan.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import { isHealthy, planManagedService } from "../reconcile/managed-service-plan.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { unfinishedOrigin } from "../service-origin.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { homeOf } from "../member/member-roles.ts";

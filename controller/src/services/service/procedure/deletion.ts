@@ -1,4 +1,4 @@
-import type { ObservedService } from "../observed-service.ts";
+import type { ObservedService } from "../reconcile/observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 

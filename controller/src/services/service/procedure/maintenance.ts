@@ -1,10 +1,10 @@
 import { isUp } from "#fleet/machine/machine.ts";
 import { isFinished, type OperationObject } from "#operation/operation.ts";
-import { endedEvent } from "../maintenance-events.ts";
+import { endedEvent } from "../../maintenance/maintenance-events.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { abortedRolloutError, abortRollout, rolloutFault } from "../member/rollout-fault.ts";
-import { isUpgraded } from "../managed-service-plan.ts";
-import type { ObservedService } from "../observed-service.ts";
+import { isUpgraded } from "../reconcile/managed-service-plan.ts";
+import type { ObservedService } from "../reconcile/observed-service.ts";
 import {
   maintenanceMemoryAfter,
   rollBack,

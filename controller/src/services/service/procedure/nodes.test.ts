@@ -7,8 +7,8 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import { stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { replicaNode } from "../member/new-replica.ts";
-import type { ObservedNode, ObservedService } from "../observed-service.ts";
-import { advance } from "../service-advance.ts";
+import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
+import { advance } from "../reconcile/service-advance.ts";
 
 const created = newServiceObject();
 const [primary] = created.service.spec.nodes;

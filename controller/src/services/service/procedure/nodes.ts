@@ -1,12 +1,12 @@
 import { type OperationObject, rolledBackError, warned } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { moveFault, rollBackMove } from "../member/move-node.ts";
-import type { ObservedService } from "../observed-service.ts";
+import type { ObservedService } from "../reconcile/observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { primaryChangeProgress } from "./restarting.ts";
 import { serviceOperations } from "../service-operations.ts";
-import { stuckFault } from "../stuck-fault.ts";
+import { stuckFault } from "../reconcile/stuck-fault.ts";
 import { memberOperations } from "../service-operations.ts";
 import { isLeader } from "../member/member-roles.ts";
 import { strategyOf } from "../member/strategies.ts";

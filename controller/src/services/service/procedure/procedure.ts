@@ -1,7 +1,7 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import type { ObservedService, ServiceStep } from "../observed-service.ts";
+import type { ObservedService, ServiceStep } from "../reconcile/observed-service.ts";
 
 /** Reason why an operation cannot proceed, as a message for users. */
 export interface Fault {

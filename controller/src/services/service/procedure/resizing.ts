@@ -10,7 +10,7 @@ import {
 import { hasRequestedSize } from "../../scaling/size-plan.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { restartsOf } from "../member/restarts.ts";
-import type { ObservedService } from "../observed-service.ts";
+import type { ObservedService } from "../reconcile/observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { rolloutProgress } from "./restarting.ts";

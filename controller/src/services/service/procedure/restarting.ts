@@ -2,7 +2,7 @@ import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject, PrimaryChange } from "../managed-service.ts";
 import { abortedRolloutError, abortRollout, rolloutFault } from "../member/rollout-fault.ts";
 import { isImagePinned } from "../canary/node-image.ts";
-import type { ObservedService } from "../observed-service.ts";
+import type { ObservedService } from "../reconcile/observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { awaitsRollout } from "../member/rollout-state.ts";

@@ -1,5 +1,5 @@
 import type { PeersObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { ObservedNode } from "../../observed-service.ts";
+import type { ObservedNode } from "../../reconcile/observed-service.ts";
 import { numberOf } from "../members.ts";
 
 /** The cluster as the members of its majority report it now. */

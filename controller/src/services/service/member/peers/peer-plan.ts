@@ -1,5 +1,5 @@
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
-import type { ObservedNode, ObservedService, ServiceStep } from "../../observed-service.ts";
+import type { ObservedNode, ObservedService, ServiceStep } from "../../reconcile/observed-service.ts";
 import { isStaying, numberOf } from "../members.ts";
 import { rollingStep, type RolloutStep } from "../rolling-update.ts";
 import { awaitsRollout, hasNewestSettings } from "../rollout-state.ts";

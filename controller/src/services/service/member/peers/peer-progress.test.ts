@@ -6,8 +6,8 @@ import { partial } from "@holdfast/testing/partial.ts";
 import { expect, test, vi } from "vitest";
 import { newOperation } from "#operation/operation-definition.ts";
 import { type ManagedServiceObject, type NodeSpec, serviceSubject } from "../../managed-service.ts";
-import { progressOf } from "../../managed-service-progress.ts";
-import type { ObservedNode, ObservedService } from "../../observed-service.ts";
+import { progressOf } from "../../reconcile/managed-service-progress.ts";
+import type { ObservedNode, ObservedService } from "../../reconcile/observed-service.ts";
 import { serviceOperations } from "../../service-operations.ts";
 import { copiedBy, obstacleOf, removalOf } from "./peer-progress.ts";
 

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
-import type { ObservedNode, ObservedService } from "../../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../../reconcile/observed-service.ts";
 import type { StepProgress } from "../../procedure/procedure.ts";
 import { disconnectedAfterMs, numberOf } from "../members.ts";
 import { awaitsRollout } from "../rollout-state.ts";

@@ -1,5 +1,5 @@
 import type { HealthCheck, ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
-import type { ObservedNode } from "../../observed-service.ts";
+import type { ObservedNode } from "../../reconcile/observed-service.ts";
 import { isStaying, numberOf } from "../members.ts";
 import { awaitsRestart } from "../restarts.ts";
 import type { MemberRoles } from "../topology-roles.ts";

@@ -1,6 +1,6 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
-import type { ObservedService } from "../../observed-service.ts";
+import type { ObservedService } from "../../reconcile/observed-service.ts";
 import type { MemberStrategy } from "../member-strategy.ts";
 import { disconnectedAfterMs, numberOf } from "../members.ts";
 import { nodeEvent } from "../node-event.ts";

@@ -5,10 +5,10 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject, type PrimaryChange } from "../../managed-service.ts";
-import type { ObservedService } from "../../observed-service.ts";
-import type { FailureDetector } from "./failure-detector.ts";
-import { tryReadReplication } from "./read-replication.ts";
-import type { FenceOrders } from "./fence-orders.ts";
+import type { ObservedService } from "../../reconcile/observed-service.ts";
+import type { FailureDetector } from "./failover/failure-detector.ts";
+import { tryReadReplication } from "./replication/read-replication.ts";
+import type { FenceOrders } from "./failover/fence-orders.ts";
 import {
   type Candidate,
   candidateOf,
@@ -16,10 +16,10 @@ import {
   shouldFence,
   type LeaseState,
   type ReplicaResponse,
-} from "./fence-verdict.ts";
-import { hasReplayedBeyond, positionsOf } from "./log-position.ts";
-import { replicationModeOf, syncStandbysOf } from "./sync-standbys.ts";
-import { countedCandidatesOf } from "./suspicion.ts";
+} from "./failover/fence-verdict.ts";
+import { hasReplayedBeyond, positionsOf } from "./replication/log-position.ts";
+import { replicationModeOf, syncStandbysOf } from "./replication/sync-standbys.ts";
+import { countedCandidatesOf } from "./failover/suspicion.ts";
 import {
   withNamedPrimary,
   withoutNamedPrimary,

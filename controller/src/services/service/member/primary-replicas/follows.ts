@@ -1,4 +1,4 @@
-import type { ObservedNode } from "../../observed-service.ts";
+import type { ObservedNode } from "../../reconcile/observed-service.ts";
 
 /** True if the replica receives what its primary writes, by its agent's last report. */
 export function follows({ connected, isCurrent, instance }: ObservedNode): boolean {

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../../managed-service.ts";
-import { planManagedService } from "../../managed-service-plan.ts";
-import type { ObservedNode, ObservedService, ServiceStep } from "../../observed-service.ts";
+import { planManagedService } from "../../reconcile/managed-service-plan.ts";
+import type { ObservedNode, ObservedService, ServiceStep } from "../../reconcile/observed-service.ts";
 import { replicaNode } from "../new-replica.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject } from "../../managed-service.ts";
-import type { ObservedNode, ObservedService, ServiceStep } from "../../observed-service.ts";
+import type { ObservedNode, ObservedService, ServiceStep } from "../../reconcile/observed-service.ts";
 import { isReplicated } from "../members.ts";
 import { replacementPrimary } from "../move-node.ts";
 import { hasTakenOver, oldPrimaryLogEnd } from "./primary-change.ts";

@@ -1,6 +1,6 @@
 import { type ManagedServiceObject, type PrimaryChange, withoutFailoverCandidacy } from "../../managed-service.ts";
-import type { ObservedNode, ObservedService } from "../../observed-service.ts";
-import type { LogEnd } from "./log-position.ts";
+import type { ObservedNode, ObservedService } from "../../reconcile/observed-service.ts";
+import type { LogEnd } from "./replication/log-position.ts";
 import { type MemberState, planPrimaryChange, type PrimaryChangeVerdict } from "./primary-change-plan.ts";
 
 /** The next step of the service's primary change; undefined without one. */

@@ -1,15 +1,15 @@
 import type { ManagedServiceObject } from "../../managed-service.ts";
-import type { ObservedService } from "../../observed-service.ts";
+import type { ObservedService } from "../../reconcile/observed-service.ts";
 import type { MemberStrategy } from "../member-strategy.ts";
-import { failOverSilentPrimary } from "./automatic-failover.ts";
-import { rememberDiscarded } from "./discarded-log.ts";
-import { rememberSlots } from "./lost-slots.ts";
+import { failOverSilentPrimary } from "./failover/automatic-failover.ts";
+import { rememberDiscarded } from "./replication/discarded-log.ts";
+import { rememberSlots } from "./replication/lost-slots.ts";
 import { planMembers } from "./member-plan.ts";
-import { withProvenReplicas } from "./proven-replicas.ts";
+import { withProvenReplicas } from "./replication/proven-replicas.ts";
 import { withNextInRollout } from "./rollout.ts";
-import { standbySensitiveChangeOf } from "./standby-sensitive-settings.ts";
-import { canFailOver, isSuspect } from "./suspicion.ts";
-import { withSyncStandbys } from "./sync-standbys.ts";
+import { standbySensitiveChangeOf } from "./replication/standby-sensitive-settings.ts";
+import { canFailOver, isSuspect } from "./failover/suspicion.ts";
+import { withSyncStandbys } from "./replication/sync-standbys.ts";
 import { memberRecheckInMs, updateMembers, withFirstReplicas } from "./update-members.ts";
 
 /** One primary, which controllers name, and replicas that follow it. */

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject } from "../../managed-service.ts";
-import type { ObservedNode } from "../../observed-service.ts";
+import type { ObservedNode } from "../../reconcile/observed-service.ts";
 import type { MemberRoles } from "../topology-roles.ts";
 import { isReplicated } from "../members.ts";
 import { follows } from "./follows.ts";

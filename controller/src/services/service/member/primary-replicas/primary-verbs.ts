@@ -6,10 +6,10 @@ import type { MemberVerbs } from "../topology-verbs.ts";
 import { requireReplicas } from "../new-replica.ts";
 import { isStaying } from "../members.ts";
 import { beginNodeChange, type NodeChange, type OperationArgs } from "../node-change.ts";
-import { requireReadyForSwitchover } from "./failover-readiness.ts";
+import { requireReadyForSwitchover } from "./failover/failover-readiness.ts";
 import { isPrimary } from "./primary.ts";
-import { replicationStatus } from "./replication-status.ts";
-import { refuseLastStandby } from "./sync-standbys.ts";
+import { replicationStatus } from "./replication/replication-status.ts";
+import { refuseLastStandby } from "./replication/sync-standbys.ts";
 
 export const primaryVerbs: MemberVerbs = {
   requireAddable: ({ spec }) => requireReplicas(spec.databaseType),

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { observedNode, observedService, replicaOf } from "@holdfast/testing/controller/observed-service.ts";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject, Restarts } from "../../managed-service.ts";
-import type { StandbySensitiveChange, ObservedService } from "../../observed-service.ts";
+import type { StandbySensitiveChange, ObservedService } from "../../reconcile/observed-service.ts";
 import { restartsOf, withoutRestarts, withRestart } from "../restarts.ts";
 import { nextInRollout, withNextInRollout } from "./rollout.ts";
 

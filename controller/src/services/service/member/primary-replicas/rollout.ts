@@ -1,5 +1,5 @@
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
-import type { ObservedNode, ObservedService } from "../../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../../reconcile/observed-service.ts";
 import { hasOutdatedData, nodeVersionOf } from "../../canary/node-image.ts";
 import { awaitsRestart } from "../restarts.ts";
 import { rollingStep, type RolloutStep, withRolloutStep } from "../rolling-update.ts";

@@ -1,6 +1,6 @@
 import { managedServiceKind, type ManagedServiceObject, type NodeSpec } from "../../managed-service.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import { isReadyForSwitchover } from "./failover-readiness.ts";
+import { isReadyForSwitchover } from "./failover/failover-readiness.ts";
 import type { PrimaryChangeDeps } from "./change-primary.ts";
 import { awaitsRestart, withDeliveredRestarts } from "../restarts.ts";
 

@@ -1,9 +1,9 @@
 import { isReplicated, isStaying, nextNumberOf, disconnectedAfterMs } from "../members.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { type ManagedServiceObject, type NodeSpec, withoutFailoverCandidacy } from "../../managed-service.ts";
-import type { ObservedService } from "../../observed-service.ts";
+import type { ObservedService } from "../../reconcile/observed-service.ts";
 import { serviceEvent } from "../../service-events.ts";
-import { proofIntervalMs, nextVoters, canChangeVoters } from "./proven-replicas.ts";
+import { proofIntervalMs, nextVoters, canChangeVoters } from "./replication/proven-replicas.ts";
 import { withoutPrimaryChange, primaryChangeVerdict } from "./primary-change.ts";
 import { isPrimary } from "./primary.ts";
 import { follows } from "./follows.ts";

@@ -1,0 +1,113 @@
+import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
+import { hash } from "#kernel/runtime/ownership.ts";
+import type { ManagedServiceObject } from "../../service/managed-service.ts";
+import { type ArchiveObject, nextDaily, settingsOf } from "./archive.ts";
+import { type BackupObject, type BackupSpec, hasEnded } from "../backup.ts";
+import { withoutDamaged } from "../backup-chain.ts";
+import { currentRange } from "../log/log-archive.ts";
+import { withoutHoles } from "../log/log-holes.ts";
+import { needsLowerBase } from "../log/lowered-settings.ts";
+import { logAfter } from "../restore/restorable.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+/** A service older than this when its archive begins existed before backups did. */
+const newForMs = hourMs;
+/** Pause after a failed backup; the next one does not wait for the daily time. */
+const retryAfterMs = hourMs;
+const finalRetryAfterMs = minuteMs;
+
+/**
+ * Time at which the first backup of a service is due, in milliseconds since 1970. First backups of old services
+ * are spread over a day.
+ */
+export function firstDueAt({ metadata }: ManagedServiceObject, afterMs: number, now: number): number {
+  const isNew = now - metadata.createdAt < newForMs;
+  return now + (isNew ? afterMs : hash(`first-backup/${metadata.id}`) % dayMs);
+}
+
+/** The automated backup that is due, or the time at which one will be. */
+export type Due =
+  | { readonly kind: "now"; readonly trigger: BackupSpec["trigger"] }
+  | { readonly kind: "at"; readonly at: number }
+  | { readonly kind: "none" };
+
+/** The next automated backup. `backups` are all of the service, oldest first. */
+export function dueBackup(
+  service: ManagedServiceObject,
+  archive: ArchiveObject,
+  backups: readonly BackupObject[],
+  {
+    now,
+    finalBackupWithinMs,
+    plan,
+  }: { readonly now: number; readonly finalBackupWithinMs: number; readonly plan?: PlanSize | undefined },
+): Due {
+  const automated = backups.filter(({ spec }) => spec.backupType === "automated");
+  if (service.metadata.deletionRequestedAt !== undefined) {
+    const isFinished = now - service.metadata.deletionRequestedAt > finalBackupWithinMs;
+    return dueFinal(service, automated, now, isFinished);
+  }
+  if (automated.some((backup) => !hasEnded(backup))) return { kind: "none" };
+  const isDueSooner = !isCovered(archive, backups) || isUpgraded(archive) || needsLowerBase(archive, service, plan);
+  const at = isDueSooner ? repeatAt(backups, now) : nextAutomatedAt(archive, backups);
+  if (at > now) return { kind: "at", at };
+  // A due backup waits until the service is Running and has no operation in progress.
+  if (service.status.state !== "Running" || service.status.operationId !== null) return { kind: "none" };
+  if (archive.status.lastAutomatedAt === null) return { kind: "now", trigger: "first" };
+  if (!isCovered(archive, backups)) return { kind: "now", trigger: "gap" };
+  return { kind: "now", trigger: isUpgraded(archive) ? "upgrade" : "schedule" };
+}
+
+/** True if the image changed since the last automated backup. */
+function isUpgraded({ status }: ArchiveObject): boolean {
+  const { imageChangedAt, lastAutomatedAt } = status;
+  return imageChangedAt !== undefined && lastAutomatedAt !== null && imageChangedAt > lastAutomatedAt;
+}
+
+/**
+ * True if the current log, after its last hole, follows an intact base backup, so that it can be replayed; without a
+ * log, if the newest backup is intact. True before the first base, because there is nothing to cover yet.
+ */
+function isCovered(archive: ArchiveObject, backups: readonly BackupObject[]): boolean {
+  if (archive.status.lastAutomatedAt === null) return true;
+  const completed = backups.filter(({ status }) => status.state === "completed");
+  const intact = withoutDamaged(completed);
+  const log = withoutHoles(archive.status.log);
+  const range = currentRange({ ...archive, status: { ...archive.status, log } });
+  if (range === undefined) return intact.at(-1) === completed.at(-1);
+  return intact.some(
+    (backup) => (backup.status.startedAt ?? 0) >= range.fromTime || logAfter(backup, log)?.at(-1) === range,
+  );
+}
+
+/** Time at which the next automated backup begins without a request, in milliseconds since 1970. */
+export function nextAutomatedAt(archive: ArchiveObject, backups: readonly BackupObject[]): number {
+  const { lastAutomatedAt, firstDueAt: first } = archive.status;
+  if (lastAutomatedAt === null) return first;
+  const daily = nextDaily(settingsOf(archive.metadata.id, archive), lastAutomatedAt);
+  return Math.min(daily, repeatAt(backups, daily));
+}
+
+/** Time at which a failed backup is repeated; `otherwise` if the last one did not fail. */
+function repeatAt(backups: readonly BackupObject[], otherwise: number): number {
+  const last = backups.findLast(({ spec }) => spec.backupType === "automated");
+  const failedAt = last?.status.state === "failed" ? last.status.finishedAt : null;
+  return failedAt === null ? otherwise : failedAt + retryAfterMs;
+}
+
+function dueFinal(
+  { spec }: ManagedServiceObject,
+  automated: readonly BackupObject[],
+  now: number,
+  isFinished: boolean,
+): Due {
+  if (spec.finalBackup !== "wanted") return { kind: "none" };
+  const last = automated.findLast((backup) => backup.spec.trigger === "final");
+  if (last === undefined) return { kind: "now", trigger: "final" };
+  if (last.status.state !== "failed" || last.status.error?.code === "not_supported" || isFinished)
+    return { kind: "none" };
+  const at = (last.status.finishedAt ?? now) + finalRetryAfterMs;
+  return at > now ? { kind: "at", at } : { kind: "now", trigger: "final" };
+}

@@ -1,0 +1,194 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import { lastStored } from "./log-holes.ts";
+import type { ArchiveObject, LogArchiving, LogKey, LogRange, TimeSpan } from "../archive/archive.ts";
+
+const hourMs = 3_600_000;
+const logStartTimeoutMs = 120_000;
+/** Backward steps of a slewed clock between two reports are smaller than this. */
+const clockStepMs = 1_000;
+/** Limit of one range; older ones have mostly expired. */
+const repeatedMax = 100;
+/** Interval at which the end of a range is stored; between, the machine's report is newer. */
+const recordIntervalMs = 30_000;
+/** Ranges have times of the machine's clock, bases those of the controllers': log is retained for this much longer. */
+const clockSkewMaxMs = 300_000;
+/** Interval of recorded positions, by which old log is deleted. */
+const checkpointEveryMs = 6 * hourMs;
+
+/** True if the log of this archive is being stored without a gap. */
+export function isFollowed(log: LogArchiving | null, report: ArchiveObservation | undefined): boolean {
+  return (
+    log !== null && report?.archiveId === log.archiveId && (report.state === "following" || report.state === "waiting")
+  );
+}
+
+/**
+ * True if a base backup should wait because its log is not followed yet. A machine that cannot follow it delays the
+ * base for 2 minutes at most.
+ */
+export function awaitsLog(archive: ArchiveObject, report: ArchiveObservation | undefined, now: number): boolean {
+  const { log } = archive.spec;
+  if (log === null || now - log.since > logStartTimeoutMs) return false;
+  const isStored = rangesWith(archive, report).some(({ archiveId }) => archiveId === log.archiveId);
+  return !isStored || !isFollowed(log, report);
+}
+
+/** True if this archive has ended because log is missing on the machine. */
+export function hasGap(log: LogArchiving | null, report: ArchiveObservation | undefined): boolean {
+  return log !== null && report?.archiveId === log.archiveId && report.state === "gap";
+}
+
+/** The ranges, extended by the machine's report; the same array if nothing changed. */
+export function rangesWith(archive: ArchiveObject, report: ArchiveObservation | undefined): readonly LogRange[] {
+  const { log } = archive.spec;
+  const ranges = archive.status.log;
+  if (log === null || report?.archiveId !== log.archiveId || report.durableTime === undefined) return ranges;
+  const { archiveId, keyId, keyVersion, wrappedKey } = log;
+  const key = { keyId, keyVersion, wrappedKey };
+  const term = Number(report.term);
+  const isThis = (range: LogRange) => range.archiveId === archiveId && range.term === term;
+  const recorded = ranges.find(isThis);
+  const toTime = timestampMs(report.durableTime);
+  const lastSequence = Number(report.lastSequence);
+  if (recorded !== undefined && toTime <= recorded.toTime && lastSequence <= recorded.lastSequence) return ranges;
+  const fromTime = recorded?.fromTime ?? (report.fromTime === undefined ? toTime : timestampMs(report.fromTime));
+  // Until the machine had its newest key it used those before.
+  const keys = recorded?.keys ?? ranges.findLast((each) => each.archiveId === archiveId)?.keys ?? log.earlierKeys ?? [];
+  const range: LogRange = {
+    archiveId,
+    term,
+    firstSequence: recorded?.firstSequence ?? Number(report.firstSequence),
+    lastSequence: Math.max(recorded?.lastSequence ?? 0, lastSequence),
+    fromTime,
+    toTime: Math.max(recorded?.toTime ?? 0, toTime),
+    keys: keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key],
+    ...repeatedBy(recorded, { at: toTime, sequence: lastSequence }),
+    ...(recorded?.holes && { holes: recorded.holes }),
+    ...(recorded?.tail && { tail: recorded.tail }),
+    ...(report.earlier.length > 0 && { continues: true }),
+    checkpoints: checkpointsOf(recorded, { at: toTime, sequence: lastSequence }),
+  };
+  if (recorded !== undefined) return ranges.map((each) => (isThis(each) ? range : each));
+  return [...endedRanges(ranges, report, fromTime, key), range];
+}
+
+/** The clock was set back: commit times repeat, from the first new one to the newest one before. */
+function repeatedBy(recorded: LogRange | undefined, now: LogRange["checkpoints"][number]): Pick<LogRange, "repeated"> {
+  const before: readonly TimeSpan[] = recorded?.repeated ?? [];
+  const isBack =
+    recorded !== undefined && now.sequence > recorded.lastSequence && now.at < recorded.toTime - clockStepMs;
+  const isNew = isBack && !before.some(({ from, to }) => from <= now.at && now.at <= to);
+  const repeated = isNew ? [...before, { from: now.at, to: recorded.toTime }].slice(-repeatedMax) : before;
+  return repeated.length === 0 ? {} : { repeated };
+}
+
+/**
+ * The next primary reports where each earlier term ended: recorded ends are stale, and short terms were never recorded.
+ */
+function endedRanges(
+  ranges: readonly LogRange[],
+  { archiveId, earlier: runs }: Pick<ArchiveObservation, "archiveId" | "earlier">,
+  fromTime: number,
+  key: LogKey,
+): LogRange[] {
+  const lastTerm = Number(runs.at(-1)?.term ?? 0n);
+  const ended = ranges.map((range) => {
+    if (range.archiveId !== archiveId) return range;
+    const run = runs.find(({ term }) => Number(term) === range.term);
+    // The term was written to until the next one began.
+    const ranUntil = run?.toTime === undefined ? 0 : timestampMs(run.toTime);
+    const toTime = Math.max(range.toTime, ranUntil, range.term === lastTerm ? fromTime : 0);
+    if (run !== undefined) {
+      const end = Number(run.lastSequence);
+      const branchedAt = run.toTime === undefined ? Number.NaN : timestampMs(run.toTime);
+      return { ...range, toTime, lastSequence: end, ...tailBehind(range, end, branchedAt) };
+    }
+    // A later term continued an earlier one, so that this one's end was abandoned.
+    const isPassedBy = runs[0] !== undefined && range.term > Number(runs[0].term);
+    return isPassedBy && range.lastSequence >= range.firstSequence ? { ...range, isAbandoned: true as const } : range;
+  });
+  const last = ended.findLast((range) => range.archiveId === archiveId);
+  if (last === undefined) return ended;
+  const { toTime, keys } = last;
+  const allKeys = keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key];
+  const unnoted = runs.filter(({ term }) => Number(term) > last.term);
+  const added = unnoted.map((run): LogRange => {
+    const [firstSequence, lastSequence] = [Number(run.firstSequence), Number(run.lastSequence)];
+    const of = { archiveId, term: Number(run.term), firstSequence, lastSequence, keys: allKeys, checkpoints: [] };
+    return { ...of, fromTime: toTime, toTime, continues: true };
+  });
+  return [...ended, ...added];
+}
+
+/**
+ * The tail of a range that ends earlier now: log that only its primary had is stored behind the end. `fromTime`
+ * is the newest commit up to the end; NaN if it is unknown, as older agents report none.
+ */
+export function tailBehind(range: LogRange, end: number, fromTime: number): Pick<LogRange, "tail"> {
+  const { tail, lastSequence, toTime } = range;
+  const reached = tail?.toTime ?? toTime;
+  if (lastSequence <= end || !(reached > fromTime)) return {};
+  const from = Math.min(fromTime, tail?.fromTime ?? fromTime);
+  return { tail: { lastSequence: lastStored(range), fromTime: from, toTime: reached } };
+}
+
+/** The newest range of the current archive; undefined while nothing of it is stored. */
+export function currentRange({ spec, status }: ArchiveObject): LogRange | undefined {
+  return status.log.findLast(({ archiveId }) => archiveId === spec.log?.archiveId);
+}
+
+/** True if the change is worth a write. */
+export function isDue(before: readonly LogRange[], after: readonly LogRange[]): boolean {
+  if (before === after) return false;
+  const [was, is] = [before.at(-1), after.at(-1)];
+  if (before.length !== after.length || was === undefined || is === undefined) return true;
+  const isBack = is.repeated?.length !== was.repeated?.length;
+  return isBack || is.keys.length !== was.keys.length || is.toTime - was.toTime >= recordIntervalMs;
+}
+
+/**
+ * The ranges without those that no retained base needs. `oldest` is the start of the oldest base, undefined
+ * without one.
+ */
+export function rangesSince(
+  ranges: readonly LogRange[],
+  current: LogArchiving | null,
+  oldest: number | undefined,
+): readonly LogRange[] {
+  const newest = ranges.findLast(({ archiveId }) => archiveId === current?.archiveId);
+  const needed = ranges.filter((range) =>
+    oldest === undefined
+      ? range.archiveId === current?.archiveId
+      : range === newest || range.toTime + clockSkewMaxMs >= oldest,
+  );
+  const shorter = needed.map((range) => shortened(range, oldest));
+  const isSame = shorter.length === ranges.length && shorter.every((range, at) => range === ranges[at]);
+  return isSame ? ranges : shorter;
+}
+
+/** For each range that is shortened or dropped, the first sequence number that stays. */
+export function rangesToDelete(
+  before: readonly LogRange[],
+  after: readonly LogRange[],
+): { readonly range: LogRange; readonly end: number }[] {
+  return before.flatMap((range) => {
+    const remaining = after.find(({ archiveId, term }) => archiveId === range.archiveId && term === range.term);
+    const end = remaining?.firstSequence ?? lastStored(range) + 1;
+    return end > range.firstSequence ? [{ range, end }] : [];
+  });
+}
+
+function shortened(range: LogRange, oldest: number | undefined): LogRange {
+  const { checkpoints } = range;
+  const last = checkpoints.findLastIndex(({ at }) => oldest !== undefined && at < oldest);
+  const from = checkpoints[last];
+  if (last <= 0 || from === undefined) return range;
+  return { ...range, firstSequence: from.sequence, fromTime: from.at, checkpoints: checkpoints.slice(last) };
+}
+
+function checkpointsOf(recorded: LogRange | undefined, now: LogRange["checkpoints"][number]): LogRange["checkpoints"] {
+  const before = recorded?.checkpoints ?? [];
+  const last = before.at(-1);
+  return last === undefined || now.at - last.at >= checkpointEveryMs ? [...before, now] : before;
+}

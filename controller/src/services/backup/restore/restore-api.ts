@@ -1,0 +1,238 @@
+import type { Call, Handlers } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { BackupService } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
+import type { ManagedService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { type DatabaseUserObject, serviceOfUser } from "../../contents/user/database-user.ts";
+import { newUser } from "../../contents/user/new-user.ts";
+import type { ManagedServiceObject } from "../../service/managed-service.ts";
+import type { NewServiceContext } from "../../service/new-service.ts";
+import { operationMembers } from "../../service/operation-members.ts";
+import { warned } from "#operation/operation.ts";
+import type { ServiceCreation, ServiceDesign } from "../../service/service-creation.ts";
+import type { ServiceOrigin } from "../../service/service-origin.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, type Stored } from "#kernel/store/resource.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
+import { machineKind, type MachineObject } from "#fleet/machine/machine.ts";
+import {
+  archiveKind,
+  type ArchiveObject,
+  type ArchiveStatus,
+  type BackupSource,
+  type DeletedService,
+  sourceOf,
+} from "../archive/archive.ts";
+import type { BackupAccess, BackupOwner } from "../backup-access.ts";
+import { chainOf } from "../backup-chain.ts";
+import { type BackupIndex, backupKind, type BackupObject, isVisible } from "../backup.ts";
+import { requireCompleted } from "../backup-requests.ts";
+import { serviceIn, sourceIn } from "./backup-version.ts";
+import { type CopyChoice, copyOf } from "./restore-request.ts";
+import { choosePoint } from "./restore-point.ts";
+import { undeleted, undeletedOnDisk } from "./undelete.ts";
+
+export interface CopyDeps {
+  readonly creation: ServiceCreation;
+  readonly index: BackupIndex;
+  readonly archives: Collection<ArchiveObject>;
+  /** The archive, with the log position that the primary last reported. */
+  readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
+  readonly users: Pick<Collection<DatabaseUserObject>, "by">;
+  /** Ids of services and drills that are being restored from a backup. */
+  readonly readersOf: (backupId: string) => readonly string[];
+  readonly machines: Pick<Collection<MachineObject>, "get">;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type CopyHandlers = Pick<
+  Handlers<typeof BackupService>,
+  "restoreToPoint" | "restoreBackup" | "forkManagedService" | "undeleteManagedService"
+>;
+
+/** The RPCs that create services from backups. The source is only read. */
+export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAccess }): CopyHandlers {
+  const { owners, creation, index, archives, sealer } = deps;
+
+  async function copy(
+    call: Call,
+    action: string,
+    nameField: string,
+    choice: CopyChoice,
+    choose: () => { owner: BackupOwner; origin: ChosenOrigin; point?: number },
+  ): Promise<ManagedService> {
+    const { message } = await creation.create(call, action, (context, unit) => {
+      const { owner, origin: chosen, point } = choose();
+      const { spec, status } = pinBackup(unit, chosen.backupId);
+      const origin = { ...chosen, ...(status.restoresTo !== null && { restoresTo: status.restoresTo }) };
+      const copied = copyOf(sourceIn(spec.version, requireSource(owner)), choice, origin, context, nameField);
+      const operation = warned(copied.operation, earlierWarnings(origin, spec.databaseType, point));
+      return { service: copied.service, operation, users: usersFor(copied.service, origin.serviceId, context) };
+    });
+    return message;
+  }
+
+  /** Makes the transaction fail if the backup, or one that it depends on, is deleted meanwhile. */
+  function pinBackup(unit: Changes, backupId: string): BackupObject {
+    const get = (id: string) => index.get(id)?.object;
+    const backup = get(backupId);
+    const chain = backup && chainOf(backup, get);
+    if (backup === undefined || chain === undefined)
+      throw new HoldfastError("BACKUP_NOT_FOUND", "The backup was deleted.");
+    for (const { metadata } of chain)
+      unit.onlyWhile({ key: keyOf(backupKind, metadata.id), modRevision: index.get(metadata.id)?.modRevision ?? 0n });
+    return backup;
+  }
+
+  /** New passwords for the copy: those of the source do not work there. */
+  function usersFor(
+    service: ManagedServiceObject,
+    sourceId: string,
+    { now }: Pick<NewServiceContext, "now">,
+  ): DatabaseUserObject[] {
+    const { id: serviceId, organizationId } = service.metadata;
+    const engine = service.spec.databaseType;
+    const of = { serviceId, organizationId, engine, sealer, now };
+    const others = engineOf(engine)?.hasDatabases === true ? [] : managedUsers(sourceId);
+    return [{ username: defaultUser, role: "admin" as const }, ...others].map(
+      ({ username, role }) => newUser({ ...of, username, role }).user,
+    );
+  }
+
+  /** Users of an engine that does not have them in its data: the copy gets all of them. */
+  function managedUsers(serviceId: string): Pick<DatabaseUserObject["spec"], "username" | "role">[] {
+    const users = deps.users.by(serviceOfUser, serviceId).map(({ object }) => object.spec);
+    return users.filter(({ username }) => username !== defaultUser);
+  }
+
+  return {
+    restoreBackup: ({ serviceId, backupId, targetServiceName: name, ...choice }, call) =>
+      copy(call, "backup.restore", "target_service_name", { name, ...choice }, () => {
+        const owner = owners.backup(serviceId, backupId, call);
+        requireCompleted(owner.backup.object);
+        return { owner, origin: { kind: "restore", serviceId, backupId, targetTime: null } };
+      }),
+
+    restoreToPoint: ({ serviceId, restorePoint, targetServiceName: name, ...choice }, call) =>
+      copy(call, "backup.restore", "target_service_name", { name, ...choice }, () => {
+        const owner = owners.owner(serviceId, call);
+        const point = restorePoint === undefined ? 0 : timestampMs(restorePoint);
+        const { databaseType } = requireSource(owner);
+        const backups = visibleBackups(serviceId);
+        const { backupId, targetTime } = choosePoint(point, databaseType, deps.liveArchive(serviceId), backups);
+        return { owner, origin: { kind: "restore", serviceId, backupId, targetTime }, point };
+      }),
+
+    forkManagedService: ({ serviceId, backupId, name, nodeCount }, call) =>
+      copy(call, "managed-service.fork", "name", { name, nodeCount }, () => {
+        const owner = owners.owner(serviceId, call);
+        const service = requireRunning(owner);
+        if (engineOf(service.spec.databaseType)?.backups?.fork !== true)
+          throw new HoldfastError("NOT_SUPPORTED", `${service.spec.databaseType} cannot be forked.`);
+        const backup =
+          backupId === undefined ? newestOf(serviceId) : owners.backup(serviceId, backupId, call).backup.object;
+        requireCompleted(backup);
+        return { owner, origin: { kind: "fork", serviceId, backupId: backup.metadata.id, targetTime: null } };
+      }),
+
+    undeleteManagedService: async ({ serviceId, name }, call) => {
+      const { message } = await creation.create(call, "managed-service.undelete", (context, unit): ServiceDesign => {
+        const archive = requireDeleted(owners.owner(serviceId, call));
+        const { deleted } = archive.object.status;
+        if (deleted === null || deleted.until <= context.now) throw notRestorable();
+        const machines = retainedMachines(deleted, deps.machines);
+        if (machines !== undefined) {
+          for (const { object, modRevision } of machines)
+            unit.onlyWhile({ key: keyOf(machineKind, object.metadata.id), modRevision });
+          // The data are the same, so the archive's log continues.
+          const { status } = archive.object;
+          unit.update(archiveKind, archive, { ...archive.object, status: restarted(status, context.now) });
+          return undeletedOnDisk(
+            deleted,
+            name,
+            machines.map(({ object }) => object),
+            context,
+          );
+        }
+        if (deleted.backupId === null) throw notRestorable();
+        const { version } = pinBackup(unit, deleted.backupId).spec;
+        // A new archive begins: the restored data need not continue the log of the old one.
+        const spec = { ...archive.object.spec, log: null };
+        const status = restarted(archive.object.status, context.now);
+        unit.update(archiveKind, archive, { ...archive.object, spec, status });
+        return undeleted({ ...deleted, service: serviceIn(version, deleted.service) }, name, context);
+      });
+      return message;
+    },
+  };
+
+  function newestOf(serviceId: string): BackupObject {
+    const newest = visibleBackups(serviceId).findLast(({ status }) => status.state === "completed");
+    if (newest === undefined) throw new HoldfastError("WRONG_STATE", "The service has no completed backup yet.");
+    return newest;
+  }
+
+  function visibleBackups(serviceId: string): BackupObject[] {
+    return index.of(serviceId).flatMap(({ object }) => (isVisible(object) ? [object] : []));
+  }
+
+  function requireDeleted({ service, id }: BackupOwner): Stored<ArchiveObject> {
+    const archive = archives.get(id);
+    if (service === undefined && archive !== undefined) return archive;
+    throw new HoldfastError("WRONG_STATE", "The service is not deleted.");
+  }
+}
+
+type ChosenOrigin = Omit<ServiceOrigin, "restoreId" | "finishedAt">;
+
+/** An engine without a log comes back to the newest backup before the requested moment. */
+function earlierWarnings({ restoresTo, targetTime }: ChosenOrigin, databaseType: string, point?: number): string[] {
+  if (point === undefined || targetTime !== null || restoresTo === undefined || restoresTo === point) return [];
+  const [requested, reached] = [point, restoresTo].map((ms) => new Date(ms).toISOString());
+  return [
+    `The data are those of ${reached}, not of ${requested}: a ${databaseType} is restored to its backups, and this is the newest one at or before that moment.`,
+  ];
+}
+
+/** A base backup is due as soon as the service runs. */
+function restarted(status: ArchiveStatus, now: number): ArchiveStatus {
+  return { ...status, deleted: null, lastAutomatedAt: null, firstDueAt: now };
+}
+
+function notRestorable(): HoldfastError {
+  return new HoldfastError("WRONG_STATE", "No backup and no disk of the service remains to restore it from.");
+}
+
+/** All machines that a deleted service left; undefined if one of them is deleted or being deleted. */
+function retainedMachines(
+  { retainedNodes = [] }: DeletedService,
+  machines: Pick<Collection<MachineObject>, "get">,
+): Stored<MachineObject>[] | undefined {
+  const found = retainedNodes.flatMap((id) => machines.get(id) ?? []);
+  const isComplete = found.every(({ object }) => object.metadata.deletionRequestedAt === undefined);
+  return found.length > 0 && found.length === retainedNodes.length && isComplete ? found : undefined;
+}
+
+function requireSource({ service, archive }: BackupOwner): BackupSource {
+  if (service !== undefined) return sourceOf(service.object);
+  if (archive !== undefined) return archive.object.spec.source;
+  throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
+}
+
+/** Throws SERVICE_NOT_FOUND if the service is deleted, and WRONG_STATE unless it is Running. */
+function requireRunning({ service }: BackupOwner): ManagedServiceObject {
+  if (service === undefined)
+    throw new HoldfastError("SERVICE_NOT_FOUND", "The service was deleted; restore its backup.");
+  const { object } = service;
+  if (object.status.state === "Running" && object.metadata.deletionRequestedAt === undefined) return object;
+  throw new HoldfastError("WRONG_STATE", `The source must be Running; it is ${object.status.state}.`, {
+    members: operationMembers(object, undefined),
+  });
+}

@@ -1,0 +1,58 @@
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { ArchiveObject } from "../archive/archive.ts";
+import { withoutDamaged } from "../backup-chain.ts";
+import { type BackupObject, firstRecoveryPoint } from "../backup.ts";
+import type { TimeSpan } from "../archive/archive.ts";
+import { logTo, restorableOf } from "./restorable.ts";
+
+/** How to restore a moment: a backup, and how far the log is replayed. */
+export interface ChosenPoint {
+  readonly backupId: string;
+  /** Null: the end of the backup. */
+  readonly targetTime: number | null;
+}
+
+/**
+ * The restore for a moment of the window. With a log: the newest base whose log leads to it; without one: the
+ * newest backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and `gaps`.
+ */
+export function choosePoint(
+  point: number,
+  databaseType: string,
+  archive: ArchiveObject | undefined,
+  backups: readonly BackupObject[],
+): ChosenPoint {
+  const completed = backups.filter(({ status }) => status.state === "completed");
+  const isExact = engineOf(databaseType)?.backups?.restorePoints === "any_second";
+  const log = archive?.status.log ?? [];
+  const leadsTo = (backup: BackupObject) => (logTo(backup, log, point)?.at(-1)?.toTime ?? 0) >= point;
+  const before = withoutDamaged(completed).findLast(
+    (backup) => (firstRecoveryPoint(backup) ?? Number.POSITIVE_INFINITY) <= point && (!isExact || leadsTo(backup)),
+  );
+  const { span, gaps } = restorableOf(databaseType, archive, completed);
+  const isWithin = span !== undefined && point >= span.from && point <= span.to;
+  if (isWithin && before !== undefined && !isExact) return { backupId: before.metadata.id, targetTime: null };
+  if (!isWithin || before === undefined || gaps.some(({ from, to }) => point > from && point < to))
+    throw unavailable(point, span, gaps);
+  return { backupId: before.metadata.id, targetTime: point };
+}
+
+function unavailable(point: number, span: TimeSpan | undefined, gaps: readonly TimeSpan[]): HoldfastError {
+  const text = (ms: number) => new Date(ms).toISOString();
+  const gap = gaps.find(({ from, to }) => point > from && point < to);
+  const reason = () => {
+    if (span === undefined) return "Nothing can be restored yet.";
+    if (gap === undefined)
+      return `${text(point)} cannot be restored to; the earliest moment is ${text(span.from)}, the latest ${text(span.to)}.`;
+    const nearest = `restore to ${text(gap.from)} or earlier, or to ${text(gap.to)} or later`;
+    return `${text(point)} is in a gap of the log from ${text(gap.from)} to ${text(gap.to)}: ${nearest}.`;
+  };
+  return new HoldfastError("RESTORE_POINT_UNAVAILABLE", reason(), {
+    members: {
+      earliest: span === undefined ? null : text(span.from),
+      latest: span === undefined ? null : text(span.to),
+      gaps: gaps.map(({ from, to }) => ({ from: text(from), to: text(to) })),
+    },
+  });
+}

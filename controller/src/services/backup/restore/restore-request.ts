@@ -1,0 +1,98 @@
+import { create } from "@bufbuild/protobuf";
+import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
+import {
+  type CreateManagedServiceRequest,
+  CreateManagedServiceRequestSchema,
+} from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { planSizeOf } from "#catalog/catalog.ts";
+import { runnableParameters } from "#catalog/parameter-choice.ts";
+import type { ServiceOrigin } from "../../service/service-origin.ts";
+import { newService, newServiceFaults, type NewServiceContext } from "../../service/new-service.ts";
+import type { ManagedServiceObject } from "../../service/managed-service.ts";
+import type { OperationObject } from "#operation/operation.ts";
+import type { BackupSource } from "../archive/archive.ts";
+
+/** Choices of a restore; everything else is as the source has it. */
+export interface CopyChoice {
+  readonly name: string;
+  readonly planName?: string | undefined;
+  readonly zone?: string | undefined;
+  readonly storageSizeGb?: number | undefined;
+  readonly nodeCount?: number | undefined;
+}
+
+/**
+ * A new service from a backup of the source, and its first operation. It inherits engine, version, plan, storage,
+ * zone, allow-list and those parameters that fit the new plan, but not time to live, protection, window and tags.
+ * `nameField` is the request field with the name. Throws INVALID_REQUEST for the request's choices, and NOT_POSSIBLE
+ * for settings of the source that this installation does not offer.
+ */
+export function copyOf(
+  source: BackupSource,
+  choice: CopyChoice,
+  origin: Omit<ServiceOrigin, "restoreId" | "finishedAt">,
+  context: NewServiceContext,
+  nameField: string,
+): { service: ManagedServiceObject; operation: OperationObject } {
+  const request = requestOf(source, choice, context);
+  const faults = newServiceFaults(request, context).map((fault) => withNameField(fault, nameField));
+  const size = choice.storageSizeGb ?? source.storageSizeGb;
+  if (size < source.storageSizeGb)
+    faults.push(faultOf("storage_size_gb", "too_small", `must be at least ${source.storageSizeGb}, as the source has`));
+  const chosen = new Map([
+    [nameField, true],
+    ["plan_name", choice.planName !== undefined],
+    ["zone", choice.zone !== undefined],
+    ["storage_size_gb", choice.storageSizeGb !== undefined],
+    ["node_count", choice.nodeCount !== undefined],
+  ]);
+  const errors = faults.filter(({ field }) => chosen.get(field) === true);
+  if (errors.length > 0)
+    throw new HoldfastError("INVALID_REQUEST", errors.map((e) => `${e.field}: ${e.detail}`).join("; "), { errors });
+  const [inherited] = faults;
+  if (inherited !== undefined)
+    throw new HoldfastError(
+      "NOT_POSSIBLE",
+      `This installation cannot create what the source has: ${inherited.field} ${inherited.detail}.`,
+    );
+  const { service, operation } = newService(request, context);
+  const spec = { ...service.spec, origin: { ...origin, restoreId: context.operationId, finishedAt: null } };
+  return { service: { ...service, spec }, operation };
+}
+
+/**
+ * Parameters that the version or plan does not allow get their defaults, so that the data can be restored all the same.
+ */
+function requestOf(
+  source: BackupSource,
+  choice: CopyChoice,
+  { catalog, engines }: Pick<NewServiceContext, "catalog" | "engines">,
+): CreateManagedServiceRequest {
+  const { planName = source.planName, storageSizeGb = source.storageSizeGb } = choice;
+  const engine = engines.find(({ databaseType }) => databaseType === source.databaseType);
+  const plan = planSizeOf(catalog, planName, storageSizeGb);
+  const parameters =
+    engine === undefined || plan === undefined
+      ? source.parameters
+      : runnableParameters(engine, source.version, plan, source.parameters);
+  return create(CreateManagedServiceRequestSchema, {
+    name: choice.name,
+    databaseType: source.databaseType,
+    version: source.version,
+    planName,
+    storageSizeGb,
+    storageTier: source.storageTier,
+    zone: choice.zone ?? source.zone,
+    allowedCidrs: { values: [...source.allowedCidrs] },
+    parameters: { ...parameters },
+    ...(choice.nodeCount !== undefined && { nodeCount: choice.nodeCount }),
+  });
+}
+
+function withNameField(fault: FieldFault, nameField: string): FieldFault {
+  return fault.field === "name" ? faultOf(nameField, fault.code, fault.detail) : fault;
+}
+
+function faultOf(field: string, code: string, detail: string): FieldFault {
+  return { field, pointer: `/${field}`, code, detail };
+}

@@ -1,0 +1,18 @@
+import type { Outcome } from "#kernel/runtime/reconciler.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+
+/** Result of a check of a service's pending updates. */
+export type MaintenanceOutcome =
+  /** The service was written: it must be read again. */
+  | { readonly written: Outcome }
+  /** Milliseconds until the next check; null if only a change matters. */
+  | { readonly written: undefined; readonly recheckInMs: number | null };
+
+/** Maintenance as the reconciler of services calls it. */
+export interface ServiceMaintenance {
+  /** Records, announces or begins due updates. */
+  settle(service: Stored<ManagedServiceObject>, signal: AbortSignal): Promise<MaintenanceOutcome>;
+  /** Reports an image that failed on a service, before the service records it. */
+  failed(image: string, serviceId: string, reason: string, signal: AbortSignal): Promise<void>;
+}

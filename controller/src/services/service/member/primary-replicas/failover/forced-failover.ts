@@ -1,0 +1,95 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { OperationObject } from "#operation/operation.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import type { ManagedServiceObject, NodeSpec } from "../../../managed-service.ts";
+import { operationMembers } from "../../../operation-members.ts";
+import { beginFailover } from "./automatic-failover.ts";
+import { isReplicated, isStaying } from "../../members.ts";
+import { hasOutdatedData } from "../../../canary/node-image.ts";
+import { candidatesCountedAt } from "./suspicion.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { NodePositionSchema } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
+import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { LogPositions } from "../../../../engine/log-positions.ts";
+import { lagOf } from "../replication/log-position.ts";
+import { isPrimary, needsPrimaryLease } from "../primary.ts";
+
+/** State of the primary that is replaced. */
+export interface OldPrimary {
+  /** Its agent is connected, and can report that its engine has ended. */
+  readonly answers: boolean;
+  /** Generation of the settings from which on its engine ends with its lease; 0: it needs no lease. */
+  readonly fencedGeneration: number;
+}
+
+/** The service with its forced failover. */
+export interface ForcedChange {
+  readonly after: ManagedServiceObject;
+  /** Undefined if a failover in progress continues with this replica. */
+  readonly operation: OperationObject | undefined;
+}
+
+/**
+ * The service whose primary is fenced and then replaced by this replica, even if that one lacks data. It uses the
+ * fence of any failover: throws NOT_POSSIBLE if it could never be certain that the primary takes no writes,
+ * NOT_SUPPORTED for engines whose primary needs no lease, and WRONG_STATE otherwise.
+ */
+export function forceFailover(
+  service: ManagedServiceObject,
+  node: NodeSpec,
+  old: OldPrimary,
+  args: { readonly operationId: string; readonly now: number },
+): ForcedChange {
+  const { metadata, spec, status } = service;
+  const refuse = (detail: string) =>
+    new HoldfastError("WRONG_STATE", detail, { members: operationMembers(service, undefined) });
+  if (!isReplicated(spec) || !needsPrimaryLease(service))
+    throw new HoldfastError(
+      "NOT_SUPPORTED",
+      "The primary of this engine needs no lease, so a failover cannot be forced.",
+    );
+  if (isPrimary(service, node)) throw refuse("The node is the primary already.");
+  if (!isStaying(node)) throw refuse("The node does not follow the primary.");
+  if (hasOutdatedData(spec, node)) throw refuse("The node has data from before the upgrade.");
+  const isUp = (status.state === "Running" || status.state === "Error") && spec.power === "on";
+  if (!isUp || metadata.deletionRequestedAt !== undefined || spec.canary !== undefined)
+    throw refuse(`The service must be up for this; it is ${status.state}, or another change is in progress.`);
+  const { primaryChange } = spec;
+  if (primaryChange !== undefined && primaryChange.step !== "fence")
+    throw refuse("The service's primary is changing, and its successor is named already.");
+  const isCandidate = candidatesCountedAt(service, old.fencedGeneration).some(({ id }) => id === node.id);
+  if (!old.answers && !isCandidate)
+    throw new HoldfastError(
+      "NOT_POSSIBLE",
+      "The primary is silent and this replica does not confirm its lease, so the primary may take writes forever.",
+    );
+  if (primaryChange === undefined) return beginFailover(service, args, node.id);
+  const chosen = { ...spec, primaryChange: { ...primaryChange, forced: node.id } };
+  return { after: { ...service, metadata: nextMetadata(metadata, args.now), spec: chosen }, operation: undefined };
+}
+
+type ReplicationReport = Pick<ReadReplicationResult, "timeline" | "history" | "position">;
+
+/**
+ * The position of each node, and whether and by how many bytes it is ahead of the chosen one. `reports`: by node
+ * id, of the nodes that responded.
+ */
+export function nodePositions(
+  service: ManagedServiceObject,
+  chosen: string,
+  reports: ReadonlyMap<string, ReplicationReport>,
+  positions: LogPositions,
+): MessageInitShape<typeof NodePositionSchema>[] {
+  const own = reports.get(chosen);
+  return service.spec.nodes.map((node) => {
+    const role = isPrimary(service, node) ? "primary" : "replica";
+    const has = reports.get(node.id);
+    if (has === undefined) return { nodeId: node.id, role, answers: false };
+    const { timeline, history, position } = has;
+    // All data of another history are lost.
+    const chosenHas = { replayedPosition: own?.history === history ? own.position : "", history };
+    const { bytes: lostBytes = 0n } = lagOf(positions, has, chosenHas);
+    const order = positions.compare(position, chosenHas.replayedPosition);
+    return { nodeId: node.id, role, answers: true, timeline, position, lostBytes, order };
+  });
+}

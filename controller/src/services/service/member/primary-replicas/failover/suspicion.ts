@@ -1,0 +1,68 @@
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { LeaseReport } from "#fleet/session/primary-leases.ts";
+import type { ManagedServiceObject, NodeSpec } from "../../../managed-service.ts";
+import type { ObservedService } from "../../../reconcile/observed-service.ts";
+import { failoverCandidatesOf } from "../primary.ts";
+
+/** Lease requests arrive each second, so a gap of three seconds is normal. */
+export const silentAfterMs = 4_500;
+/** Time without any data from the primary after which a replica reports it as silent. */
+export const replicationSilentAfterMs = 3_000;
+
+/** A replica's report about its primary. */
+export interface PeerReport {
+  readonly streaming: boolean;
+  /** Milliseconds since the last data from the primary. */
+  readonly silentMs: number;
+}
+
+/** The failover candidates that the primary's agent certainly counts. */
+export function countedCandidatesOf(service: ManagedServiceObject, observed: ObservedService): NodeSpec[] {
+  const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
+  return candidatesCountedAt(service, fencedGenerationOf(primary?.instance));
+}
+
+/** Generation of the settings from which on the engine of the primary ends with its lease; 0: never. */
+export function fencedGenerationOf(primary: InstanceObservation | undefined): number {
+  return Number(primary?.replication?.fencedGeneration ?? 0n);
+}
+
+/** The failover candidates that the primary's agent counts under settings of this generation; 0: none. */
+export function candidatesCountedAt(service: ManagedServiceObject, fenced: number): NodeSpec[] {
+  if (fenced === 0) return [];
+  // A candidate that was written with its current settings was stored before the agent applied them.
+  return failoverCandidatesOf(service).filter(
+    ({ failoverCandidate = Number.POSITIVE_INFINITY }) => failoverCandidate <= fenced,
+  );
+}
+
+/** True if a failover candidate would replace a primary that falls silent now. */
+export function canFailOver(service: ManagedServiceObject, observed: ObservedService): boolean {
+  const { metadata, spec, status } = service;
+  if (status.state !== "Running" || spec.power !== "on" || metadata.deletionRequestedAt !== undefined) return false;
+  if (spec.primaryChange !== undefined || spec.canary !== undefined) return false;
+  return countedCandidatesOf(service, observed).length > 0;
+}
+
+/**
+ * True if the primary is suspect, so that replicas should be queried. `leaseReport`: the last lease request of
+ * its agent, undefined if there was none yet.
+ */
+export function isSuspect(
+  leaseReport: Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive"> | undefined,
+): boolean {
+  return leaseReport !== undefined && (leaseReport.isEngineUnresponsive || leaseReport.requestedAgoMs >= silentAfterMs);
+}
+
+/**
+ * True if the failure of a suspect primary is confirmed. The agent's own report of a silent engine suffices; if
+ * the agent is silent, a replica must have responded, and none may receive data from the primary.
+ */
+export function isFailureConfirmed(
+  leaseReport: Pick<LeaseReport, "isEngineUnresponsive">,
+  peerReports: readonly PeerReport[],
+): boolean {
+  if (peerReports.length === 0) return false;
+  if (leaseReport.isEngineUnresponsive) return true;
+  return peerReports.every(({ streaming, silentMs }) => !streaming || silentMs > replicationSilentAfterMs);
+}

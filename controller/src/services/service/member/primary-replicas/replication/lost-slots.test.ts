@@ -1,0 +1,58 @@
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect, test } from "vitest";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
+import type { ManagedServiceObject } from "../../../managed-service.ts";
+import type { ObservedService } from "../../../reconcile/observed-service.ts";
+import { rememberSlots } from "./lost-slots.ts";
+import { partial } from "@holdfast/testing/partial.ts";
+
+/** A slot by its name, and its database if that is another one. */
+const slot = (replication: string) => {
+  const [name = "", database = "app"] = replication.split(" of ");
+  return { name, database, plugin: "pgoutput" };
+};
+
+/** The current primary reports these slots, or none yet. */
+function observed(service: ManagedServiceObject, names: readonly string[] | undefined): ObservedService {
+  const replication = { role: "primary", logicalSlots: names && { slots: names.map(slot) } };
+  const nodes = service.spec.nodes.map((node) => ({
+    node,
+    machine: undefined,
+    connected: true,
+    instance: partial<InstanceObservation>({ replication }),
+    stoppedForDrain: false,
+    isCurrent: true,
+    silentHost: undefined,
+  }));
+  return { nodes, names: "verified", isChanging: false };
+}
+
+test("slots that the new primary lacks are announced once each, and dropped ones are not", () => {
+  let service = runningService();
+  const [first] = service.spec.nodes;
+  if (first === undefined) throw new Error("it has no node");
+  service = { ...service, spec: { ...service.spec, nodes: [first, { ...first, id: "second" }] } };
+  const scenarios: [primary: string, names: string[] | undefined][] = [
+    [first.id, ["a", "b", "c"]],
+    [first.id, ["a", "b"]],
+    ["second", undefined],
+    ["second", ["b"]],
+    ["second", ["b"]],
+    [first.id, []],
+    ["second", []],
+    ["second", ["d"]],
+    ["second", ["d of another"]],
+    [first.id, []],
+  ];
+  const replication = scenarios.map(([primaryNodeId, names]) => {
+    service = { ...service, status: { ...service.status, primaryNodeId } };
+    const { memory, events } = rememberSlots(service, observed(service, names));
+    if (memory !== undefined) service = { ...service, status: { ...service.status, slots: memory } };
+    return events.map(
+      ({ type, data }) =>
+        `${type} ${data["slot"]} of ${data["database"]} by ${data["plugin"]} ${data["to_node_id"] === primaryNodeId}`,
+    );
+  });
+  const lost = (what: string) => [`service.slot_lost ${what} by pgoutput true`];
+  expect(replication).toEqual([[], [], [], lost("a of app"), [], lost("b of app"), [], [], [], lost("d of another")]);
+});

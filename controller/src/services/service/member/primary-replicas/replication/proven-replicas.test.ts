@@ -1,0 +1,87 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type ReadReplicationResult, ReadReplicationResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { describe, expect, test } from "vitest";
+import { observedNode, observedService } from "@holdfast/testing/controller/observed-service.ts";
+import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
+import { setPositions } from "@holdfast/testing/controller/set-positions.ts";
+import { bytePositions } from "../../../../engine/log-positions.ts";
+import { isProven, withProvenReplicas } from "./proven-replicas.ts";
+import { updateMembers } from "../update-members.ts";
+
+const positions = bytePositions(BigInt);
+const node = { ...nodeOf("b"), number: 2 };
+const reported = (more: MessageInitShape<typeof ReadReplicationResultSchema>) =>
+  create(ReadReplicationResultSchema, more);
+const peerOf = (number: number, state = "streaming") => ({ number, state });
+const primary = reported({ role: "primary", history: "h", peers: [peerOf(2)] });
+const replica = reported({ role: "replica", streaming: true, silentMs: 200n, history: "h" });
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["both say so",                                primary,                                              replica,                           true],
+  ["the primary does not answer",                undefined,                                            replica,                           false],
+  ["the replica does not answer",                primary,                                              undefined,                         false],
+  ["the primary does not list it",               reported({ role: "primary", history: "h", peers: [peerOf(3)] }),             replica,                           false],
+  ["the primary still sends it missing log",     reported({ role: "primary", history: "h", peers: [peerOf(2, "catchup")] }),  replica,                           false],
+  ["the primary is none",                        reported({ role: "replica", history: "h", peers: [peerOf(2)] }),                replica,                           false],
+  ["its receiver is not connected",              primary,                                              { ...replica, streaming: false },  false],
+  ["it has received nothing for a while",        primary,                                              { ...replica, silentMs: 3_000n },  false],
+  ["it has data of another start of a primary",    primary,                                            { ...replica, history: "old" },    false],
+])("a replica follows, or not: %s", (_, of, own, expected) => {
+  expect(isProven(positions, node, of, own)).toBe(expected);
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["less than its primary",                          "p:1-4",     true],
+  ["more, which its primary wrote after its answer", "p:1-6",     true],
+  ["a commit that its primary lacks, and less",      "p:1-4,r:1", false],
+])("a replica follows, or not, with %s", (_, position, expected) => {
+  const at = (report: ReadReplicationResult, has: string) => ({ ...report, position: has });
+  expect(isProven(setPositions, node, at(primary, "p:1-5"), at(replica, position))).toBe(expected);
+});
+
+describe("a replica that reported that it follows", () => {
+  const service = runningService({ id: "s" }, { nodes: [nodeOf("a"), node] });
+  const started = { ...service, status: { ...service.status, primaryNodeId: "a" } };
+  const [old, own] = started.spec.nodes;
+  if (old === undefined || own === undefined) throw new Error("the service has two nodes");
+  const observed = observedService([
+    observedNode(old, { state: "running", replication: { role: "primary", fencedGeneration: 1n } }),
+    observedNode(own, { state: "running", replication: { role: "replica", state: "streaming" } }),
+  ]);
+  const votesAfter = async (answers: Record<string, ReadReplicationResult>, requestedAgoMs = 0) => {
+    const queried: string[] = [];
+    const fleet = {
+      async run(id: string) {
+        queried.push(id);
+        const value = answers[id];
+        if (value === undefined) throw new Error("silent");
+        return { output: { case: "readReplication", value } };
+      },
+    };
+    const failureDetector = {
+      leaseReport: () => ({ requestedAgoMs, grantedAgoMs: undefined, isEngineUnresponsive: false }),
+    };
+    const proven = await withProvenReplicas(
+      started,
+      observed,
+      { fleet, failureDetector } as never,
+      new AbortController().signal,
+    );
+    const { nodes } = updateMembers(started, proven, 0).service.spec;
+    return { queried, votes: nodes.map(({ failoverCandidate }) => failoverCandidate !== undefined) };
+  };
+
+  test("is a failover candidate once both ends confirm it now", async () => {
+    expect(await votesAfter({ a: primary, b: replica })).toEqual({ queried: ["a", "b"], votes: [false, true] });
+  });
+
+  test("has none while the primary does not answer", async () => {
+    expect(await votesAfter({ b: replica })).toEqual({ queried: ["a", "b"], votes: [false, false] });
+  });
+
+  test("is none, without a query, while the primary is suspect", async () => {
+    expect(await votesAfter({ a: primary, b: replica }, 5_000)).toEqual({ queried: [], votes: [false, false] });
+  });
+});

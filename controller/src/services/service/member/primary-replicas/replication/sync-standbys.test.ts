@@ -1,0 +1,82 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect, test } from "vitest";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
+import type { ObservedNode } from "../../../reconcile/observed-service.ts";
+import { syncStandbyTimeoutMs } from "../update-members.ts";
+import { withSyncStandbys } from "./sync-standbys.ts";
+
+const { service: created } = newServiceObject();
+const [first] = created.spec.nodes;
+if (first === undefined) throw new Error("a service has a node");
+const service = {
+  ...created,
+  spec: {
+    ...created.spec,
+    power: "on" as const,
+    replicationMode: "sync" as const,
+    syncStandbys: ["n2"],
+    nodes: [first, { ...first, id: "n2", number: 2 }],
+  },
+  status: { ...created.status, state: "Running" as const },
+};
+
+const follower = {
+  node: { ...first, id: "n2" },
+  instance: create(InstanceObservationSchema, {
+    state: "running",
+    replication: { role: "replica", state: "streaming" },
+  }),
+  connected: true,
+  isCurrent: true,
+} as ObservedNode;
+
+function standbysWith(
+  state: string,
+  more: Partial<ObservedNode>,
+  primary: readonly ObservedNode[] = [],
+): readonly string[] | undefined {
+  const instance = create(InstanceObservationSchema, { state: "running", replication: { state } });
+  const node = { node: { ...first, id: "n2" }, instance, connected: true, isCurrent: true, ...more } as ObservedNode;
+  return withSyncStandbys(service, { nodes: [...primary, node] } as never).spec.syncStandbys;
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[string, string, Partial<ObservedNode>, string[]]>([
+  ["that follows stays",                                             "streaming",    {},                                        ["n2"]],
+  ["stays for a moment, in which its primary may be given up",       "disconnected", { disconnectedMs: syncStandbyTimeoutMs - 1 },             ["n2"]],
+  ["is removed once it has reported for a moment that it does not follow", "disconnected", { disconnectedMs: syncStandbyTimeoutMs },                 []],
+  ["that reports nothing stays",                                     "disconnected", { disconnectedMs: syncStandbyTimeoutMs, connected: false }, ["n2"]],
+])("a replica %s", (_, state, more, standbys) => {
+  expect(standbysWith(state, more)).toEqual(standbys);
+});
+
+test.each([
+  ["does not run, in which no commit waits", "failed", ["n2"]],
+  ["runs", "running", []],
+])("a replica that does not follow, and whose primary's engine %s", (_, state, standbys) => {
+  const instance = create(InstanceObservationSchema, { state });
+  const primary = { node: first, instance, connected: true, isCurrent: true } as ObservedNode;
+  expect(standbysWith("disconnected", { disconnectedMs: syncStandbyTimeoutMs }, [primary])).toEqual(standbys);
+});
+
+test.each([
+  ["does not know it yet", { generation: 4n, state: "running" }, 5],
+  ["has it but does not run", { generation: 5n, state: "failed" }, 5],
+  ["runs with it", { generation: 5n, state: "running" }, undefined],
+])("a wait that began is confirmed only by a primary that has it and runs: one that %s", (_, reported, unconfirmed) => {
+  const before = { ...service, spec: { ...service.spec, syncStandbys: [], instanceGeneration: 4 } };
+  const nodes = (primary: object): ObservedNode[] => [
+    {
+      node: first,
+      instance: create(InstanceObservationSchema, primary),
+      connected: true,
+      isCurrent: true,
+    } as ObservedNode,
+    follower,
+  ];
+  const began = withSyncStandbys(before, { nodes: nodes({ generation: 4n, state: "running" }) } as never);
+  expect(began.spec).toMatchObject({ syncStandbys: ["n2"], unconfirmedSyncGeneration: 5 });
+  const after = withSyncStandbys(began, { nodes: nodes(reported) } as never);
+  expect(after.spec.unconfirmedSyncGeneration).toBe(unconfirmed);
+});

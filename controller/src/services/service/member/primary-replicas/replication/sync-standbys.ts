@@ -1,0 +1,110 @@
+import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
+import { engineProfileOf } from "../../../../engine/engine-profiles.ts";
+import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, ReplicationMode } from "../../../managed-service.ts";
+import type { ObservedService } from "../../../reconcile/observed-service.ts";
+import { isStaying } from "../../members.ts";
+import { syncStandbyTimeoutMs } from "../update-members.ts";
+import { isPrimary, standbysOf } from "../primary.ts";
+import { follows } from "../follows.ts";
+
+/** Replication mode of the service, `async` by default. */
+export function replicationModeOf({
+  replicationMode = "async",
+}: Pick<ManagedServiceSpec, "replicationMode">): ReplicationMode {
+  return replicationMode;
+}
+
+/**
+ * The standbys of which one must have a commit before it is acknowledged. In `sync_strict` these are all of them,
+ * connected or not.
+ */
+export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "status">): NodeSpec[] {
+  const { spec } = service;
+  if (replicationModeOf(spec) === "async") return [];
+  const standbys = standbysOf(service);
+  return replicationModeOf(spec) === "sync_strict"
+    ? standbys
+    : standbys.filter(({ id }) => spec.syncStandbys?.includes(id));
+}
+
+/**
+ * The service with its current synchronous standbys. In `sync` a standby is removed once its own agent has
+ * reported for a moment that it does not follow, or once its absence was announced. Silence alone is not enough: a
+ * controller that has just started has no reports yet.
+ */
+export function withSyncStandbys(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
+  const { spec, status } = service;
+  const isPaused = spec.power === "off" || spec.primaryChange !== undefined || status.state !== "Running";
+  if (replicationModeOf(spec) === "async" || isPaused || !primaryMayRun(service, observed)) return service;
+  const isAnnounced = status.warnings?.["service.replication_degraded"]?.announced === true;
+  const before = spec.syncStandbys ?? [];
+  const desired = standbysOf(service).flatMap(({ id }) => {
+    const node = observed.nodes.find((each) => each.node.id === id);
+    if (node === undefined || replicationModeOf(spec) === "sync_strict" || follows(node)) return [id];
+    const reportsSo =
+      node.connected && node.isCurrent && (node.disconnectedMs ?? syncStandbyTimeoutMs) >= syncStandbyTimeoutMs;
+    return before.includes(id) && !reportsSo && !isAnnounced ? [id] : [];
+  });
+  if (desired.join() === before.join()) return withConfirmedSync(service, observed);
+  const instanceGeneration = spec.instanceGeneration + 1;
+  const beginsToWait = before.length === 0 && replicationModeOf(spec) === "sync";
+  const unconfirmedSyncGeneration = beginsToWait ? instanceGeneration : spec.unconfirmedSyncGeneration;
+  return { ...service, spec: { ...spec, syncStandbys: desired, unconfirmedSyncGeneration, instanceGeneration } };
+}
+
+/** The service once its running primary has reported the settings by which its commits wait again. */
+function withConfirmedSync(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
+  const { unconfirmedSyncGeneration: unconfirmed } = service.spec;
+  const primary = nodes.find(({ node }) => isPrimary(service, node));
+  if (unconfirmed === undefined || primary?.connected !== true || !primary.isCurrent) return service;
+  const { state, generation = 0n } = primary.instance ?? {};
+  if (state !== "running" || Number(generation) < unconfirmed) return service;
+  return { ...service, spec: { ...service.spec, unconfirmedSyncGeneration: undefined } };
+}
+
+/**
+ * False if the primary's agent reports that its engine does not run: no commit waits there, and without its
+ * standbys no replica could be named.
+ */
+function primaryMayRun(service: ManagedServiceObject, { nodes }: ObservedService): boolean {
+  const primary = nodes.find(({ node }) => isPrimary(service, node));
+  return primary?.connected !== true || !primary.isCurrent || primary.instance?.state === "running";
+}
+
+/** Throws NOT_SUPPORTED for an engine without synchronous replication. */
+export function requireReplicationMode(databaseType: string, mode: ReplicationMode): void {
+  if (mode === "async" || engineProfileOf(databaseType).replicas?.isSynchronous === true) return;
+  throw new HoldfastError("NOT_SUPPORTED", `A service of ${databaseType} replicates in mode async only.`);
+}
+
+/**
+ * The change of the service's replication mode. Throws NOT_SUPPORTED, and NOT_POSSIBLE without a replica to wait
+ * for.
+ */
+export function replicationModeChange(
+  service: ManagedServiceObject,
+  mode: ReplicationMode,
+): Partial<ManagedServiceSpec> {
+  if (mode === replicationModeOf(service.spec)) return {};
+  requireReplicationMode(service.spec.databaseType, mode);
+  if (mode !== "async" && standbysOf(service).length === 0)
+    throw new HoldfastError("NOT_POSSIBLE", `Replication in mode ${mode} needs a replica: add one first.`);
+  return { replicationMode: mode, syncStandbys: [] };
+}
+
+/** Faults of the replication mode in a request for a new service. */
+export function replicationModeFaults(mode: string | undefined, nodeCount: number | undefined): readonly FieldFault[] {
+  if (mode === undefined || mode === "async" || (nodeCount ?? 1) > 1) return [];
+  const field = "replication_mode";
+  return [{ field, pointer: `/${field}`, code: "needs_replicas", detail: "needs a node_count of 2 or more" }];
+}
+
+/** Throws WRONG_STATE if commits would have no standby to wait for without the node. */
+export function refuseLastStandby(service: ManagedServiceObject, node: NodeSpec): void {
+  const remaining = standbysOf(service).filter(({ id }) => id !== node.id);
+  if (replicationModeOf(service.spec) === "async" || remaining.length > 0 || !isStaying(node)) return;
+  throw new HoldfastError(
+    "WRONG_STATE",
+    "The node is the last synchronous standby. Add another replica first, or set replication_mode to async.",
+  );
+}

@@ -1,0 +1,55 @@
+import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { privateNameOf } from "#fleet/zone/dns-record.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import { clientPorts, poolerPortOf } from "../pooler.ts";
+import { replicaHostnameOf } from "./service-names.ts";
+import { nodeRoleOf } from "../managed-service-message.ts";
+
+/**
+ * Everything that a client needs except the password. `trustBundle`: PEM of the authorities behind the
+ * certificate.
+ */
+export function connectionOf(service: ManagedServiceObject, trustBundle: string): Connection {
+  const { spec, status } = service;
+  const privateHost = privateNameOf(spec.hostname);
+  const profile = engineProfileOf(spec.databaseType);
+  const poolerPort = poolerPortOf(spec);
+  const uri = (host: string, port = spec.port) =>
+    profile.uri({ host, port, username: defaultUser, database: profile.connectionDatabase });
+  return create(ConnectionSchema, {
+    host: spec.hostname,
+    port: spec.port,
+    user: defaultUser,
+    database: profile.connectionDatabase,
+    uri: uri(spec.hostname),
+    caCertificate: trustBundle,
+    privateHost,
+    privateUri: uri(privateHost),
+    replicaUri: uri(replicaHostnameOf(spec.hostname)),
+    ...(profile.allNodesUri && {
+      allNodesUri: profile.allNodesUri(
+        spec.nodes.map(({ hostname }) => hostname),
+        spec.port,
+      ),
+    }),
+    ...(poolerPort !== undefined && { pooledUri: uri(spec.hostname, poolerPort) }),
+    listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
+      { name, port, audience: "public", tls: "required", host: spec.hostname },
+      { name, port, audience: "private", tls: "required", host: privateHost },
+    ]),
+    nodes: spec.nodes.map((node) => {
+      const placed = status.nodes.filter(({ id, address }) => id === node.id && address !== "");
+      return {
+        id: node.id,
+        role: nodeRoleOf(service, node),
+        hostname: node.hostname,
+        addresses: placed.map(({ publicAddress }) => publicAddress),
+        privateHostname: privateNameOf(node.hostname),
+        privateAddresses: placed.map(({ address }) => address),
+      };
+    }),
+  });
+}

@@ -1,0 +1,84 @@
+import { randomInt } from "node:crypto";
+import { privateNameOf } from "#fleet/zone/dns-record.ts";
+import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
+import type { ObservedNode } from "../reconcile/observed-service.ts";
+import type { FieldFault } from "@holdfast/common/errors.ts";
+import { addressees } from "../member/member-roles.ts";
+
+/** A DNS name that clients resolve, with its addresses. */
+export interface ServiceName {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly ttlS: number;
+}
+
+const base32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** Eight random characters that make a hostname unique and unguessable, such as `k3v9q2zt`. */
+export function newShortId(): string {
+  return Array.from({ length: 8 }, () => base32[randomInt(base32.length)]).join("");
+}
+
+/** `<name>-<short id>.<zone>.<domain>`, constant from creation on; such as `orders-k3v9q2zt.local.holdfast.test`. */
+export function hostnameOf(name: string, shortId: string, zone: string, domain: string): string {
+  return `${name}-${shortId}.${zone}.${domain}`;
+}
+
+/** Hostname of the member with this number, such as `orders-k3v9q2zt-2.local.holdfast.test`. */
+export function nodeHostnameOf(serviceHostname: string, number: number): string {
+  const [label, ...rest] = serviceHostname.split(".");
+  return [`${label}-${number}`, ...rest].join(".");
+}
+
+/** Hostname for reads: any healthy replica, or the primary while there is none. */
+export function replicaHostnameOf(serviceHostname: string): string {
+  return `replica-${serviceHostname}`;
+}
+
+/**
+ * Names in a node's certificate from the start, each also in its private form, so that a promotion needs no new
+ * certificate.
+ */
+export function serverNamesOf(service: ManagedServiceObject, node: NodeSpec): string[] {
+  return [service.spec.hostname, replicaHostnameOf(service.spec.hostname), node.hostname];
+}
+
+/**
+ * The DNS records that the service should have now. The service name moves with the primary, so its TTL is 1 s.
+ */
+export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): ServiceName[] {
+  const named = (name: string, nodeIds: readonly string[], ttlS: number): ServiceName[] => {
+    const found = nodeIds.map((id) => nodes.find(({ node }) => node.id === id)?.machine?.status);
+    const addresses = found.map((status) => status?.publicAddress ?? "").sort();
+    const privateAddresses = found.map((status) => status?.address ?? "").sort();
+    return [
+      { name, addresses, ttlS },
+      { name: privateNameOf(name), addresses: privateAddresses, ttlS },
+    ];
+  };
+  const { hostname } = service.spec;
+  const leadTo = addressees(service, nodes);
+  const names = [
+    ...named(hostname, leadTo.service, 1),
+    ...named(replicaHostnameOf(hostname), leadTo.replicas, 1),
+    ...service.spec.nodes.flatMap((node) => (node.leaving ? [] : named(node.hostname, [node.id], 10))),
+  ];
+  return names.filter(({ addresses }) => addresses.every((address) => address !== ""));
+}
+
+/** All names that the service ever had; a deletion removes all of them. */
+export function allNamesOf(service: ManagedServiceObject): string[] {
+  const { hostname, nodes } = service.spec;
+  const names = [hostname, replicaHostnameOf(hostname), ...nodes.map((node) => node.hostname)];
+  return names.flatMap((name) => [name, privateNameOf(name)]);
+}
+
+/** Segments of API paths that could be confused with the name of a service, including planned ones. */
+const reservedNames: ReadonlySet<string> = new Set(["export", "import", "restore", "templates", "catalog"]);
+
+/** Fault of a reserved name; undefined for any other. */
+export function reservedNameFault(name: string): FieldFault | undefined {
+  if (!reservedNames.has(name)) return undefined;
+  const detail = "is a word of the API's own paths; choose another name";
+  return { field: "name", pointer: "/name", code: "reserved", detail };
+}

@@ -1,0 +1,55 @@
+import { create } from "@bufbuild/protobuf";
+import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { planOf } from "#catalog/catalog.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
+import { clientPorts, poolerOf, poolerPortOf } from "../pooler.ts";
+import { restartsOf } from "../member/restarts.ts";
+import { nodeVersionOf } from "../canary/node-image.ts";
+import type { SpecArgs } from "../spec-args.ts";
+import { memberSettingsOf } from "../member/member-settings.ts";
+
+const gib = 1024 ** 3;
+
+/** Everything that the agent of one node needs to run its engine, with or without controllers. */
+export function instanceSpecOf(args: SpecArgs): InstanceSpec {
+  const { service, node, addresses, users, catalog, running, generation } = args;
+  const { spec } = service;
+  const plan = planOf(catalog, spec.planName);
+  const pooler = poolerOf(spec);
+  const poolerPort = poolerPortOf(spec);
+  const isClosed = spec.canary !== undefined || spec.closed === true;
+  return create(InstanceSpecSchema, {
+    serviceId: service.metadata.id,
+    nodeId: node.id,
+    engine: spec.databaseType,
+    version: nodeVersionOf(spec, node),
+    generation: BigInt(generation),
+    term: BigInt(service.status.term),
+    running,
+    vcpu: plan.vcpu,
+    memoryBytes: BigInt(plan.memoryGb * gib),
+    recoveryMemoryBytes: BigInt(args.recoveryMemoryBytes),
+    storageBytes: BigInt(spec.storageSizeGb * gib),
+    parameters: { ...spec.parameters },
+    allowedCidrs: isClosed ? [] : [...spec.allowedCidrs],
+    platformAccess: isClosed
+      ? []
+      : (spec.platformAccess ?? []).map(({ role, database, from }) => ({ role, database, from: [...from] })),
+    onCanary: spec.canary !== undefined,
+    closed: spec.closed === true,
+    address: addresses.address,
+    port: spec.port,
+    listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
+      { name, address: addresses.address, port, audience: "private" },
+      { name, address: addresses.publicAddress, port, audience: "public" },
+    ]),
+    users: users.map(({ spec: user }) =>
+      create(EngineUserSchema, { username: user.username, role: user.role, verifier: user.verifier }),
+    ),
+    restartCount: BigInt(restartsOf(spec, node).delivered),
+    writesAllowedUntilMs: BigInt(spec.writesAllowedUntil ?? 0),
+    databases: [...engineProfileOf(spec.databaseType).databases],
+    ...(pooler !== undefined && poolerPort !== undefined && { pooler: { mode: pooler.mode, port: poolerPort } }),
+    ...memberSettingsOf(args),
+  });
+}

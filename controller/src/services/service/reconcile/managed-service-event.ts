@@ -1,0 +1,60 @@
+import type { OperationObject } from "#operation/operation.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import type { ManagedServiceEvent } from "../managed-service-lifecycle.ts";
+import { faultOf, isHealthy, isUpgraded, servesWithoutOthers } from "./managed-service-plan.ts";
+import type { ObservedService } from "./observed-service.ts";
+import type { Upgrade } from "../procedure/procedure.ts";
+import { procedureOf } from "../procedure/procedures.ts";
+import { strategyOf } from "../member/strategies.ts";
+
+/** An operation that upgrades nothing, while an earlier one may have left the service in Upgrading. */
+const noUpgrade: Upgrade = { isInFlight: () => false, isComplete: isUpgraded };
+
+/** Event of the life cycle that the observation causes; undefined if it causes none. */
+export function managedServiceEvent(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  operation: OperationObject | undefined,
+  now: number,
+): ManagedServiceEvent | undefined {
+  if (service.metadata.deletionRequestedAt !== undefined) return undefined;
+  const { state } = service.status;
+  const procedure = procedureOf(operation);
+  const shouldRun = service.spec.power === "on" && !isStoppedForDrain(observed);
+  if (!shouldRun) return state !== "Stopped" && isStopped(observed) ? "stopped" : undefined;
+  if (state === "Stopped") return "startRequested";
+  if (state === "Error" && procedure.retriesError === true && operation?.status.state === "pending")
+    return "startRequested";
+  // The operation may have ended while the service is still Upgrading.
+  const { isInFlight, isComplete: isDone } = procedure.upgrade ?? noUpgrade;
+  const isUpgrade = isInFlight(operation, service);
+  if (state === "Running" && isUpgrade) return isDone(service, observed, operation) ? undefined : "upgradeStarted";
+  // A primary that does not come up is handled by its primary change, or by the failover that is about to begin.
+  const isReplaced = strategyOf(service).isRepairing(service, observed);
+  // An operation stuck at a replica does not fail a service whose primary serves.
+  const answersFor = state === "Running" && servesWithoutOthers(service, observed) ? undefined : operation;
+  const fault = isReplaced ? undefined : faultOf(observed, answersFor, now);
+  if (state === "Upgrading") {
+    if (isDone(service, observed, operation)) return "upgradeEnded";
+    // A failed change is rolled back first.
+    const hasCanary = isUpgrade && operation?.status.rollback === undefined;
+    return fault === undefined || hasCanary ? undefined : "failed";
+  }
+  if (fault !== undefined) {
+    if (state === "Running") return "failed";
+    return state === "Error" ? undefined : "provisioningFailed";
+  }
+  if (state === "Pending")
+    return observed.nodes.some(({ machine }) => machine !== undefined) ? "provisioningStarted" : undefined;
+  return state !== "Running" && isHealthy(service, observed) ? "becameHealthy" : undefined;
+}
+
+/** True if the service is stopped because its host is drained. */
+function isStoppedForDrain(observed: ObservedService): boolean {
+  return observed.nodes.some(({ stoppedForDrain }) => stoppedForDrain);
+}
+
+/** True if all machines have stopped as requested. */
+function isStopped(observed: ObservedService): boolean {
+  return observed.nodes.every(({ machine }) => machine?.spec.power === "off" && machine.status.state === "stopped");
+}
