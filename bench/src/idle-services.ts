@@ -167,7 +167,7 @@ function openGateway() {
         hosts,
         nodeImages,
         fleet,
-        restorePointOf: backups.serviceBackups.restorePointOf,
+        newestRestorePointOf: backups.serviceBackups.newestRestorePointOf,
         clock: systemClock,
       }),
     catalog: unused as never,

@@ -98,7 +98,7 @@ describe("the first hour of a user", { timeout: 300_000 }, () => {
     );
     expect(await failure("config set first shared_buffers=99GB")).toMatch(/shared_buffers: it is \d+MB at most/);
     expect(await failure("databases create first shop --owner nobody")).toContain(
-      "owner: must be a user of the service: nobody is none",
+      "owner: must be a user of the service: there is no user nobody",
     );
     expect(await failure("services config first")).toContain("unknown command 'services config'");
   });

@@ -156,7 +156,7 @@ describe("a second host that joined by a file", () => {
         });
         for (const { updateIds, awaitedReason } of waits) {
           expect(updateIds).toEqual([]);
-          expect(awaitedReason).toMatch(/^Not on second: run holdfast images update trixie there/);
+          expect(awaitedReason).toMatch(/^The image is missing on second: run holdfast images update trixie there/);
         }
         const { images: all } = await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listImages({}));
         expect(all.find(({ id }) => id === images.valid)).toMatchObject({ missingOn: ["second"], services: 0 });

@@ -70,7 +70,7 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
   });
 }
 
-/** Each parameter once, regardless of version. */
+/** The parameters of all versions, each once. */
 function parametersOf(engine: EngineOffer): OfferedParameter[] {
   const byName = new Map<string, OfferedParameter>();
   for (const { version } of engine.versions) {

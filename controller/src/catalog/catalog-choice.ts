@@ -16,14 +16,14 @@ export interface CatalogChoice {
 
 /** The choice with the catalog's defaults for omitted fields. */
 export interface Chosen {
-  /** Undefined when the catalog has no such engine. */
+  /** Undefined if the catalog does not have the engine. */
   readonly engine: EngineOffer | undefined;
   readonly version: string;
   readonly storageTier: string;
   readonly zone: string;
   /** In canonical format. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** One fault for each field outside of the catalog; without faults the service can be created. */
+  /** One error for each field that is not in the catalog. Without errors the service can be created. */
   readonly faults: readonly FieldFault[];
 }
 
@@ -41,7 +41,7 @@ export function chooseFromCatalog(
     fault(
       field,
       "unknown",
-      offered.length === 0 ? "there is none to choose yet" : `must be one of ${offered.join(", ")}`,
+      offered.length === 0 ? "has no possible value yet" : `must be one of ${offered.join(", ")}`,
     );
 
   const engine = engines.find(({ databaseType }) => databaseType === choice.databaseType);
@@ -77,7 +77,7 @@ export function chooseFromCatalog(
     engine.versions.map((offered) => offered.version),
   );
   const offered = engine.versions.find((candidate) => candidate.version === version);
-  // A missing version has no parameters to check.
+  // Without a known version there are no parameters to check.
   if (offered === undefined) return { ...chosen, parameters: {}, faults };
   if (!offered.available)
     fault("version", "unavailable", `cannot run here: ${offered.reason ?? "its image is missing"}`);

@@ -4,7 +4,7 @@ import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import { createCatalogApi, defaultAllowedCidrsPart, offersPart } from "./catalog-api.ts";
 
-/** The catalog: what users can order here. */
+/** The catalog: the engines, plans, storage tiers and zones that users can choose. */
 export const catalogSystem = declareSystem({ name: "catalog", open: openCatalogSystem });
 
 function openCatalogSystem(_: Kernel, use: Use): System {

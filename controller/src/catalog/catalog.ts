@@ -5,7 +5,7 @@ import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 export interface CatalogData {
   readonly currency: string;
   readonly plans: readonly PlanData[];
-  /** The first is the default. */
+  /** Storage tiers; the first is the default. */
   readonly storageTiers: readonly StorageTierData[];
   readonly zones: readonly { readonly zone: string; readonly title: string }[];
   readonly limits: {
@@ -23,12 +23,12 @@ export interface PlanData {
   readonly vcpu: number;
   readonly memoryGb: number;
   /**
-   * Size of a machine's root disk, where it has one: the image (half a GB) and everything written outside of the data
-   * disk. Logs, journal and samples are on another volume, survive a change of the image, and are bounded independently
-   * of the plan (docs/operate/hosts.md).
+   * Size of a machine's root disk, if it has one: the image (half a GB) and all data outside of the data disk. Logs,
+   * journal and samples are on another volume, survive a change of the image, and are bounded independently of the plan
+   * (docs/operate/hosts.md).
    */
   readonly rootGb: number;
-  /** Type of its machines. */
+  /** Type of the plan's machines. */
   readonly kind: InstanceKind;
   /** Integer cents per month. */
   readonly monthlyCents: number;
@@ -60,7 +60,10 @@ export const defaultCatalog: CatalogData = {
   limits: { storageSizeGbMin: 1, storageSizeGbMax: 16_384, ttlHoursMin: 1, ttlHoursMax: 720, allowedCidrsMax: 256, tagsMax: 50 },
 };
 
-/** The resources of this plan with a disk of this size, for sizing an engine. Undefined for an unknown plan. */
+/**
+ * Resources of a plan with a disk of this size, from which an engine's settings are derived; undefined for an unknown
+ * plan.
+ */
 export function planSizeOf({ plans }: CatalogData, planName: string, storageSizeGb: number): PlanSize | undefined {
   const plan = plans.find((offered) => offered.planName === planName);
   return plan && { vcpu: plan.vcpu, memoryBytes: plan.memoryGb * gib, storageBytes: storageSizeGb * gib };
@@ -68,7 +71,10 @@ export function planSizeOf({ plans }: CatalogData, planName: string, storageSize
 
 const gib = 1024 ** 3;
 
-/** The catalog with a virtual-machine variant, `<plan>-vm`, of these plans. Throws for an unknown plan. */
+/**
+ * The catalog with an additional plan `<plan>-vm`, of virtual machines, for each of these plans. Throws for an unknown
+ * plan.
+ */
 export function withVirtualMachines(catalog: CatalogData, planNames: readonly string[]): CatalogData {
   const virtual = planNames.map((planName): PlanData => {
     const plan = catalog.plans.find((offered) => offered.planName === planName);
@@ -85,7 +91,7 @@ function asVirtualMachine(plan: PlanData): PlanData {
   return { ...plan, planName: `${plan.planName}-vm`, kind: "virtual_machine" };
 }
 
-/** The catalog with these tiers only; the first is the default. Throws for an unknown tier. */
+/** The catalog with only these storage tiers; the first is the default. Throws for an unknown tier. */
 export function catalogWith(catalog: CatalogData, tiers: readonly string[]): CatalogData {
   const storageTiers = tiers.map((name) => {
     const tier = catalog.storageTiers.find(({ storageTier }) => storageTier === name);
@@ -99,8 +105,8 @@ export function catalogWith(catalog: CatalogData, tiers: readonly string[]): Cat
 }
 
 /**
- * Throws for an unknown plan; requests are checked before. A service keeps its `-vm` plan when virtual machines are no
- * longer offered.
+ * The plan of this name. Throws for an unknown plan, because requests were checked before. A service retains its `-vm`
+ * plan when virtual machines are no longer offered.
  */
 export function planOf({ plans }: CatalogData, planName: string): PlanData {
   const plan = [...plans, ...plans.map(asVirtualMachine)].find((candidate) => candidate.planName === planName);

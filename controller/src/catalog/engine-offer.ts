@@ -1,7 +1,7 @@
 import type { EngineBackups, EnginePooler, PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { PlanExcess } from "@holdfast/common/engine-catalog/plan-limits.ts";
 
-/** One engine as it is offered here: versions that can run, and the check of its parameters. */
+/** One engine that this installation offers: the versions that can run, and the check of its parameters. */
 export interface EngineOffer {
   readonly databaseType: string;
   readonly title: string;
@@ -13,13 +13,13 @@ export interface EngineOffer {
   readonly backups?: EngineBackups;
   /** Absent for an engine without a pooler. */
   readonly pooler?: EnginePooler;
-  /** The value in canonical format, or the reason of its refusal. */
+  /** Checks a value: returns it in canonical format, or the reason of its refusal. */
   checkParameter(version: string, name: string, text: string): ParameterVerdict;
   /** Every parameter of a version with its default; null where the plan decides. */
   parameters(version: string): readonly OfferedParameter[];
   /** Values that are derived from the plan. */
   planDefaults(plan: PlanSize): Readonly<Record<string, string>>;
-  /** Those of the named parameters that exceed the plan, considering all parameters of an instance. */
+  /** The named parameters (`names`) that exceed the plan, given all parameters of the instance. */
   planExcesses(
     version: string,
     plan: PlanSize,

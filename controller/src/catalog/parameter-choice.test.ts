@@ -18,6 +18,6 @@ test("a value above the plan's limit is refused with its name and the maximum", 
 });
 
 test("parameters that cannot run any more are omitted, the others stay", () => {
-  const all = { work_mem: "8MB", transaction_timeout: "1", shared_buffers: "64GB", gone: "1" };
+  const all = { work_mem: "8MB", transaction_timeout: "1", shared_buffers: "64GB", removed_parameter: "1" };
   expect(runnableParameters(engine, "17", plan, all)).toEqual({ work_mem: "8MB" });
 });

@@ -3,13 +3,13 @@ import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { EngineOffer } from "./engine-offer.ts";
 
-/** Parameters in canonical format, and a fault for each that this version of the engine refuses. */
+/** Parameters in canonical format, and an error for each that this version of the engine refuses. */
 export interface CheckedParameters {
   readonly parameters: Readonly<Record<string, string>>;
   readonly faults: readonly FieldFault[];
 }
 
-/** Checks each parameter. */
+/** Checks each parameter against the engine's version. */
 export function checkedParameters(
   engine: EngineOffer,
   version: string,
@@ -25,7 +25,7 @@ export function checkedParameters(
   return { parameters, faults };
 }
 
-/** A fault for each of the named parameters that exceeds the plan. */
+/** An error for each of the named parameters that exceeds the plan. */
 export function planFaults(
   engine: EngineOffer,
   version: string,
@@ -38,7 +38,7 @@ export function planFaults(
     .map((excess) => parameterFault(excess.name, "exceeds_plan", excessMessage(excess)));
 }
 
-/** The parameters with which an instance of this version and plan can run; others have their default. */
+/** The parameters that this version and plan support. The others are dropped and get their default. */
 export function runnableParameters(
   engine: EngineOffer,
   version: string,
@@ -52,7 +52,7 @@ export function runnableParameters(
   return Object.fromEntries(Object.entries(parameters).filter(([name]) => !excesses.has(name)));
 }
 
-/** A fault in `parameters`. Names may contain dots, which are no path separators. */
+/** An error of one parameter. Dots in its name are not path separators. */
 export function parameterFault(name: string, code: string, detail: string): FieldFault {
   const field = /^[\w-]+$/.test(name) ? `parameters.${name}` : `parameters[${JSON.stringify(name)}]`;
   return { field, pointer: `/parameters/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, code, detail };

@@ -6,7 +6,7 @@ export interface ServicePrice {
   readonly storageCents: number;
 }
 
-/** Each node has the plan and the storage. Throws for a plan or a tier that the catalog lacks. */
+/** Price of a service. Each node has the plan and the storage. Throws for an unknown plan or tier. */
 export function priceOfService(
   catalog: CatalogData,
   size: { readonly planName: string; readonly storageSizeGb: number; readonly storageTier: string },
@@ -27,6 +27,6 @@ export function amountOf(cents: number): number {
 
 /** True if the accepted amount is within 0.01 of the price (spec 3, Limits). */
 export function isAccepted(acceptedAmount: number, cents: number): boolean {
-  // Compared in cents, as floats cannot represent most amounts exactly.
+  // Compare in cents, because floats cannot represent most amounts exactly.
   return Math.abs(acceptedAmount * 100 - cents) <= 1 + 1e-6;
 }

@@ -19,10 +19,10 @@ export interface CostLine {
 /** A difference at one path, such as `plan_name` or `env.KEY`. */
 export interface Change {
   readonly path: string;
-  /** Undefined if the member was absent, as is `after` if it was removed. */
+  /** Value before the change; undefined if the member was absent. `after` is undefined if it was removed. */
   readonly before: unknown;
   readonly after: unknown;
-  /** True: responses must not contain the values. */
+  /** True if responses must not contain the values. */
   readonly isSecret?: true;
 }
 
@@ -30,13 +30,13 @@ export interface Change {
 export type Difference =
   | { readonly change: "unchanged" }
   | { readonly change: "inPlace"; readonly action: Action; readonly changes: readonly Change[] }
-  /** The change is stored, but the resource stays as it is. */
+  /** The change is stored, but the resource does not change. */
   | { readonly change: "recorded"; readonly changes: readonly Change[] };
 
 /** Changes in place (spec 3, Upgrade plan). */
 export type Action = "redeploy_app" | "scale_app" | "scale_service";
 
-/** A resource to create, with everything that is fixed at its creation. */
+/** A resource to create, with the values that are fixed at its creation. */
 export interface NewResource {
   readonly id: string;
   readonly name: string;
@@ -53,7 +53,7 @@ export interface Owner {
 
 /** A creation that is part of an uncommitted unit of work. */
 export interface PendingCreation {
-  /** Call when the transaction was not committed. */
+  /** Releases reserved resources. Call it if the transaction was not committed. */
   release(): void;
 }
 
@@ -62,7 +62,7 @@ export type Phase = "absent" | "creating" | "running" | "changing" | "failed" | 
 export interface Observation {
   readonly phase: Phase;
   readonly healthy: boolean;
-  /** Why it is not running or healthy; null otherwise. */
+  /** Reason why the resource is not running or not healthy; null otherwise. */
   readonly detail: string | null;
   readonly progressPct: number;
   /** Observed values of the spec's members. */
@@ -75,7 +75,7 @@ export interface Observation {
 export const absent: Observation = {
   phase: "absent",
   healthy: false,
-  detail: "It is gone.",
+  detail: "The resource does not exist.",
   progressPct: 0,
   actual: {},
   outputsVersion: "",
@@ -83,19 +83,19 @@ export const absent: Observation = {
 
 /** Another resource whose outputs a consumer gets. */
 export interface Attachment {
-  /** Logical name. */
+  /** Logical name of the attached resource. */
   readonly name: string;
-  /** Absent: derived from the name. */
+  /** Prefix of its variables; absent: derived from the name. */
   readonly prefix?: string;
 }
 
-/** For kinds whose resources consume the outputs of others. */
+/** Facet of kinds whose resources consume the outputs of other resources. */
 export interface ConsumerFacet {
   attachmentsOf(spec: ResourceSpec): readonly Attachment[];
   /** Names of the variables that users set. */
   variablesOf(spec: ResourceSpec): readonly string[];
   /**
-   * Applies the attachments in the caller's unit of work; idempotent. It derives its variables by `environmentOf`.
+   * Applies the attachments in the caller's unit of work; idempotent. Variables are derived by `environmentOf`.
    */
   wire(unit: Changes, id: string, attached: readonly Attached[], signal: AbortSignal): Promise<void>;
 }
@@ -106,52 +106,63 @@ export interface ConsumerFacet {
  */
 export interface ResourceKind {
   readonly kind: string;
-  /** Other names in descriptors, each with the members of the spec that the name implies. */
+  /** Other names of the kind in descriptors, each with the members of the spec that the name implies. */
   readonly aliases: Readonly<Record<string, ResourceSpec>>;
   /** JSON Schema 2020-12 of the spec as users write it; `implied` are the members that an alias sets. */
   schema(implied: ResourceSpec): Readonly<Record<string, unknown>>;
   /** Fills in defaults, and renames aliases of members. */
   normalize(spec: ResourceSpec): ResourceSpec;
-  /** Faults beyond the schema, of a normalized spec. Fields are relative to the spec. */
+  /** Errors of a normalized spec that the schema does not find. Field paths are relative to the spec. */
   faults(spec: ResourceSpec): readonly FieldFault[];
-  /** Why the resource cannot be created here; undefined when it can. */
+  /** Reason why the resource cannot be created here; undefined if it can. */
   unavailable(spec: ResourceSpec): string | undefined;
   monthlyCost(spec: ResourceSpec): readonly CostLine[];
-  /** Members of the spec that say what the resource is, as its engine: no descriptor changes them. */
+  /** Members of the spec, such as the engine, that a descriptor cannot change. */
   readonly identity?: readonly string[];
-  /** The spec with what users may change directly, as a disk that has grown; undefined if nothing was. */
+  /**
+   * The spec with changes that users made to the resource directly, such as a larger disk; undefined if there are none.
+   */
   followed?(spec: ResourceSpec, actual: ResourceSpec): ResourceSpec | undefined;
-  /** The resource that has the name in the organization, in words such as `service 019a...`; undefined if none has. */
+  /**
+   * The resource with this name in the organization, with a label such as `service 019a...`; undefined if there is
+   * none.
+   */
   nameHolder?(organizationId: string, name: string): { readonly id: string; readonly text: string } | undefined;
-  /** Pure; both specs are normalized. */
+  /** The effect of a changed spec. Both specs are normalized. */
   diff(before: ResourceSpec, after: ResourceSpec): Difference;
-  /** Amounts that it uses of the organization's quotas. */
+  /** Amounts of the organization's quotas that a resource with the spec uses. */
   quotaOf(spec: ResourceSpec): Readonly<Record<string, number>>;
-  /** Scopes that a caller needs to create or change one. */
+  /** Scopes that a caller needs to create or change a resource. */
   readonly scopes: readonly string[];
   create(unit: Changes, resource: NewResource, signal: AbortSignal): Promise<PendingCreation>;
-  /** Begins a change in place; absent for a kind that has none. */
+  /** Starts a change in place; absent for a kind without such changes. */
   act?(unit: Changes, id: string, action: Action, target: ResourceSpec, signal: AbortSignal): Promise<void>;
-  /** Stores its owner; undefined: the organization itself. */
+  /** Stores the owner of the resource; undefined: the organization. */
   mark(unit: Changes, id: string, owner: Owner | undefined, signal: AbortSignal): Promise<void>;
-  /** Why it must not be removed; undefined when it may be. */
+  /** Reason why the resource must not be removed, such as deletion protection; undefined if it may be removed. */
   protectedBy(id: string): string | undefined;
-  /** Requests its removal; `isOrderly` false for one that never ran. False when there is nothing to write. */
+  /** Requests the removal; `isOrderly` is false if the resource never ran. Returns false if nothing was written. */
   remove(unit: Changes, id: string, options: { readonly isOrderly: boolean }, signal: AbortSignal): Promise<boolean>;
-  /** `isCurrent`: reads the store, so that no earlier commit is missed. `absent` is always read from the store. */
+  /**
+   * State of the resource. `isCurrent`: read from the store, not from memory. `absent` is always confirmed by the
+   * store.
+   */
   observe(id: string, signal: AbortSignal, options?: { readonly isCurrent: boolean }): Promise<Observation>;
-  /** Changes whenever an observation may differ; cheap. */
+  /** A string that changes whenever an observation may differ. Reads only memory. */
   version(id: string): string;
   /** Calls back with ids of resources that may have changed. */
   subscribe(onChange: (id: string) => void): Watch;
   /** Connection data, including secrets; undefined before the resource exists. */
   outputs(id: string, signal: AbortSignal): Promise<Outputs | undefined>;
-  /** The port of the resource, where users choose it. */
+  /** The port of the resource, for kinds whose users choose it. */
   portOf?(spec: ResourceSpec): number | undefined;
   readonly consumer?: ConsumerFacet;
 }
 
-/** A kind that a system contributes. It is created when bundles open, from parts that its system gives. */
+/**
+ * A kind that a system contributes. It is created when the bundles' system opens, from parts of the contributing
+ * system.
+ */
 export interface ContributedKind {
   /** Name of the kind. */
   readonly kind: string;

@@ -1,6 +1,6 @@
 import type { ResourceKind, ResourceSpec } from "./resource-kind.ts";
 
-/** A kind under one of its names, with the members that the name implies. */
+/** A kind and the members of its spec that one of its names implies. */
 export interface NamedKind {
   readonly kind: ResourceKind;
   readonly implied: ResourceSpec;
@@ -8,22 +8,24 @@ export interface NamedKind {
 
 /** The registered kinds, by their names in descriptors. */
 export interface ResourceKinds {
-  /** Undefined for an unknown name, and for a planned kind. */
+  /** The kind with this name or alias; undefined for an unknown name, and for a planned kind. */
   named(name: string): NamedKind | undefined;
-  /** Throws for an unregistered kind: stored kinds were checked when they were written. */
+  /**
+   * The kind with this name. Throws for an unregistered kind, because stored kinds were checked when they were written.
+   */
   of(kind: string): ResourceKind;
   isPlanned(name: string): boolean;
   readonly all: readonly ResourceKind[];
   /** Names with their kinds, in the order of registration. */
   readonly names: ReadonlyMap<string, NamedKind>;
-  /** Names of planned kinds: the specification has them, and this version does not implement them. */
+  /** Names of planned kinds, which are specified but not implemented. */
   readonly planned: readonly string[];
 }
 
-/** Further kinds of the specification (3, Project descriptor; Stack). */
+/** Kinds of the specification (3, Project descriptor; Stack) in addition to databases. */
 const specifiedKinds = ["app", "files", "inference"] as const;
 
-/** Throws when two kinds have one name. */
+/** Throws if two kinds have the same name. */
 export function createResourceKinds(all: readonly ResourceKind[]): ResourceKinds {
   const names = new Map<string, NamedKind>();
   for (const kind of all) {

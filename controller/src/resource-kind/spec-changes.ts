@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Change, ResourceSpec } from "./resource-kind.ts";
 
-/** Differences of two specs by path, sorted; members of objects have paths of their own. */
+/** Differences of two specs, sorted by path. Members of objects have separate paths, such as `env.KEY`. */
 export function specChanges(before: ResourceSpec, after: ResourceSpec, prefix = ""): readonly Change[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted();
   return names.flatMap((name): readonly Change[] => {

@@ -26,7 +26,7 @@ import { createServiceAccess, serviceAccessPart } from "./service/service-access
 import { createServiceNetworkPolicy } from "./service/network/service-network-policy.ts";
 import type { ServicesSettings } from "./services-settings.ts";
 
-/** Services as the groups below this one use them: these groups import nothing of services. */
+/** Contributions of services to groups that come earlier in the import order, which cannot import services. */
 export function contributeServices(
   kernel: Kernel,
   useLater: UseLater,

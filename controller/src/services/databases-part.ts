@@ -4,7 +4,7 @@ import type { DatabaseUserObject } from "./contents/user/database-user.ts";
 import type { ResizeDeps } from "./scaling/resize-service.ts";
 import type { ManagedServiceApiDeps } from "./service/managed-service-api.ts";
 
-/** Parts with which other groups create, change and delete services. */
+/** Dependencies with which other groups create, change and delete services. */
 export type DatabaseParts = ResizeDeps &
   Pick<ManagedServiceApiDeps, "services" | "operations" | "creation" | "engines"> & {
     readonly users: Collection<DatabaseUserObject>;

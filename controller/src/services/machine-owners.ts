@@ -4,7 +4,7 @@ import { drillKind, type DrillObject } from "./backup/drill/drill.ts";
 import { createServiceMonitoring } from "./monitored-services.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
 
-/** Services own the machines of their nodes, and drills those on which they restore. */
+/** Owners of machines: services own the machines of their nodes, and restore drills their restore machines. */
 export function createServiceOwners({
   services,
   drills,
@@ -36,7 +36,7 @@ export function createServiceOwners({
         const { organizationId } = drill.metadata;
         return { name: services.get(drill.spec.serviceId)?.object.metadata.name ?? id, organizationId };
       },
-      // Its data are a copy of a backup. It fails with its machine, whose reason it reports.
+      // A drill's data are a copy of a backup. A drill fails with its machine, and reports the machine's reason.
       isReplaceable: () => true,
       onHostLost: () => "retains",
       drain: () => ({ outcome: "ends", reason: "It is a restore drill, which ends and deletes its machine." }),
@@ -44,7 +44,7 @@ export function createServiceOwners({
   ];
 }
 
-/** A drain moves a node of several; a single node is stopped, if the operator consents. */
+/** A drain moves a node of a service with several nodes, and stops a single node if the operator consents. */
 function drainOfNode(hasOthers: boolean, mayStop: boolean): DrainResult {
   if (hasOthers) return { outcome: "moves", reason: "Another node replaces it, once a host of its zone has capacity." };
   if (mayStop) return { outcome: "stops", reason: "It is being stopped." };

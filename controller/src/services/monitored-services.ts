@@ -5,7 +5,7 @@ import { healthMessage } from "./service/managed-service-message.ts";
 import { roleOf, taskTarget } from "./service/member/member-roles.ts";
 import { isStaying } from "./service/member/members.ts";
 
-/** Services as alert rules, exports, health, logs and metrics see them. */
+/** Services as owners of metrics, logs and health, for alert rules and exports. */
 export function createServiceMonitoring(
   services: Pick<Collection<ManagedServiceObject>, "get" | "getCurrent" | "ids" | "page" | "subscribe" | "ready">,
 ): Monitoring {
@@ -21,7 +21,9 @@ export function createServiceMonitoring(
 const noun = "service";
 const cache = new WeakMap<ManagedServiceObject, MonitoredOwner>();
 
-/** The same object while the service does not change, since rules and exports read it each second. */
+/**
+ * The monitored owner of a service, cached while the service does not change: rules and exports read it each second.
+ */
 export function monitoredService(service: ManagedServiceObject): MonitoredOwner {
   const before = cache.get(service);
   if (before !== undefined) return before;
@@ -38,7 +40,7 @@ export function monitoredService(service: ManagedServiceObject): MonitoredOwner 
       role: roleOf(service, node),
       isExpected: isServing && isStaying(node),
     })),
-    // Read on demand: a service may have no primary yet.
+    // Computed on demand, because a service may have no primary yet.
     get mainMachineId() {
       return taskTarget(service).id;
     },

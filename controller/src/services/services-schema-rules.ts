@@ -8,12 +8,12 @@ import {
   UpdateManagedServiceRequestSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { AddNodeRequestSchema } from "@holdfast/proto/holdfast/v1/node_pb.ts";
-import { cidrForm } from "./service/network/allowed-cidrs.ts";
+import { cidrSchema } from "./service/network/allowed-cidrs.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Schema of the parameters of all engines. Limits of numbers are in the catalog, with their units. */
-function parametersForm(type: "string" | readonly string[]): JsonSchema {
+/** Schema of the parameters of all engines. The catalog has the limits of numbers, with their units. */
+function parametersSchema(type: "string" | readonly string[]): JsonSchema {
   const valueOf = ({ description, values }: Parameter) => ({
     type,
     description,
@@ -28,17 +28,17 @@ function parametersForm(type: "string" | readonly string[]): JsonSchema {
   };
 }
 
-const engineForm = { enum: engineCatalog.flatMap(({ engine, aliases = [] }) => [engine, ...aliases]) };
-const versionForm = { enum: engineCatalog.flatMap(({ versions }) => versions) };
+const engineSchema = { enum: engineCatalog.flatMap(({ engine, aliases = [] }) => [engine, ...aliases]) };
+const versionSchema = { enum: engineCatalog.flatMap(({ versions }) => versions) };
 
 /** OpenAPI schemas that list the engines of this release with their parameters and versions. */
 export const servicesSchemaRules: readonly SchemaRule[] = [
-  [CreateManagedServiceRequestSchema.field.databaseType, engineForm],
-  [CreateManagedServiceRequestSchema.field.version, versionForm],
-  [UpgradeManagedServiceRequestSchema.field.version, versionForm],
-  [CreateManagedServiceRequestSchema.field.parameters, parametersForm("string")],
-  [UpdateConfigurationRequestSchema.field.parameters, parametersForm(["string", "null"])],
-  [CreateManagedServiceRequestSchema.field.allowedCidrs, cidrForm],
-  [UpdateManagedServiceRequestSchema.field.allowedCidrs, cidrForm],
+  [CreateManagedServiceRequestSchema.field.databaseType, engineSchema],
+  [CreateManagedServiceRequestSchema.field.version, versionSchema],
+  [UpgradeManagedServiceRequestSchema.field.version, versionSchema],
+  [CreateManagedServiceRequestSchema.field.parameters, parametersSchema("string")],
+  [UpdateConfigurationRequestSchema.field.parameters, parametersSchema(["string", "null"])],
+  [CreateManagedServiceRequestSchema.field.allowedCidrs, cidrSchema],
+  [UpdateManagedServiceRequestSchema.field.allowedCidrs, cidrSchema],
   [AddNodeRequestSchema.field.role, { enum: ["replica"] }],
 ];

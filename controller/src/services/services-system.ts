@@ -114,7 +114,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   const { catalog, engines } = use(offersPart);
   const [access, quotas, views] = [use(serviceAccessPart), use(quotasPart), use(backupContextPart)];
   const { index, drillIndex, liveArchive, readersOf, backupsOf, serviceBackups } = views;
-  const { restorePointOf, restoreSource } = serviceBackups;
+  const { newestRestorePointOf, restoreSource } = serviceBackups;
   const services = collections.open(managedServiceKind);
   const operations = collections.open(operationKind);
   const organizations = collections.open(organizationKind);
@@ -140,9 +140,9 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
     return instance?.state === "running" && instance.since !== undefined ? timestampMs(instance.since) : undefined;
   };
 
-  /** Parts of every change of a service, which has an operation. */
+  /** Dependencies of every change of a service that has an operation. */
   const changing = { begin, newId, clock, services, operations };
-  const updates: MaintenanceContextDeps = { nodeImages, machines, hosts, fleet, restorePointOf };
+  const updates: MaintenanceContextDeps = { nodeImages, machines, hosts, fleet, newestRestorePointOf };
   const resizing: ResizeDeps = { archives, machines, hosts, quotas, catalog, fleet, clock, newId };
   const drilling = { drills, drillIndex, archives, index, liveArchive, upSince, random, newId, clock };
   const waitMs = engineTimeoutMs;

@@ -285,7 +285,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: update_ids\[0\]: is no pending update of the service/,
+    /^invalid_request: update_ids\[0\]: is not a pending update of the service/,
     "the updates that wait are those of one service",
     `POST ${service}/maintenance/apply`,
   ),

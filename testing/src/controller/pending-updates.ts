@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type ImageUrgency,
-  lineOf,
+  seriesNameOf,
   type NodeImageObject,
 } from "@holdfast/controller/services/maintenance/node-image.ts";
 import type { MaintenanceContext } from "@holdfast/controller/services/maintenance/pending-update.ts";
@@ -40,7 +40,7 @@ export function nodeImage(
   return {
     metadata: { id: name, name, organizationId: "", generation: 1, createdAt, updatedAt: createdAt },
     spec: { engines: [{ engine: "postgresql", version, engineVersion }], urgent: options.urgent ?? null },
-    status: { newestOf: options.newest === true ? [lineOf("postgresql", version)] : [] },
+    status: { newestOf: options.newest === true ? [seriesNameOf("postgresql", version)] : [] },
   };
 }
 

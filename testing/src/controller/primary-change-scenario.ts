@@ -227,7 +227,7 @@ export class PrimaryChangeScenario {
       services: { reached: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
       failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
-      fences: { isEnded: async () => false },
+      fences: { fence: async () => false },
       machines: { get: () => undefined },
       fleet: {
         revokePrimaryLease: async () => undefined,

@@ -304,7 +304,7 @@ function decide(state: PrimaryLeaseModel, index: 0 | 1, bug: Bug | undefined): b
   if (!controller.view.isFenced || controller.fencedMs === undefined || controller.hasLeft) return false;
   const now = clockOf(state, index);
   const from: MemberState = {
-    answers: state.isConnected,
+    isConnected: state.isConnected,
     hasNewestSettings: state.isConnected && !state.isUp && state.isReplicaOnDisk,
     engine: state.isUp ? "unknown" : "cutOff",
   };

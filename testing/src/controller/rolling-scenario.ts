@@ -267,7 +267,7 @@ export class RollingScenario {
       services: { reached: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
       failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
-      fences: { isEnded: async () => false },
+      fences: { fence: async () => false },
       machines: { get: () => undefined },
       fleet: {
         revokePrimaryLease: async () => undefined,

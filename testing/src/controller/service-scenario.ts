@@ -8,7 +8,7 @@ import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.t
 import { desiredImages } from "@holdfast/controller/services/service/canary/node-image.ts";
 import { snapshotFor } from "@holdfast/controller/services/service/canary/write-fence.ts";
 import { beginMaintenance } from "@holdfast/controller/services/maintenance/begin-maintenance.ts";
-import { lineOf, type NodeImageObject } from "@holdfast/controller/services/maintenance/node-image.ts";
+import { seriesNameOf, type NodeImageObject } from "@holdfast/controller/services/maintenance/node-image.ts";
 import type { MaintenanceContext } from "@holdfast/controller/services/maintenance/pending-update.ts";
 import { pendingUpdates } from "@holdfast/controller/services/maintenance/pending-updates.ts";
 import { obstacleOf } from "@holdfast/controller/services/maintenance/update-terms.ts";
@@ -78,7 +78,7 @@ function imageWith(id: string, age: 0 | 1, engine: NodeImageObject["spec"]["engi
   return {
     metadata: { id, name: id, organizationId: "", generation: 1, createdAt: age, updatedAt: 0 },
     spec: { engines: [engine], urgent: null },
-    status: { newestOf: age === 0 ? [] : [lineOf(engine.engine, engine.version)] },
+    status: { newestOf: age === 0 ? [] : [seriesNameOf(engine.engine, engine.version)] },
   };
 }
 

@@ -113,7 +113,7 @@ async function startMaintenanceFixture() {
       // The data of an engine that does not run never prevent an upgrade.
       tasks: { run: async () => create(CheckEngineUpgradeResultSchema) as never },
       rolloutLimiter,
-      restorePointOf: () => undefined,
+      newestRestorePointOf: () => undefined,
       clock,
       cursors: createCursors(sealer),
       newId: uuidv7,

@@ -1,6 +1,6 @@
 import assert from "node:assert";
 import type { OperationObject } from "#operation/operation.ts";
-import { type ArchiveObject, undeleteForMs } from "#services/backup/archive/archive.ts";
+import { type ArchiveObject, undeletePeriodMs } from "#services/backup/archive/archive.ts";
 import type { BackupObject } from "#services/backup/backup.ts";
 import { serviceIn } from "#services/backup/restore/backup-version.ts";
 import { recreated } from "#services/backup/restore/undelete.ts";
@@ -61,7 +61,7 @@ export function recoveredService(args: RecoveredServiceArgs): RecoveredService {
     const backupId = base.backup.metadata.id;
     return {
       ...nothing,
-      archive: archiveWith({ deleted: { at: now, until: now + undeleteForMs, backupId, service, users } }),
+      archive: archiveWith({ deleted: { at: now, until: now + undeletePeriodMs, backupId, service, users } }),
     };
   }
   const term = Math.max(service.status.term, log.term) + termStep;

@@ -3,7 +3,7 @@ import { logHeadBytes, type LogHeader, peekLog } from "@holdfast/common/backup/l
 import { logObject, logPrefix, logsPrefix } from "@holdfast/common/backup/object-names.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { LogKey, LogRange } from "#services/backup/archive/archive.ts";
-import { tailBehind } from "#services/backup/log/log-archive.ts";
+import { tailAfter } from "#services/backup/log/log-archive.ts";
 import { objectsBelow } from "#services/backup/objects/stored-prefix.ts";
 
 type Reads = Pick<ObjectStore, "get" | "list">;
@@ -77,7 +77,7 @@ async function rangesUpTo(
       if (checked > checksMax) return undefined;
       const header = await peek(objects, logObject({ service, term: range.term }, sequence));
       if (header?.to === position) {
-        const tail = tailBehind(range, sequence, Date.parse(header.time));
+        const tail = tailAfter(range, sequence, Date.parse(header.time));
         return [...ranges.slice(0, index), { ...range, lastSequence: sequence, ...tail }];
       }
     }

@@ -9,19 +9,19 @@ export type CheckState =
   | { readonly kind: "failed"; readonly error: Error };
 
 /**
- * Checks that take longer than a reconcile may. At most two run at once. They are in memory only: after a restart the
- * caller begins them again.
+ * Checks that take longer than a reconcile may. At most two run concurrently. Their state is in memory only: after a
+ * restart the caller starts them again.
  */
 export interface BackgroundChecks {
-  /** State of a check; an ended one is returned once and removed. Undefined if it was not begun. */
+  /** State of a check, undefined if it was not started. The result of a finished check is returned once. */
   poll(id: string): CheckState | undefined;
-  /** Begins a check, unless it is already running. */
+  /** Starts a check, unless it is already running. */
   begin(id: string, check: (onProgress: (bytes: number) => void) => Promise<unknown>): void;
 }
 
 const concurrencyMax = 2;
 
-/** `onEnd` is called with the id of each check that ended. */
+/** `onEnd` is called with the id of each finished check. */
 export function createBackgroundChecks(log: Pick<Log, "error">, onEnd: (id: string) => void): BackgroundChecks {
   const states = new Map<string, CheckState>();
   const semaphore = createSemaphore(concurrencyMax);

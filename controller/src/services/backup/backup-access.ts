@@ -34,12 +34,12 @@ export function createBackupAccess(deps: {
     const archive = deps.archives.get(serviceId);
     const isOwn = archive?.object.metadata.organizationId === organizationOf(call);
     const exists = service !== undefined || hasBackupsLeft(archive?.object);
-    const own = isOwn && exists && mayTouch(call, "managed-service", serviceId) ? archive : undefined;
-    if (service === undefined && own === undefined)
+    const accessible = isOwn && exists && mayTouch(call, "managed-service", serviceId) ? archive : undefined;
+    if (service === undefined && accessible === undefined)
       throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
-    return { id: serviceId, service, archive: own };
+    return { id: serviceId, service, archive: accessible };
   }
-  /** True if a deleted service can be undeleted or has manual backups; its other backups end with it. */
+  /** True if a deleted service can be undeleted or has manual backups. Its other backups are deleted with it. */
   function hasBackupsLeft(archive: ArchiveObject | undefined): boolean {
     if (archive === undefined) return false;
     if (archive.status.deleted !== null) return true;

@@ -28,7 +28,7 @@ export interface BackupAdminApiDeps {
   readonly index: Pick<BackupIndex, "of">;
   /** The archive, with the log position that the primary last reported. */
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
-  /** Ids of services and drills that are being restored from the backup. */
+  /** Ids of the services and drills that a restore from this backup is in progress for. */
   readonly readersOf: (backupId: string) => readonly string[];
   /** True while an operator defers deletions that are due. */
   readonly expiryDeferred: () => boolean;
@@ -37,7 +37,7 @@ export interface BackupAdminApiDeps {
   readonly clock: Clock;
 }
 
-/** An expiry with its sort key in the list. */
+/** An expiry with its sort key in the response of ListExpiry. */
 interface ListedExpiry {
   readonly sortKey: string;
   readonly expiry: MessageInitShape<typeof ExpirySchema>;

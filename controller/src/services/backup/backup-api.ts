@@ -14,17 +14,24 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { createBackupAccess } from "./backup-access.ts";
 import { type BackupCreation, newBackup } from "./backup-creation.ts";
 import { type BackupIndex, backupKind, type BackupObject, hasEnded, isVisible } from "./backup.ts";
-import { backupKeyKind, type BackupKeyObject, currentVersion, keyLifeMs, newBackupKey, rotated } from "./backup-key.ts";
+import {
+  backupKeyKind,
+  type BackupKeyObject,
+  currentVersion,
+  keyLifetimeMs,
+  newBackupKey,
+  rotated,
+} from "./backup-key.ts";
 import { backupMessage, backupTypeOf } from "./backup-message.ts";
 import { refuseBackup, refuseBeyondQuota, requireCompleted } from "./backup-requests.ts";
-import { createCopyHandlers, type CopyDeps } from "./restore/restore-api.ts";
+import { createRestoreHandlers, type RestoreApiDeps } from "./restore/restore-api.ts";
 import { createDrillHandlers, type DrillApiDeps } from "./drill/drill-api.ts";
 import { createSettingsHandlers } from "./backup-settings-api.ts";
 import { settingsOf } from "./archive/archive.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { backupOperations } from "./backup-operations.ts";
 
-export interface BackupApiDeps extends BackupCreation, CopyDeps, DrillApiDeps {
+export interface BackupApiDeps extends BackupCreation, RestoreApiDeps, DrillApiDeps {
   readonly begin: () => UnitOfWork;
   readonly backups: Collection<BackupObject>;
   readonly index: BackupIndex;
@@ -33,7 +40,7 @@ export interface BackupApiDeps extends BackupCreation, CopyDeps, DrillApiDeps {
   readonly cursors: Cursors;
 }
 
-/** The RPCs of backups. They write objects; reconcilers instruct the machines. */
+/** The RPCs of backups. They write objects; reconcilers send tasks to the machines. */
 export function createBackupApi(deps: BackupApiDeps): ServedService {
   const { archives, backups, backupKeys, operations, index, clock } = deps;
   const access = createBackupAccess(deps);
@@ -73,7 +80,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         const { object: service } = deps.access.require(serviceId, call);
         const { backup, operation } = newBackup(unit, service, { backupType: "manual", trigger: "request" }, deps);
         refuseBackup(service);
-        // Backups of concurrent requests are counted too: each of them changed the archive.
+        // Wait for backups of concurrent requests, which changed the archive, so that the quota counts them.
         await backups.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
         refuseBeyondQuota(index.of(serviceId).map(({ object }) => object));
         const { id } = backup.metadata;
@@ -109,7 +116,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         const { backup } = access.backup(serviceId, backupId, call);
         const { object } = backup;
         requireCompleted(object);
-        // A verification in progress reads the same bytes, so it answers this request too.
+        // A verification in progress reads the same bytes, so its result applies to this request too.
         if (object.spec.verification !== null) return { unchanged: message(object) };
         const { organizationId } = object.metadata;
         const of = { id: deps.newId(), subject: serviceSubject(serviceId), organizationId, now: clock.now() };
@@ -150,14 +157,14 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
 
     ...createSettingsHandlers(deps),
     ...createDrillHandlers({ ...deps, owners: access }),
-    ...createCopyHandlers({ ...deps, owners: access }),
+    ...createRestoreHandlers({ ...deps, owners: access }),
   };
 
-  /** A service that is restored from the backup reads it until the restore ends. */
+  /** Throws WRONG_STATE while a restore or drill reads the backup. */
   function refuseInUse({ metadata }: BackupObject): void {
     const reader = deps.readersOf(metadata.id)[0];
     if (reader !== undefined)
-      throw new HoldfastError("WRONG_STATE", `The backup is being read by ${reader}, which is restored from it.`);
+      throw new HoldfastError("WRONG_STATE", `The backup cannot be deleted while ${reader} is restored from it.`);
   }
 
   return serve(BackupService, handlers);
@@ -169,7 +176,7 @@ function keyMessage(key: BackupKeyObject): BackupKey {
     serviceId: key.metadata.id,
     keyVersion: version,
     createdAt: timestampFromMs(createdAt),
-    rotatesAt: timestampFromMs(createdAt + keyLifeMs),
+    rotatesAt: timestampFromMs(createdAt + keyLifetimeMs),
   });
 }
 

@@ -6,7 +6,7 @@ import { type BackupObject, hasEnded, isVisible } from "./backup.ts";
 type GetBackup = (id: string) => BackupObject | undefined;
 
 const dayMs = 86_400_000;
-/** Interval of full backups; half a day of tolerance, because a daily backup may begin a little early. */
+/** Interval of full backups; half a day of tolerance, because a daily backup may begin earlier than the one before. */
 const fullIntervalDays = 7;
 const toleranceMs = dayMs / 2;
 
@@ -21,7 +21,7 @@ export function chainOf(backup: BackupObject, get: GetBackup): readonly BackupOb
   return chain;
 }
 
-/** The backups of which no part, and none of a backup that they depend on, was found damaged. */
+/** The backups that are intact, as are all backups that they depend on. */
 export function withoutDamaged(backups: readonly BackupObject[]): readonly BackupObject[] {
   const damaged = new Set(backups.filter(({ status }) => status.isDamaged === true).map(({ metadata }) => metadata.id));
   if (damaged.size === 0) return backups;
@@ -43,7 +43,7 @@ export function basesOf(backups: Iterable<BackupObject>, get: GetBackup): Set<st
 /** True if an increment of the service can be taken relative to this backup, and restored. */
 export function canBeBase(backup: BackupObject, service: ManagedServiceObject, get: GetBackup): boolean {
   const { spec, status } = backup;
-  // The term does not matter: pages are compared by content, whichever member they are read from.
+  // The term does not matter: pages are compared by content, so any member's pages can be compared.
   if (spec.version !== service.spec.version || status.hasPageMap !== true) return false;
   const chain = chainOf(backup, get) ?? [];
   const isComplete = (each: BackupObject) =>
@@ -52,8 +52,8 @@ export function canBeBase(backup: BackupObject, service: ManagedServiceObject, g
 }
 
 /**
- * The base of the next daily backup; undefined if it is to be a full one. It is full once a week (more often
- * under a shorter retention), after a failure, and if the last backup cannot be a base.
+ * The base of the next daily backup; undefined if that is a full backup: once a week (more often under a shorter
+ * retention), after a failure, and if the last backup cannot be a base.
  */
 export function nextBase(
   service: ManagedServiceObject,

@@ -36,9 +36,9 @@ export async function checkBackup(
       }
   let before = 0;
   for (const reader of extent === "sample" ? readers.slice(-1) : readers) {
-    let own = 0;
-    await reader.verify(extent, (bytes) => onProgress?.(before + (own = bytes)));
-    before += own;
+    let verified = 0;
+    await reader.verify(extent, (bytes) => onProgress?.(before + (verified = bytes)));
+    before += verified;
   }
 }
 
@@ -56,8 +56,8 @@ async function storedBackup(
 }
 
 /**
- * A predicate: true for objects that belong to a completed backup. Its last attempt may have reused objects of earlier
- * ones, so the manifest is read. If the manifest is damaged, every object counts as its own.
+ * Returns a predicate that is true for objects that belong to a completed backup. The last attempt may have reused
+ * objects of earlier attempts, so the manifest is read. If the manifest is damaged, every object belongs to the backup.
  */
 export async function ownObjects(
   backup: BackupObject,

@@ -37,7 +37,7 @@ export interface BackupContext {
   readonly serviceBackups: ReturnType<typeof createServiceBackups>;
   readonly drillIndex: DrillIndex;
   readonly deleted: DeletedServices;
-  /** Ids of services being restored from a backup or an increment of it, and of drills that read it. */
+  /** Ids of the services and drills that a restore from the backup, or from an increment of it, is in progress for. */
   readonly readersOf: (backupId: string) => readonly string[];
   readonly backupsOf: ReturnType<typeof createBackupSummaries>;
 }

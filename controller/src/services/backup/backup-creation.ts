@@ -13,7 +13,7 @@ import { backupKind, type BackupObject, type BackupSpec, newBackupObject } from 
 import { newOperation } from "#operation/operation-definition.ts";
 import { backupOperations } from "./backup-operations.ts";
 
-/** Collaborators of `newBackup`. */
+/** Dependencies of `newBackup`. */
 export interface BackupCreation {
   readonly archives: Collection<ArchiveObject>;
   readonly backupKeys: Collection<BackupKeyObject>;
@@ -23,8 +23,8 @@ export interface BackupCreation {
 }
 
 /**
- * Adds a pending backup and its operation to the unit of work, which commits only if no other backup of the service
- * was added meanwhile. Throws NOT_SUPPORTED for an engine without backups.
+ * Adds a pending backup and its operation to the unit of work. The commit throws Conflict if another backup of the
+ * service was added concurrently. Throws NOT_SUPPORTED for an engine without backups.
  */
 export function newBackup(
   unit: Changes,
@@ -55,7 +55,7 @@ export function newBackup(
   return { backup, operation };
 }
 
-/** The service's backup key, created with its first backup. */
+/** The service's backup key. It is created with the service's first backup. */
 function keyFor(
   unit: Changes,
   { metadata }: ManagedServiceObject,

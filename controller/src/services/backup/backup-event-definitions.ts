@@ -4,7 +4,7 @@ const backupData = {
   service_id: { type: "uuid", meaning: "the service" },
   backup_id: { type: "uuid", meaning: "the backup" },
   backup_type: { type: "string", meaning: "`automated` or `manual`" },
-  duration_seconds: { type: "number", meaning: "how long it took" },
+  duration_seconds: { type: "number", meaning: "duration of the backup" },
 } as const satisfies EventDefinition["data"];
 
 const backupExample = {
@@ -18,7 +18,7 @@ const backupExample = {
 export const backupEventDefinitions = {
   "backup.completed": {
     when: "an automated or manual backup is complete: stored and verified",
-    data: { ...backupData, size_bytes: { type: "number", meaning: "its size in the object store" } },
+    data: { ...backupData, size_bytes: { type: "number", meaning: "size of the backup in the object store" } },
     example: { ...backupExample, size_bytes: 52_428_800 },
   },
   "backup.failed": {
@@ -30,14 +30,14 @@ export const backupEventDefinitions = {
     when: "the log of a service's changes has a gap: log was removed before it was stored, or a restore or drill found stored log lost or damaged; a new base backup follows, unless a later one exists",
     data: {
       service_id: { type: "uuid", meaning: "the service" },
-      since: { type: "time", meaning: "the last moment before the gap" },
+      since: { type: "time", meaning: "the last time before the gap" },
       message: { type: "string", meaning: "the cause, and what to do" },
     },
     example: {
       service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
       since: "2026-11-22T10:00:00.000Z",
       message:
-        "Log was removed from the machine before it was stored. A new backup begins at once; until it is complete, restore to a moment before the gap.",
+        "Log was removed from the machine before it was stored. A new backup begins now; until it is complete, restore to a time before the gap.",
     },
   },
   "backup.drill_failed": {

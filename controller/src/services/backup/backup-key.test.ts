@@ -23,8 +23,8 @@ test("each backup has its own data key, which is not unwrapped for another backu
     openDataKey(first, { id: "b-2", ...two }, sealer),
   );
   expect(() => openDataKey(first, { id: "b-2", ...one }, sealer)).toThrow();
-  const stranger = { ...first, metadata: { ...first.metadata, id: "service-2" } };
-  expect(() => openDataKey(stranger, { id: "b-1", ...one }, sealer)).toThrow();
+  const otherService = { ...first, metadata: { ...first.metadata, id: "service-2" } };
+  expect(() => openDataKey(otherService, { id: "b-1", ...one }, sealer)).toThrow();
 });
 
 test("unneeded versions are deleted, and the current one stays", () => {

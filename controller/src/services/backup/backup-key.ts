@@ -12,8 +12,8 @@ import {
 import type { BackupObject } from "./backup.ts";
 
 /**
- * The keys that wrap the data keys of one service's backups, by version; its id is the service's. Each version is
- * encrypted under the installation's master key and is retained while a backup needs it.
+ * The keys that wrap the data keys of one service's backups, by version; the id is the service's. Each version is
+ * encrypted under the installation's master key and retained while a backup needs it.
  */
 export type BackupKeyObject = Resource<BackupKeySpec, Readonly<Record<string, never>>>;
 
@@ -31,7 +31,7 @@ export interface KeyVersion {
 }
 
 /** Age at which a key is rotated. */
-export const keyLifeMs = 90 * 86_400_000;
+export const keyLifetimeMs = 90 * 86_400_000;
 
 const keyBytes = 32;
 const nonceBytes = 12;
@@ -46,7 +46,7 @@ export function newBackupKey(serviceId: string, organizationId: string, sealer: 
   };
 }
 
-/** The key with a new version, which wraps data keys from now on. */
+/** The key with a new version, which wraps new data keys. */
 export function rotated(key: BackupKeyObject, sealer: Sealer, now: number): BackupKeyObject {
   const { metadata, spec } = key;
   const next = newVersion(metadata.id, currentVersion(key).version + 1, sealer, now);
@@ -57,7 +57,7 @@ export function rotated(key: BackupKeyObject, sealer: Sealer, now: number): Back
   };
 }
 
-/** The key without versions that nothing needs; the current one always stays. */
+/** The key without versions that no backup needs. The current version is always retained. */
 export function withoutUnused(key: BackupKeyObject, needed: ReadonlySet<number>): BackupKeyObject {
   const { version: current } = currentVersion(key);
   const versions = key.spec.versions.filter(({ version }) => version === current || needed.has(version));
@@ -118,7 +118,7 @@ function labelOf(serviceId: string, backupId: string, version: number): Buffer {
   return Buffer.from(`holdfast backup data key ${serviceId} ${backupId} ${version}`);
 }
 
-/** A data key of a backup or log, unwrapped, as a machine gets it. */
+/** The message with an unwrapped data key of a backup or log, for a machine. */
 export function dataKeyMessage(
   key: BackupKeyObject,
   sealed: { readonly id: string; readonly keyVersion: number; readonly wrappedKey: string },
@@ -127,7 +127,7 @@ export function dataKeyMessage(
   return create(DataKeySchema, { id: sealed.id, secret: openDataKey(key, sealed, sealer).toString("base64") });
 }
 
-/** A stored backup, as the agent that reads it gets it. */
+/** The message that describes a stored backup to the agent that reads it. */
 export function sourceBackup(
   { metadata: { id }, spec, status }: BackupObject,
   key: BackupKeyObject,

@@ -1,7 +1,7 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * States of a backup. An attempt whose machine restarted, moved or failed over is repeated up to three times. The
+ * States of a backup. A failed attempt, for example after a restart or failover, is repeated up to three times. The
  * reason of a failure is in `status.error`; a canceled backup is `failed` too.
  */
 // biome-ignore format: a table, aligned so that it reads as one

@@ -47,7 +47,7 @@ const triggers: Record<BackupSpec["trigger"], BackupTrigger> = {
 
 const encryptionAlgorithm = "AES-256-GCM";
 
-/** The backup as the API returns it. `others` are all backups of its service: they decide when it expires. */
+/** The API message of a backup. `others` are all backups of the service: they decide when this one is deleted. */
 export function backupMessage(
   backup: BackupObject,
   others: readonly BackupObject[],

@@ -196,7 +196,7 @@ test.each([
   },
 );
 
-test("every backup ends, whatever its machine reports, and a failed one has a reason", () => {
+test("every backup ends for all reports of its machine, and a failed one has a reason", () => {
   const sight = fc.record({
     isUp: fc.boolean(),
     hasCurrentSettings: fc.boolean(),

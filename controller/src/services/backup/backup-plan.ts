@@ -11,23 +11,23 @@ export interface ObservedBackup {
   readonly service: ManagedServiceObject | undefined;
   /** Machine of the service's primary. */
   readonly machineId: string | undefined;
-  /** Its agent is connected and its engine running. */
+  /** True if the machine's agent is connected and its engine runs. */
   readonly isUp: boolean;
-  /** The engine has applied the current settings: those of a closed service admit no clients. */
+  /** True if the engine has applied the current settings. The settings of a closed service admit no clients. */
   readonly hasCurrentSettings: boolean;
-  /** No other backup of the service comes before it. */
+  /** True if no other backup of the service must run before this one. */
   readonly isNext: boolean;
-  /** Its host runs fewer backups than its limit. */
+  /** True if the machine's host runs fewer backups than its limit. */
   readonly hasCapacity: boolean;
-  /** The log that follows it is about to be archived. */
+  /** True if the archive of the log that follows the backup is about to start. */
   readonly isLogAwaited: boolean;
-  /** The base of an increment exists, is complete and has the service's version. */
+  /** True if the base of an increment exists, is complete and has the service's version. */
   readonly hasBase: boolean;
   /** The machine's report on the current attempt. */
   readonly report: BackupObservation | undefined;
-  /** Why the machine refuses to begin. */
+  /** Reason why the machine refused to start the attempt. */
   readonly refusal: { readonly code: string; readonly message: string } | undefined;
-  /** The check of the stored backup. */
+  /** State of the check of the stored backup. */
   readonly check: CheckState | undefined;
 }
 
@@ -36,9 +36,9 @@ export type BackupStep =
       readonly kind: "wait";
       readonly step: "WaitForTurn" | "WaitForService" | "WaitForHost" | "WaitForRetry" | "FollowLog" | "VerifyBackup";
     }
-  /** The new attempt is stored before the machine is instructed. */
+  /** Record a new attempt, before the machine gets the task. */
   | { readonly kind: "begin"; readonly machineId: string; readonly term: number; readonly isFull: boolean }
-  /** The machine has not reported the attempt yet. */
+  /** Send the task: the machine has not reported the attempt yet. */
   | { readonly kind: "start" }
   | { readonly kind: "follow"; readonly report: BackupObservation }
   /** The attempt failed; another one follows after a pause. */
@@ -54,11 +54,11 @@ export type BackupStep =
 const minuteMs = 60_000;
 /** A backup without progress for this long fails. */
 export const stalledAfterMs = 30 * minuteMs;
-/** Minimum speed: a slower backup fails although it progresses. */
+/** Minimum speed. A slower backup fails although it progresses. */
 const minBytesPerMs = 2_000;
 /** A backup that stays pending for this long fails; the schedule creates another one. */
 const pendingMaxMs = 24 * 60 * minuteMs;
-/** Attempts after the first. */
+/** Maximum number of attempts after the first. */
 export const retriesMax = 3;
 /** Failures that another attempt may avoid. */
 const retryableCodes: ReadonlySet<string> = new Set(["interrupted", "source_failed", "store_failed", "failed"]);
@@ -82,7 +82,7 @@ function planPending(
   if (service.metadata.deletionRequestedAt !== undefined && spec.trigger !== "final")
     return fail("service_deleted", "The service is being deleted.");
   if (service.spec.power === "off") return fail("service_stopped", "The service was stopped.");
-  if (now - metadata.createdAt > pendingMaxMs) return fail("not_started", "It could not begin within a day.");
+  if (now - metadata.createdAt > pendingMaxMs) return fail("not_started", "The backup could not start within a day.");
   if (!isNext) return { kind: "wait", step: "WaitForTurn" };
   if (remainingPauseMs(status.retry, now) > 0) return { kind: "wait", step: "WaitForRetry" };
   if (!isUp || machineId === undefined || (service.spec.closed === true && !hasCurrentSettings))
@@ -112,7 +112,7 @@ function planRunning(backup: BackupObject, observed: ObservedBackup, now: number
     return fail("timed_out", `No byte was stored for ${stalledAfterMs / minuteMs} minutes.`);
   const longestMs = stalledAfterMs + (status.sourceBytes ?? 0) / minBytesPerMs;
   if (now - (status.startedAt ?? now) > Math.max(longestMs, 4 * stalledAfterMs))
-    return fail("timed_out", "It was too slow for its size.");
+    return fail("timed_out", "The backup was slower than 2 MB per second.");
   if (report !== undefined) return { kind: "follow", report };
   // An increment that the machine refuses is repeated as a full backup.
   if (refusal !== undefined)
@@ -127,7 +127,7 @@ function planCheck({ status }: BackupObject, check: CheckState | undefined, now:
   if (check.kind === "failed") {
     const reason = check.error.message;
     if (check.error.name === "BackupDamaged") return fail("damaged", reason);
-    // A store that does not respond says nothing about the backup.
+    // An object store that does not respond proves nothing about the backup.
     if (now - status.progressedAt <= stalledAfterMs) return { kind: "checkLater", reason };
     return { ...fail("store_failed", failureMessage("store_failed", reason)), reason };
   }
@@ -136,7 +136,7 @@ function planCheck({ status }: BackupObject, check: CheckState | undefined, now:
 
 function requeue({ status }: BackupObject, code: string, reason: string): BackupStep {
   if (status.attempt > retriesMax)
-    return { ...fail(code, `Each of ${status.attempt} attempts ended: ${failureMessage(code, reason)}`), reason };
+    return { ...fail(code, `All ${status.attempt} attempts failed: ${failureMessage(code, reason)}`), reason };
   return { kind: "requeue", reason };
 }
 

@@ -55,17 +55,18 @@ export interface BackupWorkDeps {
 const backupsPerHostMax = 2;
 const taskTimeoutMs = 10_000;
 const recheckMs = 15_000;
-const soonMs = 1_000;
-/** A manual backup waits at most this long for the log to start. */
+const shortRecheckMs = 1_000;
+/** Maximum time for which a manual backup waits for the log's archive to start. */
 const logStartTimeoutMs = 30_000;
-/** Lifetime of the URLs that a machine has: an abandoned attempt stores nothing after it. */
+/** Lifetime of the presigned URLs of an attempt. An abandoned attempt cannot store anything after it. */
 const urlLifetimeMs = 3 * 3_600_000;
 
 /**
- * Backups: takes one to its end, verifies it on request, and deletes objects that failed attempts left. Key: backup id.
+ * Backups: runs each to completion or failure, verifies it on request, and deletes objects of failed attempts. Key:
+ * backup id.
  *
  * `backup-plan.ts` decides the next step from the observed state, `backup-steps.ts` computes the objects that a step
- * writes. The machine of the primary uploads the data by itself; the controller starts the attempt (`startBackup`),
+ * writes. The primary's machine uploads the data; the controller starts the attempt (`startBackup`),
  * follows the agent's reports, and reads the stored backup back (`backup-check.ts`) before it is completed.
  */
 export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
@@ -83,7 +84,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     if (backup.object.metadata.deletionRequestedAt !== undefined) return remove(backup, signal);
     if (!hasEnded(backup.object)) return advance(backup, signal);
     if (backup.object.spec.verification !== null) return verify(backup, backup.object.spec.verification, signal);
-    return clear(backup, signal);
+    return deleteLeftovers(backup, signal);
   }
 
   async function advance(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
@@ -118,10 +119,10 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       refusals.delete(backup.metadata.id);
       return again(0, "ended");
     }
-    if (step.kind === "wait" && step.step === "FollowLog") return again(soonMs, step.step);
+    if (step.kind === "wait" && step.step === "FollowLog") return again(shortRecheckMs, step.step);
     if (step.kind === "wait" && step.step === "WaitForRetry")
       return again(remainingPauseMs(backup.status.retry, now), step.step);
-    return again(step.kind === "start" ? soonMs * 2 : recheckMs, step.kind);
+    return again(step.kind === "start" ? shortRecheckMs * 2 : recheckMs, step.kind);
   }
 
   async function observe(backup: BackupObject, signal: AbortSignal): Promise<ObservedBackup> {
@@ -151,8 +152,8 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
   }
 
   /**
-   * A manual backup before the first automated one waits for the log; an automated one is created only after the log
-   * began.
+   * True if the backup waits for the log's archive to start: a manual backup before the first automated one. Automated
+   * backups are created only after the archive started.
    */
   function isAwaitingLog({ metadata, spec }: BackupObject, report: ArchiveObservation | undefined): boolean {
     if (spec.trigger !== "request" || engineOf(spec.databaseType)?.backups?.restorePoints !== "any_second")
@@ -181,7 +182,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     return running.filter(({ object }) => hostOf(object.status.machineId) === host).length < backupsPerHostMax;
   }
 
-  /** The backup with those that it depends on. */
+  /** The backup with the backups that it depends on. */
   function requireChain(backup: BackupObject): readonly BackupObject[] {
     const chain = chainOf(backup, get);
     if (chain === undefined) throw new BackupDamaged("a base of the backup does not exist");
@@ -194,7 +195,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     return key.object;
   }
 
-  /** The keys are in the store before a machine has them, so that everything it stores can be decrypted. */
+  /** Stores the keys before the machine gets them, so that each object that the machine stores can be decrypted. */
   async function start(backup: BackupObject, signal: AbortSignal): Promise<void> {
     const { id } = backup.metadata;
     const { kind, backupType, trigger } = backup.spec;
@@ -221,7 +222,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     await run(backup, { case: "cancelBackup", value }, signal);
   }
 
-  /** A task without a response is repeated by later reconciles. */
+  /** Runs a task. A later reconcile repeats a task without a response. */
   async function run(backup: BackupObject, input: TaskInput, signal: AbortSignal): Promise<void> {
     const service = services.get(backup.spec.serviceId)?.object;
     const { machineId } = backup.status;
@@ -241,11 +242,11 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       log.info("backup task refused", { backup: backup.metadata.id, task: input.case, code, reason: message });
     } catch (error) {
       signal.throwIfAborted();
-      log.info("backup task without response", { backup: backup.metadata.id, task: input.case, error: String(error) });
+      log.info("backup task got no response", { backup: backup.metadata.id, task: input.case, error: String(error) });
     }
   }
 
-  /** Reads every byte, for a verification by request. */
+  /** Verifies the backup on request: reads every byte. */
   async function verify(stored: Stored<BackupObject>, operationId: string, signal: AbortSignal): Promise<Outcome> {
     const { object: backup } = stored;
     const id = `verify/${backup.metadata.id}`;
@@ -268,7 +269,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
   }
 
   /** Deletes objects that belong to no backup, once the URLs of abandoned attempts have expired. */
-  async function clear(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
+  async function deleteLeftovers(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
     const { object: backup } = stored;
     const { metadata, spec, status } = backup;
     if (isClear(backup)) return settled;
@@ -322,7 +323,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       const watches = [
         backups.subscribe((id) => {
           onChange(id);
-          // The end of a backup lets the next one of the service begin.
+          // When a backup ends, the next backup of the service may start.
           const serviceId = backups.get(id)?.object.spec.serviceId;
           if (serviceId !== undefined) wakeOf(serviceId);
         }),

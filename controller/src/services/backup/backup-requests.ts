@@ -4,10 +4,10 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import { type BackupObject, hasEnded, isVisible, manualBackupQuota } from "./backup.ts";
 
-/** Backups that may wait beside the running one. */
+/** Maximum number of pending backups of a service, in addition to the running one. */
 const waitingMax = 3;
 
-/** Throws the 409 with the reason why no backup of the service can be taken now. */
+/** Throws WRONG_STATE with the reason why no backup of the service can be taken now. */
 export function refuseBackup(service: ManagedServiceObject): void {
   const { metadata, status } = service;
   const members = operationMembers(service, undefined);
@@ -18,7 +18,7 @@ export function refuseBackup(service: ManagedServiceObject): void {
   throw new HoldfastError("WRONG_STATE", `The service is ${status.state}. ${next}`, { members });
 }
 
-/** Throws the 409 if the service has too many manual backups or too many waiting ones. */
+/** Throws if the service has too many manual backups or too many pending ones (409). */
 export function refuseBeyondQuota(backups: readonly BackupObject[]): void {
   const visible = backups.filter(isVisible);
   requireCapacity(manualBackupQuota, backups, "The service has");
@@ -26,12 +26,12 @@ export function refuseBeyondQuota(backups: readonly BackupObject[]): void {
   if (open.length > waitingMax)
     throw new HoldfastError(
       "OPERATION_IN_PROGRESS",
-      `A backup of the service runs and ${waitingMax} wait; try again when one of them has ended.`,
+      `A backup of the service runs and ${waitingMax} are pending. Try again when one of them has ended.`,
     );
 }
 
-/** Throws the 409 unless the backup is completed. */
+/** Throws WRONG_STATE unless the backup is completed. */
 export function requireCompleted({ status }: BackupObject): void {
   if (status.state === "completed") return;
-  throw new HoldfastError("WRONG_STATE", `The backup is ${status.state}; this needs a completed one.`);
+  throw new HoldfastError("WRONG_STATE", `The backup must be completed; it is ${status.state}.`);
 }

@@ -24,7 +24,7 @@ interface SettingsDeps {
 
 type SettingsHandlers = Pick<Handlers<typeof BackupService>, "getBackupSettings" | "updateBackupSettings">;
 
-/** The RPCs of backup times and retention. */
+/** The RPCs of a service's backup settings. */
 export function createSettingsHandlers(deps: SettingsDeps): SettingsHandlers {
   const { archives, access, clock } = deps;
   return {
@@ -51,7 +51,7 @@ export function createSettingsHandlers(deps: SettingsDeps): SettingsHandlers {
   };
 }
 
-/** The settings with the fields of the mask changed. Throws INVALID_REQUEST. */
+/** The settings with the fields of the update mask changed. Throws INVALID_REQUEST. */
 function changed(before: BackupSettings, request: UpdateBackupSettingsRequest): BackupSettings {
   const paths = request.updateMask?.paths ?? [];
   if (paths.length === 0)

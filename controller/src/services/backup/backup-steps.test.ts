@@ -10,7 +10,7 @@ import { advanceBackup, advanceVerification } from "./backup-steps.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { backupOperations } from "./backup-operations.ts";
 
-const begun = advanceBackup(
+const running = advanceBackup(
   newBackupObject("b-1", "org", requestedBackup, 50),
   undefined,
   { kind: "begin", machineId: "m", term: 1, isFull: true },
@@ -28,11 +28,11 @@ test.each([
     dataTime: timestampFromMs(dataMs),
     ...(consistentMs !== undefined && { consistentTime: timestampFromMs(consistentMs) }),
   });
-  const { restoresTo, consistentAt } = advanceBackup(begun, undefined, { kind: "stored", report }, 300).backup.status;
+  const { restoresTo, consistentAt } = advanceBackup(running, undefined, { kind: "stored", report }, 300).backup.status;
   expect({ restoresTo, ...(consistentAt !== undefined && { consistentAt }) }).toEqual(moments);
 });
 
-const inVerification = { ...begun, spec: { ...begun.spec, verification: "op-1" } };
+const inVerification = { ...running, spec: { ...running.spec, verification: "op-1" } };
 const operation = newOperation({
   id: "op-1",
   subject: serviceSubject("service-1"),

@@ -104,7 +104,7 @@ export function advanceVerification(
   };
 }
 
-/** The pauses of attempts and those of checks are counted apart. */
+/** The backup without recorded retries: retries of attempts and of checks are counted separately. */
 function withoutRetry(backup: BackupObject): BackupObject {
   const { retry: _, ...status } = backup.status;
   return { ...backup, status };
@@ -145,7 +145,7 @@ function withProgress(
   const { status } = backup;
   const mark = `${report.sourceBytes} ${report.storedBytes} ${report.storedObjects}`;
   const total = Number(report.sourceTotalBytes);
-  // The last 5 percent are those of the check.
+  // The check is the last 5 percent.
   const progressPct = total === 0 ? 0 : Math.min(95, Math.floor((95 * Number(report.sourceBytes)) / total));
   if (mark === status.mark) return { backup, operation, events: [] };
   const change = { mark, progressedAt: now, progressPct, sourceBytes: Math.max(total, Number(report.sourceBytes)) };

@@ -21,8 +21,8 @@ export interface BackupSummaryDeps {
 const gapsMax = 20;
 
 /**
- * Summarizes what can be restored of a service. Returns the same object while nothing changes; undefined for an engine
- * without backups.
+ * Summarizes what can be restored of a service. Returns an identical object while nothing changes; undefined for an
+ * engine without backups.
  */
 export function createBackupSummaries(
   deps: BackupSummaryDeps,

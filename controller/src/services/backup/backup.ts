@@ -6,7 +6,7 @@ import type { BackupState } from "./backup-lifecycle.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 
 export type BackupObject = Resource<BackupSpec, BackupStatus>;
-/** Manual backups of one service; they stay until they are deleted. */
+/** Quota of the manual backups of one service. They are retained until a user deletes them. */
 export const manualBackupQuota: Quota<BackupObject> = {
   name: "manualBackups",
   label: "manual backups",
@@ -50,7 +50,7 @@ export interface BackupSpec {
   readonly keyVersion: number;
   /** The wrapped data key (`backup-key.ts`). */
   readonly wrappedKey: string;
-  /** A user requested its cancellation. */
+  /** True if a user requested the cancellation of the backup. */
   readonly cancelRequested: boolean;
   /** Operation of a verification in progress; null if there is none. */
   readonly verification: string | null;
@@ -62,7 +62,7 @@ export interface BackupStatus {
   readonly attempt: number;
   /** Consecutive failures of attempts, or of checks; absent before the first. */
   readonly retry?: RecordedRetry;
-  /** The machine that takes it; null before the first attempt. */
+  /** Id of the machine that takes the backup; null before the first attempt. */
   readonly machineId: string | null;
   readonly progressPct: number;
   readonly sourceBytes: number | null;
@@ -77,22 +77,22 @@ export interface BackupStatus {
   readonly mark: string;
   readonly progressedAt: number;
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** SHA-256 of its stored manifest, hex; empty until it is stored. */
+  /** SHA-256 (hex) of the stored manifest; empty until it is stored. */
   readonly manifestSha256: string;
   /** Term of the service at the last attempt; absent before the first. */
   readonly term?: number;
-  /** It has a page map: an increment can be based on it. */
+  /** True if the backup has a page map, so that an increment can be based on it. */
   readonly hasPageMap?: boolean;
-  /** A moment no later than the restored data: everything acknowledged before it is in the backup. */
+  /** Time of the restored data: the backup contains all commits that were acknowledged before it. */
   readonly restoresTo: number | null;
-  /** First moment that can be restored with the log that follows; absent for snapshots. */
+  /** First time that can be restored with the log after the backup; absent for snapshots. */
   readonly consistentAt?: number;
   readonly verifiedAt: number | null;
   /** Why the last verification by request failed; absent if it passed. */
   readonly damage?: string;
-  /** A reader or verification found a part of it lost or changed: nothing can be restored from it. */
+  /** True if a reader or verification found a part lost or changed. The backup cannot be restored. */
   readonly isDamaged?: true;
-  /** It has ended, and no objects of failed attempts remain. */
+  /** True if the backup has ended and no objects of failed attempts remain. */
   readonly isClear?: boolean;
 }
 
@@ -134,7 +134,7 @@ export function newBackupObject(id: string, organizationId: string, request: New
   };
 }
 
-/** First moment that a completed backup and the log after it can restore, in milliseconds since 1970. */
+/** First time that a completed backup and the log after it can restore, in milliseconds since 1970. */
 export function firstRecoveryPoint({ status }: BackupObject): number | null {
   return status.consistentAt ?? status.restoresTo;
 }
@@ -150,14 +150,16 @@ export function isClear({ status }: BackupObject): boolean {
   return status.isClear === true || (status.state === "completed" && status.attempt === 1);
 }
 
-/** True if users see the backup. One that is to be deleted is hidden at once. */
+/**
+ * True if users see the backup. It is hidden from the moment its deletion is requested, before its objects are deleted.
+ */
 export function isVisible({ metadata }: BackupObject): boolean {
   return metadata.deletionRequestedAt === undefined;
 }
 
-/** Backups by service, and those in progress, without a scan of all backups. */
+/** Lookups of backups without a scan of all backups. */
 export interface BackupIndex {
-  /** Oldest first. */
+  /** Backups of the service, oldest first. */
   of(serviceId: string): Stored<BackupObject>[];
   /** Backups of all services that have not ended. */
   open(): Stored<BackupObject>[];

@@ -13,7 +13,13 @@ import type { ServiceBackups } from "../service/service-backups.ts";
 import { readsLog, type ServiceOrigin, unfinishedOrigin } from "../service/service-origin.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { archiveKind, type ArchiveObject, type LogArchiving, type LogKey, undeleteForMs } from "./archive/archive.ts";
+import {
+  archiveKind,
+  type ArchiveObject,
+  type LogArchiving,
+  type LogKey,
+  undeletePeriodMs,
+} from "./archive/archive.ts";
 import { isOfOlderVersion } from "./archive/archive-source.ts";
 import { chainOf } from "./backup-chain.ts";
 import { type BackupIndex, type BackupObject, hasEnded, isVisible } from "./backup.ts";
@@ -27,19 +33,19 @@ export interface ServiceBackupsDeps {
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
   readonly backupKeys: Pick<Collection<BackupKeyObject>, "get">;
   readonly index: BackupIndex;
-  /** Milliseconds after which the log of an idle service is stored. */
+  /** Delay after which the log of an idle service is stored, in milliseconds. */
   readonly idleLogAfterMs: number;
-  /** Milliseconds for which a deletion waits for a final backup that fails and is repeated. */
+  /** Time for which a deletion waits for a failing final backup, in milliseconds. */
   readonly finalBackupWithinMs: number;
   readonly sealer: Sealer;
   readonly clock: Clock;
 }
 
-/** Parts of a service's life cycle that depend on its backups, and the source of its restore with its keys. */
+/** The facts of a service's backups that its reconciler needs, and the source of its restore with the keys. */
 export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups & {
   restoreSource(origin: ServiceOrigin): RestoreSource;
-  /** Newest moment that can be restored, in milliseconds since 1970; undefined if there is none. */
-  restorePointOf(service: ManagedServiceObject): number | undefined;
+  /** Newest time that can be restored, in milliseconds since 1970; undefined if there is none. */
+  newestRestorePointOf(service: ManagedServiceObject): number | undefined;
 } {
   const { archives, backupKeys, index, sealer, clock } = deps;
 
@@ -71,9 +77,10 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
 
   function logsOf({ serviceId, targetTime }: ServiceOrigin, backup: BackupObject) {
     const log = deps.liveArchive(serviceId)?.status.log ?? [];
-    // A hole that was found since the restore began ends the log before its target: the machine reports the damage.
-    const whole = log.map((range) => ({ ...range, holes: [] }));
-    const chain = logTo(backup, log, targetTime) ?? logTo(backup, whole, targetTime);
+    // A hole that was found after the restore began would end the log before the target. The machine reports the
+    // damage.
+    const ignoringHoles = log.map((range) => ({ ...range, holes: [] }));
+    const chain = logTo(backup, log, targetTime) ?? logTo(backup, ignoringHoles, targetTime);
     if (chain === undefined) throw new Error(`no log follows the backup ${backup.metadata.id}`);
     return chain.map(({ term, firstSequence, lastSequence, keys }) => ({
       term: BigInt(term),
@@ -103,14 +110,15 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
 
   function retainsDisks({ metadata, spec }: ManagedServiceObject): boolean {
     if (metadata.deletionRequestedAt === undefined || spec.finalBackup === "skipped") return false;
-    // Without an archive it was never Running, and an unfinished restore has no data of its own: nothing is retained.
+    // A service without an archive was never Running, and an unfinished restore has no complete data: nothing to
+    // retain.
     if (archives.get(metadata.id) === undefined || unfinishedOrigin(spec) !== undefined) return false;
     return !(spec.finalBackup === "wanted" && finalsOf(metadata.id, index).at(-1)?.status.state === "completed");
   }
 
   return {
     restoreSource: sourceOf,
-    restorePointOf: ({ metadata: { id }, spec }) =>
+    newestRestorePointOf: ({ metadata: { id }, spec }) =>
       restorableOf(spec.databaseType, deps.liveArchive(id), completedOf(id)).span?.to,
     instanceOf(service) {
       const origin = unfinishedOrigin(service.spec);
@@ -152,7 +160,7 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       const hasRemains = newest !== undefined || retainedNodes.length > 0;
       const canBeUndeleted = hasRemains && service.spec.finalBackup !== "skipped";
       const at = clock.now();
-      const record = { at, until: at + undeleteForMs, service, users, backupId: newest?.metadata.id ?? null };
+      const record = { at, until: at + undeletePeriodMs, service, users, backupId: newest?.metadata.id ?? null };
       const deleted = canBeUndeleted ? { ...record, ...(retainedNodes.length > 0 && { retainedNodes }) } : null;
       unit.update(archiveKind, archive, { ...object, status: { ...object.status, deleted } });
     },

@@ -40,7 +40,7 @@ export interface ConfigurationApiDeps {
   readonly engines: () => readonly EngineOffer[];
   readonly clock: Clock;
   readonly newId: () => string;
-  /** Milliseconds that a call waits until the engine has applied the parameters; past that it returns the operation. */
+  /** Maximum time for which a call waits for the engine, in milliseconds. Afterwards it returns the operation. */
   readonly waitMs: number;
 }
 
@@ -71,7 +71,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     return { engine: engineOf(service), catalog: deps.catalog, primary: primaryOn(service) };
   }
 
-  /** `operation` is the configure operation in progress, if any. */
+  /** `operation`: the configure operation in progress, if any. */
   function message(service: ManagedServiceObject, operation?: OperationObject): Configuration {
     const instance = primaryOn(service);
     const views = parameterViews({ spec: service.spec, engine: engineOf(service), catalog: deps.catalog, instance });
@@ -99,8 +99,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         if (service.object.metadata.deletionRequestedAt !== undefined)
           throw new HoldfastError("WRONG_STATE", "The service is being deleted.");
         const current = await access.inProgress(service.object, call.signal);
-        // A configuration under which the engine is down cannot complete: the change that reverts it cancels its
-        // operation.
+        // An operation whose parameters keep the engine from running cannot complete, so the next change cancels it.
         const superseded = serviceOperations.configure.is(current?.object) ? current : undefined;
         if (superseded === undefined) refuseWhileBusy(service.object, current?.object);
         const { parameters } = changedParameters(service.object.spec, change, contextOf(service.object));
@@ -112,7 +111,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         );
         if (superseded !== undefined)
           unit.update(operationKind, superseded, cancelled(superseded.object, deps.clock.now()));
-        // Only a running engine applies parameters now; otherwise they are stored for its next start.
+        // Only a running engine applies parameters now. A stopped engine applies them at its next start.
         if (service.object.status.state === "Running") {
           unit.create(operationKind, operation);
           unit.update(managedServiceKind, service, after);

@@ -25,8 +25,8 @@ export interface ChangeContext {
 }
 
 /**
- * The parameters after a change, and a fault for each invalid value; with a fault nothing is changed. `primary`
- * is the last observation of the primary's engine.
+ * The parameters after a change, and an error for each invalid value. With an error nothing is changed. `primary`: the
+ * last observation of the primary's engine.
  */
 export function changedParameters(
   spec: ManagedServiceSpec,

@@ -12,14 +12,14 @@ import type { ManagedServiceSpec } from "../service/managed-service.ts";
 type Parameters = Readonly<Record<string, string>>;
 
 /**
- * Minimum values with which replicas start until they have replayed a lower value of the primary (PostgreSQL
- * manual, "Hot Standby", Administrator's Overview).
+ * Minimum values of parameters with which replicas start until they have replayed a lower value of the primary
+ * (PostgreSQL manual, "Hot Standby", Administrator's Overview).
  */
 export function replicaMinimums(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
   return spec.nodes.length > 1 ? logSettings(spec, primary) : {};
 }
 
-/** Settings that the primary writes its log under and that replay needs as much of. */
+/** Settings under which the primary writes its log, for which a replay needs at least the same values. */
 export function logSettings(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
   const names = engineProfileOf(spec.databaseType).replicas?.minimumFromPrimary ?? [];
   const running = names.flatMap((name) => {
@@ -30,8 +30,8 @@ export function logSettings(spec: ManagedServiceSpec, primary: InstanceObservati
 }
 
 /**
- * A fault for each named parameter that exceeds the plan, by itself or together with the minimums of replicas: at
- * its next restart a replica starts with both.
+ * An error for each named parameter that exceeds the plan, alone or together with the minimums of replicas, because a
+ * replica starts with both.
  */
 export function capacityFaults(
   engine: EngineOffer,
@@ -57,7 +57,7 @@ export function capacityFaults(
   });
 }
 
-/** The minimums above the value that the parameters, the plan or the default give. */
+/** The minimums that are higher than the value by the parameters, the plan or the default. */
 export function raisedMinimums(
   {
     engine,

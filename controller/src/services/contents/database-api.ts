@@ -21,7 +21,7 @@ import { operationMessage } from "#operation/operation-message.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
 
-/** States of a database, as agents name them. */
+/** States of a database by their names in agents' reports. */
 // biome-ignore format: a table, aligned so that it reads as one
 const states: Readonly<Record<string, DatabaseState>> = {
   ready:    DatabaseState.READY,
@@ -38,11 +38,11 @@ export interface DatabaseApiDeps {
   readonly cursors: Cursors;
 }
 
-/** The RPCs of databases inside an engine. Nothing is stored: each call asks the engine. */
+/** The RPCs of databases inside an engine. Databases are not stored: each call queries the engine. */
 export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
   const { access, tasks, changes, cursors } = deps;
 
-  /** The engine's databases, and those being created. */
+  /** The engine's databases, and the databases being created. */
   async function engineDatabases(service: ManagedServiceObject, call: Call): Promise<EngineDatabase[]> {
     const input = {
       case: "listEngineDatabases",
@@ -59,14 +59,14 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     return [...databases, ...creating];
   }
 
-  /** Throws INVALID_REQUEST unless databases of the engine have owners and it has the user. */
+  /** Throws INVALID_REQUEST if databases of the engine have no owners, or if the user does not exist. */
   async function requireOwner(service: ManagedServiceObject, owner: string, call: Call): Promise<void> {
     const engine = service.spec.databaseType;
     if (engineOf(engine)?.hasDatabaseOwners !== true)
       throw invalid({
         field: "owner",
         code: "not_supported",
-        detail: `must be omitted: databases of ${engine} have none`,
+        detail: `must be omitted: databases of ${engine} have no owner`,
       });
     const input = { case: "listEngineUsers", value: { $typeName: "holdfast.agent.v1.ListEngineUsers" } } as const;
     const { users } = await tasks.run(service, input, call.signal);
@@ -74,7 +74,7 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
       throw invalid({
         field: "owner",
         code: "unknown_user",
-        detail: `must be a user of the service: ${owner} is none`,
+        detail: `must be a user of the service: there is no user ${owner}`,
       });
   }
 
@@ -112,7 +112,8 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
           async applied() {
             const { object } = access.requireRunning(serviceId, call);
             const created = (await engineDatabases(object, call)).find((database) => database.name === name);
-            if (created === undefined) throw new HoldfastError("DATABASE_NOT_FOUND", `${name} was dropped meanwhile.`);
+            if (created === undefined)
+              throw new HoldfastError("DATABASE_NOT_FOUND", `${name} was dropped after its creation.`);
             return message(object, created);
           },
         },

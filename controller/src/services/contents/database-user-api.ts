@@ -49,11 +49,13 @@ export interface DatabaseUserApiDeps {
   readonly auditNow: (entry: NewAudit) => Promise<void>;
 }
 
-/** The RPCs of users inside an engine. Each call asks the engine; only passwords are stored. */
+/**
+ * The RPCs of users inside an engine. Each call queries the engine; only users that the platform created are stored.
+ */
 export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService {
   const { access, tasks, changes } = deps;
 
-  /** The engine's users, and those being created. */
+  /** The engine's users, and the users being created. */
   async function engineUsers(service: ManagedServiceObject, call: Call): Promise<EngineUserState[]> {
     const input = { case: "listEngineUsers", value: { $typeName: "holdfast.agent.v1.ListEngineUsers" } } as const;
     const { users } = await tasks.run(service, input, call.signal);
@@ -80,7 +82,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
   function message({ metadata }: ManagedServiceObject, { username, role, replication }: EngineUserState): DatabaseUser {
     const managed = deps.users.get(databaseUserId(metadata.id, username))?.object;
     const inFlight = changes.find(metadata.id, { kind: "user", name: username });
-    // A user being created is returned as it will be.
+    // The message of a user being created has its requested role.
     const creating = inFlight?.change.spec.change.type === "create_user" ? inFlight.change : undefined;
     const createdAt = (creating ?? managed)?.metadata.createdAt;
     return create(DatabaseUserSchema, {
@@ -98,7 +100,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     return create(DatabasePasswordSchema, { serviceId, username, password, ...(operation && { operation }) });
   }
 
-  /** A user with a new password, to be stored once the engine has it. */
+  /** A user with a new password. It is stored once the engine has it. */
   function userOf(serviceId: string, username: string, role: DatabaseUserObject["spec"]["role"], call: Call) {
     const { metadata, spec } = access.requireRunning(serviceId, call).object;
     const { organizationId } = metadata;
@@ -173,7 +175,10 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     deleteDatabaseUser: async ({ serviceId, username }, call) => {
       access.requireRunning(serviceId, call);
       if (username === defaultUser)
-        throw new HoldfastError("NOT_POSSIBLE", `${defaultUser} is the service's own user and cannot be deleted.`);
+        throw new HoldfastError(
+          "NOT_POSSIBLE",
+          `${defaultUser} is the default user of the service and cannot be deleted.`,
+        );
       return changes.apply(
         {
           serviceId,
@@ -195,7 +200,10 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
         changes.refuseWhileChanging(object, { kind: "user", name: username });
         if (running) await requireEngineUser(object, username, call);
         const key = running ? "PASSWORD_NOT_KNOWN" : "DATABASE_USER_NOT_FOUND";
-        throw new HoldfastError(key, `The platform has no password of ${username}.`);
+        throw new HoldfastError(
+          key,
+          `The platform has no password of ${username}. Reset the password to get a new one.`,
+        );
       }
       if (running) await checkPassword(object, managed, call, deps);
       await deps.auditNow(auditOf(call, "database-user.reveal-password", "database-user", managed.metadata.id));
@@ -204,7 +212,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     },
 
     resetPassword: async ({ serviceId, username }, call): Promise<DatabasePassword> => {
-      // The engine keeps the role and returns it with the result.
+      // The engine retains the user's role; the result contains it.
       const { user, password } = userOf(serviceId, username, "readonly", call);
       const { role: _, ...managed } = user.spec;
       return changes.apply(

@@ -12,33 +12,33 @@ export interface ConnectionTarget {
   readonly caFile?: string;
 }
 
-/** Facts of one engine that controllers use, beside the catalog's data. */
+/** The facts of one engine that controllers use, in addition to the catalog. */
 export interface EngineProfile {
-  /** The form of a password that the engine stores; the password itself is never sent to a machine. */
+  /** Hash of a password in the engine's format. The password itself is never sent to a machine. */
   verifierOf(password: string): string;
   /** Databases of a new service. */
   readonly databases: readonly string[];
-  /** The database that a connection string names. */
+  /** Database in connection strings. */
   readonly connectionDatabase: string;
-  /** URI of a connection with a verified certificate. */
+  /** Connection URI by which clients verify the server's certificate. */
   uri(target: ConnectionTarget): string;
-  /** Consumers get its URI as `DATABASE_URL`, and of other engines a variable for each part. */
+  /** True if apps get the URI as `DATABASE_URL`. For other engines they get a variable for each part. */
   readonly hasDatabaseUrl?: true;
-  /** Maximum lengths of names in the engine where it accepts less than the API, in characters. */
+  /** Maximum lengths of names, in characters, if the engine accepts less than the API. */
   readonly nameMax?: { readonly user?: number; readonly database?: number };
-  /** Users with the attribute REPLICATION consume changes through logical slots. */
+  /** True if users with the attribute REPLICATION can consume changes through logical slots. */
   readonly hasLogicalSlots?: true;
   /** Numbers of nodes of a service whose members elect their leader; absent: 1, 3, 4 and 5. */
   readonly memberCounts?: readonly number[];
   /** Absent for an engine without replicas. */
   readonly replicas?: {
-    /** Comparison of the positions that members report. */
+    /** Functions that compare the positions that members report. */
     readonly positions: LogPositions;
-    /** They authenticate to the primary with a secret, beside their certificates. */
+    /** True if replicas authenticate to the primary with a secret, in addition to their certificates. */
     readonly haveSecret?: true;
-    /** Users do not replicate: each member has its own. */
+    /** True if users are not replicated, so that each member must create them. */
     readonly haveOwnUsers?: true;
-    /** Commits can wait for them. */
+    /** True if commits can wait for replicas. */
     readonly isSynchronous?: true;
     /**
      * Version of the primary lease protocol: replicas confirm the primary's lease, and the primary takes writes only
@@ -49,7 +49,8 @@ export interface EngineProfile {
     readonly minimumFromPrimary?: readonly string[];
   };
   /**
-   * URI of the default user with all nodes, for clients that find the primary among them; absent if clients cannot.
+   * URI of the default user with all nodes, for clients that find the primary themselves; absent if the engine's
+   * clients cannot.
    */
   allNodesUri?(hosts: readonly string[], port: number): string;
 }

@@ -5,7 +5,8 @@ type Interval = readonly [first: bigint, last: bigint];
 
 /**
  * Positions that are sets of global transaction identifiers, such as `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-3:5,...`
- * (MySQL manual, "GTID Sets"). Two members can each have transactions that the other lacks. They count no bytes.
+ * (MySQL manual, "GTID Sets"). Two members can each have transactions that the other lacks (`diverged`). Positions do
+ * not count bytes.
  */
 export const gtidPositions: LogPositions = {
   compare(a, b) {
@@ -16,7 +17,7 @@ export const gtidPositions: LogPositions = {
   },
 };
 
-/** Intervals by source and tag, in order and merged. A text that is no set has no transactions. */
+/** Intervals by source and tag, sorted and merged. A string that is not a GTID set has no transactions. */
 function intervalsOf(set: string): ReadonlyMap<string, readonly Interval[]> {
   const found = new Map<string, Interval[]>();
   for (const part of set.replaceAll(/\s/g, "").split(",")) {
@@ -42,13 +43,13 @@ function merged(intervals: readonly Interval[]): Interval[] {
   return result;
 }
 
-/** True if the first has every transaction of the second. */
+/** True if the first set contains the second. */
 function includes(
   all: ReadonlyMap<string, readonly Interval[]>,
   some: ReadonlyMap<string, readonly Interval[]>,
 ): boolean {
   return [...some].every(([key, intervals]) => {
-    const own = all.get(key) ?? [];
-    return intervals.every(([first, last]) => own.some((each) => each[0] <= first && last <= each[1]));
+    const available = all.get(key) ?? [];
+    return intervals.every(([first, last]) => available.some((each) => each[0] <= first && last <= each[1]));
   });
 }

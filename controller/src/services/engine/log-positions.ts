@@ -4,18 +4,21 @@
  */
 export type PositionOrder = "before" | "same" | "after" | "diverged";
 
-/** Positions in the log of an engine that replicates from a primary. The empty text is that of no data. */
+/**
+ * Positions in the log of an engine that replicates from a primary. The empty string is the position of a member
+ * without data.
+ */
 export interface LogPositions {
-  /** Positions of one history; those of different histories are never compared. */
+  /** Compares positions of the same history. Positions of different histories must not be compared. */
   compare(a: string, b: string): PositionOrder;
   /**
-   * Bytes of log after `from` up to `to`; 0 where `from` has all of it. Absent for an engine whose positions count no
-   * bytes.
+   * Bytes of log after `from` up to `to`; 0 if `from` is not before `to`. Absent for an engine whose positions do not
+   * count bytes.
    */
   bytesBetween?(from: string, to: string): bigint;
 }
 
-/** Positions that are distances from the log's start. `bytesOf` returns 0 for a text that is no position. */
+/** Positions that are distances from the log's start. `bytesOf` returns 0 for a string that is not a position. */
 export function bytePositions(bytesOf: (text: string) => bigint): LogPositions {
   const bytesBetween = (from: string, to: string) => {
     const bytes = bytesOf(to) - bytesOf(from);

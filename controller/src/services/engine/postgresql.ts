@@ -28,7 +28,7 @@ export const postgresql: EngineProfile = {
   },
 };
 
-/** An LSN such as `0/5000148` (two hexadecimal halves) in bytes; 0 for any other text. */
+/** Bytes of an LSN such as `0/5000148` (two hexadecimal halves); 0 for any other string. */
 function lsnBytes(text: string): bigint {
   const found = /^([0-9A-Fa-f]{1,8})\/([0-9A-Fa-f]{1,8})$/.exec(text);
   return found === null ? 0n : (BigInt(`0x${found[1]}`) << 32n) | BigInt(`0x${found[2]}`);

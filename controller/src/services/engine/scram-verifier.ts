@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 
-/** PostgreSQL's SCRAM verifier of a password (RFC 5803), so that the password itself never appears in SQL. */
+/** PostgreSQL's SCRAM verifier of a password (RFC 5803), so that the password never appears in SQL. */
 export function scramSha256Verifier(password: string, salt: Uint8Array = randomBytes(16)): string {
   const iterations = 4096;
   // RFC 7677; SASLprep leaves printable ASCII unchanged, and PostgreSQL accepts other text without it.

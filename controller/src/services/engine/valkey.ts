@@ -3,7 +3,7 @@ import { authorityOf, type EngineProfile } from "./engine-profile.ts";
 import { bytePositions } from "./log-positions.ts";
 
 export const valkey: EngineProfile = {
-  // The SHA-256 that its ACL accepts instead of a password.
+  // ACLs of Valkey accept a SHA-256 in place of a password.
   verifierOf: (password) => `#${createHash("sha256").update(password).digest("hex")}`,
   databases: [],
   connectionDatabase: "0",
@@ -11,7 +11,7 @@ export const valkey: EngineProfile = {
   uri: (target) => `rediss://${authorityOf(target)}/${target.database}`,
 };
 
-/** A replication offset such as `73012`, in bytes; 0 for any other text. */
+/** Bytes of a replication offset such as `73012`; 0 for any other string. */
 function offsetBytes(text: string): bigint {
   return /^\d{1,19}$/.test(text) ? BigInt(text) : 0n;
 }

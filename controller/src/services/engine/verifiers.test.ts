@@ -27,7 +27,7 @@ test.each([
   expect(cachingSha2Verifier(password, salt)).toBe(`$A$005$${salt}${hash}`);
 });
 
-test("MySQL's verifier has a salt of its own", () => {
+test("MySQL's verifiers have different salts", () => {
   const [one, two] = [mysql.verifierOf("x"), mysql.verifierOf("x")];
   expect(one).toMatch(/^\$A\$005\$[./0-9A-Za-z]{63}$/);
   expect(one).not.toBe(two);
@@ -49,7 +49,7 @@ test("PostgreSQL admits the password of a verifier, and no other", async () => {
   await superuser.end();
   const url = new URL(postgresql.url);
   url.username = "someone";
-  // The reload takes a moment; until then every password is admitted.
+  // The reload takes some time; until then every password is admitted.
   for (let trusted = true; trusted; ) trusted = await letsIn(url, "wrong");
   expect(await letsIn(url, password)).toBe(true);
   await postgresql.stop();

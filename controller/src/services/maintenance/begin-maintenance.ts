@@ -28,7 +28,7 @@ export interface MaintenanceStart {
   readonly operation: OperationObject;
 }
 
-/** Parts that are replaced under the data, and the restart of machines. */
+/** Changes of image, kernel and version, and the restart of machines. */
 interface Replacements {
   readonly image: ImageChange | null;
   readonly guestKernel?: ImageChange | undefined;
@@ -36,7 +36,7 @@ interface Replacements {
   readonly version?: VersionChange;
 }
 
-/** The service with these updates in its spec, and the operation that applies them with one restart. */
+/** Starts an operation that applies these updates with one restart: the changed service and the operation. */
 export function beginMaintenance(
   service: ManagedServiceObject,
   updates: readonly PendingUpdate[],
@@ -52,7 +52,7 @@ export function beginMaintenance(
   return startOf(service, { image, guestKernel, startsMachines }, updates, context, request);
 }
 
-/** The same for an upgrade to another version of the engine, which the image has. */
+/** Starts an upgrade to another version of the engine, which the image must have. */
 export function beginUpgrade(
   service: ManagedServiceObject,
   to: { readonly version: string; readonly image: string },
@@ -93,7 +93,7 @@ function startOf(
     version === undefined
       ? newOperation({ ...of, type: serviceOperations.maintenance, work })
       : newOperation({ ...of, type: serviceOperations.upgrade, work: { ...work, version } });
-  // A new image, and a restart of the machine, restart the engine as well.
+  // A new image or a restart of the machine also restarts the engine, which applies pending parameters.
   const replaced = {
     ...(image && { image: image.to }),
     ...(guestKernel && { guestKernel: guestKernel.to }),
@@ -123,7 +123,7 @@ function imageChange(
   const from = spec.image === "" ? image : spec.image;
   const versionIn = (id: string, version: string) =>
     engineVersionIn(
-      images.find((one: NodeImageObject) => one.metadata.id === id),
+      images.find((candidate: NodeImageObject) => candidate.metadata.id === id),
       engine,
       version,
     );

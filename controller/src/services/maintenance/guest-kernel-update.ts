@@ -6,7 +6,7 @@ import { engineVersionIn } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 
 /**
- * The kernels that the service's virtual machines may change to; undefined if they have no kernel of their own.
+ * The kernels that the service's virtual machines may change to; undefined for machines without a guest kernel.
  */
 export function guestKernelOffer(service: ManagedServiceObject, context: MaintenanceContext): ImageOffer | undefined {
   const current = guestKernelOf(service, context);
@@ -23,10 +23,10 @@ export function guestKernelUpdate(
   const current = guestKernelOf(service, context);
   const currentImage = context.images.find(({ metadata }) => metadata.id === current);
   const { from, to } = kernelVersions(current, target.metadata.id, context);
-  // The kernel's image includes the initial RAM disk, which may change without another kernel.
+  // The image includes the initial RAM disk, so it may change without a change of the kernel's version.
   const isOtherLinux = from !== "" && to !== "" && from !== to;
   const { urgencyText, ...terms } = imageTerms(service, context, {
-    line: guestLine,
+    series: guestLine,
     target,
     currentImage,
     since,
@@ -47,7 +47,7 @@ export function guestKernelUpdate(
   };
 }
 
-/** The kernel that the service's virtual machines boot; empty if they have none of their own. */
+/** The kernel that the service's virtual machines boot; empty for machines without a guest kernel. */
 export function guestKernelOf({ spec }: ManagedServiceObject, { guestKernel }: MaintenanceContext): string {
   return spec.guestKernel ?? guestKernel;
 }

@@ -3,7 +3,7 @@ import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import { imageOffer, missingOn } from "./image-offer.ts";
-import { lineOf, type NodeImageObject } from "./node-image.ts";
+import { seriesNameOf, type NodeImageObject } from "./node-image.ts";
 
 const line = { engine: "postgresql", version: "17" };
 
@@ -18,7 +18,7 @@ interface HostReport {
 function image(id: string, { engineVersion = "17.10", madeAt, createdAt = 0, newest = true }: HostReport = {}) {
   const metadata = { id, name: id, organizationId: "", generation: 1, createdAt, updatedAt: 0 };
   const engines = [{ ...line, engineVersion }];
-  const status = { newestOf: newest ? [lineOf(line.engine, line.version)] : [] };
+  const status = { newestOf: newest ? [seriesNameOf(line.engine, line.version)] : [] };
   return { metadata, spec: { engines, ...(madeAt !== undefined && { madeAt }), urgent: null }, status };
 }
 
@@ -86,7 +86,7 @@ test("only hosts of virtual machines lack the newest kernel", () => {
   const kernel = (id: string, madeAt: number): NodeImageObject => ({
     ...image(id, { madeAt }),
     spec: { engines: [{ ...guestLine, engineVersion: "6.12.48" }], madeAt, urgent: null },
-    status: { newestOf: [lineOf(guestLine.engine, guestLine.version)] },
+    status: { newestOf: [seriesNameOf(guestLine.engine, guestLine.version)] },
   });
   const kernels = [kernel("guest-1", 1), kernel("guest-2", 2)];
   const ofGuests = (id: string, guest: string) =>

@@ -21,7 +21,7 @@ test("an image is registered once, with its engines and the time", () => {
   expect(registerChanges(first, known ? [known] : [], new Set(), 2)).toEqual({ added: [], changed: [], removed: [] });
 });
 
-test("a kernel of virtual machines is an image of its own line", () => {
+test("a kernel of virtual machines is an image of a separate series", () => {
   const [kernel] = registerChanges([offer("linux", "guest", "guest-1", "6.12.48")], [], new Set(), 1).added;
   expect(kernel).toMatchObject({ metadata: { id: "guest-1" }, status: { newestOf: ["linux guest"] } });
   const newer = [offer("linux", "guest", "guest-2", "6.12.57")];

@@ -11,10 +11,10 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
-import { lineOf, nodeImageKind, type NodeImageObject, type NodeImageSpec } from "./node-image.ts";
+import { seriesNameOf, nodeImageKind, type NodeImageObject, type NodeImageSpec } from "./node-image.ts";
 
 const name = "node-images";
-/** Interval of checks beside the notifications of hosts. */
+/** Interval of checks in addition to the notifications of hosts. */
 const checkIntervalMs = 5_000;
 
 export interface ImageRegisterDeps {
@@ -27,8 +27,8 @@ export interface ImageRegisterDeps {
 }
 
 /**
- * The register of node images and guest kernels: stores those that are the newest of some host, so that all controllers
- * have the same images and dates. A host that does not respond counts with its last report.
+ * The register of node images and guest kernels. It stores each image that is the newest on at least one host, so that
+ * all controllers have the same images and dates. For a host that does not respond the last report is used.
  */
 export function createImageRegister(deps: ImageRegisterDeps): ControlLoop {
   const { hosts, nodeImages, machines, clock, log } = deps;
@@ -46,7 +46,7 @@ export function createImageRegister(deps: ImageRegisterDeps): ControlLoop {
       clock.now(),
     );
     if (added.length + changed.length + removed.length === 0) return;
-    const stored = new Map(registered.map((one) => [one.object.metadata.id, one]));
+    const stored = new Map(registered.map((image) => [image.object.metadata.id, image]));
     const unit = deps.begin();
     for (const image of added) unit.create(nodeImageKind, image);
     for (const image of changed) {
@@ -60,11 +60,11 @@ export function createImageRegister(deps: ImageRegisterDeps): ControlLoop {
     await unit.commit(signal);
     log.info("image register changed", { added: added.map(({ metadata }) => metadata.id), removed });
   });
-  // Changes are registered at once: a machine may be created from an image that is not the newest a moment later.
+  // Also runs when a host reports new images: a machine may be created from an image before the next interval.
   return { ...periodic, subscribe: (onChange) => watchHosts(hosts, imagesFingerprint, () => onChange(name)) };
 }
 
-/** The changes of the register. An image that new machines do not get stays while a machine runs from it. */
+/** The changes of the register. An image that new machines no longer get is retained while a machine runs from it. */
 export function registerChanges(
   facts: readonly ImageFacts[],
   registered: readonly NodeImageObject[],
@@ -77,19 +77,19 @@ export function registerChanges(
   );
   const added: NodeImageObject[] = [];
   for (const [id, facts] of offered) {
-    const lines = oncePerLine(facts);
+    const lines = oncePerSeries(facts);
     if (registered.some(({ metadata }) => metadata.id === id)) continue;
     added.push({
       metadata: newMetadata(id, now),
       spec: { engines: lines.map(engineOf), ...manifestFacts(lines), urgent: null },
-      status: { newestOf: lines.map(({ engine, version }) => lineOf(engine, version)) },
+      status: { newestOf: lines.map(({ engine, version }) => seriesNameOf(engine, version)) },
     });
   }
   const changed: NodeImageObject[] = [];
   const removed: string[] = [];
   for (const image of registered) {
-    const lines = oncePerLine(offered.get(image.metadata.id) ?? []);
-    const newestOf = lines.map(({ engine, version }) => lineOf(engine, version));
+    const lines = oncePerSeries(offered.get(image.metadata.id) ?? []);
+    const newestOf = lines.map(({ engine, version }) => seriesNameOf(engine, version));
     // Adds facts that were unknown when the image was registered.
     const spec = { ...manifestFacts(lines), ...image.spec };
     const isUnchanged =
@@ -108,10 +108,10 @@ function manifestFacts([first]: readonly ImageFacts[]): Pick<NodeImageSpec, "tex
   return { ...(textLibraries && { textLibraries }), ...(madeAt !== undefined && { madeAt }) };
 }
 
-/** One entry for each line, in the same order whatever the order of hosts. */
-function oncePerLine(facts: readonly ImageFacts[]): ImageFacts[] {
-  const byLine = new Map(facts.map((facts) => [lineOf(facts.engine, facts.version), facts]));
-  return [...byLine.keys()].sort().flatMap((line) => byLine.get(line) ?? []);
+/** One entry for each series, sorted, so that the order of hosts does not matter. */
+function oncePerSeries(facts: readonly ImageFacts[]): ImageFacts[] {
+  const bySeries = new Map(facts.map((facts) => [seriesNameOf(facts.engine, facts.version), facts]));
+  return [...bySeries.keys()].sort().flatMap((series) => bySeries.get(series) ?? []);
 }
 
 function engineOf({ engine, version, engineVersion = "" }: ImageFacts) {

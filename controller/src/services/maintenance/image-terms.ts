@@ -1,20 +1,20 @@
 import type { RefusedImage } from "./maintenance-memory.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import type { ImageLine, ImageOffer } from "./image-offer.ts";
+import type { ImageSeries, ImageOffer } from "./image-offer.ts";
 import type { ImageUrgency, NodeImageObject } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 import { applyAt, endOfNotice, obstacleOf, unreachableHostOf } from "./update-terms.ts";
 
 /** An image or kernel that a service may change to. */
 export interface OfferedImage {
-  readonly line: ImageLine;
+  readonly series: ImageSeries;
   readonly target: NodeImageObject;
   /** The image that it replaces; undefined if unknown. */
   readonly currentImage: NodeImageObject | undefined;
   readonly since: ImageOffer["since"];
-  /** The image that was tried last and rolled back. */
+  /** The image that was last tried and rolled back; null if there is none. */
   readonly refused: RefusedImage | null;
-  /** Why it is applied only on request; empty if it may be applied automatically. */
+  /** Reason why the image is applied only on request; empty if it may be applied automatically. */
   readonly onlyByRequest: string;
 }
 
@@ -23,17 +23,17 @@ export type ImageTerms = Pick<
   PendingUpdate,
   "urgent" | "availableSince" | "applyAt" | "requiresRestart" | "blocked" | "noSnapshot"
 > & {
-  /** Text to append to a description: the reason of the urgency; empty if it is not urgent. */
+  /** Sentence with the reason of the urgency, to append to a description; empty if the update is not urgent. */
   readonly urgencyText: string;
 };
 
-/** Time and conditions of the update. */
+/** Time and conditions of an update to this image. */
 export function imageTerms(
   service: ManagedServiceObject,
   context: MaintenanceContext,
-  { line, target, currentImage, since, refused, onlyByRequest }: OfferedImage,
+  { series, target, currentImage, since, refused, onlyByRequest }: OfferedImage,
 ): ImageTerms {
-  const urgency = urgencyOf(target, currentImage, line, context.images);
+  const urgency = urgencyOf(target, currentImage, series, context.images);
   const failedBefore =
     refused?.image === target.metadata.id
       ? `It was rolled back: ${refused.message} It is not applied automatically again; apply it to try once more.`
@@ -55,7 +55,7 @@ export function imageTerms(
 function urgencyOf(
   target: NodeImageObject,
   current: NodeImageObject | undefined,
-  line: ImageLine,
+  series: ImageSeries,
   images: readonly NodeImageObject[],
 ): ImageUrgency | undefined {
   const after = current?.metadata.createdAt ?? 0;
@@ -63,7 +63,7 @@ function urgencyOf(
     metadata.id === target.metadata.id ||
     (metadata.createdAt > after &&
       metadata.createdAt <= target.metadata.createdAt &&
-      engines.some(({ engine, version }) => engine === line.engine && version === line.version));
+      engines.some(({ engine, version }) => engine === series.engine && version === series.version));
   const found = images.filter(isBetween).flatMap(({ spec: { urgent } }) => (urgent === null ? [] : [urgent]));
   return found.sort((a, b) => endOfNotice(a) - endOfNotice(b))[0];
 }

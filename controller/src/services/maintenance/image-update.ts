@@ -7,17 +7,17 @@ import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
-/** The images that the service may change to; undefined if its engines run on the host itself. */
+/** The images that the service may change to; undefined if its engines run on the host, without an image. */
 export function imageOfferTo(service: ManagedServiceObject, context: MaintenanceContext): ImageOffer | undefined {
   const current = imageOf(service, context);
-  return current === "" ? undefined : imageOffer(lineOfEngine(service), current, context.images, context.hosts);
+  return current === "" ? undefined : imageOffer(seriesOfEngine(service), current, context.images, context.hosts);
 }
 
 /** The pending update of the service's image, if any. */
 export function imageUpdate(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate | undefined {
   const { image: target, since = 0 } = imageOfferTo(service, context) ?? {};
   if (target === undefined) return undefined;
-  const { engine, version } = lineOfEngine(service);
+  const { engine, version } = seriesOfEngine(service);
   const current = imageOf(service, context);
   const to = engineVersionIn(target, engine, version);
   const currentImage = context.images.find(({ metadata }) => metadata.id === current);
@@ -26,7 +26,7 @@ export function imageUpdate(service: ManagedServiceObject, context: MaintenanceC
   const changedLibraries = changedTextOrder(currentImage, target, context.instance);
   const changesTextOrder = changedLibraries.length > 0;
   const { urgencyText, ...terms } = imageTerms(service, context, {
-    line: { engine, version },
+    series: { engine, version },
     target,
     currentImage,
     since,
@@ -47,7 +47,7 @@ export function imageUpdate(service: ManagedServiceObject, context: MaintenanceC
   };
 }
 
-function lineOfEngine({ spec }: ManagedServiceObject) {
+function seriesOfEngine({ spec }: ManagedServiceObject) {
   return { engine: spec.databaseType, version: spec.version };
 }
 
@@ -56,8 +56,8 @@ function imageOf({ spec }: ManagedServiceObject, { image }: MaintenanceContext):
 }
 
 /**
- * Libraries of the service's data whose sort order of text changes with the image, such as `ICU 72.1 to 76.1`.
- * Empty if none does or if a version is unknown: then only the agent's check after the change finds it.
+ * Libraries whose sort order of text changes with the image, such as `ICU 72.1 to 76.1`, if the service's data depend
+ * on it. Empty if none changes, or if a version is unknown: then only the agent's check after the change detects it.
  */
 export function changedTextOrder(
   from: NodeImageObject | undefined,
@@ -71,7 +71,7 @@ export function changedTextOrder(
   });
 }
 
-/** For users: why the update is applied only on request, and what to do. */
+/** The reason, for users, why the update is applied only on request, with advice. */
 function textOrderReason(changed: readonly string[]): string {
   return (
     `It changes the sort order of text that databases of the service use: ${changed.join(", ")}. It is not applied automatically. Apply it with ` +

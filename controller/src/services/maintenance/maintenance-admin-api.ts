@@ -34,7 +34,7 @@ export interface MaintenanceAdminApiDeps extends MaintenanceContextDeps {
   readonly clock: Clock;
 }
 
-/** Number of hosts that a text names. */
+/** Maximum number of hosts that a reason names. */
 const namedHostsMax = 20;
 
 /** The admin RPCs of maintenance: node images and their urgency, and pending updates of the fleet. */
@@ -48,7 +48,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
     for (const { object } of services.values()) {
       const { image, guestKernel } = maintenanceContext(object, deps, 0);
       if (image === metadata.id || guestKernel === metadata.id) from += 1;
-      if (refusedOf(object).some((one) => one.image === metadata.id)) rolledBack += 1;
+      if (refusedOf(object).some((refused) => refused.image === metadata.id)) rolledBack += 1;
     }
     return {
       id: metadata.id,
@@ -161,18 +161,18 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
   return serve(MaintenanceService, handlers);
 }
 
-/** The image and kernel that were last tried on the service and rolled back. */
+/** The image and kernel that were last tried on the service and rolled back, if any. */
 function refusedOf({ status: { maintenance } }: ManagedServiceObject): RefusedImage[] {
   return [maintenance.refused, maintenance.refusedGuestKernel].filter((refused) => refused != null);
 }
 
-/** For operators: why the service does not get the image, and the command that helps. */
+/** The reason, for operators, why the service does not get the image, with the command that installs it. */
 function awaitedReason({ image, missingOn: hosts }: AwaitedImage): string {
   const { urgent } = image.spec;
   const suite = image.metadata.id.split("-")[0];
   const [named, more] = [hosts.slice(0, namedHostsMax).join(", "), hosts.length > namedHostsMax ? " and others" : ""];
   const urgencyText = urgent === null ? "" : ` It is urgent: ${urgent.reason}`;
-  return `Not on ${named}${more}: run holdfast images update ${suite} there.${urgencyText}`;
+  return `The image is missing on ${named}${more}: run holdfast images update ${suite} there.${urgencyText}`;
 }
 
 function objectsOf<R>(collection: { values(): Iterable<{ readonly object: R }> }): R[] {

@@ -11,7 +11,7 @@ import { nodeImageKind } from "./node-image.ts";
 
 const fixture = await maintenanceFixture();
 
-test("a repeated request for an image returns the same operation, also for two at once", async () => {
+test("a repeated request for an image returns the same operation, also for two concurrent requests", async () => {
   const [id = ""] = await fixture.running();
   const [one, other] = await Promise.all([fixture.apply(id), fixture.apply(id)]);
   expect(one).toMatchObject({ type: "maintenance", status: OperationStatus.PENDING, serviceId: id });
@@ -145,7 +145,7 @@ test("an image is refused while a host does not respond, and a restart is not", 
   expect((await fixture.apply(id, "restart")).type).toBe("maintenance");
 });
 
-test("another operation is refused meanwhile, and deletion ends it", async () => {
+test("another operation is refused while it runs, and a deletion cancels it", async () => {
   const [id = ""] = await fixture.running();
   const { id: operationId } = await fixture.apply(id);
   const operation = fixture.collections.operations.get(operationId)?.object;

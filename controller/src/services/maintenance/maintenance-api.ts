@@ -83,8 +83,8 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
 const pausedMessage = "An operator of the platform has paused maintenance. Updates can still be applied by request.";
 
 /**
- * The updates that a request applies; without ids, all that can be applied. An update that was rolled back is
- * tried again; one that changes the sort order of text needs `accept_text_order_change`. Throws INVALID_REQUEST for an
+ * The updates that a request applies; without ids, all that can be applied. An update that was rolled back is applied
+ * again; an update that changes the sort order of text needs `accept_text_order_change`. Throws INVALID_REQUEST for an
  * id that is not pending, NOTHING_PENDING, and WRONG_STATE for an obstacle.
  */
 function chosenUpdates(
@@ -98,7 +98,7 @@ function chosenUpdates(
   const faults = ids.flatMap((id, index) =>
     pending.some((update) => update.id === id)
       ? []
-      : [{ field: `update_ids[${index}]`, code: "not_pending", detail: "is no pending update of the service" }],
+      : [{ field: `update_ids[${index}]`, code: "not_pending", detail: "is not a pending update of the service" }],
   );
   if (pending.length === 0 && ids.length === 0)
     throw new HoldfastError("NOTHING_PENDING", "No update of the service is pending.", { members });

@@ -12,13 +12,13 @@ export interface MaintenanceContextDeps {
   readonly machines: Collection<MachineObject>;
   readonly hosts: Pick<Collection<HostObject>, "get">;
   readonly fleet: Pick<Fleet, "observation" | "session">;
-  readonly restorePointOf: (service: ManagedServiceObject) => number | undefined;
+  readonly newestRestorePointOf: (service: ManagedServiceObject) => number | undefined;
 }
 
 /** The context of a service's updates, read from memory. */
 export function maintenanceContext(
   service: ManagedServiceObject,
-  { nodeImages, machines, hosts, fleet, restorePointOf }: MaintenanceContextDeps,
+  { nodeImages, machines, hosts, fleet, newestRestorePointOf }: MaintenanceContextDeps,
   now: number,
 ): MaintenanceContext {
   const { id } = homeOf(service);
@@ -40,7 +40,7 @@ export function maintenanceContext(
     guestKernel: machine?.spec.guestKernel ?? "",
     keepers,
     noSnapshots: tiers.find(({ name }) => name === machine?.spec.storageTier)?.noSnapshots ?? "",
-    restorePoint: restorePointOf(service),
+    restorePoint: newestRestorePointOf(service),
     instance: isCurrent ? observation.instance : undefined,
     now,
   };

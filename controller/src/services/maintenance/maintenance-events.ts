@@ -4,13 +4,13 @@ import type { OperationObject } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { maintenanceWorkOf, replacementOutcomeOf } from "../service/service-operations.ts";
 
-/** Event of maintenance that begins, automatic or requested. */
+/** Event of the start of maintenance, automatic or requested. */
 export function startedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent {
   return serviceEvent("service.maintenance_started", service, maintenanceData(operation));
 }
 
 /**
- * Event of an operation of maintenance that has ended; undefined for other operations, and for one that a deletion
+ * Event of a maintenance operation that has ended; undefined for other operations, and for an operation that a deletion
  * canceled.
  */
 export function endedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent | undefined {

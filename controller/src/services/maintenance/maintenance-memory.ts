@@ -1,14 +1,16 @@
 /** State of a service's maintenance that cannot be derived from other objects. Times are milliseconds since 1970. */
 export interface MaintenanceMemory {
-  /** Time since which parameters await a restart; null: none does. */
+  /** Time since which parameters await a restart; null if none does. */
   readonly restartSince: number | null;
-  /** Time since which a machine runs under a keeper older than the current one; absent or null: none does. */
+  /** Time since which a machine runs under an outdated keeper; absent or null if none does. */
   readonly keeperSince?: number | null;
-  /** Updates that were announced, each with its time. */
+  /** Announced updates, each with the time at which it will be applied. */
   readonly announced: readonly AnnouncedUpdate[];
-  /** Image that was tried last and rolled back. It is not applied automatically again; null: none. */
+  /**
+   * Image that was last tried and rolled back, so that it is not applied automatically again; null if there is none.
+   */
   readonly refused: RefusedImage | null;
-  /** The same for the kernel of virtual machines; absent until one was tried. */
+  /** Kernel of virtual machines that was last tried and rolled back; absent until one was tried. */
   readonly refusedGuestKernel?: RefusedImage | null;
 }
 

@@ -52,7 +52,7 @@ function summaryMessage({
   };
 }
 
-/** Pending updates of a service, in the short form that is part of the service. */
+/** Summaries of a service's pending updates, which are part of its message. */
 export function pendingSummaries(
   service: ManagedServiceObject,
   deps: MaintenanceContextDeps & { readonly clock: Clock },

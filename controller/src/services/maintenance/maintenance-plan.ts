@@ -4,15 +4,15 @@ import { keepersBehind, parametersThatWait, pendingUpdates } from "./pending-upd
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 
 const hourMs = 3_600_000;
-/** Notice of an announcement before an update is applied; urgent updates are announced at once. */
+/** Time by which an update is announced before it is applied. Urgent updates are announced immediately. */
 const announcedBeforeMs = 24 * hourMs;
-/** Pause while an update waits for capacity, or has an obstacle. */
+/** Delay of the next check while an update waits for capacity, or has an obstacle. */
 const blockedRecheckMs = 15_000;
 
 /** The next action for a service's pending updates. */
 export type MaintenanceAction =
   | { readonly action: "none"; readonly recheckInMs: number | null }
-  /** Record since when parameters wait for a restart, or machines for a newer keeper; null: none does. */
+  /** Record the time since which parameters await a restart, or machines a newer keeper; null if none does. */
   | ({ readonly action: "note" } & Partial<Pick<MaintenanceMemory, "restartSince" | "keeperSince">>)
   | {
       readonly action: "announce";
@@ -22,8 +22,8 @@ export type MaintenanceAction =
   | { readonly action: "begin"; readonly updates: readonly PendingUpdate[] };
 
 /**
- * The next action: record, announce or begin, one per check. `mayBegin` is called only for due updates; it is the
- * fleet's rollout limiter.
+ * The next action: record, announce or begin, one per check. `mayBegin`, of the fleet's
+ * rollout limiter, is called only for due updates.
  */
 export function planMaintenance(
   service: ManagedServiceObject,
@@ -41,7 +41,7 @@ export function planMaintenance(
   if (unannounced.length > 0 || announced.length !== maintenance.announced.length)
     return { action: "announce", updates: unannounced, announced };
   const due = planned.filter(({ applyAt, blocked }) => (applyAt ?? Infinity) <= context.now && blocked === null);
-  // One restart for all: the due update includes those that could wait.
+  // All pending updates are applied together with the due ones, by one restart.
   if (due.length > 0 && operationId === null && mayBegin())
     return { action: "begin", updates: planned.filter(({ blocked }) => blocked === null) };
   return { action: "none", recheckInMs: nextCheckMs(planned, context.now) };
@@ -67,14 +67,14 @@ function noteKeeper(
   return keeperSince !== null && allReported ? { action: "note", keeperSince: null } : undefined;
 }
 
-/** Updates to announce now, and all that are announced then. An update with another time is announced again. */
+/** Updates to announce now, and all announced updates afterwards. An update whose time changed is announced again. */
 function announcements(
   planned: readonly PendingUpdate[],
   announced: readonly AnnouncedUpdate[],
   now: number,
 ): { unannounced: PendingUpdate[]; announced: AnnouncedUpdate[] } {
   const isAnnounced = ({ id, applyAt }: PendingUpdate) =>
-    announced.some((one) => one.id === id && one.applyAt === applyAt);
+    announced.some((update) => update.id === id && update.applyAt === applyAt);
   const isDueSoon = ({ urgent, applyAt }: PendingUpdate) => urgent || (applyAt ?? Infinity) - now <= announcedBeforeMs;
   const announceable = planned.filter((update) => isAnnounced(update) || isDueSoon(update));
   return {

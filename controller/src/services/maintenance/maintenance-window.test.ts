@@ -47,7 +47,7 @@ describe("the start within a window", () => {
     startInWindow(sunday3, id, at(notBefore), at(now));
   const own = start("2026-11-16T00:00:00Z", "2026-11-16T00:00:00Z");
 
-  it("is in its first hour, at a moment of the service's own", () => {
+  it("is in its first hour, at a time that differs between services", () => {
     const starts = Array.from({ length: 200 }, (_, i) =>
       start("2026-11-16T00:00:00Z", "2026-11-16T00:00:00Z", `s${i}`),
     );

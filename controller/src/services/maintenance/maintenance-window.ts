@@ -8,14 +8,14 @@ const firstMondayMs = 4 * dayMs;
 
 /** Length of a window; public clouds with a fixed length use 30 minutes to 8 hours. */
 export const windowLengthMs = 2 * hourMs;
-/** Services that share a window start at different moments of its first half. */
+/** Part of the window over which the starts of services with the same window are spread. */
 const spreadMs = hourMs;
-/** Nothing starts in this last part of a window, so that it completes within the window. */
+/** Last part of a window, in which no work starts, so that work completes within the window. */
 const closingMs = hourMs / 2;
 
-/** Weekly window of two hours, in UTC, in which automatic work on a service may start. */
+/** Weekly window of two hours, in UTC, in which automatic maintenance of a service may start. */
 export interface MaintenanceWindow {
-  /** 0 is Monday. */
+  /** Day of the week; 0 is Monday. */
   readonly day: number;
   readonly hour: number;
 }
@@ -31,9 +31,9 @@ export function defaultWindow(serviceId: string): MaintenanceWindow {
 }
 
 /**
- * Start of work on the service, in milliseconds since 1970: in the first window in which it is not before
- * `notBefore` and not too late for `now`. Each service has its own moment within the window. A past time belongs to a
- * window that is still open.
+ * Start of work on the service, in milliseconds since 1970: in the first window that has its start at or after
+ * `notBefore` and is not about to close at `now`. The start within the window is derived from the service's id. A past
+ * start means that the window is open now.
  */
 export function startInWindow(window: MaintenanceWindow, serviceId: string, notBefore: number, now: number): number {
   const within = hash(`maintenance-start/${serviceId}`) % spreadMs;
@@ -43,7 +43,7 @@ export function startInWindow(window: MaintenanceWindow, serviceId: string, notB
   return opens + within;
 }
 
-/** Begin and end of the current window, or of the next one. */
+/** Start and end of the current window, or of the next one, in milliseconds since 1970. */
 export function nextWindow(window: MaintenanceWindow, now: number): { readonly from: number; readonly until: number } {
   const first = firstMondayMs + window.day * dayMs + window.hour * hourMs;
   const from = first + Math.ceil((now - windowLengthMs + 1 - first) / weekMs) * weekMs;

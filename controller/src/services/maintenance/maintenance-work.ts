@@ -1,42 +1,42 @@
 /** Work of a maintenance operation. */
 export interface MaintenanceWork {
-  /** Ids of the updates that it applies. */
+  /** Ids of the applied updates. */
   readonly updates: readonly string[];
-  /** True if it began by itself, in the window or at the end of a notice. */
+  /** True if the platform started it, in the window or at the end of a notice. */
   readonly automatic: boolean;
-  /** True: the caller accepts a change of the sort order of text, so the update is not rolled back for that. */
+  /** True if the caller accepts a change of the sort order of text, so that the update is not rolled back for it. */
   readonly acceptsTextOrder?: boolean;
-  /** True: the service's machines are restarted unchanged, to start newer keepers. */
+  /** True if the service's machines restart with the same image, to start newer keepers. */
   readonly startsMachines?: true;
-  /** True: nodes are updated one after another, replicas first. Absent: all at once, while clients are locked out. */
+  /** True if nodes are updated one after another, replicas first. Absent: all together, while no client is admitted. */
   readonly inRollout?: true;
-  /** Null when the image stays. */
+  /** Change of the image; null if it does not change. */
   readonly image: ImageChange | null;
   /**
-   * Newest recovery point before the operation, in milliseconds since 1970. Absent where there is none, and where
-   * neither image nor kernel changes.
+   * Newest recovery point before the operation, in milliseconds since 1970. Absent if there is none, and if neither
+   * image nor kernel changes.
    */
   readonly restorePoint?: number;
-  /** Change of the kernel from which the service's virtual machines boot; absent when it stays. */
+  /** Change of the kernel from which the service's virtual machines boot; absent if it does not change. */
   readonly guestKernel?: ImageChange;
 }
 
-/** Work of an upgrade to another version of the engine, which always has another image. */
+/** Work of an upgrade to another version of the engine, which also changes the image. */
 export interface UpgradeWork extends MaintenanceWork {
   readonly version: VersionChange;
 }
 
-/** Versions of an engine, as users write them: `8.1`. */
+/** Versions of an engine in the format of the API, such as `8.1`. */
 export interface VersionChange {
   readonly from: string;
   readonly to: string;
 }
 
-/** Image, kernel or both, replaced under a service's data with one restart. */
+/** Change of image, kernel or both, with the same data and one restart. */
 export interface Replacement {
   readonly image: ImageChange | null;
   readonly guestKernel: ImageChange | null;
-  /** Absent where the image has the same version of the engine. */
+  /** Change of the engine's version; absent if both images have the same. */
   readonly version?: VersionChange;
 }
 

@@ -2,8 +2,8 @@ import type { Resource } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
 /**
- * A node image that machines run from; its id is the image's. `createdAt` is the time it was first seen, which orders
- * images. A kernel of virtual machines is an image whose only engine is that of `guestLine`.
+ * A node image from which machines run; the id is the image's. `createdAt` is the time at which a controller first saw
+ * it. A kernel of virtual machines is an image with one engine, the engine of `guestLine`.
  */
 export type NodeImageObject = Resource<NodeImageSpec, NodeImageStatus>;
 
@@ -16,9 +16,9 @@ export interface NodeImageSpec {
    * unknown.
    */
   readonly textLibraries?: Readonly<Record<string, string>>;
-  /** Time of its first build on any host, in milliseconds since 1970; absent if unknown. */
+  /** Time of the image's first build on any host, in milliseconds since 1970; absent if unknown. */
   readonly madeAt?: number;
-  /** Set by an operator: services change to this image, or a newer one, within the notice. */
+  /** Set by an operator so that services change to this image, or a newer one, within the notice; null otherwise. */
   readonly urgent: ImageUrgency | null;
 }
 
@@ -32,23 +32,23 @@ export interface EngineInImage {
 
 export interface ImageUrgency {
   readonly noticeHours: number;
-  /** For users: why it cannot wait for their windows. */
+  /** Reason, for users, why the update cannot wait for their maintenance windows. */
   readonly reason: string;
   readonly markedAt: number;
 }
 
 export interface NodeImageStatus {
-  /** Lines for which new machines of some host get this image, as `lineOf` writes them. */
+  /** Names (`seriesNameOf`) of the series of which at least one host has this image as its newest. */
   readonly newestOf: readonly string[];
 }
 
-/** Name of a line, such as `postgresql 17`: services of one line can run from each other's images. */
-export function lineOf(engine: string, version: string): string {
+/** Name of a series, such as `postgresql 17`. Images of one series can replace each other. */
+export function seriesNameOf(engine: string, version: string): string {
   return `${engine} ${version}`;
 }
 
 /** Full version of the engine in an image; empty if the image or its version is unknown. */
 export function engineVersionIn(image: NodeImageObject | undefined, engine: string, version: string): string {
-  const found = image?.spec.engines.find((one) => one.engine === engine && one.version === version);
+  const found = image?.spec.engines.find((entry) => entry.engine === engine && entry.version === version);
   return found?.engineVersion ?? "";
 }

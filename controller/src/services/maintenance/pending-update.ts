@@ -7,7 +7,8 @@ export type UpdateKind = "engine_minor" | "image" | "guest_kernel" | "restart" |
 /** A pending update of a service. Times are milliseconds since 1970. */
 export interface PendingUpdate {
   /**
-   * Id of the image or kernel; `restart` for parameters that wait for a restart; `keeper-5` for a keeper of protocol 5.
+   * Id of the image or kernel; `restart` for parameters that await a restart; such as `keeper-5` for protocol 5 of the
+   * keeper.
    */
   readonly id: string;
   readonly kind: UpdateKind;
@@ -19,45 +20,47 @@ export interface PendingUpdate {
   readonly urgent: boolean;
   readonly availableSince: number;
   /**
-   * Time at which it is applied automatically; null if only a request applies it. A time in the past: as soon as the
-   * limiter admits it.
+   * Time at which the update is applied automatically; null if only a request applies it. A past time means as soon as
+   * the rollout limiter admits it.
    */
   readonly applyAt: number | null;
   readonly requiresRestart: boolean;
-  /** Indexes on text may have to be rebuilt after it: it is applied only if the user accepts that. */
+  /** True if indexes on text may need a rebuild afterwards, so that it is applied only if the user accepts that. */
   readonly changesTextOrder: boolean;
-  /** The obstacle that it has now, in a text that a user can act on. */
+  /** The obstacle that prevents the update now, with advice for users; null if there is none. */
   readonly blocked: string | null;
-  /** Why the data cannot be rolled back with it; null if they can, and if it does not change them. */
+  /**
+   * Reason why the data cannot be rolled back with the update; null if they can, or if it does not change the image.
+   */
   readonly noSnapshot: string | null;
 }
 
-/** Facts besides the service from which updates are computed. */
+/** The facts, in addition to the service, from which pending updates are computed. */
 export interface MaintenanceContext {
   /** Node images and guest kernels. */
   readonly images: readonly NodeImageObject[];
   /** Hosts of the service's machines, each once, by their last report. */
   readonly hosts: readonly HostObject[];
-  /** Image of the service's machines; empty before there is one, and if engines run on the host itself. */
+  /** Image of the service's machines; empty before it is known, and if engines run on the host without an image. */
   readonly image: string;
-  /** Guest kernel of its virtual machines; empty before it is known, and if they have none of their own. */
+  /** Guest kernel of the service's virtual machines; empty before it is known, and for machines without one. */
   readonly guestKernel: string;
   /** The last observation of the primary since its machine started. */
   readonly instance: InstanceObservation | undefined;
   /** Current and next keeper of each machine whose agent is connected and whose host reports the next one. */
   readonly keepers: readonly KeeperOfMachine[];
-  /** Why the storage tier of its data has no snapshots; empty if it has, or if that is unknown. */
+  /** Reason why the storage tier of the data has no snapshots; empty if it has snapshots, or if that is unknown. */
   readonly noSnapshots: string;
-  /** Newest moment that can be restored, in milliseconds since 1970; absent if there is none. */
+  /** Newest time that can be restored, in milliseconds since 1970; absent if there is none. */
   readonly restorePoint?: number | undefined;
   readonly now: number;
 }
 
 /** Keeper protocol versions of a machine. */
 export interface KeeperOfMachine {
-  /** The keeper that it runs under; 0 if its agent does not report one. */
+  /** Protocol of the keeper that the machine runs under; 0 if its agent does not report one. */
   readonly has: number;
-  /** The keeper that it gets when it restarts. */
+  /** Protocol of the keeper that the machine gets at its next restart. */
   readonly next: number;
 }
 

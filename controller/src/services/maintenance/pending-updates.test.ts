@@ -15,7 +15,7 @@ import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import { noMaintenance } from "./maintenance-memory.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
-import { type ImageUrgency, lineOf, type NodeImageObject } from "./node-image.ts";
+import { type ImageUrgency, seriesNameOf, type NodeImageObject } from "./node-image.ts";
 import type { MaintenanceContext } from "./pending-update.ts";
 import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
 
@@ -74,7 +74,7 @@ describe("pending updates", () => {
     const kernel = (name: string, version: string, createdAt: number, urgent?: ImageUrgency): NodeImageObject => ({
       ...nodeImage(name, version, createdAt, { newest: createdAt > 0, ...(urgent && { urgent }) }),
       spec: { engines: [{ ...guestLine, engineVersion: version }], urgent: urgent ?? null },
-      status: { newestOf: createdAt > 0 ? [lineOf(guestLine.engine, guestLine.version)] : [] },
+      status: { newestOf: createdAt > 0 ? [seriesNameOf(guestLine.engine, guestLine.version)] : [] },
     });
     const kernels = [kernel("guest-1", "6.12.48", 0), kernel("guest-2", "6.12.57", monday)];
     const guests = (images: readonly NodeImageObject[], change: Partial<MaintenanceContext> = {}) => ({

@@ -43,7 +43,7 @@ function restartUpdate(service: ManagedServiceObject, context: MaintenanceContex
   };
 }
 
-/** Parameters that the running engine applies at its next start. */
+/** Parameters that the running engine will apply at its next start. */
 export function parametersThatWait(instance: InstanceObservation | undefined): readonly string[] {
   return instance?.state === "running" ? instance.pendingRestart : [];
 }
@@ -60,7 +60,7 @@ function keeperUpdate(service: ManagedServiceObject, context: MaintenanceContext
     kind: "keeper",
     title: "A newer keeper of the machine",
     description:
-      "The engine is shut down cleanly, and its machine is restarted from the same image with the same data. It then runs under a newer keeper, the program that starts and stops all processes there.",
+      "The engine is shut down cleanly, and its machine is restarted from the same image with the same data. Afterwards it runs under a newer keeper, the program that starts and stops all processes on the machine.",
     from: String(from),
     to: String(to),
     urgent: false,

@@ -16,33 +16,33 @@ import {
 } from "./rollout-record.ts";
 import { serviceOperations } from "../service/service-operations.ts";
 
-/** Share of the fleet's services that automatic maintenance runs on at once; one in any case. */
+/** Share of the fleet's services on which automatic maintenance runs concurrently; at least one service. */
 const concurrentShare = 0.05;
-/** Bound of the shared record's size. */
+/** Maximum number of concurrent operations, which bounds the size of the shared record. */
 const concurrentMax = 100;
 /**
- * If an image failed on services of this many owners, automatic maintenance is paused until an operator resumes it.
- * Failures of one owner may be due to that owner's use: after `failuresToBlockOwner` only that owner's services are
- * skipped.
+ * Number of owners with failed services after which automatic maintenance is paused until an operator resumes it.
+ * Failures of one owner may be due to that owner's use of the engine: after `failuresToBlockOwner` failures only that
+ * owner's services are skipped.
  */
 const failedOwnersToPause = 2;
 const failuresToBlockOwner = 2;
 
 /**
- * Limits automatic maintenance over all controllers, so that a faulty image does not fail everywhere at once. Updates
- * that users apply are not limited.
+ * Limits automatic maintenance over all controllers, so that a faulty image fails on few services. Updates that users
+ * apply are not limited.
  *
  * The limiter counts running operations in one shared record (`rollout-record.ts`), which is changed by
  * compare-and-set. Failed images are recorded with their services; failures of two owners pause maintenance.
  */
 export interface RolloutLimiter {
-  /** True if one more may begin, by this controller's memory. `claim` decides. */
+  /** True if another operation may start, by this controller's memory. `claim` decides finally. */
   mayBegin(): boolean;
-  /** True if the image failed so often on this owner's services that the others are skipped. */
+  /** True if the image failed so often on this owner's services that the owner's remaining services are skipped. */
   blocksOwner(organizationId: string, image: string): boolean;
   /**
    * Counts the operation in the record, as part of the unit of work. Returns false, with nothing added, at the limit.
-   * The commit throws Conflict if another controller was faster, or if maintenance was paused meanwhile.
+   * The commit throws Conflict if another controller changed the record, or if maintenance was paused, before it.
    */
   claim(unit: UnitOfWork, operationId: string, signal: AbortSignal): Promise<boolean>;
   /** Records an image's failure on a service, before the service records it. */
@@ -62,7 +62,9 @@ export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
   const { services, operations, rolloutRecords, automationPauses, now } = deps;
   const limit = () => Math.min(concurrentMax, Math.max(1, Math.floor(services.size * concurrentShare)));
 
-  /** Ids of maintenance operations in progress in this controller's memory, those of users included. */
+  /**
+   * Ids of maintenance operations in progress in this controller's memory, including operations that users requested.
+   */
   function inFlight(): Set<string> {
     const ids = new Set<string>();
     for (const { object } of operations.values())
@@ -70,13 +72,13 @@ export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
     return ids;
   }
 
-  /** True if it has not ended. An operation that memory lacks may be new, so the store is read. */
+  /** True if the operation has not ended. Reads the store if memory lacks the operation, because it may be new. */
   async function isInFlight(operationId: string, signal: AbortSignal): Promise<boolean> {
     const operation = operations.get(operationId) ?? (await operations.getCurrent(operationId, signal));
     return operation !== undefined && !isFinished(operation.object);
   }
 
-  /** A deleted service counts as an owner of its own. */
+  /** Organization of a service; for a deleted service its id, so that it counts as a separate owner. */
   const ownerOf = (serviceId: string) => services.get(serviceId)?.object.metadata.organizationId ?? serviceId;
 
   function hasOneOwner(): boolean {

@@ -9,7 +9,7 @@ export const rolloutRecordKind = defineKind<RolloutRecord>("maintenance-brake", 
 });
 
 export interface RolloutRecordStatus {
-  /** Ids of operations that began automatically; some may have ended. */
+  /** Ids of automatically started operations; some may have ended. */
   readonly inFlight: readonly string[];
   /** Images that failed, newest first, with the services on which they failed. */
   readonly failed: readonly FailedImage[];
@@ -22,7 +22,7 @@ export interface FailedImage {
 
 export const rolloutRecordId = "fleet";
 const failedImagesMax = 5;
-/** More are not counted: maintenance was paused long before. */
+/** Maximum number of recorded services per image; maintenance is paused long before. */
 const servicesPerImageMax = 20;
 
 /** The initial record. */
@@ -44,7 +44,7 @@ export function withInFlight(record: RolloutRecord, inFlight: readonly string[],
   return changed(record, { inFlight }, now);
 }
 
-/** The record with one more failure; the same one counts once. */
+/** The record with another failure. Each service counts once for an image. */
 export function withFailure(record: RolloutRecord, image: string, serviceId: string, now: number): RolloutRecord {
   const before = servicesFailedOn(record, image).filter((id) => id !== serviceId);
   const others = record.status.failed.filter((entry) => entry.image !== image);

@@ -4,12 +4,12 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 
 /** Result of a check of a service's pending updates. */
 export type MaintenanceOutcome =
-  /** The service was written: it must be read again. */
+  /** The service was written, so the caller must read it again. */
   | { readonly written: Outcome }
-  /** Milliseconds until the next check; null if only a change matters. */
+  /** Milliseconds until the next check; null if none is needed before a change. */
   | { readonly written: undefined; readonly recheckInMs: number | null };
 
-/** Maintenance as the reconciler of services calls it. */
+/** Maintenance of a service, for the reconciler of services. */
 export interface ServiceMaintenance {
   /** Records, announces or begins due updates. */
   settle(service: Stored<ManagedServiceObject>, signal: AbortSignal): Promise<MaintenanceOutcome>;

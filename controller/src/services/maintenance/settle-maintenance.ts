@@ -40,15 +40,15 @@ export function createServiceMaintenance(deps: MaintenanceDeps & MaintenanceCont
   };
 }
 
-/** Recheck at the limiter's limit; a running operation ends soon. */
+/** Delay of the next check if the rollout limiter admits no operation. */
 const limitedRecheckMs = 5_000;
-/** Recheck for an image that is skipped; another image changes that. */
+/** Delay of the next check if the limiter skips the owner's services for the image. */
 const blockedRecheckMs = 600_000;
 
 /**
  * Records, announces or begins due updates of the service. `maintenance-plan.ts` decides, from the updates that
- * `pending-updates.ts` computes of the context (`maintenance-context.ts`); `rollout-limiter.ts` limits how many
- * services begin at once.
+ * `pending-updates.ts` computes of the context (`maintenance-context.ts`); `rollout-limiter.ts` limits the
+ * number of concurrent operations.
  */
 export async function settleMaintenance(
   service: Stored<ManagedServiceObject>,
@@ -83,8 +83,8 @@ export async function settleMaintenance(
     unit.update(managedServiceKind, service, withMaintenance(object, { ...maintenance, announced: planned.announced }));
     for (const update of planned.updates) unit.event(scheduledEvent(object, update, now));
   } else {
-    const { action: _, ...noted } = planned;
-    unit.update(managedServiceKind, service, withMaintenance(object, { ...maintenance, ...noted }));
+    const { action: _, ...recorded } = planned;
+    unit.update(managedServiceKind, service, withMaintenance(object, { ...maintenance, ...recorded }));
   }
   const revision = await unit.commit(signal);
   await Promise.all([deps.services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
@@ -98,7 +98,7 @@ function withMaintenance(
   return { ...service, status: { ...service.status, maintenance } };
 }
 
-/** An update has a time for the first time, or another time than before. */
+/** Event of an update whose time was set or changed. */
 function scheduledEvent(service: ManagedServiceObject, update: PendingUpdate, now: number): NewEvent {
   return serviceEvent("service.maintenance_scheduled", service, {
     update_id: update.id,

@@ -7,12 +7,12 @@ import type { MaintenanceContext } from "./pending-update.ts";
 const hourMs = 3_600_000;
 /** Notice of ordinary updates before they are applied automatically. */
 const ordinaryNoticeMs = 24 * hourMs;
-/** Free space that an engine needs to start and take a write: a log segment and a margin. */
+/** Minimum free disk space for an engine to start and take a write: a log segment and a margin. */
 const minFreeBytes = 64 << 20;
 
 /**
- * The start of the first window after a day's notice; for an urgent update the end of its notice, if that is
- * earlier.
+ * Time at which an update is applied: the start in the first window after a day's notice, or the end of an urgent
+ * image's notice if that is earlier. Milliseconds since 1970.
  */
 export function applyAt(
   service: ManagedServiceObject,
@@ -32,7 +32,7 @@ export function endOfNotice({ markedAt, noticeHours }: ImageUrgency): number {
   return markedAt + noticeHours * hourMs;
 }
 
-/** Why no update can be applied now; undefined if there is no obstacle. */
+/** Reason why no update can be applied now; undefined if there is no obstacle. */
 export function obstacleOf(
   { spec, status }: ManagedServiceObject,
   { instance }: MaintenanceContext,
@@ -43,19 +43,19 @@ export function obstacleOf(
     return `The service is ${status.health.status}: ${status.health.reason} It must be healthy, so that a harmful update is noticed.`;
   const measured = instance !== undefined && instance.freeBytes + instance.dataBytes > 0n;
   if (measured && instance.freeBytes < minFreeBytes)
-    return `Its disk has less than ${minFreeBytes >> 20} MiB free. Free space first.`;
+    return `The disk of the service has less than ${minFreeBytes >> 20} MiB free. Free space first.`;
   return undefined;
 }
 
-/** An invalid database is the same under every image, so it does not block updates. */
+/** True if the service is healthy, except for invalid databases, which do not depend on the image. */
 function isHealthy({ status, checks }: ServiceHealth): boolean {
   const isAboutDatabases = ({ name }: HealthCheck) => name === "databases";
   const found = checks.filter((check) => check.status !== "healthy");
   return status === "healthy" || (found.length > 0 && found.every(isAboutDatabases));
 }
 
-/** Why the image cannot be changed now, because a host does not respond; undefined if all hosts respond. */
+/** Reason why the image cannot be changed while a host does not respond; undefined if all hosts respond. */
 export function unreachableHostOf({ hosts }: MaintenanceContext): string | undefined {
   const silent = hosts.find(isUnreachable);
-  return silent && `Host ${silent.metadata.id} of its machines does not respond. The update waits until it does.`;
+  return silent && `Host ${silent.metadata.id} of the service does not respond. The update waits until it does.`;
 }

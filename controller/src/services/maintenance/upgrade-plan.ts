@@ -18,15 +18,15 @@ export interface UpgradeObstacle {
   readonly message: string;
 }
 
-/** A fact to know before an upgrade, in a text that a user can act on. */
+/** A fact that a user should know before an upgrade, with advice. */
 export interface UpgradeFinding {
   readonly code: string;
-  /** The upgrade is refused because of it. */
+  /** True if the upgrade is refused because of it. */
   readonly blocking: boolean;
   readonly message: string;
 }
 
-/** Codes beside those of obstacles in the data. */
+/** Codes of findings other than obstacles in the data. */
 type FindingCode =
   | "not_ready"
   | "replicas"
@@ -61,8 +61,7 @@ export function requireNewer({ spec }: ManagedServiceObject, version: string): v
 }
 
 /**
- * The findings and image of an upgrade to a newer version. `obstacles` are those that the agent found in the
- * data.
+ * The findings and image of an upgrade to a newer version. `obstacles`: the obstacles that the agent found in the data.
  */
 export function planUpgrade(
   service: ManagedServiceObject,
@@ -75,8 +74,8 @@ export function planUpgrade(
   const { image } = imageOffer({ engine: spec.databaseType, version }, "", context.images, context.hosts);
   const supported = parametersOf(spec.databaseType, version);
   const unknown = Object.keys(spec.parameters).filter((name) => !supported.has(name));
-  // The operation that began the change may have ended before the new primary responded.
-  const changing = spec.primaryChange && "Its primary is changing. Wait until the new one responds.";
+  // A primary change may outlast the operation that started it.
+  const changing = spec.primaryChange && "The service's primary is changing. Wait until the change is complete.";
   const obstacle = obstacleOf(service, context) ?? unreachableHostOf(context) ?? changing;
   const findings: UpgradeFinding[] = [];
   const report = (code: FindingCode, message: string, blocking = false) => findings.push({ code, message, blocking });
@@ -99,28 +98,31 @@ export function planUpgrade(
   const isWithoutSnapshot = context.noSnapshots !== "" && !canRollImages(service);
   if (isWithoutSnapshot)
     report("no_snapshot", `The data cannot be rolled back together with the version: ${context.noSnapshots}`);
-  // Without a snapshot and a backup the data could not be rolled back at all.
+  // Without both a snapshot and a backup the data cannot be rolled back at all.
   if (context.restorePoint === undefined) report("no_backup", notRestorable, isWithoutSnapshot);
   return { findings: sorted(findings), image: image?.metadata.id };
 }
 
-/** Log of a recent backup may not be stored yet. */
+/** Advice for a service that cannot be restored yet: the log of a recent backup may not be stored. */
 const notRestorable =
-  "The service cannot be restored to any moment yet. Take a backup if it has none, and wait until its `restorable` names a range.";
+  "The service cannot be restored yet. Take a backup if it has none, and wait until its `restorable` has a range.";
 
 const replicaCopyNote =
-  "Replicas keep the old data until the upgrade can no longer be rolled back, and then copy the upgraded data, one after another. There is no failover until the first has them.";
+  "Replicas keep the old data until the upgrade can no longer be rolled back, and then copy the upgraded data, one after another. There is no failover until the first replica has copied them.";
 
-/** The effect on commits until then. */
+/** Effect on commits until the first replica has copied the data. */
 const commitNotes: Record<ReplicationMode, string> = {
   async: "",
-  sync: "Commits wait for no replica until then.",
-  sync_strict: "Commits wait until then: with replication_mode sync they do not.",
+  sync: "Until then commits do not wait for a replica.",
+  sync_strict: "Until then commits wait; set replication_mode to sync to avoid that.",
 };
 
 type Report = (code: FindingCode, message: string, blocking?: boolean) => unknown;
 
-/** An upgrade is rolled back by the old data until clients are admitted, and by a restore after that. */
+/**
+ * Findings about the data: until clients are admitted an upgrade is rolled back with them, afterwards only by a
+ * restore.
+ */
 function reportDataFindings(
   service: ManagedServiceObject,
   image: NodeImageObject | undefined,

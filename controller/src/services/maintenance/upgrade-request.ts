@@ -34,7 +34,7 @@ export interface UpgradeRequestDeps extends MaintenanceContextDeps {
 export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof MaintenanceService>["upgradeManagedService"] {
   const { access, clock, tasks } = deps;
 
-  /** Obstacles in the data of a running engine; for a stopped one the plan has its own finding. */
+  /** Obstacles in the data of a running engine. For a stopped engine the plan reports `not_ready`. */
   async function obstaclesIn(
     service: ManagedServiceObject,
     version: string,

@@ -7,14 +7,13 @@ import type {
 import type { MaintenanceWindow } from "./maintenance-window.ts";
 
 /**
- * The requested window; null for the default window of the id. Days of the protos begin with 1, those of the spec with
- * 0.
+ * The requested window; null for the default window. Monday is day 1 in the protos and day 0 in the spec.
  */
 export function windowOf(requested: WindowMessage | undefined): MaintenanceWindow | null {
   return requested === undefined ? null : { day: requested.day - 1, hour: requested.hour };
 }
 
-/** The window as a message; days of the protos begin with 1. */
+/** The message of a window. Monday is day 1 in the protos. */
 export function windowMessage({ day, hour }: MaintenanceWindow): MessageInitShape<typeof MaintenanceWindowSchema> {
   return { day: (day + 1) as Weekday, hour };
 }

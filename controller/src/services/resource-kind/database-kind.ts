@@ -49,10 +49,10 @@ export interface DatabaseKindDeps extends ResizeDeps {
 /** Name of the kind in descriptors. */
 export const databaseKindName = "database";
 
-/** Managed services as resources of projects, stacks and pipelines. */
+/** The resource kind `database`: managed services as resources of projects, stacks and pipelines. */
 export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
   const { services, operations, users, creation, catalog, engines, sealer, clock, newId } = deps;
-  /** A spec object is parsed per request, so its cached choice is never older than the request. */
+  /** Catalog choices by spec object. Each request parses a new spec object, so a cached choice is never outdated. */
   const chosen = new WeakMap<DatabaseSpec, Chosen>();
 
   function choose(spec: DatabaseSpec): Chosen {
@@ -61,7 +61,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
     return choice;
   }
 
-  /** The collection may lag behind a recent write. */
+  /** Finds a service; reads the store if memory lacks it, because memory may lag behind a recent write. */
   const find = async (id: string, signal: AbortSignal): Promise<Stored<ManagedServiceObject> | undefined> =>
     services.get(id) ?? services.getCurrent(id, signal);
 
@@ -155,10 +155,10 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
 
     async act(unit, id, _action, target, signal) {
       const service = await find(id, signal);
-      if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service is gone.");
+      if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service was deleted.");
       const current = await inProgress(service.object, signal);
       const requested = { planName: (target as DatabaseSpec).plan_name };
-      // The action was performed before a crash.
+      // The action was already performed, before a crash.
       if (service.object.spec.planName === requested.planName) return;
       const { after, operation } = await resizeService(service.object, requested, current?.object, unit, deps, signal);
       if (operation !== undefined) unit.update(managedServiceKind, service, after);
@@ -234,7 +234,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
   };
 }
 
-/** `operation` is the one in progress. */
+/** The observation of a service. `operation`: the operation in progress, if any. */
 function observationOf(
   service: ManagedServiceObject,
   operation: OperationObject | undefined,
@@ -259,7 +259,7 @@ function phaseOf({ metadata, status }: ManagedServiceObject, operation: Operatio
   if (metadata.deletionRequestedAt !== undefined) return "deleting";
   if (status.state === "Error") return "failed";
   if (status.state === "Pending" || status.state === "Provisioning") return "creating";
-  // An operation that ends moves the service in the same transaction.
+  // An operation ends in the transaction that changes the service's state.
   return operation === undefined && status.state === "Running" ? "running" : "changing";
 }
 

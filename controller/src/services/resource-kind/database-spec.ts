@@ -2,7 +2,7 @@ import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts
 import { plainPattern } from "@holdfast/common/plain-text.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 
-/** A normalized spec of a database; absent members get their default at its creation. */
+/** A normalized spec of a database. Absent members get their default when the database is created. */
 export interface DatabaseSpec extends ResourceSpec {
   readonly database_type: string;
   readonly plan_name: string;
@@ -26,7 +26,7 @@ export const databaseAliases: Readonly<Record<string, { readonly database_type: 
   ),
 );
 
-/** The spec with its members under their full names, and with defaults. */
+/** The spec with full names of members, and with defaults. */
 export function normalizedDatabase(spec: ResourceSpec): DatabaseSpec {
   const named = Object.entries(spec).map(([name, value]) => [
     Object.hasOwn(shortNames, name) ? shortNames[name as keyof typeof shortNames] : name,
@@ -40,9 +40,9 @@ const gigabytes = {
   type: "integer",
   minimum: 1,
   maximum: 16_384,
-  description: "Size of its disk, in GB; 1 unless given.",
+  description: "Size of the disk, in GB; default: 1.",
 };
-const plan = shortText("Plan of the catalog; tier-1 unless given.");
+const plan = shortText("Plan of the catalog; default: tier-1.");
 
 /** JSON Schema of the spec as users write it; without the engine if the kind's alias implies it. */
 export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, unknown>> {
@@ -59,8 +59,8 @@ export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, u
       storage_gb: gigabytes,
       storage_size_gb: gigabytes,
       version: { type: "string", minLength: 1, maxLength: 16, description: "Version of the engine." },
-      storage_tier: shortText("Kind of disk."),
-      zone: shortText("Where it runs."),
+      storage_tier: shortText("Storage tier of the catalog."),
+      zone: shortText("Zone of the nodes."),
       parameters: {
         type: "object",
         maxProperties: 200,
@@ -72,9 +72,9 @@ export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, u
         type: "array",
         maxItems: 256,
         items: { type: "string", minLength: 1, maxLength: 64 },
-        description: "Networks that may connect.",
+        description: "Networks (CIDRs) whose clients may connect.",
       },
-      deletion_protection: { type: "boolean", description: "Refuse its deletion." },
+      deletion_protection: { type: "boolean", description: "Whether deletions are refused." },
       tags: {
         type: "object",
         maxProperties: 50,
@@ -82,7 +82,7 @@ export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, u
         additionalProperties: { type: "string", maxLength: 255, pattern: plainPattern },
       },
     },
-    // Each member under one name only.
+    // A member may be given under only one of its names.
     not: { anyOf: [{ required: ["plan", "plan_name"] }, { required: ["storage_gb", "storage_size_gb"] }] },
   };
 }

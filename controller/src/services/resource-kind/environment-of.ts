@@ -10,13 +10,13 @@ import {
 export interface Consumer {
   readonly apiToken: string;
   readonly apiUrl: string;
-  /** Path of the trust bundle, as the consumer sees it. */
+  /** Path of the trust bundle in the consumer's file system. */
   readonly caFile?: string;
 }
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Variables of `orders-db` begin with ORDERS_DB. */
+/** Prefix of the variables of a resource: `ORDERS_DB` for `orders-db`. */
 export function prefixOf(name: string): string {
   return name.toUpperCase().replaceAll("-", "_");
 }
@@ -52,7 +52,7 @@ export function environmentOf(consumer: Consumer, attachments: readonly Attached
   };
 }
 
-/** True if the platform may set the name for a consumer with these attachments, of any kind. */
+/** True if the platform may set a variable of this name for a consumer with attachments of these prefixes. */
 export function isReservedName(name: string, prefixes: readonly string[]): boolean {
   if (alwaysReserved.has(name)) return true;
   return prefixes.some((prefix) => name.startsWith(`${prefix}_`) && suffixes.has(name.slice(prefix.length)));

@@ -7,10 +7,10 @@ const gib = 1024 ** 3;
 
 /** Percent of the disk at which storage grows. */
 const growthThresholdPct = 85;
-/** Growth relative to the current storage; 1 GB at least. */
+/** Growth as a share of the current storage, at least 1 GB. */
 const growthShare = 0.25;
-/** Pause after a growth that was refused or rolled back. */
-const retryAfterMs = 10 * 60_000;
+/** Delay until a growth that was refused or rolled back is retried. */
+const retryDelayMs = 10 * 60_000;
 
 /** The storage that the service should grow to now, in GB; undefined if it should not grow. */
 export function autoscaleTargetGb(
@@ -25,7 +25,7 @@ export function autoscaleTargetGb(
   const isBusy =
     status.operationId !== null || resizing !== undefined || canary !== undefined || primaryChange !== undefined;
   if (isBusy || spec.power === "off" || (status.state !== "Running" && status.state !== "Error")) return undefined;
-  // Until the file system has grown, its level is that of the smaller disk.
+  // Until the file system has grown, the reported level is of the smaller disk.
   const isLow = nodes.some(
     ({ instance, connected, isCurrent }) =>
       connected &&
@@ -39,7 +39,7 @@ export function autoscaleTargetGb(
   return Math.min(maxGb, storageSizeGb + Math.max(1, Math.ceil(storageSizeGb * growthShare)));
 }
 
-/** Milliseconds until a failed growth is tried again; null if there is none. */
+/** Milliseconds until a failed growth is retried; null if there is none. */
 export function autoscaleDueInMs({ spec, status }: ManagedServiceObject, now: number): number | null {
   if (!autoscaleOf(spec).enabled) return null;
   const waits = pauseMs(status.autoscale, spec.storageSizeGb, now);
@@ -48,5 +48,5 @@ export function autoscaleDueInMs({ spec, status }: ManagedServiceObject, now: nu
 
 function pauseMs(memory: AutoscaleMemory | undefined, storageSizeGb: number, now: number): number | null {
   if (memory === undefined || storageSizeGb >= memory.toGb) return null;
-  return memory.at + retryAfterMs - now;
+  return memory.at + retryDelayMs - now;
 }

@@ -16,8 +16,8 @@ export interface StorageGrowthDeps extends ResizeDeps {
 }
 
 /**
- * Begins an expansion of a service with autoscaling whose storage is low, as its user would; undefined if nothing is to
- * begin. A refusal by quota or host is announced once and retried later.
+ * Starts a resize of a service with autoscaling and low storage, as a request of its user would; undefined if none is
+ * due. A refusal by quota or host is announced once and retried later.
  */
 export async function growStorage(
   service: Stored<ManagedServiceObject>,
@@ -26,7 +26,7 @@ export async function growStorage(
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const { object } = service;
-  // Most services have no autoscaling, so they are not observed for it.
+  // Do not observe services without autoscaling.
   if (!autoscaleOf(object.spec).enabled) return undefined;
   const now = deps.clock.now();
   const toGb = autoscaleTargetGb(object, observe(), now);

@@ -12,12 +12,12 @@ import { sizeChangeOf } from "./service-size.ts";
 import { serviceEvent } from "../service/service-events.ts";
 
 const minuteMs = 60_000;
-/** Time that an engine has to start in its new size, while clients wait. */
+/** Maximum time until an engine runs in its new size, while clients wait. */
 const engineFailureGraceMs = 10_000;
-/** A step without progress for this long fails. */
+/** Time without progress after which a step fails. */
 const stalledAfterMs = 5 * minuteMs;
 
-/** Why the change of size fails; undefined while it may succeed, and if it is already being rolled back. */
+/** Reason why the change of size fails; undefined while it may succeed, and during a rollback. */
 export function sizeFault(
   observed: ObservedService,
   operation: OperationObject,
@@ -31,10 +31,9 @@ export function sizeFault(
     if (machine !== undefined && !hasRequestedSize(machine) && problem !== "")
       return { code: "machine_failed", message: problem };
   }
-  const unfit = rolloutFault(observed, operation, now, service);
-  if (unfit !== undefined) return unfit;
-  // A service that was in Error may recover with the new size, and is no worse off otherwise: its fault rolls nothing
-  // back.
+  const rollout = rolloutFault(observed, operation, now, service);
+  if (rollout !== undefined) return rollout;
+  // The fault of a service that was already in Error is not a reason for a rollback: the new size may repair it.
   const fault =
     service.status.state === "Running" ? faultOf(observed, undefined, now, engineFailureGraceMs) : undefined;
   if (fault !== undefined) return fault;
@@ -44,8 +43,8 @@ export function sizeFault(
 }
 
 /**
- * The service with its old plan, and its old storage unless a disk has already grown. An engine that never got
- * the new plan is not restarted.
+ * Rolls a resize back: the service gets its old plan, and its old storage unless a disk has already grown. An engine
+ * that never got the new plan does not restart.
  */
 export function rollBackSize(
   service: ManagedServiceObject,
@@ -68,7 +67,7 @@ export function rollBackSize(
       planName,
       ...(!hasGrown && { storageSizeGb }),
       instanceGeneration: spec.instanceGeneration + 1,
-      ...(planName !== spec.planName && withRestartsBack(service, nodes, wasDelivered)),
+      ...(planName !== spec.planName && withRollbackRestarts(service, nodes, wasDelivered)),
       resizing: { ...resizing, fromMachine: { ...resizing.fromMachine, diskBytes }, isRolledBack: true as const },
     },
   };
@@ -76,10 +75,10 @@ export function rollBackSize(
 }
 
 /**
- * Nodes that run with the new plan's settings restart with the old ones, in a rolling update if the service has
- * several.
+ * Restarts with the old plan's settings for the nodes that run with the new plan's, by a rolling update if the service
+ * has several nodes.
  */
-function withRestartsBack({ spec }: ManagedServiceObject, nodes: readonly ObservedNode[], wasDelivered: boolean) {
+function withRollbackRestarts({ spec }: ManagedServiceObject, nodes: readonly ObservedNode[], wasDelivered: boolean) {
   const isRolling = spec.nodes.some(({ restarts }) => restarts !== undefined);
   if (!isRolling) return { restartCount: spec.restartCount + (wasDelivered ? 1 : -1) };
   const desired = spec.restartCount + 1;
@@ -93,25 +92,25 @@ function withRestartsBack({ spec }: ManagedServiceObject, nodes: readonly Observ
   return { restartCount: desired, nodes: members };
 }
 
-/** Error of the operation of a size that was rolled back. */
+/** Error of a resize operation that was rolled back. */
 export function sizeRollbackError(operation: OperationObject, service: ManagedServiceObject): Fault | undefined {
   const { planName, storageSizeGb } = service.spec;
   return rolledBackError(operation, `The service has ${planName} and ${storageSizeGb} GB.`);
 }
 
-/** True if a service that is stopped, or was unhealthy before, has the requested size. */
+/** True if the machines of a service that need not be healthy (stopped, or in Error before) have the requested size. */
 export function isSizedAtRest(service: ManagedServiceObject, { nodes }: ObservedService): boolean {
   return service.status.state !== "Running" && nodes.every((node) => isSized(service, node));
 }
 
-/** The service after its change of size; the same object if there is none. */
+/** The service after its change of size; the same object if no change is in progress. */
 export function withoutResizing(service: ManagedServiceObject): ManagedServiceObject {
   const { resizing, ...spec } = service.spec;
   if (resizing === undefined) return service;
   return { ...service, spec };
 }
 
-/** The event of a completed resize; undefined for a rolled back one, and for other operations. */
+/** The event of a completed resize; undefined if it was rolled back, and for other operations. */
 export function resizedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent | undefined {
   const size = sizeChangeOf(operation);
   if (size === undefined || operation.status.state !== "completed") return undefined;

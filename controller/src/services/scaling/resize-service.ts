@@ -26,12 +26,12 @@ export interface ResizeDeps extends MachineResizeDeps {
 /** The result of a resize in the caller's transaction. */
 export interface Resized {
   readonly after: ManagedServiceObject;
-  /** Undefined if the service already changes to that size. */
+  /** The operation; undefined if the service already changes to that size. */
   readonly operation: OperationObject | undefined;
 }
 
 /**
- * Resizes a service: adds the claim of quota, the capacity of hosts and the operation to the transaction; the caller
+ * Resizes a service: adds the claims of quota and of host capacity and the operation to the transaction; the caller
  * writes the service. Throws WRONG_STATE, OPERATION_IN_PROGRESS, INVALID_REQUEST, NOT_POSSIBLE and QUOTA_EXCEEDED.
  *
  * A change of size is `spec.resizing` of the service until it has ended. `size-plan.ts` orders the steps: machines grow
@@ -64,12 +64,12 @@ export async function resizeService(
   const archive = deps.archives.get(service.metadata.id)?.object;
   const isOtherPlan = to.planName !== service.spec.planName;
   const warnings = archive === undefined || !isOtherPlan ? [] : smallerPlanWarnings(archive, after, catalog);
-  const noted = warned(operation, warnings);
-  unit.create(operationKind, noted);
-  return { after, operation: noted };
+  const withWarnings = warned(operation, warnings);
+  unit.create(operationKind, withWarnings);
+  return { after, operation: withWarnings };
 }
 
 function sameSizeMessage({ spec }: ManagedServiceObject, { planName }: RequestedSize): string {
-  if (planName !== undefined) return `The service already has plan ${spec.planName}. Name another one.`;
+  if (planName !== undefined) return `The service already has plan ${spec.planName}. Choose another plan.`;
   return `The service already has ${spec.storageSizeGb} GB. Request more.`;
 }

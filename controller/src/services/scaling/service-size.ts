@@ -13,7 +13,7 @@ export interface Resizing {
   /** Size of each machine before and after. */
   readonly fromMachine: MachineSize;
   readonly toMachine: MachineSize;
-  /** The change failed: the service returns to `fromMachine`. */
+  /** True if the change failed, so that machines return to `fromMachine`. */
   readonly isRolledBack?: true;
 }
 
@@ -28,12 +28,12 @@ export function machineSizeOf({ planName, storageSizeGb }: ServiceSize, catalog:
   return { vcpu, memoryBytes: memoryGb * gib, rootBytes: rootGb * gib, diskBytes: storageSizeGb * gib };
 }
 
-/** The greater of two sizes in each dimension, so that nothing is taken from an engine before it has adapted. */
+/** The maximum of two sizes in each dimension: resources are removed from an engine only after it has adapted. */
 export function sizeForBoth(a: MachineSize, b: MachineSize): MachineSize {
   return eachOf((dimension) => Math.max(a[dimension], b[dimension]));
 }
 
-/** A size, computed dimension by dimension. */
+/** A machine size, with each dimension computed by `valueOf`. */
 export function eachOf(valueOf: (dimension: keyof MachineSize) => number): MachineSize {
   return {
     vcpu: valueOf("vcpu"),

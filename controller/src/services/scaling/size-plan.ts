@@ -19,9 +19,8 @@ export type SizeStep =
   | { readonly kind: "fit"; readonly size: MachineSize };
 
 /**
- * The step before the new settings are delivered to the engine, or after it applied them; undefined if the engine
- * is next, or if all is done. A machine grows before its engine gets the new settings, and shrinks after the engine
- * applied them.
+ * The next step of the machine: it grows before its engine gets the new settings, and shrinks after the engine applied
+ * them. Undefined if the engine must act next, or if the change is complete.
  */
 export function planSize(
   { resizing }: ManagedServiceObject["spec"],
@@ -40,7 +39,7 @@ export function planSize(
   return engineApplied && !isSame(goal, spec) ? { kind: "fit", size: goal } : undefined;
 }
 
-/** True if the node's machine has its final size, and its file system too, as far as its agent reports that. */
+/** True if the node's machine has its final size, and its file system too if the agent reports it. */
 export function isSized(service: ManagedServiceObject, { machine, instance }: SizedNode): boolean {
   const { resizing } = service.spec;
   if (resizing === undefined) return true;
@@ -58,7 +57,7 @@ export function hasRequestedSize({ spec, status: { size } }: MachineObject): boo
   return size.vcpu === spec.vcpu && size.memoryBytes === spec.memoryBytes;
 }
 
-/** A root file system never shrinks, and neither does a disk that was created. */
+/** Final size of a machine. Root file systems and existing disks never shrink. */
 function goalOf({ isRolledBack, fromMachine, toMachine }: Resizing, { spec, status }: MachineObject): MachineSize {
   const goal = isRolledBack === true ? fromMachine : toMachine;
   const createdBytes = Math.min(status.size?.diskBytes ?? 0, spec.diskBytes);
@@ -76,8 +75,8 @@ function isSame(a: MachineSize, b: MachineSize): boolean {
 }
 
 /**
- * True if a file system of this size fills a disk of `desired` bytes, apart from the file system's own journal.
- * 0: the agent reports no size, and the provider's report counts.
+ * True if a file system of `diskBytes` fills a disk of `desired` bytes, except for its metadata. Also true for 0: the
+ * agent reports no size, and the provider's report decides.
  */
 export function fillsDisk(diskBytes: number, desired: number): boolean {
   return diskBytes === 0 || desired - diskBytes <= Math.max(160 * mib, desired / 256);

@@ -25,7 +25,7 @@ export function hasSize({ spec }: ManagedServiceObject, { planName, storageSizeG
   return (planName ?? spec.planName) === spec.planName && (storageSizeGb ?? spec.storageSizeGb) === spec.storageSizeGb;
 }
 
-/** Throws the 409 with the reason why the service cannot change its size in this state. */
+/** Throws if the service cannot change its size in this state, with the reason (409). */
 export function requireResizable(service: ManagedServiceObject, inProgress: OperationObject | undefined): void {
   const { metadata, spec, status } = service;
   const members = operationMembers(service, inProgress);
@@ -38,7 +38,7 @@ export function requireResizable(service: ManagedServiceObject, inProgress: Oper
 }
 
 /**
- * The requested size. `observed` are the last observations of its engines, in the order of its nodes. Throws
+ * The requested size. `observed`: the last observations of its engines, in the order of its nodes. Throws
  * INVALID_REQUEST for a plan that the catalog lacks, and NOT_POSSIBLE for a size that the service cannot change to.
  */
 export function requireSize(
@@ -70,7 +70,7 @@ function requirePlan(
   if (before.kind !== after.kind)
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      `${planName} has machines of kind ${after.kind}, and those of ${spec.planName} are of kind ${before.kind}. Restore a backup into a new service of that plan.`,
+      `${planName} has machines of kind ${after.kind}, and ${spec.planName} has machines of kind ${before.kind}. Restore a backup into a new service of that plan.`,
     );
   const { vcpu, memoryBytes, diskBytes: storageBytes } = machineSizeOf({ ...spec, planName }, catalog);
   const plan = { vcpu, memoryBytes, storageBytes };
@@ -86,8 +86,8 @@ function requirePlan(
 }
 
 /**
- * Throws for parameters that a smaller plan cannot run with. Until they have replayed a lower value, replicas start
- * with at least the values of the primary, and so does an engine that replays the log of a backup.
+ * Throws for parameters that a smaller plan cannot support. Until a replica has replayed a lower value, it starts with
+ * at least the values of the primary, and so does an engine that replays the log of a backup.
  */
 function requireParameters(
   service: ManagedServiceObject,
@@ -102,10 +102,10 @@ function requireParameters(
   const primary = observed[nodes.indexOf(homeOf(service))];
   const raised = raisedMinimums({ engine, version, plan, parameters }, replicaMinimums(service.spec, primary));
   if (planExcesses(engine, version, plan, { ...parameters, ...raised }, Object.keys(raised)).length > 0)
-    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Its replicas start", raised));
+    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Replicas of the service start", raised));
   const replayed = logSettings(service.spec, primary);
   if (!canReplay(engine, version, plan, replayed))
-    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Replay of its log starts", replayed));
+    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "A replay of the log starts", replayed));
 }
 
 function excessiveMinimums(planName: string, starts: string, minimums: Readonly<Record<string, string>>): string {
@@ -130,7 +130,7 @@ export function beginResizing(
     fromMachine: machineSizeOf(from, catalog),
     toMachine: machineSizeOf(to, catalog),
   };
-  // An engine reads most settings that follow from a plan only when it starts.
+  // Engines apply most settings that depend on the plan only at their start.
   const change = { ...to, ...(isOtherPlan && withRestart(service)), resizing };
   const type = isOtherPlan ? "resize" : "expand";
   return beginOperation(service, type, change, { operationId, now, work: { from, to } });

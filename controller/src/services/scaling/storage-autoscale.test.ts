@@ -64,7 +64,7 @@ describe("storage with autoscaling", () => {
     expect(target(growing({}, { autoscale }), 99)).toBeUndefined();
     expect(autoscaleDueInMs(growing({}, { autoscale }), now)).toBe(600_000);
     expect(target(growing({}, { autoscale: { ...autoscale, at: now - 600_000 } }), 99)).toBe(13);
-    // A larger size that a user chose meanwhile needs no pause.
+    // A larger size that a user chose after the refusal needs no delay.
     expect(target(growing({ storageSizeGb: 13 }, { autoscale }), 99)).toBe(17);
   });
 });

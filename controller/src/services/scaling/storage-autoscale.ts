@@ -3,30 +3,30 @@ import type { FieldFault } from "@holdfast/common/errors.ts";
 /** Automatic growth of a service's storage. */
 export interface StorageAutoscale {
   readonly enabled: boolean;
-  /** Null until a user chose a limit. */
+  /** Maximum storage in GB; null until a user chose it. */
   readonly maxGb: number | null;
 }
 
-/** A requested change; absent fields stay. */
+/** A requested change; absent fields do not change. */
 export interface AutoscaleChoice {
   readonly enabled?: boolean | undefined;
   readonly maxGb?: number | undefined;
 }
 
-/** The last growth that was begun or refused; `at` is in milliseconds since 1970. */
+/** The last growth that was started or refused; `at` is in milliseconds since 1970. */
 export interface AutoscaleMemory {
   readonly toGb: number;
   readonly at: number;
-  /** Why it was refused. */
+  /** Reason of the refusal; absent if the growth was started. */
   readonly refused?: string;
 }
 
-/** The service's setting; disabled unless a user enabled it. */
+/** The service's setting, disabled by default. */
 export function autoscaleOf({ storageAutoscale }: { readonly storageAutoscale?: StorageAutoscale }): StorageAutoscale {
   return storageAutoscale ?? { enabled: false, maxGb: null };
 }
 
-/** The setting after a request; undefined if there is nothing to store. */
+/** The setting after a request; undefined if nothing must be stored. */
 export function chosenAutoscale(
   spec: { readonly storageAutoscale?: StorageAutoscale },
   choice: AutoscaleChoice | undefined,
@@ -36,7 +36,7 @@ export function chosenAutoscale(
   return { enabled: choice.enabled ?? enabled, maxGb: choice.maxGb ?? maxGb };
 }
 
-/** Why storage of this size cannot have the setting; undefined if it can. */
+/** Error if storage of this size cannot have the setting; undefined if it can. */
 export function autoscaleFault(
   { enabled, maxGb }: StorageAutoscale,
   storageSizeGb: number,
@@ -45,6 +45,6 @@ export function autoscaleFault(
   if (enabled && maxGb === null)
     return { ...fault, code: "required", detail: "is required: the limit to which the storage may grow" };
   if (enabled && maxGb !== null && maxGb < storageSizeGb)
-    return { ...fault, code: "too_small", detail: `must be at least ${storageSizeGb}, which the service has` };
+    return { ...fault, code: "too_small", detail: `must be at least ${storageSizeGb}, the service's current storage` };
   return undefined;
 }

@@ -28,7 +28,7 @@ test.each<[string, StorageMemory | undefined, number, boolean, unknown[]]>([
   ["is as full as before", at(90), 90, false, []],
   ["is so full that writes are blocked", at(90), 95, true, [["service.writes_blocked", 95, node.id]]],
   [
-    "fills at once",
+    "fills from one report to the next",
     undefined,
     99,
     true,

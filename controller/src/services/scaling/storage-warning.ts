@@ -6,12 +6,11 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 
-/** Highest level of a warning; above it writes are blocked, which is another event. */
+/** Maximum level of a warning. Above it writes are blocked, which is a different event. */
 const maxWarnedPct = 90;
 
 /**
- * The recorded level of the fullest disk, and events for a higher one; `memory` is undefined if there is nothing
- * to record.
+ * The level of the fullest disk to record (`memory`; undefined if unchanged), and an event if it has risen.
  */
 export function rememberStorage(
   service: ManagedServiceObject,
@@ -22,7 +21,7 @@ export function rememberStorage(
     connected && isCurrent && instance ? { ...instance, nodeId: node.id } : [],
   );
   const previous = before ?? { level: 0, writesBlocked: false };
-  // A node that is disconnected or off counts with the last known level.
+  // For a node that is disconnected or off the recorded level is used.
   const silent = reports.length < nodes.length ? previous : { level: 0, writesBlocked: false };
   if (reports.length === 0 || service.metadata.deletionRequestedAt !== undefined) return { memory: before, events: [] };
   const fullest = reports.reduce((a, b) => (b.storageLevel > a.storageLevel ? b : a));
@@ -42,7 +41,7 @@ export function rememberStorage(
   return { memory: { level, writesBlocked }, events };
 }
 
-const allowedForMs = 15 * 60_000;
+const writesAllowedMs = 15 * 60_000;
 
 /** The service with writes allowed for 15 minutes; throws WRONG_STATE if no agent reports blocked writes. */
 export function withWritesAllowed(
@@ -57,6 +56,6 @@ export function withWritesAllowed(
   return {
     ...service,
     metadata: nextMetadata(metadata, now),
-    spec: { ...spec, writesAllowedUntil: now + allowedForMs, instanceGeneration: instanceGeneration + 1 },
+    spec: { ...spec, writesAllowedUntil: now + writesAllowedMs, instanceGeneration: instanceGeneration + 1 },
   };
 }

@@ -10,7 +10,7 @@ export interface DeletedService {
 
 /** Deleted services that can be undeleted. */
 export interface DeletedServices {
-  /** Ordered by creation, oldest first. */
+  /** One page, ordered by creation, oldest first. */
   page(
     accepts: (service: ManagedServiceObject) => boolean,
     page: PageBounds & { readonly organizationId: string },

@@ -8,7 +8,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { taskTarget } from "./member/member-roles.ts";
 
-/** Time in which an engine must respond to a task (docs/reference/api.md, what comes out). */
+/** Time in which an engine must respond to a task (docs/reference/api.md). */
 export const engineTimeoutMs = 15_000;
 
 type Case = Exclude<TaskInput["case"], undefined>;
@@ -23,7 +23,7 @@ const failures: ReadonlyMap<string, ErrorKey> = new Map(
 }),
 );
 
-/** Codes of failures by which nothing of the task was done. */
+/** Codes of failures of tasks that never started. */
 const notStarted: ReadonlySet<string> = new Set(["stale_term", "not_ready"]);
 const pollIntervalMs = 100;
 
@@ -72,12 +72,15 @@ export function createEngineTasks({ fleet, services, clock }: EngineTaskDeps): E
           const result = await runOnce(current, input, signal);
           const { failure } = result;
           if (failure === undefined) return outputOf(result, input);
-          // A node that is no longer the primary refused the task before it began, so the new primary gets it.
+          // A node that is no longer the primary refused the task before its start, so the new primary can run it.
           const mayRepeat = notStarted.has(failure.code) && hasPrimaryChanged(current, currentOf(service));
           if (!mayRepeat) throw new HoldfastError(failures.get(failure.code) ?? "MACHINE_UNREACHABLE", failure.message);
         }
         if (clock.monotonicMs() >= until)
-          throw new HoldfastError("MACHINE_UNREACHABLE", "The service's primary is changing. Try again in a moment.");
+          throw new HoldfastError(
+            "MACHINE_UNREACHABLE",
+            "The service's primary is changing. Try again when the change is complete.",
+          );
         await sleep(pollIntervalMs, undefined, { signal });
       }
     },
@@ -91,6 +94,6 @@ function hasPrimaryChanged(before: ManagedServiceObject, now: ManagedServiceObje
 
 function outputOf<C extends Case>({ output }: TaskResult, input: Extract<TaskInput, { case: C }>): OutputOf<C> {
   const { case: requested }: TaskInput = input;
-  if (output.case !== requested) throw new Error(`${requested} was answered with ${output.case}`);
+  if (output.case !== requested) throw new Error(`the result of ${requested} is ${output.case}`);
   return output.value as OutputOf<C>;
 }

@@ -4,13 +4,13 @@ import { silentReason, startingReason } from "./health/managed-service-health.ts
 import { isNeeded } from "./member/member-roles.ts";
 
 /**
- * Services with doubtful health replaced by `unknown`: the stored health was observed earlier, and the agent is
- * disconnected now or has not reported since its machine's start. After a restart of the platform it takes one round of
- * the reconciler until the store says so too.
+ * Services with outdated health replaced by `unknown`: the agent is disconnected, or has not reported since its
+ * machine's start. After a restart of the platform the stored health is outdated until the next round of the
+ * reconciler.
  */
 export interface LiveServices {
   /**
-   * The object itself if its health is not in doubt; otherwise a copy, the same one for each call with the same doubt.
+   * The object itself if its health is current; otherwise a copy with health `unknown`, identical for equal reasons.
    */
   withCurrentHealth(service: ManagedServiceObject): ManagedServiceObject;
 }
@@ -18,7 +18,7 @@ export interface LiveServices {
 export function createLiveServices(fleet: Pick<Fleet, "session" | "observation">, now: () => number): LiveServices {
   const doubted = new WeakMap<ManagedServiceObject, Map<string, ManagedServiceObject>>();
 
-  function doubtOf(service: ManagedServiceObject): string | undefined {
+  function outdatedReasonOf(service: ManagedServiceObject): string | undefined {
     const { spec, status } = service;
     if (status.health.status !== "healthy" || spec.power === "off") return undefined;
     for (const { id } of spec.nodes.filter((node) => isNeeded(service, node))) {
@@ -31,7 +31,7 @@ export function createLiveServices(fleet: Pick<Fleet, "session" | "observation">
 
   return {
     withCurrentHealth(service) {
-      const reason = doubtOf(service);
+      const reason = outdatedReasonOf(service);
       if (reason === undefined) return service;
       const variants = doubted.get(service) ?? new Map<string, ManagedServiceObject>();
       doubted.set(service, variants);

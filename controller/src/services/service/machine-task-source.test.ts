@@ -21,7 +21,7 @@ const input = {
 function createFixture() {
   const objects = new Map<string, TaskObject>();
   const states = new Map<string, TaskState>();
-  let isTheirs = true;
+  let isOfOrganization = true;
   const tasks = createMachineTasks(
     { type: "users", scope: "services:read", resultOf: (output) => JSON.stringify({ case: output.case }) },
     {
@@ -37,12 +37,12 @@ function createFixture() {
       tasks: {
         get: (id: string) => (objects.has(id) ? { object: objects.get(id) as TaskObject, modRevision: 1n } : undefined),
       },
-      access: { find: () => (isTheirs ? { object: service, modRevision: 1n } : undefined) },
+      access: { find: () => (isOfOrganization ? { object: service, modRevision: 1n } : undefined) },
       ids,
       newKey: () => "k",
     },
   );
-  return { tasks, objects, states, lose: () => void (isTheirs = false) };
+  return { tasks, objects, states, lose: () => void (isOfOrganization = false) };
 }
 
 test("a task of a machine is read by its id until it or its service is deleted", async () => {

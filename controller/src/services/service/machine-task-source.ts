@@ -15,7 +15,7 @@ export interface MachineTaskDeps {
   readonly tasks: Pick<Collection<TaskObject>, "get">;
   readonly access: Pick<ServiceAccess, "find">;
   readonly ids: TaskIds;
-  /** Random, because users see the ids. */
+  /** Returns a random key, because users see the ids. */
   readonly newKey: () => string;
 }
 
@@ -26,7 +26,7 @@ export interface MachineTasks {
   submit(service: ManagedServiceObject, input: TaskInput, deadlineMs: number, call: Call): Promise<string>;
 }
 
-/** `resultOf` builds the JSON text of the result from the agent's response and its service. */
+/** `resultOf` builds the result (JSON) from the agent's response and the service. */
 export function createMachineTasks(
   {
     type,

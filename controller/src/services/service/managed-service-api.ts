@@ -53,26 +53,26 @@ export interface ManagedServiceApiDeps extends ResizeDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
-  /** The message of a service in responses. */
+  /** Builds the message of a service for responses. */
   readonly serviceMessage: (object: ManagedServiceObject, operation: OperationObject | undefined) => ManagedService;
   readonly creation: ServiceCreation;
   readonly access: ServiceAccess;
   readonly cursors: Cursors;
   readonly sealer: Sealer;
   readonly logs: OwnerLogs;
-  /** Finds the owner of a log: services, and other owners of machines. */
+  /** Finds the owner of a log: a service, or another owner of machines. */
   readonly monitoredOwners: Pick<MonitoredOwners, "require">;
   readonly engines: () => readonly EngineOffer[];
   readonly trustBundle: () => string;
   /** Pending updates of the service. */
   readonly pendingOf: (service: ManagedServiceObject) => readonly PendingSummary[];
-  /** Backups that can be restored. The same object while that is unchanged; undefined for an engine without backups. */
+  /** Summary of restorable backups, identical while unchanged; undefined for an engine without backups. */
   readonly backupsOf: (service: ManagedServiceObject) => BackupsSummary | undefined;
   readonly deleted: DeletedServices;
   readonly fleet: Pick<Fleet, "observation" | "session">;
 }
 
-/** RPCs of managed services. */
+/** The RPCs of managed services. */
 export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedService {
   const { access, services, cursors } = deps;
   /** Message of an object without an operation in progress, cached for as long as the object is current. */
@@ -92,7 +92,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     if (cached !== undefined && pending.length === 0 && cached.backups === backups) return cached.message;
     const operation = await access.inProgress(object, call.signal);
     const created = Object.freeze(managedServiceMessage(object, operation?.object, pending, backups));
-    // Pending updates contain times that pass, so they are not cached.
+    // A message with pending updates is not cached, because its times depend on the clock.
     if (object.status.operationId === null && pending.length === 0) messages.set(object, { message: created, backups });
     return created;
   }
@@ -258,7 +258,7 @@ function checkIfMatch(call: Call, service: ManagedServiceObject): void {
   throw new HoldfastError("PRECONDITION_FAILED", `The service is at ${etag(service)} now.`);
 }
 
-/** The request with the engine's own name in place of an alias. */
+/** The request with the engine's name in place of an alias. */
 function withEngine(request: CreateManagedServiceRequest): CreateManagedServiceRequest {
   return { ...request, databaseType: engineNamed(request.databaseType) };
 }

@@ -1,9 +1,9 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * The life cycle of a managed service (spec 1, States and transitions). A deletion is possible in each state and ends
- * in none, so it has no row. Upgrading is a change of the engine's version or image under its data; after a rollback,
- * Running has the old one again.
+ * The life cycle of a managed service (spec 1, States and transitions). A deletion is possible in each state and
+ * removes the service, so it has no row. Upgrading is a change of the engine's version or image with the same data;
+ * after a rollback the service is Running with the old one.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const managedServiceLifecycle = defineMachine("managed-service", [

@@ -70,7 +70,7 @@ export type PendingSummary = MessageInitShape<typeof PendingUpdateSummarySchema>
 /** Backups of a service that can be restored. */
 export type BackupsSummary = MessageInitShape<typeof ServiceBackupsSchema>;
 
-/** Message of a service. `operation` is the one in progress, if any. */
+/** Message of a service. `operation`: the operation in progress, if any. */
 export function managedServiceMessage(
   service: ManagedServiceObject,
   operation: OperationObject | undefined,
@@ -187,7 +187,7 @@ export function nodeRoleOf(service: ManagedServiceObject, node: NodeSpec): NodeR
   return nodeRoles[roleOf(service, node)];
 }
 
-/** Progress of the operation in progress; 100 and no task without one. */
+/** Summary of the operation in progress; 100 percent and no task without one. */
 export function taskSummaryOf(service: ManagedServiceObject, operation: OperationObject | undefined): TaskSummary {
   const status = serviceStatuses[service.status.state];
   if (operation === undefined) return create(TaskSummarySchema, { status, progressPct: 100 });

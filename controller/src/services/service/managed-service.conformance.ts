@@ -8,7 +8,7 @@ import {
 import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-/** Its choices are messages in a request too. */
+/** An input whose choices are messages, as in a request. */
 type WithChoices<Input> = Omit<Input, "pooler" | "storage_autoscale"> & {
   readonly pooler?: { readonly [K in keyof sdk.PoolerChoice]-?: NonNullable<sdk.PoolerChoice[K]> | null } | undefined;
   readonly storage_autoscale?:

@@ -30,14 +30,14 @@ export const managedServiceStoredNames: StoredNames = {
 };
 
 /**
- * A managed service is a database engine on one or more nodes, each with a machine of its own.
+ * A managed service is a database engine on one or more nodes; each node has one machine.
  *
  * The API writes the desired state (`spec`) and an operation in one transaction. The reconciler
  * (`managed-service-reconciler.ts`) observes machines, agents and DNS names, plans steps by the procedure of the
  * operation (`procedure/`), performs them (`service-steps.ts`), and writes the observed state (`status`), the
  * operation and events (`service-advance.ts`). Agents receive settings as instance specs (`instance-spec.ts`),
  * numbered by `instanceGeneration` and fenced by the term. `member/` has replicas, failover and rolling updates,
- * `canary/` changes of the image. State is output: it is shown to users and never read by a plan.
+ * `canary/` changes of the image. Plans never read the state (`status.state`): it is output, for users.
  */
 export const managedServiceKind = defineKind<ManagedServiceObject>("managed-service", {
   indexes: [sourceOfRestore],
@@ -80,7 +80,7 @@ export interface ManagedServiceSpec {
   /** Number of the next member. Absent until the first member runs, when the service was created with replicas. */
   readonly nextNodeNumber?: number;
   /**
-   * Encrypted: the password that replicas authenticate with. Absent before the first replica, and for engines that
+   * Encrypted password by which replicas authenticate. Absent before the first replica, and for engines that
    * authenticate replicas by certificate.
    */
   readonly replicationSecret?: string;
@@ -89,8 +89,8 @@ export interface ManagedServiceSpec {
   /** Ids of the synchronous standbys: a commit is acknowledged once one of them has it. */
   readonly syncStandbys?: readonly string[];
   /**
-   * Generation of the settings by which commits began to wait again, until the primary has reported it; absent: they
-   * wait. Before that a commit may be on the primary alone.
+   * Generation of the settings under which commits wait for standbys again, until the primary has reported it; absent
+   * afterwards. Until then an acknowledged commit may exist only on the primary.
    */
   readonly unconfirmedSyncGeneration?: number | undefined;
   /** A switchover or failover in progress; absent: none. */
@@ -104,7 +104,7 @@ export interface ManagedServiceSpec {
   readonly image: string;
   /** Kernel that all virtual machines of the service boot from. Absent until one is chosen, and for containers. */
   readonly guestKernel?: string;
-  /** Raised by one to start all machines again without another change; absent: 0. */
+  /** A counter that is raised to restart all machines unchanged; absent: 0. */
   readonly machineStarts?: number;
   /** Null: the default window that is derived from the id. */
   readonly maintenanceWindow: MaintenanceWindow | null;
@@ -112,28 +112,28 @@ export interface ManagedServiceSpec {
   readonly restartCount: number;
   /** Raised by one with each change that an agent must apply. */
   readonly instanceGeneration: number;
-  /** A new image or kernel is tried over the data while no client is admitted, whatever the allow-list. */
+  /** Canary of a new image or kernel, during which no client is admitted, regardless of the allow-list. */
   readonly canary?: ImageCanary;
   /** Absent: the default of `poolerOf`. */
   readonly pooler?: Pooler;
   /** Absent: the default of `autoscaleOf`. */
   readonly storageAutoscale?: StorageAutoscale;
-  /** A change of size in progress, from this size to the one above. */
+  /** A change of size in progress, to `planName` and `storageSizeGb`. */
   readonly resizing?: Resizing;
-  /** Time until which writes are not blocked however full the disk is, in milliseconds since 1970; absent: never. */
+  /** Time until which writes are not blocked, even on a full disk, in milliseconds since 1970; absent: no such time. */
   readonly writesAllowedUntil?: number;
-  /** Backup that the data come from; absent for a service that began empty. */
+  /** Backup from which the service was restored; absent for a service that was created empty. */
   readonly origin?: ServiceOrigin;
   /**
    * Deletion only: whether a final backup is taken before the machines are deleted. Absent: no backup, and the disks
-   * stay.
+   * are retained.
    */
   readonly finalBackup?: "wanted" | "skipped";
-  /** No client is admitted, whatever the allow-list: the final backup would lack later writes. */
+  /** True before a final backup: no client is admitted, because the backup would lack later writes. */
   readonly closed?: true;
 }
 
-/** A role of the platform, the database that it may connect to, and the networks (CIDRs) that it connects from. */
+/** A database role of the platform, with its database and the networks (CIDRs) from which it connects. */
 export interface PlatformAccess {
   readonly role: string;
   readonly database: string;
@@ -150,17 +150,17 @@ export interface NodeSpec {
   readonly zone: string;
   /** Absent: 1. Numbers are never reused. */
   readonly number?: number;
-  /** It has not followed the primary yet. */
+  /** True until the node follows the primary for the first time. */
   readonly joining?: true;
-  /** A first member of a cluster: it forms that, until it reports that it is a member. */
+  /** True for a first member of a cluster, which forms the cluster, until it reports that it is a member. */
   readonly forms?: true;
-  /** The settings of the others have the address of this new member of a cluster. */
+  /** True once the settings of the other members have the address of this new member of a cluster. */
   readonly announced?: true;
-  /** It is being removed. */
+  /** True while the node is being removed. */
   readonly leaving?: true;
   /**
-   * Generation of the settings from which on the primary's agent counts this replica as a voter for its lease. Only
-   * such a replica becomes the primary after a silent one. Absent: no failover candidate.
+   * First generation of settings under which the primary's agent counts this replica as a voter for its lease. Only
+   * such a replica can replace a silent primary. Absent: not a failover candidate.
    */
   readonly failoverCandidate?: number;
   /** Absent: the service's `restartCount`. */
@@ -170,22 +170,22 @@ export interface NodeSpec {
     /** Version of the engine; absent: the service's. */
     readonly version?: string;
   };
-  /** Member that this one replaces because its host is drained or lost; that member is removed afterwards. */
+  /** The member that this one replaces, because its host is drained or lost. It is removed afterwards. */
   readonly replaces?: NodeReplacement;
 }
 
 /** Restarts of a node's engine, comparable with the service's `restartCount`. */
 export interface Restarts {
-  /** Restarts that the settings of its agent contain. */
+  /** Restarts in the node's instance spec. */
   readonly delivered: number;
-  /** Restarts that were requested. Larger than `delivered` while the node waits for its part of a rolling update. */
+  /** Requested restarts: more than `delivered` while the node awaits its restart in a rolling update. */
   readonly desired: number;
 }
 
-/** A member that replaces another one. */
+/** Replacement of a member by another. */
 export interface NodeReplacement {
   readonly nodeId: string;
-  /** The replaced member was the primary, and its switchover to this member was requested. */
+  /** True if the replaced member was the primary, and a switchover to this member was requested. */
   readonly switchoverRequested?: true;
 }
 
@@ -200,16 +200,16 @@ export interface PrimaryChange {
   /**
    * `fence`: the old primary is silent, and no node is the primary until it is certain that the old one takes no
    * writes. `yield`: the old primary shuts down in order. `promote`: the new primary is named and has not taken a write
-   * yet. `recall`: the promotion took too long; no node is the primary until the agent of the new one reports its
-   * state.
+   * yet. `recall`: the promotion took too long; no node is the primary until the agent of the new
+   * primary reports its state.
    */
   readonly step: "fence" | "yield" | "promote" | "recall";
-  /** Begin of the change and of its step, in milliseconds since 1970; `stepSince` is absent for the first step. */
+  /** Start of the change and of its step, in milliseconds since 1970; `stepSince` is absent in the first step. */
   readonly since: number;
   readonly stepSince?: number;
   /** Fence only: an operator chose this node, even if it lacks data. */
   readonly forced?: string;
-  /** The data of the new primary have taken writes, so the old one may lack some. */
+  /** True once the new primary has taken writes, so that the old primary may lack data. */
   readonly hasPromoted?: true;
 }
 
@@ -237,7 +237,7 @@ export interface ManagedServiceStatus {
   readonly health: ServiceHealth;
   /** Absent until the first reconcile of a service that was restored. */
   readonly healthMemory?: HealthMemory;
-  /** `service.recovery_point_stale` was emitted and its recovery was not observed yet. */
+  /** True while the recovery point is stale: `service.recovery_point_stale` was emitted and it is not recent again. */
   readonly recoveryPointStale?: boolean;
   /** Absent until a disk fills up. */
   readonly storage?: StorageMemory;
@@ -252,7 +252,7 @@ export interface ManagedServiceStatus {
   readonly error: { readonly code: string; readonly message: string } | null;
   /** Generation of the settings that every node has applied. */
   readonly observedGeneration: number;
-  /** Expiry warnings that were emitted, in hours before the end. */
+  /** Emitted expiry warnings, in hours before the expiry. */
   readonly expiryWarnings: readonly number[];
   readonly announcedProtectedExpiry: boolean;
   readonly maintenance: MaintenanceMemory;
@@ -260,7 +260,7 @@ export interface ManagedServiceStatus {
 
 /** Cluster of members that elect their leader. */
 export interface ClusterMemory {
-  /** All first members have reported that they are members. From then on none forms a cluster. */
+  /** True once all first members have reported that they are members. Afterwards no member forms a cluster. */
   readonly formed: boolean;
   /** Node id of the leader that was reported last; empty before the first election. */
   readonly leader: string;
@@ -275,7 +275,7 @@ export interface NodeStatus {
   readonly publicAddress: string;
 }
 
-/** Logical replication slots, as the primary reported them last. */
+/** Logical replication slots by the primary's last report. */
 export interface SlotMemory {
   readonly nodeId: string;
   readonly slots: readonly LogicalSlot[];
@@ -288,20 +288,20 @@ export interface LogicalSlot {
   readonly plugin: string;
 }
 
-/** Begin of a problem in milliseconds since 1970, and whether its event was emitted. */
+/** Start of a problem (milliseconds since 1970), and whether its event was emitted. */
 export interface WarningMemory {
   readonly since: number;
   readonly announced: boolean;
 }
 
-/** Fill level of a service's disks as it was announced last. */
+/** Fill level of a service's disks that was last announced. */
 export interface StorageMemory {
   /** Percent: 0, 80, 85, 90, 95 or 99. */
   readonly level: number;
   readonly writesBlocked: boolean;
 }
 
-/** Status of health that the last event announced, and the current status with its begin. */
+/** Health status of the last event, and the current status with its start (milliseconds since 1970). */
 export interface HealthMemory {
   readonly announced: ServiceHealth["status"];
   readonly status: ServiceHealth["status"];
@@ -325,13 +325,13 @@ export interface HealthCheck {
   readonly reason: string;
 }
 
-/** Larger than the number of terms or generations that a service can have used since its snapshot. */
+/** Increment after a restore of etcd: more terms or generations than a service can have used since the snapshot. */
 const restoreStep = 1_000;
 
 /**
- * Raises the term and the generation above all that agents can have received since the snapshot, so that agents accept
- * the settings. Clients may have been admitted to a canary and have written since, so its data are not rolled back. The
- * primary may rely on other replicas by now, so each becomes a failover candidate anew.
+ * The service after a restore of etcd from a snapshot. Term and generation are raised above all values that agents can
+ * have received since, so that agents accept the settings. The data of a canary are not rolled back, because clients
+ * may have been admitted since. All replicas lose their candidacy, because the primary may count other voters by now.
  */
 function afterRestore(service: ManagedServiceObject): ManagedServiceObject {
   const { status, spec } = service;
@@ -355,7 +355,7 @@ function specAfterRestore(spec: ManagedServiceSpec): ManagedServiceSpec {
   };
 }
 
-/** The node without the right to become the primary after a failover. */
+/** The node, not a failover candidate. */
 export function withoutFailoverCandidacy(node: NodeSpec): NodeSpec {
   const { failoverCandidate: _, ...rest } = node;
   return rest;

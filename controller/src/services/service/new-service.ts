@@ -26,7 +26,7 @@ import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "./service-operations.ts";
 import { firstPeer, isCluster, requireMemberCount } from "./member/peers/first-peer.ts";
 
-/** Inputs of a new service besides the request. */
+/** Inputs of a new service in addition to the request. */
 export interface NewServiceContext {
   readonly organizationId: string;
   readonly serviceId: string;
@@ -43,8 +43,8 @@ export interface NewServiceContext {
 }
 
 /**
- * The service and its first operation, from a request without faults. Throws NOT_SUPPORTED if its engine has no
- * replicas or replication mode as requested.
+ * The service and its first operation, from a valid request. Throws NOT_SUPPORTED if the engine does not support the
+ * requested replicas or replication mode.
  */
 export function newService(
   request: CreateManagedServiceRequest,
@@ -80,7 +80,7 @@ export function newService(
   return { service, operation };
 }
 
-/** Faults of all fields that the protos accept and the catalog, or the API's own paths, do not. */
+/** Errors of a request that only the catalog, or the reserved names, reveal. */
 export function newServiceFaults(
   request: CreateManagedServiceRequest,
   { catalog, engines }: Pick<NewServiceContext, "catalog" | "engines">,
@@ -141,7 +141,7 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
   };
 }
 
-/** The primary, and replicas that copy its data once it has some. */
+/** The primary, and replicas that copy its data once it runs. */
 function membersOf(
   { nodeId, replicaIds }: Pick<NewServiceContext, "nodeId" | "replicaIds">,
   count: number,
@@ -155,7 +155,7 @@ function membersOf(
   return [primary, ...replicas];
 }
 
-/** A time to live counts from the accepted request. */
+/** Expiry of a service whose time to live starts at `now`, in milliseconds since 1970; null for no expiry. */
 export function expiresAt(ttlHours: number | null, now: number): number | null {
   return ttlHours === null ? null : now + ttlHours * 3_600_000;
 }

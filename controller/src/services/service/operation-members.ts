@@ -1,7 +1,7 @@
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { OperationObject } from "#operation/operation.ts";
 
-/** Extra members of a 409 about a service: its status and the operation in progress. */
+/** Additional members of an error (409) about a service: its status and the operation in progress. */
 export function operationMembers(
   service: ManagedServiceObject,
   operation: OperationObject | undefined,

@@ -10,14 +10,14 @@ import { homeOf, onMachine } from "./member/member-roles.ts";
 
 /** A new service with its first machine. */
 export interface Placement {
-  /** If a machine of the warm pool matches, the first node has its id. */
+  /** The service. If a machine of the warm pool matches, the first node has its id. */
   readonly service: ManagedServiceObject;
   /**
    * Assigns the machine to the service and reserves its capacity on the host, in the transaction that creates the
    * service.
    */
   claim(unit: Changes): void;
-  /** Returns the machine to the pool when the transaction failed. */
+  /** Returns the machine to the pool. Called if the transaction failed. */
   release(): void;
 }
 

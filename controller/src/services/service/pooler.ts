@@ -3,7 +3,7 @@ import type { PoolerMode } from "@holdfast/common/engine-catalog/engine-row.ts";
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
-/** Connection pooler of a service: clients share sessions of the engine. */
+/** Connection pooler of a service, by which clients share sessions of the engine. */
 export interface Pooler {
   readonly enabled: boolean;
   readonly mode: PoolerMode;
@@ -15,7 +15,7 @@ interface PooledSpec {
   readonly pooler?: Pooler;
 }
 
-/** Requested change; absent fields stay as they are. */
+/** Requested change; absent fields do not change. */
 export interface PoolerChoice {
   readonly enabled?: boolean | undefined;
   readonly mode?: string | undefined;
@@ -32,13 +32,13 @@ export function poolerPortOf(spec: PooledSpec): number | undefined {
   return poolerOf(spec)?.enabled === true ? engineOf(spec.databaseType)?.pooler?.port : undefined;
 }
 
-/** Ports for clients, by the name of the listener. */
+/** Ports for clients by listener name. */
 export function clientPorts(spec: PooledSpec & { readonly port: number }): Readonly<Record<string, number>> {
   const pooler = poolerPortOf(spec);
   return { engine: spec.port, ...(pooler !== undefined && { pooler }) };
 }
 
-/** Pooler of the service after the request; undefined if there is none to store. */
+/** Pooler of the service after the request; undefined if nothing must be stored. */
 export function chosenPooler(spec: PooledSpec, choice: PoolerChoice | undefined): Pooler | undefined {
   const before = poolerOf(spec);
   if (choice === undefined || before === undefined) return spec.pooler;
@@ -52,7 +52,7 @@ export function poolerFault(databaseType: string, choice: PoolerChoice | undefin
   return { field: "pooler", pointer: "/pooler", code: "not_supported", detail: `${databaseType} has no pooler` };
 }
 
-/** Throws NOT_POSSIBLE if the request enables the pooler and the image of a machine has none. */
+/** Throws NOT_POSSIBLE if the request enables the pooler and the image of a machine lacks it. */
 export function requirePooler(
   before: PooledSpec,
   after: PooledSpec & { readonly nodes: readonly { readonly id: string }[] },
@@ -61,7 +61,7 @@ export function requirePooler(
   if (after.pooler?.enabled !== true || before.pooler?.enabled === true) return;
   const lacking = after.nodes.filter(({ id }) => observed(id)?.offersPooler === false);
   if (lacking.length === 0) return;
-  const detail = "the image of the service has none yet; its pending update brings one";
+  const detail = "the image of the service has no pooler yet; apply the pending update first";
   throw new HoldfastError("NOT_POSSIBLE", `pooler: ${detail}.`, {
     errors: [{ field: "pooler", pointer: "/pooler", code: "image_outdated", detail }],
   });

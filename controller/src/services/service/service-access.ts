@@ -11,20 +11,20 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 
-/** Finds services for a caller. Services of other organizations do not exist for it. */
+/** Finds services for a caller. Services of other organizations are not found. */
 export interface ServiceAccess {
-  /** Undefined if there is none for the caller. */
+  /** The service; undefined if it does not exist, or is not accessible to the caller. */
   find(id: string, call: Call): Stored<ManagedServiceObject> | undefined;
-  /** Throws SERVICE_NOT_FOUND. */
+  /** The service. Throws SERVICE_NOT_FOUND. */
   require(id: string, call: Call): Stored<ManagedServiceObject>;
-  /** As `require`; also throws WRONG_STATE unless the service is Running. */
+  /** The service. Throws SERVICE_NOT_FOUND, and WRONG_STATE unless the service is Running. */
   requireRunning(id: string, call: Call): Stored<ManagedServiceObject>;
   inProgress(service: ManagedServiceObject, signal: AbortSignal): Promise<Stored<OperationObject> | undefined>;
 }
 
 export const serviceAccessPart = definePart<ServiceAccess>("access to services");
 
-/** Services are found in the watched memory, so every call answers at once. */
+/** Services are found in memory, without a call to the store. */
 export function createServiceAccess(deps: {
   services: Collection<ManagedServiceObject>;
   operations: Collection<OperationObject>;
@@ -32,8 +32,8 @@ export function createServiceAccess(deps: {
   const find = (id: string, call: Call) => {
     const organizationId = organizationOf(call);
     const service = deps.services.get(id);
-    const isTheirs = service?.object.metadata.organizationId === organizationId;
-    return isTheirs && mayTouch(call, "managed-service", id) ? service : undefined;
+    const isOfOrganization = service?.object.metadata.organizationId === organizationId;
+    return isOfOrganization && mayTouch(call, "managed-service", id) ? service : undefined;
   };
   const require = (id: string, call: Call) => {
     const service = find(id, call);
@@ -56,7 +56,7 @@ export function createServiceAccess(deps: {
       // A stopping service is Running until its machine has stopped, but accepts no changes.
       if (state === "Running" && spec.power === "on" && metadata.deletionRequestedAt === undefined) return service;
       if (state === "Running") refuseWhileBusy(service.object, current?.object);
-      const detail = `The service must be Running for this; it is ${state}.`;
+      const detail = `The service must be Running; it is ${state}.`;
       throw new HoldfastError("WRONG_STATE", detail, { members: operationMembers(service.object, current?.object) });
     },
   };

@@ -31,7 +31,7 @@ export interface ServiceCreationDeps {
   readonly engines: () => readonly EngineOffer[];
   readonly defaultAllowedCidrs: readonly string[];
   readonly domain: string;
-  /** Message of the service, for the response and for retries with the same Idempotency-Key. */
+  /** Builds the message of the service, for the response and for retries with the same Idempotency-Key. */
   readonly serviceMessage: (service: ManagedServiceObject, operation: OperationObject) => ManagedService;
   readonly clock: Clock;
   readonly newId: () => string;
@@ -42,11 +42,11 @@ export interface ServiceDesign {
   readonly service: ManagedServiceObject;
   readonly operation: OperationObject;
   readonly users: readonly DatabaseUserObject[];
-  /** Its machines exist already. */
+  /** True if the machines exist already, as in an undelete. */
   readonly hasMachines?: boolean;
 }
 
-/** Creates all services, whatever the source of their data. */
+/** Creation of services: empty, restored, forked or undeleted. */
 export interface ServiceCreation {
   /**
    * Adds a service to a unit of work, with its name, its share of the quota and a machine of the warm pool. Call
@@ -58,7 +58,7 @@ export interface ServiceCreation {
     design: (context: NewServiceContext) => ServiceDesign,
     signal: AbortSignal,
   ): Promise<AddedService>;
-  /** Runs creations of one organization one at a time: they share a quota counter and would collide in the store. */
+  /** Runs the creations of one organization one at a time, because concurrent changes of its quota counter conflict. */
   runExclusive<T>(organizationId: string, work: () => Promise<T>): Promise<T>;
   /**
    * Creates the service that `design` returns in one transaction, with its name, its share of the quota and a machine

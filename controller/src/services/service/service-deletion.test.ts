@@ -51,7 +51,7 @@ test.each([
   expect(after.spec.finalBackup).toBe(finalBackup);
 });
 
-test("a service that comes back admits its clients again", () => {
+test("an undeleted service admits its clients again", () => {
   const { after } = requestDeletion(runningService(), { operationId: "op-1", now: 1 });
   const from = { kind: "undelete", backupId: "b", targetTime: null } as const;
   const { service } = recreated(after, from, { now: 2, nodeId: "node-2", operationId: "op-2" });

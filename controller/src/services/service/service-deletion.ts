@@ -11,9 +11,9 @@ import { serviceOperations } from "./service-operations.ts";
 export interface DeletionRequest {
   readonly operationId: string;
   readonly now: number;
-  /** The service cannot be undeleted, and its automated backups are deleted. */
+  /** True if the service cannot be undeleted, and its automated backups are deleted. */
   readonly skipFinalBackup?: boolean;
-  /** True if the primary's engine responds, in whatever state the service is. */
+  /** True if the primary's engine responds, in any state of the service. */
   readonly isReachable?: boolean;
 }
 
@@ -47,8 +47,8 @@ export function requestDeletion(
 }
 
 /**
- * A final backup needs an engine that responds; any other service is undeleted from its newest backup. It begins once
- * no client is connected, so that it has all acknowledged writes.
+ * Whether a final backup is taken: it needs an engine that responds. It starts once no client is connected, so that it
+ * has all acknowledged writes. Without it, an undelete uses the disks or the newest backup.
  */
 function finalBackupOf(
   { spec, status }: ManagedServiceObject,
@@ -56,7 +56,7 @@ function finalBackupOf(
   reachable: boolean,
 ): Partial<ManagedServiceSpec> {
   if (skipped) return { finalBackup: "skipped" };
-  // During a canary the engine may be off, and a deletion does not start it again.
+  // During a canary the engine may be stopped, and a deletion does not start it.
   const hasCanary = spec.canary !== undefined;
   const { state } = status;
   const responds = state === "Running" || state === "Upgrading" || (state === "Error" && reachable);

@@ -83,7 +83,7 @@ export const serviceEventDefinitions = {
       kind: { type: "string", meaning: "`restore`, `fork` or `undelete`" },
       source_service_id: { type: "uuid", meaning: "service that the backup is of" },
       backup_id: { type: "uuid", meaning: "the backup" },
-      restore_point: { type: "time", meaning: "requested moment, if any", optional: true },
+      restore_point: { type: "time", meaning: "requested time, if any", optional: true },
     },
     example: {
       ...running,
@@ -94,13 +94,14 @@ export const serviceEventDefinitions = {
     },
   },
   "service.failover_started": {
-    when: "a failover begins, mostly because the primary is silent",
+    when: "a failover starts, usually because the primary does not respond",
     data: {
       ...serviceData,
       from_node_id: { type: "uuid", meaning: "old primary" },
       reason: {
         type: "string",
-        meaning: "`node_silent`, `engine_silent` if only the agent answers, or `forced` by an operator of the platform",
+        meaning:
+          "`node_silent`, `engine_silent` if only the agent responds, or `forced` by an operator of the platform",
       },
     },
     example: { ...running, from_node_id: "0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42", reason: "node_silent" },
@@ -112,7 +113,10 @@ export const serviceEventDefinitions = {
       from_node_id: { type: "uuid", meaning: "old primary" },
       to_node_id: { type: "uuid", meaning: "new primary" },
       term: { type: "number", meaning: "number of the term, raised with each named primary" },
-      seconds: { type: "number", meaning: "seconds from its begin to the first write of the new primary" },
+      seconds: {
+        type: "number",
+        meaning: "seconds from the start of the change to the first write of the new primary",
+      },
     },
     example: {
       ...running,
@@ -142,9 +146,9 @@ export const serviceEventDefinitions = {
     data: {
       ...serviceData,
       ...nodeData,
-      discarded_from: { type: "string", meaning: "position in its log from which on no other node had it" },
-      discarded_bytes: { type: "number", meaning: "bytes of log from that position on" },
-      kept_bytes: { type: "number", meaning: "bytes of these, from the first on, that its machine retains" },
+      discarded_from: { type: "string", meaning: "position in its log after which no other node had the log" },
+      discarded_bytes: { type: "number", meaning: "bytes of log after that position" },
+      kept_bytes: { type: "number", meaning: "number of these bytes, from the first, that its machine retains" },
     },
     example: { ...running, ...replica, discarded_from: "0/5000148", discarded_bytes: 8_312, kept_bytes: 8_312 },
   },
@@ -256,11 +260,11 @@ export const serviceEventDefinitions = {
   },
   "service.recovery_point_stale": {
     when: "the newest recovery point of a running service is 15 minutes old; once until it is recent again",
-    data: { ...serviceData, newest_point: { type: "time", meaning: "newest moment that can be restored" } },
+    data: { ...serviceData, newest_point: { type: "time", meaning: "newest time that can be restored" } },
     example: { ...running, newest_point: "2026-11-22T10:00:00.000Z" },
   },
   "service.maintenance_scheduled": {
-    when: "the time of an update is set or changed: a day ahead, for urgent ones at once",
+    when: "the time of an update is set or changed: a day ahead, or immediately for an urgent update",
     data: {
       ...serviceData,
       update_id: { type: "string", meaning: "the update" },

@@ -40,7 +40,7 @@ export function announcementOf(effect: ManagedServiceEffect): ServiceEventType |
   return announced[effect];
 }
 
-/** An event about a service in its current state, with further data of its type. */
+/** An event about a service in its current state, with additional data of its type. */
 export function serviceEvent(
   type: ServiceEventType,
   service: ManagedServiceObject,

@@ -3,7 +3,7 @@ import { isFinished, type OperationObject } from "#operation/operation.ts";
 import { defineOperation } from "#operation/operation-definition.ts";
 import type { MaintenanceWork, Replacement, UpgradeWork } from "../maintenance/maintenance-work.ts";
 
-/** Size of a service, as its user chose it. */
+/** Size of a service: plan and storage that a user chose. */
 export interface ServiceSize {
   readonly planName: string;
   readonly storageSizeGb: number;
@@ -18,13 +18,13 @@ export interface SizeChange {
 export interface NodeWork {
   /** Empty: the system chooses the replacement of `from`. */
   readonly nodeId: string;
-  /** In an automatic failover: the primary that failed. In a move: the node that is replaced. */
+  /** In a failover: the failed primary. In a move: the replaced node. */
   readonly from?: string;
 }
 
 /** Outcome for the data of a change of image or kernel. */
 export interface ReplacementOutcome {
-  /** Reason why the data are not rolled back although the image is; absent when they are. */
+  /** Reason why the data were not rolled back with the image; absent if they were. */
   readonly dataNotRolledBack?: string;
   /** Outcome of the snapshot before the change; absent until it is known. */
   readonly snapshot?: DataSnapshot;
@@ -32,7 +32,7 @@ export interface ReplacementOutcome {
 
 const of = "the service";
 
-/** Operations of a service, one at a time. Each has a row in procedure/procedures.ts. */
+/** Operations of a service; one at a time. Each has a row in procedure/procedures.ts. */
 export const serviceOperations = {
   create: defineOperation({ type: "create", of }),
   start: defineOperation({ type: "start", of }),
@@ -50,7 +50,7 @@ export const serviceOperations = {
   delete: defineOperation({ type: "delete", of }),
 } as const;
 
-/** Operations on members: their failure does not fail the service. */
+/** Operations on members. Their failure does not fail the service. */
 export const memberOperations = [
   serviceOperations.add_node,
   serviceOperations.remove_node,
@@ -60,7 +60,7 @@ export const memberOperations = [
 
 export type ServiceOperationType = keyof typeof serviceOperations;
 
-/** The image and kernel that an unfinished operation puts under its service's data; undefined for other operations. */
+/** The image and kernel that an unfinished operation changes; undefined for other operations. */
 export function replacementOf(operation: OperationObject | undefined): Replacement | undefined {
   if (operation === undefined || isFinished(operation)) return undefined;
   const { image = null, guestKernel = null } = maintenanceWorkOf(operation) ?? {};
@@ -68,12 +68,12 @@ export function replacementOf(operation: OperationObject | undefined): Replaceme
   return image === null && guestKernel === null ? undefined : { image, guestKernel, ...(version && { version }) };
 }
 
-/** The work of an operation that may replace the image under its service's data; undefined for other operations. */
+/** The work of an operation that may change the image; undefined for other operations. */
 export function maintenanceWorkOf(operation: OperationObject): MaintenanceWork | undefined {
   return serviceOperations.maintenance.workOf(operation) ?? serviceOperations.upgrade.workOf(operation);
 }
 
-/** Outcome so far of such an operation. */
+/** Outcome, so far, of an operation that changes image or kernel; undefined for other operations. */
 export function replacementOutcomeOf(operation: OperationObject): ReplacementOutcome | undefined {
   return serviceOperations.maintenance.outcomeOf(operation) ?? serviceOperations.upgrade.outcomeOf(operation);
 }

@@ -3,27 +3,27 @@
  */
 export interface ServiceOrigin {
   readonly kind: "restore" | "fork" | "undelete" | "recover";
-  /** A machine restores once for each id. */
+  /** Id of the restore. A machine restores once for each id. */
   readonly restoreId: string;
   /** Service that the backup is of. */
   readonly serviceId: string;
   readonly backupId: string;
-  /** Null: the end of the backup, or of the log behind it with `toLogEnd`. */
+  /** Milliseconds since 1970; null: the end of the backup, or of the log after it with `toLogEnd`. */
   readonly targetTime: number | null;
-  /** A moment no later than the data of the backup; absent in restores of older versions. */
+  /** Time of the backup's data: they contain all commits before it. Absent in restores of older releases. */
   readonly restoresTo?: number;
-  /** Restores all archived log behind the backup. */
+  /** True to restore all archived log after the backup. */
   readonly toLogEnd?: boolean;
   /** Time at which the restore finished; null until then. */
   readonly finishedAt: number | null;
 }
 
-/** The restore that a service waits for; undefined once it has its data, or if it began empty. */
+/** The restore that a service waits for; undefined once it is finished, or if there is none. */
 export function unfinishedOrigin(spec: { readonly origin?: ServiceOrigin }): ServiceOrigin | undefined {
   return spec.origin?.finishedAt === null ? spec.origin : undefined;
 }
 
-/** True if the restore replays log behind the backup. */
+/** True if the restore replays log after the backup. */
 export function readsLog({ targetTime, toLogEnd }: ServiceOrigin): boolean {
   return targetTime !== null || toLogEnd === true;
 }

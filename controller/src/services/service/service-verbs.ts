@@ -10,7 +10,7 @@ import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";
 import { newOperation, type WorkOf } from "#operation/operation-definition.ts";
 import { serviceOperations, type ServiceOperationType } from "./service-operations.ts";
 
-/** Verbs of the API that change a service as a whole. */
+/** Verbs of the API that change a service. */
 export type Verb = Extract<ServiceOperationType, "start" | "stop" | "restart" | "delete">;
 
 /** Outcome of a verb: already in progress, or a change with its operation. */
@@ -20,11 +20,11 @@ export type VerbOutcome =
       readonly kind: "change";
       readonly after: ManagedServiceObject;
       readonly operation: OperationObject;
-      /** The operation in progress, canceled by the verb. */
+      /** The operation that the verb cancels, if one is in progress. */
       readonly ended: OperationObject | undefined;
     };
 
-// Verbs by state (api.md, section 3): states in which a verb is refused, with the way to make it possible.
+// States in which a verb is refused, with the reason and advice (api.md, section 3).
 const notReady = { Pending: "The service is being created.", Provisioning: "The service is being set up." };
 // biome-ignore format: a table, aligned so that it reads as one
 const refusals: Record<Exclude<Verb, "delete">, Partial<Record<ManagedServiceState, string>>> = {
@@ -34,7 +34,7 @@ const refusals: Record<Exclude<Verb, "delete">, Partial<Record<ManagedServiceSta
                           Error: "The service is in Error; start it to try again." },
 };
 
-/** Applies a verb. Throws the 409 that explains why it is not possible. */
+/** Applies a verb. Throws if it is not possible, with the reason (409). */
 export function requestVerb(
   service: ManagedServiceObject,
   verb: Verb,
@@ -59,7 +59,7 @@ export function requestVerb(
     return { kind: "change", ...requestDeletion(service, request), ended };
   }
   refuseWhileBusy(service, inProgress);
-  // Stopped although it should run: its host is drained. Only a stop is accepted.
+  // A service that is Stopped though it should run waits for the drain of its host. Only a stop is accepted.
   const stoppedForDrain = service.status.state === "Stopped" && service.spec.power === "on";
   const refusal = stoppedForDrain ? (verb === "stop" ? undefined : drainReason) : refusals[verb][service.status.state];
   if (refusal !== undefined)
@@ -71,11 +71,11 @@ export function requestVerb(
   };
 }
 
-/** Throws ATTACHMENT_IN_USE while users of an app are in the service, or in this database of it. */
+/** Throws ATTACHMENT_IN_USE while an app stores its users in the service, or in this database. */
 export function requireUnattached({ spec }: ManagedServiceObject, database?: string): void {
   const used = spec.platformAccess?.find((each) => database === undefined || each.database === database);
   if (used !== undefined)
-    throw new HoldfastError("ATTACHMENT_IN_USE", `Users of an app are in the database ${used.database}.`);
+    throw new HoldfastError("ATTACHMENT_IN_USE", `An app stores its users in the database ${used.database}.`);
 }
 
 /** Throws OPERATION_IN_PROGRESS while another operation changes the service. */
@@ -85,9 +85,7 @@ export function refuseWhileBusy(service: ManagedServiceObject, inProgress: Opera
   throw new HoldfastError("OPERATION_IN_PROGRESS", detail, { members: operationMembers(service, inProgress) });
 }
 
-/**
- * The service with a changed spec that its machines must apply, and the operation that completes when they did.
- */
+/** The service with a changed spec, and the operation that completes when its machines have applied the spec. */
 export function beginOperation<T extends ServiceOperationType>(
   service: ManagedServiceObject,
   type: T,

@@ -9,7 +9,7 @@ export interface SpecArgs {
   readonly node: NodeSpec;
   /** Addresses of the node's machine. */
   readonly addresses: Pick<MachineStatus, "address" | "publicAddress">;
-  /** Private address of any member; empty until its machine is created. */
+  /** Private address of a member; empty until its machine is created. */
   readonly addressOf: (nodeId: string) => string;
   readonly users: readonly DatabaseUserObject[];
   readonly replicationSecret: string;
@@ -17,10 +17,10 @@ export interface SpecArgs {
   readonly running: boolean;
   readonly generation: number;
   /**
-   * Version of the lease protocol that the agent supports. From 1 on it requests leases, and its keeper stops engines
-   * without one.
+   * Version of the lease protocol that the agent supports. From version 1 it requests leases, and its keeper stops an
+   * engine whose lease has expired.
    */
   readonly leaseProtocol: number;
-  /** Memory of the node's machine while it has more than its plan for a restore; 0 otherwise. */
+  /** Memory of the node's machine while it has more than its plan, for a restore; 0 otherwise. */
   readonly recoveryMemoryBytes: number;
 }

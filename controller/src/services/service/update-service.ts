@@ -12,12 +12,12 @@ import { reservedNameFault } from "./network/service-names.ts";
 
 /** Result of an update. */
 export interface ServiceUpdate {
-  /** The same object if the request changes nothing. */
+  /** The changed service; the stored object itself if the request changes nothing. */
   readonly after: ManagedServiceObject;
   readonly rename: { readonly from: string; readonly to: string } | undefined;
 }
 
-/** Applies the fields named by the mask. Throws INVALID_REQUEST, or WRONG_STATE while the service is deleted. */
+/** Applies the fields of the update mask. Throws INVALID_REQUEST, or WRONG_STATE while the service is being deleted. */
 export function updateService(
   service: ManagedServiceObject,
   request: UpdateManagedServiceRequest,
@@ -56,7 +56,7 @@ export function updateService(
   };
 }
 
-/** Faults of all fields that the protos accept but that are not valid. */
+/** Errors of fields that are not in the protos' own validation. */
 export function updateServiceFaults({ name, allowedCidrs }: UpdateManagedServiceRequest): readonly FieldFault[] {
   const reserved = name === undefined ? undefined : reservedNameFault(name);
   return [...(reserved === undefined ? [] : [reserved]), ...canonicalCidrs(allowedCidrs?.values ?? []).faults];

@@ -26,14 +26,14 @@ export interface ArchiveWorkDeps extends BackupCreation {
   readonly fleet: Pick<Fleet, "observation">;
   readonly organizations: Pick<Collection<unknown>, "get" | "getCurrent">;
   readonly machines: Pick<Collection<MachineObject>, "get" | "getCurrent">;
-  /** Ids of services and drills that are being restored from a backup. */
+  /** Ids of the services and drills that a restore from this backup is in progress for. */
   readonly readersOf: (backupId: string) => readonly string[];
   /** True while an operator defers deletions and key rotations that are due. */
   readonly expiryDeferred: () => boolean;
   readonly objects: ObjectStore;
-  /** Milliseconds from the moment a new service is Running to its first automated backup. */
+  /** Delay from a new service's first Running to its first automated backup, in milliseconds. */
   readonly firstBackupAfterMs: number;
-  /** Milliseconds for which a final backup that fails is repeated. */
+  /** Time for which a failed final backup is retried, in milliseconds. */
   readonly finalBackupWithinMs: number;
   readonly sealer: Sealer;
   readonly catalog: CatalogData;
@@ -46,7 +46,7 @@ export interface ArchiveWorkDeps extends BackupCreation {
 export const deferredRecheckMs = 60_000;
 const dayMs = 86_400_000;
 
-/** Reconciles again after the shortest of the waits. A timer of Node ends at 2^31 ms, so a wait is at most a day. */
+/** Reconciles again after the shortest of the waits, at most a day later: Node's timers overflow at 2^31 ms. */
 export function recheckAfter(waits: readonly (number | null)[]): Outcome {
   const timed = waits.filter((ms) => ms !== null);
   return timed.length === 0 ? settled : again(Math.max(1_000, Math.min(...timed, dayMs)), "next backup, expiry or key");

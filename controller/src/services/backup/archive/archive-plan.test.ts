@@ -91,7 +91,7 @@ test.each([
     { kind: "at", at: now + hourMs },
   ],
   [
-    "an undeleted service gets a base at once, though the last backup failed",
+    "an undeleted service gets a base immediately, though the last backup failed",
     service,
     archive({ firstDueAt: now }),
     [backup(0, "failed", { trigger: "final" })],

@@ -12,28 +12,28 @@ import { logAfter } from "../restore/restorable.ts";
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
-/** A service older than this when its archive begins existed before backups did. */
-const newForMs = hourMs;
-/** Pause after a failed backup; the next one does not wait for the daily time. */
-const retryAfterMs = hourMs;
-const finalRetryAfterMs = minuteMs;
+/** Maximum age of a new service. An older service without an archive predates backups. */
+const newServiceMaxAgeMs = hourMs;
+/** Delay until a failed backup is retried, whether or not its daily time has come. */
+const retryDelayMs = hourMs;
+const finalRetryDelayMs = minuteMs;
 
 /**
- * Time at which the first backup of a service is due, in milliseconds since 1970. First backups of old services
- * are spread over a day.
+ * Time at which the first backup of a service is due, in milliseconds since 1970. The first backups of services that
+ * predate backups are spread over a day.
  */
 export function firstDueAt({ metadata }: ManagedServiceObject, afterMs: number, now: number): number {
-  const isNew = now - metadata.createdAt < newForMs;
+  const isNew = now - metadata.createdAt < newServiceMaxAgeMs;
   return now + (isNew ? afterMs : hash(`first-backup/${metadata.id}`) % dayMs);
 }
 
-/** The automated backup that is due, or the time at which one will be. */
+/** The automated backup that is due now (`now`), the time of the next one (`at`), or neither (`none`). */
 export type Due =
   | { readonly kind: "now"; readonly trigger: BackupSpec["trigger"] }
   | { readonly kind: "at"; readonly at: number }
   | { readonly kind: "none" };
 
-/** The next automated backup. `backups` are all of the service, oldest first. */
+/** The next automated backup. `backups` are all backups of the service, oldest first. */
 export function dueBackup(
   service: ManagedServiceObject,
   archive: ArchiveObject,
@@ -46,12 +46,12 @@ export function dueBackup(
 ): Due {
   const automated = backups.filter(({ spec }) => spec.backupType === "automated");
   if (service.metadata.deletionRequestedAt !== undefined) {
-    const isFinished = now - service.metadata.deletionRequestedAt > finalBackupWithinMs;
-    return dueFinal(service, automated, now, isFinished);
+    const hasTimedOut = now - service.metadata.deletionRequestedAt > finalBackupWithinMs;
+    return dueFinal(service, automated, now, hasTimedOut);
   }
   if (automated.some((backup) => !hasEnded(backup))) return { kind: "none" };
-  const isDueSooner = !isCovered(archive, backups) || isUpgraded(archive) || needsLowerBase(archive, service, plan);
-  const at = isDueSooner ? repeatAt(backups, now) : nextAutomatedAt(archive, backups);
+  const isDueNow = !isCovered(archive, backups) || isUpgraded(archive) || needsLowerBase(archive, service, plan);
+  const at = isDueNow ? retryAt(backups, now) : nextAutomatedAt(archive, backups);
   if (at > now) return { kind: "at", at };
   // A due backup waits until the service is Running and has no operation in progress.
   if (service.status.state !== "Running" || service.status.operationId !== null) return { kind: "none" };
@@ -82,32 +82,32 @@ function isCovered(archive: ArchiveObject, backups: readonly BackupObject[]): bo
   );
 }
 
-/** Time at which the next automated backup begins without a request, in milliseconds since 1970. */
+/** Time at which the next automated backup begins by the schedule, in milliseconds since 1970. */
 export function nextAutomatedAt(archive: ArchiveObject, backups: readonly BackupObject[]): number {
   const { lastAutomatedAt, firstDueAt: first } = archive.status;
   if (lastAutomatedAt === null) return first;
   const daily = nextDaily(settingsOf(archive.metadata.id, archive), lastAutomatedAt);
-  return Math.min(daily, repeatAt(backups, daily));
+  return Math.min(daily, retryAt(backups, daily));
 }
 
-/** Time at which a failed backup is repeated; `otherwise` if the last one did not fail. */
-function repeatAt(backups: readonly BackupObject[], otherwise: number): number {
+/** Time at which a failed backup is retried; `otherwise` if the last automated backup did not fail. */
+function retryAt(backups: readonly BackupObject[], otherwise: number): number {
   const last = backups.findLast(({ spec }) => spec.backupType === "automated");
   const failedAt = last?.status.state === "failed" ? last.status.finishedAt : null;
-  return failedAt === null ? otherwise : failedAt + retryAfterMs;
+  return failedAt === null ? otherwise : failedAt + retryDelayMs;
 }
 
 function dueFinal(
   { spec }: ManagedServiceObject,
   automated: readonly BackupObject[],
   now: number,
-  isFinished: boolean,
+  hasTimedOut: boolean,
 ): Due {
   if (spec.finalBackup !== "wanted") return { kind: "none" };
   const last = automated.findLast((backup) => backup.spec.trigger === "final");
   if (last === undefined) return { kind: "now", trigger: "final" };
-  if (last.status.state !== "failed" || last.status.error?.code === "not_supported" || isFinished)
+  if (last.status.state !== "failed" || last.status.error?.code === "not_supported" || hasTimedOut)
     return { kind: "none" };
-  const at = (last.status.finishedAt ?? now) + finalRetryAfterMs;
+  const at = (last.status.finishedAt ?? now) + finalRetryDelayMs;
   return at > now ? { kind: "at", at } : { kind: "now", trigger: "final" };
 }

@@ -36,7 +36,7 @@ test("a service that is undeleted during a reconcile of its archive keeps its au
   const backup = { ...made, status: { ...made.status, state: "completed", finishedAt: 0 } } as const;
   const archive = newArchive(service, 0, 0);
   const deleted = { at: 0, until: Number.MAX_SAFE_INTEGER, backupId: "b-1", service, users: [] };
-  const gone = { ...archive, status: { ...archive.status, deleted } };
+  const withDeletion = { ...archive, status: { ...archive.status, deleted } };
   const stored = <T>(object: T) => ({ object, modRevision: 1n });
   /** The undelete is one transaction, between two reads of the store. */
   let looks = 0;
@@ -56,7 +56,7 @@ test("a service that is undeleted during a reconcile of its archive keeps its au
         get: () => undefined,
         getCurrent: async () => (isBack() ? stored(service) : undefined),
       },
-      archives: { get: () => stored(gone), getCurrent: async () => stored(isBack() ? archive : gone) },
+      archives: { get: () => stored(withDeletion), getCurrent: async () => stored(isBack() ? archive : withDeletion) },
       backups: { get: () => stored(backup), reached: async () => undefined },
       index: { of: () => [stored(backup)] },
       organizations: { get: () => stored({}) },
@@ -123,7 +123,7 @@ test("a log with a gap continues as another archive, and one event is emitted", 
   }
 });
 
-test("a pause of deletions retains expired backups and log, and new log is recorded meanwhile", async () => {
+test("a pause of deletions retains expired backups and log, and new log is still recorded", async () => {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-paused-deletions-"));
   const objects = createDirectoryStore(directory);
   const dayMs = 86_400_000;
@@ -410,17 +410,20 @@ describe("an object that a machine reports as damaged", () => {
     };
   }
 
-  test.each(["byDrill", "byRestore"] as const)("lost log, %s: a gap, one event and a new base at once", async (by) => {
-    const { events, backups, window, untilIdle } = underTest({ [by]: logObject(location, 2) });
-    expect(window().span).toEqual({ from: 700, to: 4_000 });
-    await untilIdle();
-    await untilIdle();
-    const since = "1970-01-01T00:00:01.000Z";
-    const message = expect.stringContaining(`lost or damaged. Restore to ${since} or earlier`) as unknown;
-    expect(events).toMatchObject([{ type: "backup.gap", data: { service_id: id, since, message } }]);
-    expect(backups().map(({ spec }) => spec.trigger)).toEqual([request.trigger, "gap"]);
-    expect(window().span).toEqual({ from: 700, to: Date.parse(since) });
-  });
+  test.each(["byDrill", "byRestore"] as const)(
+    "lost log, %s: a gap, one event and a new base immediately",
+    async (by) => {
+      const { events, backups, window, untilIdle } = underTest({ [by]: logObject(location, 2) });
+      expect(window().span).toEqual({ from: 700, to: 4_000 });
+      await untilIdle();
+      await untilIdle();
+      const since = "1970-01-01T00:00:01.000Z";
+      const message = expect.stringContaining(`lost or damaged. Restore to ${since} or earlier`) as unknown;
+      expect(events).toMatchObject([{ type: "backup.gap", data: { service_id: id, since, message } }]);
+      expect(backups().map(({ spec }) => spec.trigger)).toEqual([request.trigger, "gap"]);
+      expect(window().span).toEqual({ from: 700, to: Date.parse(since) });
+    },
+  );
 
   test("log that opens, of another service, or beyond the ranges, changes nothing", async () => {
     for (const byDrill of [

@@ -14,31 +14,31 @@ import { nextBase } from "../backup-chain.ts";
 import { hasBackups } from "../service-backups.ts";
 import { type ArchiveWorkDeps, recheckAfter } from "./archive-deps.ts";
 import { hasEnded } from "../backup.ts";
-import { createExpiry } from "./backup-expiry.ts";
+import { createBackupExpiry } from "./backup-expiry.ts";
 import { createReportedDamage } from "../log/reported-damage.ts";
 import { createRetainedArchives } from "./retained-archive.ts";
 import { createArchivedLogs } from "../log/archived-logs.ts";
 
 const logCheckIntervalMs = 30_000;
 /**
- * Interval while the service is being deleted or its data upgraded: the machine's last report is all that remains of
- * it.
+ * Interval while the service is being deleted or its data upgraded: its machine or engine is about to be replaced, so
+ * the last report of the log must be recorded first.
  */
 const finalLogCheckIntervalMs = 1_000;
 
 /**
- * Archives: takes automated backups that are due, ends those past their retention, rotates keys and follows the log.
+ * Archives: creates automated backups that are due, deletes expired ones, rotates keys and records the archived log.
  * Key: service id.
  *
  * Each service with backups has one archive (`archive.ts`). `archive-plan.ts` decides when a backup is due,
- * `archived-logs.ts` starts the log's archive and records its ranges, `expiry.ts` ends backups and rotates keys, and
- * `retained-archive.ts` has the archives of deleted services. The backups themselves are taken by
+ * `archived-logs.ts` starts the log's archive and records its ranges, `backup-expiry.ts` deletes expired backups and
+ * rotates keys, and `retained-archive.ts` handles the archives of deleted services. The backups themselves are taken by
  * `backup-reconciler.ts`.
  */
 export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
   const { archives, backups, backupKeys, index, services, clock, log } = deps;
   const logs = createArchivedLogs(deps);
-  const expiry = createExpiry(deps);
+  const expiry = createBackupExpiry(deps);
   const retained = createRetainedArchives(deps, expiry);
   const damage = createReportedDamage(deps);
   const all = (id: string) => index.of(id).map(({ object }) => object);
@@ -48,7 +48,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     const archive = archives.get(id);
     if (service !== undefined) return maintain(service, archive, signal);
     if (archive === undefined) return settled;
-    // Memory may be stale: only the store knows that a service was deleted. The archive is read first, because an
+    // Memory may be stale: only the store proves that a service was deleted. The archive is read first, because an
     // undelete writes both.
     const fresh = await archives.getCurrent(id, signal);
     if ((await services.getCurrent(id, signal)) !== undefined) return again(1_000, "memory is stale");
@@ -73,18 +73,18 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
       await archives.reached(await unit.commit(signal), 1_000);
       return again(0, "archive created");
     }
-    const sourced = withSource(archive.object, service, now);
-    if (sourced !== undefined) {
+    const withNewSource = withSource(archive.object, service, now);
+    if (withNewSource !== undefined) {
       const unit = deps.begin();
-      unit.update(archiveKind, archive, sourced);
+      unit.update(archiveKind, archive, withNewSource);
       await archives.reached(await unit.commit(signal), 1_000);
       return again(0, "source recorded");
     }
     const { instance } = deps.fleet.observation(taskTarget(service).id) ?? {};
-    const noted = withSettings(archive.object, logSettings(service.spec, instance), now);
-    if (noted !== undefined) {
+    const withNewSettings = withSettings(archive.object, logSettings(service.spec, instance), now);
+    if (withNewSettings !== undefined) {
       const unit = deps.begin();
-      unit.update(archiveKind, archive, noted);
+      unit.update(archiveKind, archive, withNewSettings);
       await archives.reached(await unit.commit(signal), 1_000);
       return again(0, "settings recorded");
     }
@@ -122,7 +122,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     return recheckAfter(next);
   }
 
-  /** A manual backup before the first automated one also starts the log, so that log follows it. */
+  /** A manual backup before the first automated one also starts the log's archive, so that its log can be replayed. */
   async function awaitLogForRequest(
     service: ManagedServiceObject,
     archive: Stored<ArchiveObject>,
@@ -145,7 +145,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
       const watches = [
         services.subscribe((id, before) => {
           onChange(id);
-          // A restore that ends, or fails, may have found damage in its source.
+          // A restore that completes or fails may have found damage in its source.
           const { serviceId } = services.get(id)?.object.spec.origin ?? before?.spec.origin ?? {};
           if (serviceId !== undefined && serviceId !== id) onChange(serviceId);
         }),

@@ -4,16 +4,16 @@ import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import { type ArchiveObject, sourceOf } from "./archive.ts";
 
 /**
- * True if the archived log belongs to another version than the service has, or is upgraded to. Log of one version
- * does not continue that of another: a rolled back upgrade continues the archive, a completed one begins a new one.
+ * True if the archived log is of another engine version than the service's current or upgrade version. A log cannot
+ * continue over a change of version: a rolled back upgrade continues the archive, a completed one starts a new one.
  */
 export function isOfOlderVersion({ spec: { source } }: ArchiveObject, { spec }: ManagedServiceObject): boolean {
   return source.version !== spec.version && upgradesData(spec.databaseType);
 }
 
 /**
- * True while an upgrade that ends the archive's log may still be rolled back. Until then the archive keeps its
- * source.
+ * True while an upgrade that ends the archive's log may still be rolled back. Until it is final the archive retains
+ * its source.
  */
 export function awaitsUpgradeOutcome(archive: ArchiveObject, service: ManagedServiceObject): boolean {
   return service.spec.canary !== undefined && isOfOlderVersion(archive, service);

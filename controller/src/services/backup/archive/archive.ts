@@ -10,13 +10,14 @@ import {
 import { hash } from "#kernel/runtime/ownership.ts";
 
 /**
- * The backup state of one service besides its backups: settings, source of copies, log ranges. Its id is the service's,
- * and it outlives the service.
+ * The backup state of one service besides its backups: settings, configuration for copies, log ranges. The id is the
+ * service's; an archive outlives its service.
  */
 export type ArchiveObject = Resource<ArchiveSpec, ArchiveStatus>;
 
 /** Stored keys of fields whose name in code differs. */
 export const archiveStoredNames: StoredNames = {
+  "status.settings.beforeLowering": "before",
   "status.deleted.retainedNodes": "keptNodes",
   ...storedNamesUnder("status.deleted.service", managedServiceStoredNames),
 };
@@ -24,7 +25,7 @@ export const archiveStoredNames: StoredNames = {
 export const archiveKind = defineKind<ArchiveObject>("archive", { storedNames: archiveStoredNames });
 
 export interface ArchiveSpec {
-  /** Null: the default, which follows from the id. */
+  /** Null: the default settings, computed from the service id (`defaultSettings`). */
   readonly settings: BackupSettings | null;
   /** The configuration that a service restored from a backup inherits. */
   readonly source: BackupSource;
@@ -35,14 +36,14 @@ export interface ArchiveSpec {
 /** The archive that a service's primary writes its log to. */
 export interface LogArchiving {
   readonly archiveId: string;
-  /** Id of the data key, as log objects name it. */
+  /** Id of the data key. Headers of log objects contain it. */
   readonly keyId: string;
   readonly keyVersion: number;
-  /** Data key of the log, wrapped like those of backups (`backup-key.ts`). */
+  /** Data key of the log, wrapped like the data keys of backups (`backup-key.ts`). */
   readonly wrappedKey: string;
   /** Time at which the archive began, in milliseconds since 1970. */
   readonly since: number;
-  /** Earlier keys that were rotated before any range was recorded: objects may be encrypted under them. */
+  /** Keys that were rotated before any range was recorded. Log objects may be encrypted under them. */
   readonly earlierKeys?: readonly LogKey[];
 }
 
@@ -64,38 +65,38 @@ export interface LogRange {
   readonly toTime: number;
   /** Every key under which its objects are encrypted. */
   readonly keys: readonly LogKey[];
-  /** True if it continues the range of the archive's previous term. */
+  /** True if this range continues the range of the archive's previous term. */
   readonly continues?: boolean;
-  /** A later term branched off before its end: the remainder, which only its primary had, was lost. */
+  /** A later term branched off before this range's end: log after the branch, which only its primary had, is lost. */
   readonly isAbandoned?: true;
   /** Spans in which commit times occur twice because the machine's clock was set back; absent if there are none. */
   readonly repeated?: readonly TimeSpan[];
   /**
-   * Objects behind its end, which only its primary had: a later term branched off before them. A restore to a moment of
-   * them reads them, not the later terms. Absent if there are none.
+   * Log objects after the range's end, which only the term's primary had: a later term branched off before them. A
+   * restore to a time in the tail reads the tail, not the later terms. Absent if there are none.
    */
   readonly tail?: LogTail;
   /** Objects that a reader found lost or damaged, oldest first; absent if there are none. */
   readonly holes?: readonly LogHole[];
-  /** Positions of the log at some times, oldest first, so that old log can be deleted. */
+  /** Sequence numbers of the log at recorded times, oldest first: they tell which log is old enough to be deleted. */
   readonly checkpoints: readonly { readonly at: number; readonly sequence: number }[];
 }
 
-/** Log of a term behind the end of its range. Times are commit times. */
+/** Log of a term after the end of its range. Times are commit times. */
 export interface LogTail {
   readonly lastSequence: number;
-  /** Newest commit in front of it. */
+  /** Newest commit before the tail. */
   readonly fromTime: number;
   readonly toTime: number;
 }
 
-/** Lost or damaged objects of a range: neither they nor the log between them and the next base can be replayed. */
+/** Lost or damaged objects of a range. The log from them to the next base backup cannot be replayed. */
 export interface LogHole {
   readonly firstSequence: number;
   readonly lastSequence: number;
-  /** Newest commit that the objects before it certainly have, in milliseconds since 1970. */
+  /** Newest commit that the objects before the hole certainly contain, in milliseconds since 1970. */
   readonly from: number;
-  /** A base that began at this time or later needs only objects after the hole. */
+  /** A base backup that began at this time or later needs only objects after the hole. */
   readonly to: number;
 }
 
@@ -120,9 +121,9 @@ export interface ArchiveStatus {
   readonly lastAutomatedAt: number | null;
   /** Time of the last change of the image; absent if there was none. A backup follows each change. */
   readonly imageChangedAt?: number;
-  /** Absent until an engine reported its settings, and for engines whose replay depends on none. */
+  /** Absent until an engine reported its settings, and for engines whose replay does not depend on settings. */
   readonly settings?: ArchivedSettings;
-  /** Raised with each backup, so that two transactions that count backups and add one conflict. */
+  /** A counter that each new backup raises, so that concurrent transactions that count backups and add one conflict. */
   readonly requests: number;
   /** Recorded ranges of the log, oldest first. */
   readonly log: readonly LogRange[];
@@ -130,14 +131,17 @@ export interface ArchiveStatus {
   readonly deleted: DeletedService | null;
 }
 
-/** Settings that the archived log was written under; a replay needs at least as much of each. */
+/**
+ * Engine settings under which the archived log was written, such as `max_connections`. A replay needs at least these
+ * values.
+ */
 export interface ArchivedSettings {
-  /** Those of the running engine. */
+  /** Settings of the running engine. */
   readonly current: Readonly<Record<string, string>>;
-  /** The last time at which one of them became lower, in milliseconds since 1970; null if none did. */
+  /** Time at which a setting was last lowered, in milliseconds since 1970; null if none was. */
   readonly loweredAt: number | null;
-  /** The greatest values before that, since the base of then. */
-  readonly before: Readonly<Record<string, string>>;
+  /** The highest values from the base backup before `loweredAt` to `loweredAt`. */
+  readonly beforeLowering: Readonly<Record<string, string>>;
 }
 
 /** A deleted service, with everything that an undelete needs. Times are milliseconds since 1970. */
@@ -147,18 +151,18 @@ export interface DeletedService {
   /** The backup that it is restored from; null if only its disks exist. */
   readonly backupId: string | null;
   /**
-   * Its stopped machines with their data: an undelete uses them as long as all of them exist. Absent if they were
-   * deleted with it.
+   * Ids of the service's stopped machines with their data. An undelete uses them while all of them exist. Absent if
+   * they were deleted with the service.
    */
   readonly retainedNodes?: readonly string[];
   readonly service: ManagedServiceObject;
   readonly users: readonly DatabaseUserObject[];
 }
 
-/** Time for which a deleted service can be undeleted. */
-export const undeleteForMs = 7 * 86_400_000;
+/** Period after a deletion in which the service can be undeleted. */
+export const undeletePeriodMs = 7 * 86_400_000;
 
-/** The archive of a service without one. */
+/** A new archive, for a service that has none. */
 export function newArchive(service: ManagedServiceObject, firstDueAt: number, now: number): ArchiveObject {
   const { id, name, organizationId } = service.metadata;
   return {
@@ -173,7 +177,7 @@ export function sourceOf({ spec }: ManagedServiceObject): BackupSource {
   return { databaseType, version, planName, storageSizeGb, storageTier, zone, allowedCidrs, parameters, image };
 }
 
-/** The effective backup settings of a service: those that were chosen, or the defaults. */
+/** The effective backup settings of a service: the chosen settings, or the defaults. */
 export function settingsOf(serviceId: string, archive: ArchiveObject | undefined): BackupSettings {
   return archive?.spec.settings ?? defaultSettings(serviceId);
 }
@@ -190,13 +194,13 @@ const minuteMs = 60_000;
 const minutesOfDay = 24 * 60;
 const defaultRetentionDays = 7;
 
-/** Settings of a service whose owner chose none. They follow from the id, and are spread evenly over the day. */
+/** Settings of a service whose owner chose none. The time is a hash of the id, so that backups spread over the day. */
 export function defaultSettings(serviceId: string): BackupSettings {
   const minutes = hash(`backup-time/${serviceId}`) % minutesOfDay;
   return { hour: Math.floor(minutes / 60), minute: minutes % 60, retentionDays: defaultRetentionDays };
 }
 
-/** The first daily time after a moment, in milliseconds since 1970. */
+/** The first daily backup time after `after`. Both are milliseconds since 1970. */
 export function nextDaily({ hour, minute }: BackupSettings, after: number): number {
   const within = (hour * 60 + minute) * minuteMs;
   const today = Math.floor(after / dayMs) * dayMs + within;

@@ -1,22 +1,22 @@
 import { type Outcome, settled } from "#kernel/runtime/reconciler.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { archiveKind, type ArchiveObject, settingsOf } from "./archive.ts";
-import { backupKeyKind, currentVersion, keyLifeMs, rotated, withoutUnused } from "../backup-key.ts";
+import { backupKeyKind, currentVersion, keyLifetimeMs, rotated, withoutUnused } from "../backup-key.ts";
 import { expired, expiresAtOf } from "./backup-retention.ts";
 import { backupKind, type BackupObject, isVisible } from "../backup.ts";
 import { type ArchiveWorkDeps, deferredRecheckMs } from "./archive-deps.ts";
 
-/** Ends backups past their retention and rotates keys. */
-export interface Expiry {
-  /** Ends backups past their retention; returns the milliseconds until the next one, null if there is none. */
+/** Deletion of expired backups, and rotation of keys. */
+export interface BackupExpiry {
+  /** Deletes expired backups; returns the milliseconds until the next one expires, null if none will. */
   expire(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<number | null>;
-  /** Deletes these backups unless they are being read. The backup reconciler removes their objects. */
-  endAll(
+  /** Requests the deletion of these backups, except those being read. The backup reconciler deletes their objects. */
+  deleteAll(
     archive: Stored<ArchiveObject>,
     expiredBackups: readonly BackupObject[],
     signal: AbortSignal,
   ): Promise<Outcome>;
-  /** Rotates the key of a service when it is due; returns the milliseconds until then, null without a key. */
+  /** Rotates the key of a service if it is due; returns the milliseconds until it is, null without a key. */
   rotateKey(id: string, signal: AbortSignal): Promise<number | null>;
 }
 
@@ -39,7 +39,7 @@ type ExpiryDeps = Pick<
   | "log"
 >;
 
-export function createExpiry(deps: ExpiryDeps): Expiry {
+export function createBackupExpiry(deps: ExpiryDeps): BackupExpiry {
   const { archives, backups, backupKeys, index, clock, log } = deps;
   const all = (id: string) => index.of(id).map(({ object }) => object);
 
@@ -49,19 +49,19 @@ export function createExpiry(deps: ExpiryDeps): Expiry {
     const now = clock.now();
     const expiredBackups = expired(archive.object, all(id), settings, now).filter((each) => !isRead(each, deps));
     if (expiredBackups.length > 0 && deps.expiryDeferred()) return deferredRecheckMs;
-    await endAll(archive, expiredBackups, signal);
+    await deleteAll(archive, expiredBackups, signal);
     const times = all(id).flatMap((backup) => expiresAtOf(backup, settings) ?? []);
     const future = times.filter((at) => at > now);
     return future.length === 0 ? null : Math.min(...future) - now;
   }
 
-  async function endAll(
+  async function deleteAll(
     { object: archive, modRevision }: Stored<ArchiveObject>,
     expiredBackups: readonly BackupObject[],
     signal: AbortSignal,
   ): Promise<Outcome> {
     const now = clock.now();
-    // Increments are ended before the backups that they depend on.
+    // Increments are deleted before the backups that they depend on.
     for (const { metadata } of expiredBackups
       .toReversed()
       .filter((backup) => isVisible(backup) && !isRead(backup, deps))) {
@@ -81,7 +81,7 @@ export function createExpiry(deps: ExpiryDeps): Expiry {
     const key = backupKeys.get(id);
     if (key === undefined) return null;
     const now = clock.now();
-    const remainingMs = currentVersion(key.object).createdAt + keyLifeMs - now;
+    const remainingMs = currentVersion(key.object).createdAt + keyLifetimeMs - now;
     if (remainingMs <= 0 && deps.expiryDeferred()) return deferredRecheckMs;
     const needed = new Set(all(id).map(({ spec }) => spec.keyVersion));
     const { log: current } = archives.get(id)?.object.spec ?? { log: null };
@@ -95,8 +95,8 @@ export function createExpiry(deps: ExpiryDeps): Expiry {
     unit.update(backupKeyKind, key, after);
     await backupKeys.reached(await unit.commit(signal), 1_000);
     log.info("backup key changed", { service: id, version: currentVersion(after).version });
-    return keyLifeMs;
+    return keyLifetimeMs;
   }
 
-  return { expire, endAll, rotateKey };
+  return { expire, deleteAll, rotateKey };
 }

@@ -4,7 +4,7 @@ import { basesOf } from "../backup-chain.ts";
 
 const dayMs = 86_400_000;
 
-/** Time at which a backup's own retention ends; null for manual backups, and before it ended. */
+/** Time at which the retention of a backup ends; null for manual backups and for unfinished ones. */
 export function expiresAtOf(backup: BackupObject, { retentionDays }: BackupSettings): number | null {
   const { finishedAt } = backup.status;
   if (backup.spec.backupType === "manual" || finishedAt === null) return null;
@@ -12,8 +12,8 @@ export function expiresAtOf(backup: BackupObject, { retentionDays }: BackupSetti
 }
 
 /**
- * Automated backups that retention ends now. The newest completed one of an existing service stays at any age, so
- * that a failing schedule does not lose the last valid backup. Backups that others depend on stay too.
+ * Automated backups that have expired. The newest completed backup of an existing service never expires, so that a
+ * failing schedule does not lose the last valid backup. Backups that others depend on are retained too.
  */
 export function expired(
   archive: ArchiveObject,
@@ -30,7 +30,7 @@ export function expired(
   return ended.filter(({ metadata }) => !needed.has(metadata.id));
 }
 
-/** Backups past their own retention, though a retained increment may still depend on them. */
+/** Backups past their retention, including those that are retained only because an increment depends on them. */
 export function pastRetention(
   archive: ArchiveObject,
   backups: readonly BackupObject[],
@@ -47,15 +47,15 @@ export function pastRetention(
   });
 }
 
-/** Time at which the backup is deleted, which is when the last increment that depends on it is. */
+/** Time at which the backup is deleted: not before the last increment that depends on it. */
 export function deletedAtOf(
   backup: BackupObject,
   backups: readonly BackupObject[],
   settings: BackupSettings,
 ): number | null {
-  const own = expiresAtOf(backup, settings);
-  if (own === null) return null;
+  const expiresAt = expiresAtOf(backup, settings);
+  if (expiresAt === null) return null;
   const get = (id: string) => backups.find(({ metadata }) => metadata.id === id);
   const after = backups.filter((each) => isVisible(each) && basesOf([each], get).has(backup.metadata.id));
-  return Math.max(own, ...after.map((each) => expiresAtOf(each, settings) ?? own));
+  return Math.max(expiresAt, ...after.map((each) => expiresAtOf(each, settings) ?? expiresAt));
 }

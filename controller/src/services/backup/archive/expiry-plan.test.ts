@@ -69,11 +69,11 @@ test("a backup that stays only for an increment retains no log", () => {
 
 test("after the time for an undelete everything but manual backups expires", () => {
   const deleted = { at: 0, until: 7 * dayMs, backupId: "day-2", service, users: [] };
-  const gone = { archive: archiveOf(3, deleted), serviceExists: false, backups: daily, isRead: never };
-  expect(described(dueExpiry(gone, 7 * dayMs - 1))).toEqual([]);
-  expect(described(dueExpiry(gone, 7 * dayMs))).toEqual(["day-0", "day-1", "day-2", "all"]);
+  const deletedService = { archive: archiveOf(3, deleted), serviceExists: false, backups: daily, isRead: never };
+  expect(described(dueExpiry(deletedService, 7 * dayMs - 1))).toEqual([]);
+  expect(described(dueExpiry(deletedService, 7 * dayMs))).toEqual(["day-0", "day-1", "day-2", "all"]);
   const byHand = [...daily, backup("by hand", "manual", 0)];
-  expect(described(dueExpiry({ ...gone, backups: byHand }, 7 * dayMs))).toEqual(["day-0", "day-1", "day-2"]);
-  const forGood = { ...gone, archive: archiveOf(3), backups: byHand };
+  expect(described(dueExpiry({ ...deletedService, backups: byHand }, 7 * dayMs))).toEqual(["day-0", "day-1", "day-2"]);
+  const forGood = { ...deletedService, archive: archiveOf(3), backups: byHand };
   expect(described(dueExpiry(forGood, 0))).toEqual(["day-0", "day-1", "day-2"]);
 });

@@ -3,36 +3,36 @@ import { expired, pastRetention } from "./backup-retention.ts";
 import { type BackupObject, hasEnded, isVisible } from "../backup.ts";
 import { rangesToDelete, rangesSince } from "../log/log-archive.ts";
 
-/** Observed state that decides what of an archive expires. */
+/** State of an archive and its backups that decides what expires. */
 export interface ObservedExpiry {
   readonly archive: ArchiveObject;
   /** True if the service is not deleted. */
   readonly serviceExists: boolean;
-  /** Oldest first. */
+  /** All backups of the service, oldest first. */
   readonly backups: readonly BackupObject[];
   /** True if a restore reads the backup now. */
   readonly isRead: (backup: BackupObject) => boolean;
 }
 
-/** A part of an archive whose time is over. */
+/** An expired part of an archive. */
 export type DueExpiry =
   | { readonly kind: "backup"; readonly backup: BackupObject; readonly isRead: boolean }
   | { readonly kind: "log"; readonly range: LogRange; readonly objects: number }
   | { readonly kind: "archive" };
 
-/** Everything that has expired at the moment `at`, in the order of deletion. */
+/** All parts that have expired at the time `at` (milliseconds since 1970), in the order of deletion. */
 export function dueExpiry(observed: ObservedExpiry, at: number): DueExpiry[] {
   const { archive, serviceExists, backups, isRead } = observed;
-  const ended = endedAt(observed, at);
-  const removed = new Set(ended.filter((backup) => !isRead(backup)));
+  const expiredNow = expiredBackups(observed, at);
+  const removed = new Set(expiredNow.filter((backup) => !isRead(backup)));
   const retained = backups.filter((backup) => isVisible(backup) && !removed.has(backup));
   const settings = settingsOf(archive.metadata.id, archive);
   const past = new Set(pastRetention(archive, backups, settings, at).filter((backup) => !isRead(backup)));
-  const due = ended.map((backup): DueExpiry => ({ kind: "backup", backup, isRead: isRead(backup) }));
+  const due = expiredNow.map((backup): DueExpiry => ({ kind: "backup", backup, isRead: isRead(backup) }));
   if (serviceExists)
     return [
       ...due,
-      ...endedLog(
+      ...expiredLog(
         archive,
         retained.filter((backup) => !past.has(backup)),
       ),
@@ -42,14 +42,14 @@ export function dueExpiry(observed: ObservedExpiry, at: number): DueExpiry[] {
   return retained.length > 0 || canReturn ? due : [...due, { kind: "archive" }];
 }
 
-function endedAt({ archive, serviceExists, backups }: ObservedExpiry, at: number): BackupObject[] {
+function expiredBackups({ archive, serviceExists, backups }: ObservedExpiry, at: number): BackupObject[] {
   const settings = settingsOf(archive.metadata.id, archive);
   if (serviceExists || archive.status.deleted !== null) return expired(archive, backups, settings, at);
   return backups.filter((backup) => backup.spec.backupType === "automated" && hasEnded(backup) && isVisible(backup));
 }
 
 /** Log that no retained base backup needs. */
-function endedLog({ spec, status }: ArchiveObject, retained: readonly BackupObject[]): DueExpiry[] {
+function expiredLog({ spec, status }: ArchiveObject, retained: readonly BackupObject[]): DueExpiry[] {
   if (spec.log === null) return [];
   const oldest = retained.find((backup) => backup.status.state === "completed");
   const after = rangesSince(status.log, spec.log, oldest?.status.startedAt ?? undefined);

@@ -7,11 +7,11 @@ import { backupKeyKind } from "../backup-key.ts";
 import { hasEnded } from "../backup.ts";
 import { deleteBelow } from "../objects/stored-prefix.ts";
 import { type ArchiveWorkDeps, deferredRecheckMs, recheckAfter } from "./archive-deps.ts";
-import type { Expiry } from "./backup-expiry.ts";
+import type { BackupExpiry } from "./backup-expiry.ts";
 
 /** Archives of deleted services. */
 export interface RetainedArchives {
-  /** Retains what an undelete needs for a week, and manual backups until they are deleted. */
+  /** Retains the data for an undelete for a week, and manual backups until a user deletes them. */
   reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome>;
 }
 
@@ -30,29 +30,32 @@ type RetainedArchivesDeps = Pick<
   | "log"
 >;
 
-export function createRetainedArchives(deps: RetainedArchivesDeps, expiry: Pick<Expiry, "endAll">): RetainedArchives {
+export function createRetainedArchives(
+  deps: RetainedArchivesDeps,
+  expiry: Pick<BackupExpiry, "deleteAll">,
+): RetainedArchives {
   const { archives, backups, backupKeys, index, objects, clock, log } = deps;
-  const { endAll } = expiry;
+  const { deleteAll } = expiry;
 
   async function reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome> {
     const { id, organizationId } = archive.object.metadata;
     await backups.reached(archive.modRevision, 1_000);
     const remaining = index.of(id).map(({ object }) => object);
     const { deleted } = archive.object.status;
-    if (remaining.length === 0 && deleted === null) return forget(archive, signal);
+    if (remaining.length === 0 && deleted === null) return deleteArchive(archive, signal);
     if (await isOrphan(organizationId, signal)) {
-      if (deleted !== null) return endUndelete(archive, deleted, signal);
-      return endAll(archive, remaining.filter(hasEnded), signal);
+      if (deleted !== null) return expireUndelete(archive, deleted, signal);
+      return deleteAll(archive, remaining.filter(hasEnded), signal);
     }
     const automated = remaining.filter((backup) => backup.spec.backupType === "automated" && hasEnded(backup));
-    if (deleted === null) return endAll(archive, automated, signal);
+    if (deleted === null) return deleteAll(archive, automated, signal);
     const remainingMs = deleted.until - clock.now();
     if (remainingMs > 0) return recheckAfter([remainingMs]);
-    return deps.expiryDeferred() ? again(deferredRecheckMs, "deferred") : endUndelete(archive, deleted, signal);
+    return deps.expiryDeferred() ? again(deferredRecheckMs, "deferred") : expireUndelete(archive, deleted, signal);
   }
 
-  /** Ends the time for an undelete, and deletes the machines that were retained for it. */
-  async function endUndelete(
+  /** Ends the undelete period, and deletes the machines that were retained for an undelete. */
+  async function expireUndelete(
     archive: Stored<ArchiveObject>,
     { retainedNodes = [] }: DeletedService,
     signal: AbortSignal,
@@ -77,8 +80,8 @@ export function createRetainedArchives(deps: RetainedArchivesDeps, expiry: Pick<
     return (await deps.organizations.getCurrent(organizationId, signal)) === undefined;
   }
 
-  /** Deletes the archive and everything stored of the service. */
-  async function forget(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome> {
+  /** Deletes the archive, and all objects and keys of the service. */
+  async function deleteArchive(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome> {
     const { id } = archive.object.metadata;
     await deleteBelow(objects, servicePrefix(id), signal);
     const key = backupKeys.get(id);

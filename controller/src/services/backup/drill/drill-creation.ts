@@ -23,15 +23,15 @@ import {
 import { newOperation } from "#operation/operation-definition.ts";
 import { backupOperations } from "../backup-operations.ts";
 
-/** Collaborators of `newDrill`. */
+/** Dependencies of `newDrill`. */
 export interface DrillCreation {
   readonly archives: Pick<Collection<ArchiveObject>, "get">;
   readonly index: BackupIndex;
   readonly drillIndex: DrillIndex;
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
   /**
-   * Time since which the service's engine runs without interruption, by its machine's clock; undefined while it does
-   * not.
+   * Time of the last start of the service's engine, by its machine's clock, in milliseconds since 1970; undefined while
+   * the engine does not run.
    */
   readonly upSince: (service: ManagedServiceObject) => number | undefined;
   readonly random: () => number;
@@ -71,7 +71,7 @@ export function newDrill(
   const operationId = operation.metadata.id;
   const source = sourceIn(newest.spec.version, sourceOf(service));
   const drill = newDrillObject(newId(), organizationId, { serviceId, trigger, operationId, source, restores }, now);
-  // The transaction fails if a backup that is read is deleted meanwhile.
+  // The transaction fails if a backup that the drill reads is deleted before the commit.
   const get = (id: string) => index.get(id)?.object;
   const read = restores.flatMap((restore) => get(restore.backupId) ?? []);
   for (const backupId of new Set([...read.map(({ metadata }) => metadata.id), ...basesOf(read, get)])) {
@@ -86,7 +86,7 @@ export function newDrill(
   return drill;
 }
 
-/** The newest backup, and a random moment if log can restore one. */
+/** The newest backup, and a random point in time if the log can restore one. */
 function restoresOf(
   service: ManagedServiceObject,
   newest: BackupObject,
@@ -100,14 +100,15 @@ function restoresOf(
   const point = span && pointWithin(span, gaps, upSince(service), random());
   if (point === undefined) return [first];
   const { backupId, targetTime } = choosePoint(point, databaseType, archive, completed);
-  // One machine with one engine version does all restores.
+  // All restores run on one machine with one engine version.
   const isOfVersion = index.get(backupId)?.object.spec.version === newest.spec.version;
   return targetTime === null || !isOfVersion ? [first] : [first, { restoreId: newId(), backupId, targetTime }];
 }
 
 /**
- * A moment of the span, chosen by a number from 0 to 1. The engine must have run at that moment, because the
- * drill looks for heartbeats before it: the moment is after the engine's start, or the span's end.
+ * A point in time of the span, in milliseconds since 1970, chosen by a number from 0 to 1. The drill looks for
+ * heartbeats before that time, so the engine must have run then: the time is after the engine's start, or the span's
+ * end.
  */
 export function pointWithin(
   { from, to }: TimeSpan,

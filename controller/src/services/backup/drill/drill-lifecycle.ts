@@ -1,6 +1,6 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
-/** States of a drill. Its machine is created when it begins and deleted after its end. */
+/** States of a drill. Its machine is created by `begun` and deleted after the drill has finished. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const drillLifecycle = defineMachine("drill", [
   // from       event     to           effect

@@ -11,8 +11,8 @@ import { generationOf } from "./drill-plan.ts";
 const gib = 1024 ** 3;
 
 /**
- * The machine of a drill, as large as the service's at first. It has no DNS name and no policy rule admits
- * anyone. The engine's certificate has a name under `.invalid` (RFC 6761).
+ * The machine of a drill, initially with the service's size. It has no DNS name, and no network policy admits
+ * connections. The engine's certificate has a name under `.invalid` (RFC 6761).
  */
 export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, now: number): MachineObject {
   const { source } = drill.spec;
@@ -24,7 +24,7 @@ export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, 
       owner: { kind: "drill", id: drill.metadata.id },
       ...(plan.kind === "virtual_machine" && { kind: plan.kind }),
       software: { name: source.databaseType, version: source.version },
-      // As with a restore: the newest image.
+      // The newest image, as in a restore.
       image: "",
       vcpu: plan.vcpu,
       memoryBytes: plan.memoryGb * gib,
@@ -41,7 +41,7 @@ export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, 
   };
 }
 
-/** The spec for its agent: restore the current backup, examine the data, admit no clients. */
+/** The instance spec of a drill's machine: restore the current backup, examine the data, admit no clients. */
 export function instanceOf(
   drill: DrillObject,
   machine: MachineObject,

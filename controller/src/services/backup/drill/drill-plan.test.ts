@@ -150,7 +150,7 @@ test("the machine of a drill that lacks memory gets it, and its restore is tried
   });
 });
 
-test("a drill without progress fails, whatever it waits for", () => {
+test("a drill without progress fails, pending or running", () => {
   for (const status of [fresh.status, { ...fresh.status, state: "running", machineId: "m-1" } as const]) {
     const late = planDrill({ ...fresh, status }, { ...wellSeen, hasCapacity: false, connected: false }, 31 * minuteMs);
     expect(late).toMatchObject({ kind: "fail", code: "timed_out" });

@@ -8,24 +8,24 @@ import { type DrillCheck, type DrillObject, isFinished, originOf } from "./drill
 /** Observed state of one drill, read at each reconcile. */
 export interface ObservedDrill {
   readonly machine: MachineObject | undefined;
-  /** Its agent is connected. */
+  /** True if the machine's agent is connected. */
   readonly connected: boolean;
   /** The agent's last observation since the machine started. */
   readonly instance: InstanceObservation | undefined;
-  /** The service exists and is not being deleted. */
+  /** True if the service exists and is not being deleted. */
   readonly serviceExists: boolean;
-  /** Fewer drills run than the limit. */
+  /** True if fewer drills run than the limit of the installation. */
   readonly hasCapacity: boolean;
-  /** Memory that its machine needs for the current restore; absent while its own suffices. */
+  /** Memory that the machine needs for the current restore; absent while its own memory suffices. */
   readonly replayMemory?: ReplayMemory;
 }
 
 export type DrillStep =
   | { readonly kind: "wait"; readonly step: string }
-  /** The machine is created in the transaction that changes the drill. */
+  /** Start the drill: its machine is created in the same transaction. */
   | { readonly kind: "begin" }
   | { readonly kind: "deliver" }
-  /** Its machine gets more memory in the transaction that changes the drill. */
+  /** Give the machine more memory, in the transaction that changes the drill. */
   | { readonly kind: "raiseMemory"; readonly memoryBytes: number }
   | { readonly kind: "follow"; readonly step: string; readonly mark: string }
   | { readonly kind: "examined"; readonly checks: readonly DrillCheck[] }
@@ -37,13 +37,13 @@ export type DrillStep =
       readonly damagedObject?: string;
     }
   | { readonly kind: "deleteMachine" }
-  /** It has ended and its machine is deleted. */
+  /** Nothing to do: the drill has finished and its machine is deleted. */
   | { readonly kind: "settled" };
 
 const minuteMs = 60_000;
 /** A drill without progress for this long fails. */
 const stalledAfterMs = 30 * minuteMs;
-/** An engine that fails to start on restored data has this long to recover. */
+/** Time that an engine has to recover if it fails to start on restored data. */
 const engineFailureGraceMs = minuteMs;
 
 /** The next step of a drill. */
@@ -107,7 +107,7 @@ function planRunning(drill: DrillObject, observed: ObservedDrill, now: number): 
   return { kind: "examined", checks };
 }
 
-/** Generation of the machine's spec: another one for each restore. */
+/** Generation of the machine's instance spec: one per restore. */
 export function generationOf({ status }: DrillObject): number {
   return status.examined + 1;
 }

@@ -40,16 +40,15 @@ export interface DrillWorkDeps {
   readonly log: Log;
 }
 
-/** Limit of the whole installation: each drill takes as much of a host as its service does. */
+/** Maximum number of running drills in the installation: each drill needs a machine of its service's size. */
 const runningMax = 2;
-/** Drills retained for each service, including those in progress. */
+/** Maximum number of drills retained for each service, including those in progress. */
 const retainedPerService = 20;
 const recheckMs = 15_000;
-const soonMs = 1_000;
+const shortRecheckMs = 1_000;
 
 /**
- * Drills: restores a service's backups on a machine of its own, examines the data, and deletes the machine. Key: drill
- * id.
+ * Drills: restores a service's backups on a new machine, examines the data, and deletes the machine. Key: drill id.
  *
  * `drill-schedule.ts` and the API create drills (`drill-creation.ts`); `drill-plan.ts` decides the next step,
  * `drill-steps.ts` computes the objects that it writes.
@@ -65,7 +64,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     await machines.reached(stored.modRevision, 1_000);
     const step = planDrill(drill, await observe(drill, signal), now);
     if (step.kind === "deleteMachine") return deleteMachine(drill, now, signal);
-    if (step.kind === "settled") return isFinished(drill) ? forgetOld(stored, signal) : settled;
+    if (step.kind === "settled") return isFinished(drill) ? deleteIfOld(stored, signal) : settled;
     const operation = await findOperation(operations, drill.spec.operationId, signal);
     const machineId = deps.newId();
     const after = advanceDrill(drill, operation?.object, step, now, machineId);
@@ -82,7 +81,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     }
     if (step.kind === "raiseMemory") return raiseMemory(drill, step.memoryBytes, signal);
     if (step.kind === "deliver") deliver(drill);
-    return again(step.kind === "deliver" ? soonMs : recheckMs, step.kind);
+    return again(step.kind === "deliver" ? shortRecheckMs : recheckMs, step.kind);
   }
 
   async function observe(drill: DrillObject, signal: AbortSignal): Promise<ObservedDrill> {
@@ -108,13 +107,13 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
 
   async function raiseMemory(drill: DrillObject, memoryBytes: number, signal: AbortSignal): Promise<Outcome> {
     const machine = machines.get(drill.status.machineId ?? "");
-    if (machine === undefined) return again(soonMs, "memory is stale");
+    if (machine === undefined) return again(shortRecheckMs, "memory is stale");
     const { vcpu, rootBytes, diskBytes } = machine.object.spec;
     const unit = deps.begin();
     await resizeMachine(machine.object.metadata.id, { vcpu, memoryBytes, rootBytes, diskBytes }, unit, deps, signal);
     await machines.reached(await unit.commit(signal), 1_000);
     log.info("drill's machine gets more memory", { drill: drill.metadata.id, memoryBytes });
-    return again(soonMs, "its machine gets more memory");
+    return again(shortRecheckMs, "the machine gets more memory");
   }
 
   function deliver(drill: DrillObject): void {
@@ -128,21 +127,19 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
 
   async function deleteMachine(drill: DrillObject, now: number, signal: AbortSignal): Promise<Outcome> {
     const machine = machines.get(drill.status.machineId ?? "");
-    if (machine === undefined) return again(soonMs, "memory is stale");
+    if (machine === undefined) return again(shortRecheckMs, "memory is stale");
     const unit = deps.begin();
     const metadata = { ...machine.object.metadata, deletionRequestedAt: now, updatedAt: now };
     unit.update(machineKind, machine, { ...machine.object, metadata });
     await machines.reached(await unit.commit(signal), 1_000);
-    return again(recheckMs, "its machine is being deleted");
+    return again(recheckMs, "the machine is being deleted");
   }
 
-  /**
-   * Deletes drills beyond the newest 20 of a service, and all of a deleted service, once their machines are deleted.
-   */
-  async function forgetOld({ object: drill }: Stored<DrillObject>, signal: AbortSignal): Promise<Outcome> {
+  /** Deletes a drill without a machine if its service is deleted or has 20 newer ones. */
+  async function deleteIfOld({ object: drill }: Stored<DrillObject>, signal: AbortSignal): Promise<Outcome> {
     const { machineId } = drill.status;
     if (machineId !== null && (await machines.getCurrent(machineId, signal)) !== undefined)
-      return again(recheckMs, "its machine is being deleted");
+      return again(recheckMs, "the machine is being deleted");
     const { serviceId } = drill.spec;
     const all = drillIndex.of(serviceId);
     const isDeleted =

@@ -22,8 +22,8 @@ const intervalMs = 7 * dayMs;
 const recheckMs = 3_600_000;
 
 /**
- * Time at which the next automatic drill begins, in milliseconds since 1970: a week after the last one; the first
- * one two to eight days after the first backup. Undefined before the first backup.
+ * Time at which the next scheduled drill begins, in milliseconds since 1970: a week after the last drill; the first two
+ * to eight days after the first backup. Undefined before the first backup.
  */
 export function nextDrillAt(
   serviceId: string,

@@ -79,7 +79,7 @@ function ended(operation: OperationObject | undefined, { status }: DrillObject, 
   return undefined;
 }
 
-/** The operation waits: the drill has its own time limit. */
+/** The operation at this step. It waits without a deadline, because the drill has its own time limit. */
 function withStep(operation: OperationObject | undefined, step: string, { spec, status }: DrillObject, now: number) {
   if (operation === undefined || operation.status.finishedAt !== null) return operation;
   const progressPct = Math.floor((100 * status.examined) / spec.restores.length);

@@ -23,9 +23,9 @@ export interface DrillSpec {
   readonly serviceId: string;
   readonly trigger: "schedule" | "request";
   readonly operationId: string;
-  /** Configuration of its machine: that of the service when the drill was created. */
+  /** Configuration of the drill's machine: the service's when the drill was created. */
   readonly source: BackupSource;
-  /** Restores on the same machine, in order: the newest backup, then a moment, if the engine supports that. */
+  /** Restores on the same machine, in order: the newest backup, then a point in time if the engine supports that. */
   readonly restores: readonly DrillRestore[];
 }
 
@@ -38,13 +38,13 @@ export interface DrillRestore {
 
 export interface DrillStatus {
   readonly state: DrillState;
-  /** Its machine, from its creation to its deletion. */
+  /** Id of the drill's machine while it exists; null otherwise. */
   readonly machineId: string | null;
   /** Number of restores that were examined. */
   readonly examined: number;
   readonly checks: readonly DrillCheck[];
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** Key of the lost or changed object that ended it; absent if none did. */
+  /** Key of the lost or changed object that made the drill fail; absent if none did. */
   readonly damagedObject?: string;
   /** Progress marker, such as `restoring 1048576 3 `, and the time of its last change. */
   readonly mark: string;
@@ -83,16 +83,16 @@ export function isFinished({ status }: DrillObject): boolean {
   return status.state === "completed" || status.state === "failed";
 }
 
-/** The current restore, in the form of a service's origin; undefined once all were examined. */
+/** The current restore as a `ServiceOrigin`; undefined once all restores were examined. */
 export function originOf({ spec, status }: DrillObject): ServiceOrigin | undefined {
   const restore = spec.restores[status.examined];
   if (restore === undefined || status.state !== "running") return undefined;
   return { kind: "restore", serviceId: spec.serviceId, finishedAt: null, ...restore };
 }
 
-/** Drills by service, and those in progress, without a scan of all drills. */
+/** Lookups of drills without a scan of all drills. */
 export interface DrillIndex {
-  /** Oldest first. */
+  /** Drills of the service, oldest first. */
   of(serviceId: string): DrillObject[];
   /** Number of running drills of all services. */
   running(): number;

@@ -8,7 +8,7 @@ import { isOfOlderVersion } from "../archive/archive-source.ts";
 import { backupKeyKind, currentVersion, newBackupKey, newDataKey } from "../backup-key.ts";
 import { pastRetention } from "../archive/backup-retention.ts";
 import { isVisible } from "../backup.ts";
-import { awaitsLog, currentRange, hasGap, isDue, rangesSince, rangesToDelete } from "./log-archive.ts";
+import { awaitsLog, currentRange, hasGap, isWorthRecording, rangesSince, rangesToDelete } from "./log-archive.ts";
 import { reportedRanges } from "./reported-log.ts";
 import { storeLogKey } from "../objects/stored-key.ts";
 import type { ArchiveWorkDeps } from "../archive/archive-deps.ts";
@@ -31,7 +31,7 @@ export interface ArchivedLogs {
     signal: AbortSignal,
   ): Promise<Outcome | undefined>;
   /**
-   * Starts the log's archive before a base backup, and waits until the log is followed, for 2 minutes at most.
+   * Starts the log's archive before a base backup, and waits at most 2 minutes until the machine stores the log.
    * Undefined if there is nothing to wait for.
    */
   awaitFollowed(
@@ -43,7 +43,7 @@ export interface ArchivedLogs {
 }
 
 const removedMessage =
-  "Log was removed from the machine before it was stored. A new backup begins at once; until it is complete, restore to a moment before the gap.";
+  "Log was removed from the machine before it was stored. A new backup begins now; until it is complete, restore to a time before the gap.";
 
 type ArchivedLogsDeps = Pick<
   ArchiveWorkDeps,
@@ -79,7 +79,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     const { id, deletionRequestedAt } = service.metadata;
     const report = reportOf(service);
     const recorded = rangesOf(object, service);
-    // The machine will be deleted, so its last report is stored at once.
+    // The machine will be deleted, so its last report is recorded without waiting for the interval.
     if (deletionRequestedAt !== undefined)
       return recorded === object.status.log ? undefined : recordRanges(archive, recorded, signal);
     if (isOfOlderVersion(object, service))
@@ -88,10 +88,10 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     if (hasGap(current, report)) return startArchiving(archive, { ...newArchiving(id), event: "gap" }, signal);
     if (key !== undefined && currentVersion(key).version !== current.keyVersion)
       return startArchiving(archive, { ...newArchiving(id), ...continuedArchive(current, recorded) }, signal);
-    // Stored log is recorded before any is deleted: a deletion may be deferred, or fail.
-    // The end of a replaced primary's log is recorded at once: the next term's range may begin before it.
+    // New ranges are recorded before old log is deleted, because a deletion may be deferred or fail.
+    // The end of a replaced primary's log is recorded immediately: the next term's range may begin before it.
     const isReplaced = service.status.term > (currentRange(object)?.term ?? service.status.term);
-    if (isDue(object.status.log, recorded) || (isReplaced && recorded !== object.status.log))
+    if (isWorthRecording(object.status.log, recorded) || (isReplaced && recorded !== object.status.log))
       return recordRanges(archive, recorded, signal);
     const retained = rangesSince(recorded, current, oldestBase(object));
     if (retained === recorded || deps.expiryDeferred()) return undefined;
@@ -129,10 +129,10 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     }
     if (current === null) return startArchiving(archive, newArchiving(id), signal);
     const awaits = awaitsLog(archive.object, reportOf(service), clock.now());
-    return awaits ? again(1_000, "the log is not followed yet") : undefined;
+    return awaits ? again(1_000, "the log is not stored yet") : undefined;
   }
 
-  /** Fields that stay when only the key of an archive is rotated. */
+  /** Fields that do not change when only the key of an archive is rotated. */
   function continuedArchive(log: LogArchiving, recorded: readonly LogRange[]): Partial<LogArchiving> {
     const { archiveId, since, earlierKeys = [], keyId, keyVersion, wrappedKey } = log;
     const isRecorded = recorded.some((range) => range.archiveId === archiveId);
@@ -147,7 +147,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     return { archiveId, keyId, ...newDataKey(key, keyId, deps.sealer), since: clock.now() };
   }
 
-  /** The machine gets the archive with the next instance spec; the engine does not restart. */
+  /** The next instance spec contains the new archive; the engine does not restart. */
   async function startArchiving(
     archive: Stored<ArchiveObject>,
     { event, ...log }: LogArchiving & { event?: "gap" },
@@ -159,10 +159,10 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     if (service === undefined) return settled;
     const key = backupKeys.get(id)?.object;
     if (key === undefined) throw new Conflict();
-    // The key is in the store before a machine has it, so that everything it stores can be decrypted.
+    // The key is stored before a machine gets it, so that each object that the machine stores can be decrypted.
     await storeLogKey(objects, log, key);
     const unit = deps.begin();
-    // Log stored until now belongs to the old archive and key.
+    // Log that is stored so far belongs to the old archive and key.
     const status = { ...object.status, log: rangesOf(object, service.object) };
     unit.update(archiveKind, archive, { ...object, spec: { ...object.spec, log }, status });
     const { spec } = service.object;
@@ -184,7 +184,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     return again(1_000, "log archive started");
   }
 
-  /** Start of the oldest base backup whose log is needed; undefined without one. */
+  /** Start of the oldest base backup whose log is needed, in milliseconds since 1970; undefined if there is none. */
   function oldestBase(archive: ArchiveObject): number | undefined {
     const { id } = archive.metadata;
     const backups = index.of(id).map((each) => each.object);
@@ -201,8 +201,8 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
 }
 
 /**
- * Deletes log objects that are in no range any more, and all objects in front of the retained ones: a replaced primary
- * may have stored more than was recorded. It may be interrupted and repeated.
+ * Deletes log objects that belong to no retained range, and all objects before the retained ones: a replaced primary
+ * may have stored more than was recorded. A call can be interrupted and repeated.
  */
 export async function deleteLog(
   objects: Pick<ObjectStore, "list" | "delete">,

@@ -3,13 +3,13 @@ import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 export interface LogGap {
   readonly serviceId: string;
   readonly organizationId: string;
-  /** The last moment before the gap, in milliseconds since 1970. */
+  /** The last time before the gap that can be restored, in milliseconds since 1970. */
   readonly since: number;
-  /** The cause, and what to do. */
+  /** Cause of the gap and advice, shown to users. */
   readonly message: string;
 }
 
-/** The event of a gap in a service's log. */
+/** The `backup.gap` event of a service's log. */
 export function gapEvent({ serviceId, organizationId, since, message }: LogGap): NewEvent {
   return {
     type: "backup.gap",

@@ -4,7 +4,7 @@ import { ArchiveObservationSchema, ArchiveRunSchema } from "@holdfast/proto/hold
 import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { type ArchiveObject, type LogRange, newArchive } from "../archive/archive.ts";
-import { hasGap, isDue, isFollowed, rangesSince, rangesToDelete, rangesWith } from "./log-archive.ts";
+import { hasGap, isWorthRecording, isFollowed, rangesSince, rangesToDelete, rangesWith } from "./log-archive.ts";
 
 const hourMs = 3_600_000;
 const log = { archiveId: "a-1", keyId: "k-1", keyVersion: 1, wrappedKey: "w", since: 0 };
@@ -46,7 +46,7 @@ test("a clock that was set back causes repeated moments", () => {
   expect(later).toMatchObject([{ lastSequence: 5, toTime: 500_000, repeated: [{ from: 200_000, to: 500_000 }] }]);
   const passed = rangesWith(archive(later), report(600_000, 6));
   expect(passed).toMatchObject([{ lastSequence: 6, toTime: 600_000, repeated: [{ from: 200_000, to: 500_000 }] }]);
-  // The clock may be read a moment after the commit.
+  // The clock may be read shortly after the commit.
   expect(rangesWith(archive(first), report(499_500, 4))[0]).not.toHaveProperty("repeated");
 });
 
@@ -87,7 +87,7 @@ test("each archive and term has its own range, with all keys of its objects", ()
   expect(term.map((range) => range.term)).toEqual([1, 1, 2]);
 });
 
-test("a term continues where its machine reports the previous one's end, whatever was recorded", () => {
+test("a term continues where its machine reports the previous one's end, not where it was recorded", () => {
   const first = rangesWith(archive([]), report(5_000, 3));
   const run = create(ArchiveRunSchema, { term: 1n, firstSequence: 1n, lastSequence: 5n });
   const next = create(ArchiveObservationSchema, { ...report(9_000, 1, { term: 2n }), earlier: [run] });
@@ -133,10 +133,10 @@ test("a term without a successor is abandoned, and objects behind a term's end b
 
 test("small progress is not stored each time", () => {
   const first = rangesWith(archive([]), report(5_000, 3));
-  expect(isDue([], first)).toBe(true);
-  expect(isDue(first, first)).toBe(false);
-  expect(isDue(first, rangesWith(archive(first), report(9_000, 4)))).toBe(false);
-  expect(isDue(first, rangesWith(archive(first), report(40_000, 4)))).toBe(true);
+  expect(isWorthRecording([], first)).toBe(true);
+  expect(isWorthRecording(first, first)).toBe(false);
+  expect(isWorthRecording(first, rangesWith(archive(first), report(9_000, 4)))).toBe(false);
+  expect(isWorthRecording(first, rangesWith(archive(first), report(40_000, 4)))).toBe(true);
 });
 
 test("log is dropped once no retained base needs it, and not before", () => {
@@ -189,9 +189,9 @@ test("log that only the replaced primary stored is its term's tail, once", () =>
   ]);
   expect(rangesToDelete(second, [])).toMatchObject([{ end: 10 }, { end: 3 }]);
   // Nothing is behind the end that the next primary continues from.
-  const whole = create(ArchiveObservationSchema, {
+  const complete = create(ArchiveObservationSchema, {
     ...next,
     earlier: [create(ArchiveRunSchema, { ...run, lastSequence: 9n })],
   });
-  expect(rangesWith(archive(first), whole)[0]).not.toHaveProperty("tail");
+  expect(rangesWith(archive(first), complete)[0]).not.toHaveProperty("tail");
 });

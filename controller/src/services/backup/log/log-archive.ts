@@ -5,16 +5,20 @@ import type { ArchiveObject, LogArchiving, LogKey, LogRange, TimeSpan } from "..
 
 const hourMs = 3_600_000;
 const logStartTimeoutMs = 120_000;
-/** Backward steps of a slewed clock between two reports are smaller than this. */
-const clockStepMs = 1_000;
-/** Limit of one range; older ones have mostly expired. */
+/**
+ * Minimum backward step that counts as a clock set back. A clock that is only slewed steps back less between reports.
+ */
+const clockStepMinMs = 1_000;
+/** Maximum number of repeated spans of one range; older spans have mostly expired. */
 const repeatedMax = 100;
-/** Interval at which the end of a range is stored; between, the machine's report is newer. */
+/** Interval at which the end of a range is recorded. Until then the machine's report is newer than the record. */
 const recordIntervalMs = 30_000;
-/** Ranges have times of the machine's clock, bases those of the controllers': log is retained for this much longer. */
+/**
+ * Additional retention of log, because times of ranges are by the machine's clock and times of bases by a controller's.
+ */
 const clockSkewMaxMs = 300_000;
-/** Interval of recorded positions, by which old log is deleted. */
-const checkpointEveryMs = 6 * hourMs;
+/** Interval of the checkpoints, by which old log is deleted. */
+const checkpointIntervalMs = 6 * hourMs;
 
 /** True if the log of this archive is being stored without a gap. */
 export function isFollowed(log: LogArchiving | null, report: ArchiveObservation | undefined): boolean {
@@ -24,8 +28,8 @@ export function isFollowed(log: LogArchiving | null, report: ArchiveObservation 
 }
 
 /**
- * True if a base backup should wait because its log is not followed yet. A machine that cannot follow it delays the
- * base for 2 minutes at most.
+ * True if a base backup should wait because the machine does not store its log yet. A machine that cannot store the log
+ * delays the base backup by at most 2 minutes.
  */
 export function awaitsLog(archive: ArchiveObject, report: ArchiveObservation | undefined, now: number): boolean {
   const { log } = archive.spec;
@@ -34,7 +38,7 @@ export function awaitsLog(archive: ArchiveObject, report: ArchiveObservation | u
   return !isStored || !isFollowed(log, report);
 }
 
-/** True if this archive has ended because log is missing on the machine. */
+/** True if the machine reports that this archive ended because it lacks a part of the log. */
 export function hasGap(log: LogArchiving | null, report: ArchiveObservation | undefined): boolean {
   return log !== null && report?.archiveId === log.archiveId && report.state === "gap";
 }
@@ -53,7 +57,7 @@ export function rangesWith(archive: ArchiveObject, report: ArchiveObservation | 
   const lastSequence = Number(report.lastSequence);
   if (recorded !== undefined && toTime <= recorded.toTime && lastSequence <= recorded.lastSequence) return ranges;
   const fromTime = recorded?.fromTime ?? (report.fromTime === undefined ? toTime : timestampMs(report.fromTime));
-  // Until the machine had its newest key it used those before.
+  // The machine used the earlier keys until it got the newest one.
   const keys = recorded?.keys ?? ranges.findLast((each) => each.archiveId === archiveId)?.keys ?? log.earlierKeys ?? [];
   const range: LogRange = {
     archiveId,
@@ -70,23 +74,26 @@ export function rangesWith(archive: ArchiveObject, report: ArchiveObservation | 
     checkpoints: checkpointsOf(recorded, { at: toTime, sequence: lastSequence }),
   };
   if (recorded !== undefined) return ranges.map((each) => (isThis(each) ? range : each));
-  return [...endedRanges(ranges, report, fromTime, key), range];
+  return [...withTermEnds(ranges, report, fromTime, key), range];
 }
 
-/** The clock was set back: commit times repeat, from the first new one to the newest one before. */
+/**
+ * Adds a repeated span if the clock was set back: commit times repeat from the first new one to the newest earlier one.
+ */
 function repeatedBy(recorded: LogRange | undefined, now: LogRange["checkpoints"][number]): Pick<LogRange, "repeated"> {
   const before: readonly TimeSpan[] = recorded?.repeated ?? [];
   const isBack =
-    recorded !== undefined && now.sequence > recorded.lastSequence && now.at < recorded.toTime - clockStepMs;
+    recorded !== undefined && now.sequence > recorded.lastSequence && now.at < recorded.toTime - clockStepMinMs;
   const isNew = isBack && !before.some(({ from, to }) => from <= now.at && now.at <= to);
   const repeated = isNew ? [...before, { from: now.at, to: recorded.toTime }].slice(-repeatedMax) : before;
   return repeated.length === 0 ? {} : { repeated };
 }
 
 /**
- * The next primary reports where each earlier term ended: recorded ends are stale, and short terms were never recorded.
+ * Sets the ends of earlier terms as the next primary reports them: recorded ends are stale, and short terms may not be
+ * recorded at all.
  */
-function endedRanges(
+function withTermEnds(
   ranges: readonly LogRange[],
   { archiveId, earlier: runs }: Pick<ArchiveObservation, "archiveId" | "earlier">,
   fromTime: number,
@@ -96,24 +103,24 @@ function endedRanges(
   const ended = ranges.map((range) => {
     if (range.archiveId !== archiveId) return range;
     const run = runs.find(({ term }) => Number(term) === range.term);
-    // The term was written to until the next one began.
+    // Log of the term was written until the next term began.
     const ranUntil = run?.toTime === undefined ? 0 : timestampMs(run.toTime);
     const toTime = Math.max(range.toTime, ranUntil, range.term === lastTerm ? fromTime : 0);
     if (run !== undefined) {
       const end = Number(run.lastSequence);
       const branchedAt = run.toTime === undefined ? Number.NaN : timestampMs(run.toTime);
-      return { ...range, toTime, lastSequence: end, ...tailBehind(range, end, branchedAt) };
+      return { ...range, toTime, lastSequence: end, ...tailAfter(range, end, branchedAt) };
     }
-    // A later term continued an earlier one, so that this one's end was abandoned.
-    const isPassedBy = runs[0] !== undefined && range.term > Number(runs[0].term);
-    return isPassedBy && range.lastSequence >= range.firstSequence ? { ...range, isAbandoned: true as const } : range;
+    // A later term branched off from a term before this one, so the end of this range is abandoned.
+    const isSkipped = runs[0] !== undefined && range.term > Number(runs[0].term);
+    return isSkipped && range.lastSequence >= range.firstSequence ? { ...range, isAbandoned: true as const } : range;
   });
   const last = ended.findLast((range) => range.archiveId === archiveId);
   if (last === undefined) return ended;
   const { toTime, keys } = last;
   const allKeys = keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key];
-  const unnoted = runs.filter(({ term }) => Number(term) > last.term);
-  const added = unnoted.map((run): LogRange => {
+  const unrecorded = runs.filter(({ term }) => Number(term) > last.term);
+  const added = unrecorded.map((run): LogRange => {
     const [firstSequence, lastSequence] = [Number(run.firstSequence), Number(run.lastSequence)];
     const of = { archiveId, term: Number(run.term), firstSequence, lastSequence, keys: allKeys, checkpoints: [] };
     return { ...of, fromTime: toTime, toTime, continues: true };
@@ -122,10 +129,10 @@ function endedRanges(
 }
 
 /**
- * The tail of a range that ends earlier now: log that only its primary had is stored behind the end. `fromTime`
- * is the newest commit up to the end; NaN if it is unknown, as older agents report none.
+ * The tail of a range whose end moved back: log that only its primary had is stored after the end. `fromTime` is the
+ * newest commit up to the end; NaN if the agent did not report it.
  */
-export function tailBehind(range: LogRange, end: number, fromTime: number): Pick<LogRange, "tail"> {
+export function tailAfter(range: LogRange, end: number, fromTime: number): Pick<LogRange, "tail"> {
   const { tail, lastSequence, toTime } = range;
   const reached = tail?.toTime ?? toTime;
   if (lastSequence <= end || !(reached > fromTime)) return {};
@@ -133,13 +140,13 @@ export function tailBehind(range: LogRange, end: number, fromTime: number): Pick
   return { tail: { lastSequence: lastStored(range), fromTime: from, toTime: reached } };
 }
 
-/** The newest range of the current archive; undefined while nothing of it is stored. */
+/** The newest range of the current archive; undefined while no log is stored in it. */
 export function currentRange({ spec, status }: ArchiveObject): LogRange | undefined {
   return status.log.findLast(({ archiveId }) => archiveId === spec.log?.archiveId);
 }
 
-/** True if the change is worth a write. */
-export function isDue(before: readonly LogRange[], after: readonly LogRange[]): boolean {
+/** True if the ranges changed enough to be recorded. */
+export function isWorthRecording(before: readonly LogRange[], after: readonly LogRange[]): boolean {
   if (before === after) return false;
   const [was, is] = [before.at(-1), after.at(-1)];
   if (before.length !== after.length || was === undefined || is === undefined) return true;
@@ -148,8 +155,8 @@ export function isDue(before: readonly LogRange[], after: readonly LogRange[]): 
 }
 
 /**
- * The ranges without those that no retained base needs. `oldest` is the start of the oldest base, undefined
- * without one.
+ * The ranges that retained base backups need. `oldest` is the start of the oldest base backup, in milliseconds since
+ * 1970; undefined if there is none.
  */
 export function rangesSince(
   ranges: readonly LogRange[],
@@ -167,7 +174,7 @@ export function rangesSince(
   return isSame ? ranges : shorter;
 }
 
-/** For each range that is shortened or dropped, the first sequence number that stays. */
+/** The ranges that are shortened or dropped, each with the first sequence number that is retained. */
 export function rangesToDelete(
   before: readonly LogRange[],
   after: readonly LogRange[],
@@ -190,5 +197,5 @@ function shortened(range: LogRange, oldest: number | undefined): LogRange {
 function checkpointsOf(recorded: LogRange | undefined, now: LogRange["checkpoints"][number]): LogRange["checkpoints"] {
   const before = recorded?.checkpoints ?? [];
   const last = before.at(-1);
-  return last === undefined || now.at - last.at >= checkpointEveryMs ? [...before, now] : before;
+  return last === undefined || now.at - last.at >= checkpointIntervalMs ? [...before, now] : before;
 }

@@ -53,7 +53,7 @@ const lose = (...sequences: number[]) =>
   Promise.all(sequences.map((sequence) => objects.delete(logObject(location, sequence))));
 const find = (sequence: number) => holeAt("s-1", range, sequence, key, now, { objects, sealer });
 
-test("an object that opens and continues the one before is no hole, whatever was reported", async () => {
+test("a reported object that opens and continues the one before is not a hole", async () => {
   expect(await find(2)).toBeUndefined();
   expect(await find(5)).toBeUndefined();
 });

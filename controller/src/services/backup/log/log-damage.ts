@@ -13,17 +13,17 @@ export interface LogDamageDeps {
   readonly sealer: Sealer;
 }
 
-/** Absent objects beside a reported one, in each direction; those beyond are found by the next reader. */
+/** Maximum number of adjacent absent objects, in each direction; the next reader finds further ones. */
 const neighborsMax = 1_000;
-/** Objects whose headers are read for the times around a hole. */
+/** Maximum number of objects whose headers are read to find the times around a hole. */
 const headersMax = 100;
-/** Tolerance between the primary's clock, of the headers, and the controller's, of the backups. */
+/** Tolerance between the primary's clock (times in headers) and the controller's clock (times of backups). */
 const clockToleranceMs = 10_000;
 
 /**
- * The hole around a log object that a machine reported as damaged, with the absent objects beside it. The object is
- * read, because a report alone proves nothing: undefined if it opens and continues the one before. Throws the store's
- * error.
+ * The hole around a log object that a machine reported as damaged, with the adjacent absent objects. The object is
+ * read, because a report alone proves nothing: undefined if it can be decrypted and continues the object before it.
+ * Throws the store's error.
  */
 export async function holeAt(
   service: string,
@@ -58,7 +58,7 @@ export async function holeAt(
 
   const timeOf = (header: LogHeader | undefined) => Date.parse(header?.time ?? "");
 
-  /** The time of the first header with one, from a sequence number on in a direction, that the test accepts. */
+  /** The first time in a header that `accepts` admits, from the sequence number `first` in the direction `step`. */
   async function timeFrom(first: number, step: 1 | -1, accepts: (time: number) => boolean) {
     for (let at = first, read = 0; isInRange(at) && read < headersMax; at += step, read += 1) {
       const time = timeOf(await peek(at));
@@ -80,7 +80,7 @@ export async function holeAt(
   }
   const [firstSequence, lastSequence] = [await lastAbsent(sequence, -1), await lastAbsent(sequence, 1)];
   const from = (await timeFrom(firstSequence - 1, -1, () => true)) ?? range.fromTime;
-  // The commit in the next header may be in the hole; one of a later time is not.
+  // The commit in the next header may be in the hole; a later commit is not.
   const next = await timeFrom(lastSequence + 1, 1, () => true);
   const later = next === undefined ? undefined : await timeFrom(lastSequence + 2, 1, (time) => time > next);
   const to = Math.min(now, (later ?? now) + clockToleranceMs);

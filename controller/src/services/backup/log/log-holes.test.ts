@@ -110,7 +110,7 @@ describe("the window of a log with a hole", () => {
     ]);
   });
 
-  test("a new base is due at once, unless one follows the hole", () => {
+  test("a new base is due immediately, unless one follows the hole", () => {
     const damaged = archive(range({ holes }));
     const due = (backups: readonly BackupObject[]) =>
       dueBackup(service, damaged, backups, { now, finalBackupWithinMs: 0 });
@@ -124,16 +124,19 @@ describe("a damaged backup", () => {
   const full = base("b-2", 3_000, { isDamaged: true });
   const increment = base("b-3", 5_000, {}, "b-2");
 
-  test("restores nothing, as do its increments: the log goes on from the one before", () => {
-    const whole = archive(range());
-    const { span } = restorableOf("postgresql", whole, [full, increment]);
+  test("restores nothing, as do its increments: the log continues from the one before", () => {
+    const undamagedLog = archive(range());
+    const { span } = restorableOf("postgresql", undamagedLog, [full, increment]);
     expect(span).toBeUndefined();
-    expect(restorableOf("postgresql", whole, [intact, full, increment]).span).toEqual({ from: 1_510, to: 9_000 });
-    expect(choosePoint(8_000, "postgresql", whole, [intact, full, increment]).backupId).toBe("b-1");
+    expect(restorableOf("postgresql", undamagedLog, [intact, full, increment]).span).toEqual({
+      from: 1_510,
+      to: 9_000,
+    });
+    expect(choosePoint(8_000, "postgresql", undamagedLog, [intact, full, increment]).backupId).toBe("b-1");
     expect(choosePoint(6_000, "valkey", undefined, [intact, full, base("b-4", 7_000)]).backupId).toBe("b-1");
   });
 
-  test("is followed by a new base at once, unless the log goes on from an intact one", () => {
+  test("is followed by a new base immediately, unless the log continues from an intact one", () => {
     const due = (of: ArchiveObject, backups: readonly BackupObject[]) =>
       dueBackup(service, of, backups, { now, finalBackupWithinMs: 0 });
     expect(due(archive(range({ fromTime: 2_000 })), [full, increment])).toEqual({ kind: "now", trigger: "gap" });

@@ -1,11 +1,11 @@
 import type { LogHole, LogRange } from "../archive/archive.ts";
 
-/** Holes of one range; beyond, the oldest ones are joined. */
+/** Maximum number of holes of one range; beyond it the oldest two are joined. */
 const holesMax = 100;
 
 /**
- * The parts of the ranges that can be replayed. A range with holes is several ranges here, each after a hole with
- * a beginning of its own; one without holes is itself.
+ * The parts of the ranges that can be replayed. A range with holes is split into one range before, between and after
+ * its holes; a range without holes is unchanged.
  */
 export function withoutHoles(log: readonly LogRange[]): readonly LogRange[] {
   return log.flatMap((range) => (range.holes === undefined ? [range] : partsOf(range, range.holes)));
@@ -13,8 +13,8 @@ export function withoutHoles(log: readonly LogRange[]): readonly LogRange[] {
 
 function partsOf(range: LogRange, holes: readonly LogHole[]): LogRange[] {
   const parts: LogRange[] = [];
-  const { holes: _, ...whole } = range;
-  let rest: LogRange = whole;
+  const { holes: _, ...withoutHoleList } = range;
+  let rest: LogRange = withoutHoleList;
   for (const hole of holes) {
     if (hole.lastSequence < rest.firstSequence) continue;
     const { tail, ...untailed } = rest;
@@ -24,13 +24,13 @@ function partsOf(range: LogRange, holes: readonly LogHole[]): LogRange[] {
     }
     if (hole.firstSequence > rest.firstSequence)
       parts.push({ ...untailed, lastSequence: hole.firstSequence - 1, toTime: Math.min(rest.toTime, hole.from) });
-    const { continues: __, ...begun } = rest;
-    rest = { ...begun, firstSequence: hole.lastSequence + 1, fromTime: hole.to };
+    const { continues: __, ...separate } = rest;
+    rest = { ...separate, firstSequence: hole.lastSequence + 1, fromTime: hole.to };
   }
   return [...parts, rest];
 }
 
-/** The holes with another one, in order; those that touch are one. */
+/** The holes with `hole` added, in order; adjacent holes are joined. */
 export function withHole(holes: readonly LogHole[], hole: LogHole): readonly LogHole[] {
   const ordered = [...holes, hole].toSorted((a, b) => a.firstSequence - b.firstSequence);
   const joined: LogHole[] = [];
@@ -56,7 +56,7 @@ function join(a: LogHole, b: LogHole): LogHole {
   };
 }
 
-/** The last object of the range, with those of its tail. */
+/** Sequence number of the last stored object of the range, including its tail. */
 export function lastStored({ lastSequence, tail }: LogRange): number {
   return Math.max(lastSequence, tail?.lastSequence ?? 0);
 }

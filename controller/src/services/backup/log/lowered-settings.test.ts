@@ -27,7 +27,7 @@ function due(archive: ArchiveObject, plan = small) {
 
 const scheduled = { kind: "now", trigger: "schedule" };
 
-test("a base begins at once when the log before lower settings needs a larger plan", () => {
+test("a base begins immediately when the log before lower settings needs a larger plan", () => {
   expect(due(archiveAfter(large, little))).toEqual(scheduled);
   expect(due(archiveAfter(large, { ...large, max_connections: "9000" }, little))).toEqual(scheduled);
   // Lowered in two steps, of which the last alone would fit.
@@ -52,7 +52,7 @@ test("a smaller plan is warned of earlier moments that need a larger one", () =>
   });
   const onPlan = (planName: string) => runningService({}, { planName, storageSizeGb: 1 });
   const [warning] = smallerPlanWarnings(withLog(500), onPlan("tier-1"), defaultCatalog);
-  expect(warning).toMatch(/^Log of before 1970-01-01T00:00:02\.000Z .*max_connections = 8000.* tier-1 has/);
+  expect(warning).toMatch(/^Log from before 1970-01-01T00:00:02\.000Z .*max_connections = 8000.* tier-1 has/);
   expect(smallerPlanWarnings(withLog(500), onPlan("tier-16"), defaultCatalog)).toEqual([]);
   expect(smallerPlanWarnings(withLog(5_000), onPlan("tier-1"), defaultCatalog)).toEqual([]);
 });

@@ -7,7 +7,7 @@ import type { ArchivedSettings, ArchiveObject } from "../archive/archive.ts";
 
 type Settings = Readonly<Record<string, string>>;
 
-/** The archive with the settings that the engine runs with; undefined if nothing changes. */
+/** The archive with the current settings of the engine; undefined if nothing changes. */
 export function withSettings(archive: ArchiveObject, current: Settings, now: number): ArchiveObject | undefined {
   if (Object.keys(current).length === 0) return undefined;
   const { status } = archive;
@@ -16,32 +16,37 @@ export function withSettings(archive: ArchiveObject, current: Settings, now: num
 }
 
 function settingsAfter(
-  known: ArchivedSettings | undefined,
+  recorded: ArchivedSettings | undefined,
   current: Settings,
   lastBaseAt: number | null,
   now: number,
 ): ArchivedSettings {
-  if (known === undefined) return { current, loweredAt: null, before: {} };
-  const isLower = (name: string) => Number(lookUp(current, name)) < Number(lookUp(known.current, name));
-  const names = Object.keys(known.current);
+  if (recorded === undefined) return { current, loweredAt: null, beforeLowering: {} };
+  const isLower = (name: string) => Number(lookUp(current, name)) < Number(lookUp(recorded.current, name));
+  const names = Object.keys(recorded.current);
   if (names.some(isLower)) {
-    // Values before the last base no longer count.
-    const isCovered = known.loweredAt === null || (lastBaseAt !== null && lastBaseAt > known.loweredAt);
-    return { current, loweredAt: now, before: greatest(isCovered ? {} : known.before, known.current) };
+    // Values from before the last base backup no longer matter.
+    const isCovered = recorded.loweredAt === null || (lastBaseAt !== null && lastBaseAt > recorded.loweredAt);
+    return {
+      current,
+      loweredAt: now,
+      beforeLowering: maxima(isCovered ? {} : recorded.beforeLowering, recorded.current),
+    };
   }
   const isSame =
     names.length === Object.keys(current).length &&
-    names.every((name) => lookUp(current, name) === lookUp(known.current, name));
-  return isSame ? known : { ...known, current };
+    names.every((name) => lookUp(current, name) === lookUp(recorded.current, name));
+  return isSame ? recorded : { ...recorded, current };
 }
 
-function greatest(one: Settings, other: Settings): Settings {
-  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+/** The higher value of each setting. */
+function maxima(a: Settings, b: Settings): Settings {
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])];
   const valueOf = (settings: Settings, name: string) => Number(lookUp(settings, name) ?? 0);
-  return Object.fromEntries(names.map((name) => [name, String(Math.max(valueOf(one, name), valueOf(other, name)))]));
+  return Object.fromEntries(names.map((name) => [name, String(Math.max(valueOf(a, name), valueOf(b, name)))]));
 }
 
-/** Sentences about moments whose restore needs more memory than the service's plan has. */
+/** Warnings about restorable times whose restore needs more memory than the service's plan has. */
 export function smallerPlanWarnings(
   { status: { settings, log } }: ArchiveObject,
   { spec: { databaseType, version, planName, storageSizeGb } }: ManagedServiceObject,
@@ -49,19 +54,19 @@ export function smallerPlanWarnings(
 ): string[] {
   const plan = planSizeOf(catalog, planName, storageSizeGb);
   if (settings === undefined || settings.loweredAt === null || plan === undefined) return [];
-  const { before, loweredAt } = settings;
+  const { beforeLowering, loweredAt } = settings;
   const isRetained = (log[0]?.fromTime ?? Number.POSITIVE_INFINITY) < loweredAt;
-  if (!isRetained || canReplay(databaseType, version, plan, before)) return [];
-  const values = Object.entries(before).map(([name, value]) => `${name} = ${value}`);
-  const cause = `Log of before ${new Date(loweredAt).toISOString()} was written under ${values.join(", ")}`;
+  if (!isRetained || canReplay(databaseType, version, plan, beforeLowering)) return [];
+  const values = Object.entries(beforeLowering).map(([name, value]) => `${name} = ${value}`);
+  const cause = `Log from before ${new Date(loweredAt).toISOString()} was written under ${values.join(", ")}`;
   return [
-    `${cause}: a restore of it needs more memory than ${planName} has, which its machine gets until its data are there. A new base backup begins soon, and later moments need no more than the plan.`,
+    `${cause}: its restore needs more memory than ${planName} has, so the machine gets more memory until the restore is complete. A new base backup begins soon; a restore to a time after it needs no more memory than the plan has.`,
   ];
 }
 
 /**
- * True if the log since the last base was written under settings that this plan has too little memory for, and
- * they are lower by now: the next base needs less.
+ * True if this plan has too little memory for the settings under which the log since the last base backup was written,
+ * and the settings have been lowered since. A new base backup then makes restores fit the plan again.
  */
 export function needsLowerBase(
   { status: { settings, lastAutomatedAt } }: ArchiveObject,
@@ -70,6 +75,6 @@ export function needsLowerBase(
 ): boolean {
   if (settings === undefined || settings.loweredAt === null || plan === undefined) return false;
   if (lastAutomatedAt === null || lastAutomatedAt > settings.loweredAt) return false;
-  const { before, current } = settings;
-  return !canReplay(databaseType, version, plan, before) && canReplay(databaseType, version, plan, current);
+  const { beforeLowering, current } = settings;
+  return !canReplay(databaseType, version, plan, beforeLowering) && canReplay(databaseType, version, plan, current);
 }

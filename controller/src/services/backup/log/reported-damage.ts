@@ -18,8 +18,8 @@ import { reportedRanges } from "./reported-log.ts";
 /** Damage that restores and drills reported. */
 export interface ReportedDamage {
   /**
-   * Reads the objects that machines reported as lost or damaged: a hole in the log is recorded and announced, and a
-   * backup is verified completely. Undefined if nothing changed.
+   * Reads the objects that machines reported as lost or damaged. A confirmed hole in the log is recorded with an event;
+   * a backup is verified completely. Undefined if nothing changed.
    */
   record(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome | undefined>;
 }
@@ -30,7 +30,7 @@ interface DamageReport {
   readonly at: number;
 }
 
-/** Reports whose objects were read; beyond, they are read again. */
+/** Maximum number of remembered reports; beyond it all are forgotten, and their objects are read again. */
 const checkedMax = 10_000;
 
 type ReportedDamageDeps = Pick<
@@ -52,7 +52,7 @@ type ReportedDamageDeps = Pick<
 
 export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
   const { archives, backupKeys, index, services, fleet, clock, log } = deps;
-  /** Reports that changed nothing, so that each is read once by this controller. */
+  /** Reports that turned out to be wrong. Each is checked once by this controller. */
   const checked = new Set<string>();
 
   /** Reports of restores in progress or in Error, and of drills. */
@@ -101,7 +101,7 @@ export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
     return again(0, "hole recorded");
   }
 
-  /** A damaged part proves nothing about the others, so all of them are read. */
+  /** One damaged part says nothing about the others, so all of them are read. */
   async function verify(backupId: string, reportedAt: number, signal: AbortSignal): Promise<Outcome | undefined> {
     const backup = index.get(backupId);
     const { spec, status, metadata } = backup?.object ?? {};
@@ -117,7 +117,7 @@ export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
     const { object } = backup;
     unit.update(backupKind, backup, { ...object, spec: { ...object.spec, verification: operation.metadata.id } });
     await deps.backups.reached(await unit.commit(signal), 1_000);
-    log.warn("backup is verified, as a reader found it damaged", { backup: backupId });
+    log.warn("a reader reported a damaged backup; verification started", { backup: backupId });
     return again(0, "backup is verified");
   }
 
@@ -132,7 +132,7 @@ export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
           found?.kind === "log"
             ? await recordHole(archive, found, signal)
             : found && (await verify(found.backup, at, signal));
-        // A hole is in the archive by then, and a verification is begun once.
+        // Checked reports need no second check: a hole is in the archive, and a verification begins only once.
         if (checked.size >= checkedMax) checked.clear();
         checked.add(report);
         if (outcome !== undefined) return outcome;
@@ -146,8 +146,8 @@ function messageOf({ from, to, firstSequence, lastSequence }: LogHole, isDeleted
   const count = lastSequence - firstSequence + 1;
   const [before, after] = [from, to].map((ms) => new Date(ms).toISOString());
   const next = isDeleted
-    ? "Restore to an earlier moment, or a later backup."
-    : `Restore to ${before} or earlier, or to a moment after the first backup that begins after ${after}; a new one begins at once if there is none.`;
+    ? "Restore to an earlier time, or from a later backup."
+    : `Restore to ${before} or earlier, or to a time after the first backup that begins after ${after}; if there is none, a new backup begins now.`;
   const objects = count === 1 ? "An object" : `${count} objects`;
   return `${objects} of the log in the object store ${count === 1 ? "is" : "are"} lost or damaged. ${next}`;
 }

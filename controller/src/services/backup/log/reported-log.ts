@@ -5,8 +5,8 @@ import type { ArchiveObject, LogRange } from "../archive/archive.ts";
 import { currentRange, rangesWith } from "./log-archive.ts";
 
 /**
- * The ranges, extended by the reports of the members. A replaced primary stored log after its last recorded
- * report: its own last report counts until the range of the next term is recorded.
+ * The ranges, extended by the reports of the members. A replaced primary may have stored log after its last recorded
+ * report, so its last report is used until the range of the next term is recorded.
  */
 export function reportedRanges(
   archive: ArchiveObject,

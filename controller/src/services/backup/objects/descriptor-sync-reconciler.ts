@@ -38,12 +38,12 @@ export interface DescriptorSyncDeps {
   readonly log: Log;
 }
 
-/** Number of descriptors retained: one that is being written must not be the only one. */
+/** Number of retained descriptors of a service. More than one, because the newest may be incomplete. */
 const retainedDescriptors = 3;
 const descriptorWaitMs = 3_000;
 
 /**
- * Service descriptors: stores beside each service's backups what a recovery from the object store alone needs. A new
+ * Service descriptors: stores with each service's backups the data for a recovery from the object store alone. A new
  * descriptor (`service-descriptor.ts`) is written whenever service, users, backups or archive change. Key: service id.
  */
 export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop {
@@ -53,7 +53,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     const stored = descriptorSyncs.get(id);
     const archive = archives.get(id) ?? (await archives.getCurrent(id, signal));
-    if (archive === undefined) return stored === undefined ? settled : forget(stored, signal);
+    if (archive === undefined) return stored === undefined ? settled : remove(stored, signal);
     if (stored === undefined) {
       const unit = deps.begin();
       unit.create(descriptorSyncKind, newDescriptorSync(id, archive.object.metadata.organizationId, clock.now()));
@@ -65,7 +65,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
     return digest === stored.object.status.digest ? settled : write(stored, descriptor, digest, signal);
   }
 
-  /** The number is stored in etcd first, so that an interrupted write never reuses one. */
+  /** Stores the descriptor's number in etcd first, so that no number is used twice after an interrupted write. */
   async function write(
     { object, modRevision }: Stored<DescriptorSyncObject>,
     descriptor: ServiceDescriptor,
@@ -101,7 +101,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
     }
   }
 
-  async function forget(stored: Stored<DescriptorSyncObject>, signal: AbortSignal): Promise<Outcome> {
+  async function remove(stored: Stored<DescriptorSyncObject>, signal: AbortSignal): Promise<Outcome> {
     const { id } = stored.object.metadata;
     for (const prefix of [descriptorsPrefix(id), logKeysPrefix(id), keysPrefix(id)])
       await deleteBelow(objects, prefix, signal);
@@ -163,8 +163,8 @@ function descriptorBuilder({ services, users, organizations, index }: Descriptor
 }
 
 /**
- * Waits until the current state of a service is in its stored descriptor, at most 3 seconds: calls must not fail
- * because the object store is away. Returns at once for a service without an archive.
+ * Waits until the current state of a service is in its stored descriptor, at most 3 seconds: an unavailable object
+ * store must not fail calls. Does not wait for a service without an archive.
  */
 export function createDescriptorWait(
   deps: DescriptorSources & Pick<DescriptorSyncDeps, "descriptorSyncs" | "archives">,

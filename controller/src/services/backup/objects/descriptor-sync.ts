@@ -2,8 +2,8 @@ import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 
 /**
- * How far a service's stored descriptor is up to date; its id is the service's. It is written before the object store
- * is, so that every stored descriptor is known.
+ * Number and digest of a service's newest stored descriptor; the id is the service's. The record is written before the
+ * descriptor, so that each descriptor in the object store has a record.
  */
 export type DescriptorSyncObject = Resource<Readonly<Record<string, never>>, DescriptorSyncStatus>;
 

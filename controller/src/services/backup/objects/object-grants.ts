@@ -53,17 +53,17 @@ function grantsOfService(
       const isOwn = backup?.spec.serviceId === id && backup.status.machineId === machineId;
       if (!isOwn || backup.status.state !== "running") return nothing;
       const base = backup.spec.baseId === undefined ? undefined : deps.index.get(backup.spec.baseId)?.object;
-      // It reads earlier attempts, to reuse their objects.
-      const own = attemptsOf(id, backup).map(({ attempt, prefix }) => ({
+      // The machine reads earlier attempts, to reuse their objects.
+      const attempts = attemptsOf(id, backup).map(({ attempt, prefix }) => ({
         prefix,
         methods: attempt === backup.status.attempt ? writing : reading,
       }));
-      return base === undefined ? own : [...own, ...attemptsOf(id, base).map(readable)];
+      return base === undefined ? attempts : [...attempts, ...attemptsOf(id, base).map(readable)];
     }
     case "archiveId": {
       const log = deps.archives.get(id)?.object.spec.log ?? null;
       if (log?.archiveId !== scope.value) return nothing;
-      // It reads the log of earlier primaries, to find where to continue.
+      // The machine reads the log of earlier primaries, to find where to continue.
       const earlier = readable({ prefix: logsPrefix(id) });
       return [{ prefix: logPrefix({ service: id, term: service.status.term }), methods: writing }, earlier];
     }
@@ -100,7 +100,7 @@ function sourcesOf(origin: ServiceOrigin, { liveArchive, index }: ObjectGrantsDe
 
 const readable = ({ prefix }: { readonly prefix: string }): ObjectGrant => ({ prefix, methods: reading });
 
-/** All attempts: the last one may have reused objects of earlier ones. */
+/** All attempts of a backup with their prefixes: the last attempt may have reused objects of earlier ones. */
 function attemptsOf(service: string, { metadata, status }: BackupObject) {
   const location = { service, backup: metadata.id };
   const attempts = Array.from({ length: status.attempt }, (_, index) => index + 1);

@@ -9,8 +9,8 @@ import { type ArchiveObject, archiveStoredNames } from "../archive/archive.ts";
 import { type BackupObject, isVisible } from "../backup.ts";
 
 /**
- * Everything that a recovery needs besides the backups' bytes. It is stored beside them, encrypted under the master
- * key.
+ * All data that a recovery needs besides the contents of backups. The descriptor is stored with the backups, encrypted
+ * under the master key.
  */
 export interface ServiceDescriptor {
   /** `ownName`: the name is not unique, so the organization is matched by its id alone. */
@@ -29,7 +29,7 @@ const json = storedFormat<ServiceDescriptor>({
   ...storedNamesUnder("archive", archiveStoredNames),
 });
 
-/** The descriptor of a service, with its completed backups and its users in a stable order. */
+/** The descriptor of a service. Completed backups and users are sorted, so that equal contents have equal digests. */
 export function descriptorOf(parts: {
   readonly organization: ServiceDescriptor["organization"];
   readonly service: ManagedServiceObject | undefined;
@@ -48,8 +48,8 @@ export function descriptorOf(parts: {
 }
 
 /**
- * SHA-256 (hex) of what a recovery depends on. The log's end, observed state and timestamps are not part of it:
- * the object store has newer ones, or a recovery does not need them.
+ * SHA-256 (hex) of the descriptor's contents without the log's end, observed state and timestamps: the object store has
+ * newer ones, or a recovery does not need them.
  */
 export function digestOf({ organization, service, users, archive, backups }: ServiceDescriptor): string {
   const { firstDueAt: _, lastAutomatedAt: __, requests: ___, log, ...archived } = archive.status;
@@ -89,7 +89,7 @@ export function sealDescriptor(
   return sealStream(text(), { format, object, keyVersion: keyring.current }, keyOf(keyring));
 }
 
-/** Throws if the bytes are those of another object, or are encrypted under an unknown master key. */
+/** Decrypts a descriptor. Throws if the bytes were sealed for another object, or under an unknown master key. */
 export async function openDescriptor(
   sealed: AsyncIterable<Uint8Array>,
   object: string,

@@ -17,7 +17,7 @@ type Reads = Pick<ObjectStore, "get" | "list">;
 
 export const wrappedKeyObject = (serviceId: string, backupId: string) => `${backupPrefix(serviceId, backupId)}key`;
 
-/** The object beside a backup with its wrapped data key, so that the store and the master key suffice to decrypt it. */
+/** The stored object with a backup's wrapped data key: object store and master key suffice to decrypt the backup. */
 export interface StoredDataKey {
   readonly service: string;
   readonly backup: string;
@@ -26,7 +26,7 @@ export interface StoredDataKey {
   readonly wrapped_key: string;
 }
 
-/** The object of one version of a service's key, encrypted under the installation's master key. */
+/** The stored object of one version of a service's key, encrypted under the installation's master key. */
 interface StoredVersion {
   readonly service: string;
   readonly version: number;
@@ -34,7 +34,7 @@ interface StoredVersion {
   readonly created_at: number;
 }
 
-/** The object of a data key of the log, wrapped like those of backups. */
+/** The stored object of a data key of the log, wrapped like the data keys of backups. */
 interface StoredLogKey {
   readonly service: string;
   readonly log_key: string;
@@ -55,7 +55,7 @@ export async function storeKeys(objects: Puts, { metadata, spec }: BackupObject,
   await putOnce(objects, wrappedKeyObject(serviceId, metadata.id), stored);
 }
 
-/** Stores a data key of the log, as `storeKeys` does for backups. */
+/** Stores a data key of the log, and the version of the service's key that wraps it. Idempotent. */
 export async function storeLogKey(objects: Puts, log: LogKey, key: BackupKeyObject): Promise<void> {
   const { keyId, keyVersion, wrappedKey } = log;
   const { id: service } = key.metadata;

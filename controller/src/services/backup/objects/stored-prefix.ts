@@ -2,7 +2,7 @@ import type { ObjectFacts, ObjectStore } from "@holdfast/common/objects/object-s
 
 const batch = 1_000;
 
-/** Every object under a prefix whose key is behind `after`, in key order. */
+/** Every object under a prefix with a key greater than `after`, in key order. */
 export async function* objectsBelow(
   objects: Pick<ObjectStore, "list">,
   prefix: string,
@@ -17,7 +17,7 @@ export async function* objectsBelow(
   }
 }
 
-/** Deletes every object under a prefix for which `isRetained` is false. It may be interrupted and repeated. */
+/** Deletes every object under a prefix for which `isRetained` is false. A call can be interrupted and repeated. */
 export async function deleteBelow(
   objects: Pick<ObjectStore, "list" | "delete">,
   prefix: string,

@@ -4,13 +4,13 @@ import type { BackupSource } from "../archive/archive.ts";
 
 // A backup is restored by the engine version that it was taken with; the service may have a newer one by now.
 
-/** The source with a backup's version, and those of its parameters that this version knows. */
+/** The source with a backup's version, and only the parameters that exist in this version. */
 export function sourceIn(version: string, source: BackupSource): BackupSource {
   return version === source.version ? source : { ...source, version, parameters: parametersIn(version, source) };
 }
 
 /**
- * The service with a backup's version, in any image that has it, and those parameters that this version knows.
+ * The service with a backup's version, in any image that has it, and only the parameters that exist in this version.
  */
 export function serviceIn(version: string, service: ManagedServiceObject): ManagedServiceObject {
   const { spec } = service;

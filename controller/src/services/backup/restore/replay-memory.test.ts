@@ -51,8 +51,13 @@ test.each([
 });
 
 test.each([
-  ["no plan is as large", { requiredMemoryBytes: BigInt(40 * gib) }, {}, /^No plan has the 40 GiB/],
-  ["its host is full", {}, { hostGib: 4 }, /^Its host has no room for the 8 GiB: .*are reserved/],
+  [
+    "no plan is as large",
+    { requiredMemoryBytes: BigInt(40 * gib) },
+    {},
+    /^The restore needs 40 GiB of memory, more than any plan has/,
+  ],
+  ["its host is full", {}, { hostGib: 4 }, /^The machine's host lacks capacity for 8 GiB of memory: .*are reserved/],
   ["its host fails to resize it", {}, { memoryGib: 8, sizedGib: 2, sizeProblem: "The host refused." }, /host refused/],
 ])("the memory is refused with a reason when %s", (_, report, situation, refused) => {
   expect(memoryFor(report, situation)?.refused).toMatch(refused);

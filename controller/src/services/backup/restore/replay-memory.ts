@@ -6,10 +6,10 @@ import { growthRefusal } from "#fleet/placement/resize-machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { hasRequestedSize } from "../../scaling/size-plan.ts";
 
-/** Memory that a machine needs until its restore is finished, since its own is too small for the replay. */
+/** Memory that a machine needs until its restore is finished, because its plan has too little for the replay. */
 export interface ReplayMemory {
   readonly bytes: number;
-  /** Reason why the machine cannot have it; undefined if it can. */
+  /** Reason why the machine cannot get the memory; undefined if it can. */
   readonly refused: string | undefined;
 }
 
@@ -22,8 +22,8 @@ export interface ReplayMemoryDeps {
 const gib = 1024 ** 3;
 
 /**
- * Memory of the smallest plan that can replay the log of a restore that failed for lack of it; undefined for other
- * restores. A machine never gets more than a plan of the catalog has.
+ * Memory of the smallest plan that can replay the log of a restore that failed for lack of memory; undefined for other
+ * restores. A machine never gets more memory than the catalog's largest plan has.
  */
 export function replayMemoryOf(
   restore: RestoreObservation | undefined,
@@ -32,7 +32,7 @@ export function replayMemoryOf(
 ): ReplayMemory | undefined {
   if (restore?.state !== "failed" || restore.errorCode !== "plan_too_small" || machine === undefined) return undefined;
   const required = Number(restore.requiredMemoryBytes);
-  // An older agent reports no number.
+  // The agent does not know how much is required.
   if (required === 0) return undefined;
   const { spec, status } = machine;
   const offered = catalog.plans.flatMap(({ kind, memoryGb }) =>
@@ -43,11 +43,15 @@ export function replayMemoryOf(
     return { bytes: spec.memoryBytes, refused: refused === "" ? undefined : refused };
   }
   if (offered.length === 0)
-    return { bytes: required, refused: `No plan has the ${Math.ceil(required / gib)} GiB of memory that it takes.` };
+    return {
+      bytes: required,
+      refused: `The restore needs ${Math.ceil(required / gib)} GiB of memory, more than any plan has.`,
+    };
   const bytes = Math.min(...offered);
   const host = hosts.get(spec.hostId ?? "")?.object;
   const reason = host && growthRefusal(machine, { ...spec, memoryBytes: bytes }, host, objectsOf(machines));
-  const refused = reason === undefined ? undefined : `Its host has no room for the ${bytes / gib} GiB: ${reason}`;
+  const refused =
+    reason === undefined ? undefined : `The machine's host lacks capacity for ${bytes / gib} GiB of memory: ${reason}`;
   return { bytes, refused };
 }
 

@@ -4,13 +4,13 @@ import { withoutDamaged } from "../backup-chain.ts";
 import { type BackupObject, firstRecoveryPoint } from "../backup.ts";
 import { withoutHoles } from "../log/log-holes.ts";
 
-/** The span that can be restored, without the gaps in it. */
+/** The restorable window: every time in the span, except in its gaps. */
 export interface Restorable {
   readonly span: TimeSpan | undefined;
   readonly gaps: readonly TimeSpan[];
 }
 
-/** The moments that these completed backups, oldest first, and the log can restore. */
+/** The window that the completed backups (oldest first) and the archive's log can restore. */
 export function restorableOf(
   databaseType: string,
   archive: ArchiveObject | undefined,
@@ -35,13 +35,13 @@ export function restorableOf(
   return { span: { from, to }, gaps };
 }
 
-/** Tolerance: commits may be this much earlier or later than the recorded times. */
+/** Maximum difference of commit times from the recorded times. */
 const clockToleranceMs = 10_000;
 
 /**
- * Spans in which commit times occur twice, because a primary's clock was behind that of the one before, or was set
- * back. The log has two positions for each such moment, and neither is exact: it would lack acknowledged commits or
- * have later ones.
+ * Spans in which commit times occur twice, because a primary's clock was behind its predecessor's, or was set back. The
+ * log has two positions for each such time, and neither is exact: a restore would lack acknowledged commits or have
+ * later ones.
  */
 function repeatedMoments(log: readonly LogRange[]): TimeSpan[] {
   const between = chainsOf(log).flatMap((chain) => {
@@ -56,7 +56,7 @@ function repeatedMoments(log: readonly LogRange[]): TimeSpan[] {
   return all.map(({ from, to }) => ({ from: from - clockToleranceMs, to: to + clockToleranceMs }));
 }
 
-/** The spans minus another one. */
+/** The spans without the times of another span. */
 function without(spans: readonly TimeSpan[], { from, to }: TimeSpan): TimeSpan[] {
   return spans.flatMap((span) =>
     span.to <= from || span.from >= to
@@ -72,22 +72,22 @@ function without(spans: readonly TimeSpan[], { from, to }: TimeSpan): TimeSpan[]
 type LogChain = readonly [LogRange, ...LogRange[]];
 
 /**
- * The log that follows a base backup, beginning with the range in which the backup began, up to its end or the next
- * hole; undefined while there is none.
+ * The log that follows a base backup: from the range in which the backup began to the end of its chain or the next
+ * hole. Undefined if there is none.
  */
 export function logAfter(base: BackupObject, ranges: readonly LogRange[]): LogChain | undefined {
   const log = withoutHoles(ranges);
   const { startedAt } = base.status;
   const reachesFrom = firstRecoveryPoint(base);
   if (startedAt === null || reachesFrom === null) return undefined;
-  // An abandoned range leads to its own end only.
-  const own = log.findLast(({ fromTime }) => fromTime <= startedAt);
-  const chains = own?.isAbandoned === true ? [[own] as const] : chainsOf(log);
+  // Later ranges do not continue an abandoned range.
+  const current = log.findLast(({ fromTime }) => fromTime <= startedAt);
+  const chains = current?.isAbandoned === true ? [[current] as const] : chainsOf(log);
   for (const chain of chains) {
     const first = chain.findLastIndex(({ fromTime }) => fromTime <= startedAt);
     const [from, ...rest] = chain.slice(Math.max(first, 0));
     if (first < 0 || from === undefined || endOf([from, ...rest]) < reachesFrom) continue;
-    // A base of log that only its primary had is continued by that log alone.
+    // A base backup that was taken in a tail is continued by that tail only.
     const isInTail = base.status.term === from.term && from.tail !== undefined && reachesFrom > from.tail.fromTime;
     return isInTail ? withTail([from]) : [from, ...rest];
   }
@@ -95,18 +95,18 @@ export function logAfter(base: BackupObject, ranges: readonly LogRange[]): LogCh
 }
 
 /**
- * The log that restores a moment from a base backup: that after it, or up to the end of a term's tail that has the
- * moment. Null: the end of the log.
+ * The log that restores a time (milliseconds since 1970; null: the end of the log) from a base backup: the log after
+ * the backup, or its beginning up to the end of the tail that has the time.
  */
-export function logTo(base: BackupObject, ranges: readonly LogRange[], moment: number | null): LogChain | undefined {
+export function logTo(base: BackupObject, ranges: readonly LogRange[], target: number | null): LogChain | undefined {
   const chain = logAfter(base, ranges);
-  if (chain === undefined || moment === null) return chain;
-  const at = chain.findIndex(({ tail }) => tail !== undefined && tail.fromTime < moment && moment <= tail.toTime);
+  if (chain === undefined || target === null) return chain;
+  const at = chain.findIndex(({ tail }) => tail !== undefined && tail.fromTime < target && target <= tail.toTime);
   const [first, ...others] = chain.slice(0, at + 1);
   return first === undefined ? chain : withTail([first, ...others]);
 }
 
-/** The chain with its last range up to the end of its tail. */
+/** The chain with its last range extended to the end of its tail. */
 function withTail(chain: LogChain): LogChain {
   const { tail, ...range } = chain.at(-1) ?? chain[0];
   if (tail === undefined) return chain;
@@ -132,7 +132,7 @@ function endOf(chain: LogChain): number {
   return (chain.at(-1) ?? chain[0]).toTime;
 }
 
-/** The span that each chain can restore, beginning with its first base, oldest first. */
+/** The span that each chain can restore, beginning with its first base backup, oldest first. */
 function spansOf(completed: readonly BackupObject[], log: readonly LogRange[]): readonly TimeSpan[] {
   const spans = new Map<string, TimeSpan>();
   for (const base of completed) {
@@ -145,7 +145,7 @@ function spansOf(completed: readonly BackupObject[], log: readonly LogRange[]): 
   return joined([...spans.values()].toSorted((a, b) => a.from - b.from));
 }
 
-/** Spans that overlap as one: log that only a replaced primary had leads to moments that the next term's has too. */
+/** Joins overlapping spans: a tail and the log of the next term can cover the same times. */
 function joined(ordered: readonly TimeSpan[]): readonly TimeSpan[] {
   const spans: TimeSpan[] = [];
   for (const { from, to } of ordered) {

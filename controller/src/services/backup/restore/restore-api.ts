@@ -33,18 +33,18 @@ import { chainOf } from "../backup-chain.ts";
 import { type BackupIndex, backupKind, type BackupObject, isVisible } from "../backup.ts";
 import { requireCompleted } from "../backup-requests.ts";
 import { serviceIn, sourceIn } from "./backup-version.ts";
-import { type CopyChoice, copyOf } from "./restore-request.ts";
+import { type RestoreChoice, restoredService } from "./restore-request.ts";
 import { choosePoint } from "./restore-point.ts";
 import { undeleted, undeletedOnDisk } from "./undelete.ts";
 
-export interface CopyDeps {
+export interface RestoreApiDeps {
   readonly creation: ServiceCreation;
   readonly index: BackupIndex;
   readonly archives: Collection<ArchiveObject>;
   /** The archive, with the log position that the primary last reported. */
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
   readonly users: Pick<Collection<DatabaseUserObject>, "by">;
-  /** Ids of services and drills that are being restored from a backup. */
+  /** Ids of the services and drills that a restore from this backup is in progress for. */
   readonly readersOf: (backupId: string) => readonly string[];
   readonly machines: Pick<Collection<MachineObject>, "get">;
   readonly sealer: Sealer;
@@ -52,34 +52,34 @@ export interface CopyDeps {
   readonly log: Log;
 }
 
-type CopyHandlers = Pick<
+type RestoreHandlers = Pick<
   Handlers<typeof BackupService>,
   "restoreToPoint" | "restoreBackup" | "forkManagedService" | "undeleteManagedService"
 >;
 
 /** The RPCs that create services from backups. The source is only read. */
-export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAccess }): CopyHandlers {
+export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: BackupAccess }): RestoreHandlers {
   const { owners, creation, index, archives, sealer } = deps;
 
   async function copy(
     call: Call,
     action: string,
     nameField: string,
-    choice: CopyChoice,
+    choice: RestoreChoice,
     choose: () => { owner: BackupOwner; origin: ChosenOrigin; point?: number },
   ): Promise<ManagedService> {
     const { message } = await creation.create(call, action, (context, unit) => {
       const { owner, origin: chosen, point } = choose();
       const { spec, status } = pinBackup(unit, chosen.backupId);
       const origin = { ...chosen, ...(status.restoresTo !== null && { restoresTo: status.restoresTo }) };
-      const copied = copyOf(sourceIn(spec.version, requireSource(owner)), choice, origin, context, nameField);
+      const copied = restoredService(sourceIn(spec.version, requireSource(owner)), choice, origin, context, nameField);
       const operation = warned(copied.operation, earlierWarnings(origin, spec.databaseType, point));
       return { service: copied.service, operation, users: usersFor(copied.service, origin.serviceId, context) };
     });
     return message;
   }
 
-  /** Makes the transaction fail if the backup, or one that it depends on, is deleted meanwhile. */
+  /** Makes the transaction fail if the backup, or one that it depends on, is deleted before the commit. */
   function pinBackup(unit: Changes, backupId: string): BackupObject {
     const get = (id: string) => index.get(id)?.object;
     const backup = get(backupId);
@@ -91,7 +91,7 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
     return backup;
   }
 
-  /** New passwords for the copy: those of the source do not work there. */
+  /** The users of the copy, with new passwords: the source's passwords do not work there. */
   function usersFor(
     service: ManagedServiceObject,
     sourceId: string,
@@ -106,7 +106,7 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
     );
   }
 
-  /** Users of an engine that does not have them in its data: the copy gets all of them. */
+  /** Users other than the default one, for an engine whose data do not contain its users: the copy gets all of them. */
   function managedUsers(serviceId: string): Pick<DatabaseUserObject["spec"], "username" | "role">[] {
     const users = deps.users.by(serviceOfUser, serviceId).map(({ object }) => object.spec);
     return users.filter(({ username }) => username !== defaultUser);
@@ -153,7 +153,7 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
             unit.onlyWhile({ key: keyOf(machineKind, object.metadata.id), modRevision });
           // The data are the same, so the archive's log continues.
           const { status } = archive.object;
-          unit.update(archiveKind, archive, { ...archive.object, status: restarted(status, context.now) });
+          unit.update(archiveKind, archive, { ...archive.object, status: withBaseDue(status, context.now) });
           return undeletedOnDisk(
             deleted,
             name,
@@ -163,9 +163,9 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
         }
         if (deleted.backupId === null) throw notRestorable();
         const { version } = pinBackup(unit, deleted.backupId).spec;
-        // A new archive begins: the restored data need not continue the log of the old one.
+        // A new archive starts, because the restored data may not continue the log of the old one.
         const spec = { ...archive.object.spec, log: null };
-        const status = restarted(archive.object.status, context.now);
+        const status = withBaseDue(archive.object.status, context.now);
         unit.update(archiveKind, archive, { ...archive.object, spec, status });
         return undeleted({ ...deleted, service: serviceIn(version, deleted.service) }, name, context);
       });
@@ -192,17 +192,17 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
 
 type ChosenOrigin = Omit<ServiceOrigin, "restoreId" | "finishedAt">;
 
-/** An engine without a log comes back to the newest backup before the requested moment. */
+/** Warns if an engine without a log is restored to a backup that is older than the requested time. */
 function earlierWarnings({ restoresTo, targetTime }: ChosenOrigin, databaseType: string, point?: number): string[] {
   if (point === undefined || targetTime !== null || restoresTo === undefined || restoresTo === point) return [];
   const [requested, reached] = [point, restoresTo].map((ms) => new Date(ms).toISOString());
   return [
-    `The data are those of ${reached}, not of ${requested}: a ${databaseType} is restored to its backups, and this is the newest one at or before that moment.`,
+    `The data are those of ${reached}, not of ${requested}: a ${databaseType} is restored to its backups, and this is the newest one at or before that time.`,
   ];
 }
 
-/** A base backup is due as soon as the service runs. */
-function restarted(status: ArchiveStatus, now: number): ArchiveStatus {
+/** The archive's status after an undelete: a base backup is due as soon as the service is Running. */
+function withBaseDue(status: ArchiveStatus, now: number): ArchiveStatus {
   return { ...status, deleted: null, lastAutomatedAt: null, firstDueAt: now };
 }
 
@@ -210,7 +210,7 @@ function notRestorable(): HoldfastError {
   return new HoldfastError("WRONG_STATE", "No backup and no disk of the service remains to restore it from.");
 }
 
-/** All machines that a deleted service left; undefined if one of them is deleted or being deleted. */
+/** All machines that were retained of a deleted service; undefined if one is deleted or being deleted. */
 function retainedMachines(
   { retainedNodes = [] }: DeletedService,
   machines: Pick<Collection<MachineObject>, "get">,

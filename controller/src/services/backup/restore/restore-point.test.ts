@@ -99,7 +99,7 @@ describe("a log of several terms", () => {
     expect(chosen("postgresql", 150_000, behind, backups)).toEqual(refused);
     for (const point of [90_000, 210_000])
       expect(chosen("postgresql", point, behind, backups)).toEqual({ backupId: "b-2", targetTime: point });
-    // Also from a base that the next primary took meanwhile.
+    // Also from a base that the next primary took before.
     expect(chosen("postgresql", 150_000, behind, [...backups, base("b-3", 120_000)])).toMatchObject(refused);
   });
   test("the window ends before repeated moments until the clock has passed them", () => {
@@ -175,12 +175,12 @@ describe("a term whose primary was replaced while only it had its last log", () 
         [2, 9],
       ],
     ],
-  ])("%d is restored with the log of its own primary", (point, expected) => {
+  ])("%d is restored with the log of the primary that committed it", (point, expected) => {
     expect(read(first, point)).toEqual(expected);
     expect(chosen("postgresql", point, recorded, [first])).toEqual({ backupId: "b-1", targetTime: point });
   });
 
-  test("a base in that log leads to its end only", () => {
+  test("a base in that log is continued by that log only", () => {
     const made = base("b-2", 3_500);
     const second = { ...made, status: { ...made.status, term: 1 } };
     expect(read(second, 4_000)).toEqual([[1, 12]]);
@@ -202,13 +202,13 @@ describe("a restore point with a log", () => {
   };
   test.each([
     ["the earliest moment is that of the first base", 1_000, { backupId: "b-1", targetTime: 1_000 }],
-    ["a moment is restored from the newest base before it", 3_500, { backupId: "b-2", targetTime: 3_500 }],
+    ["a time is restored from the newest base before it", 3_500, { backupId: "b-2", targetTime: 3_500 }],
     ["the last moment before a gap is restored", 4_000, { backupId: "b-2", targetTime: 4_000 }],
     ["the first base behind a gap is restored", 6_000, { backupId: "b-3", targetTime: 6_000 }],
     ["the newest moment is restored", 9_000, { backupId: "b-3", targetTime: 9_000 }],
-    ["a moment before the earliest is refused", 999, refused],
-    ["a moment in a gap is refused", 5_500, refused],
-    ["a moment behind the newest is refused", 9_001, refused],
+    ["a time before the earliest is refused", 999, refused],
+    ["a time in a gap is refused", 5_500, refused],
+    ["a time after the newest is refused", 9_001, refused],
     ["the future is refused", now + 1, refused],
   ])("%s", (_, point, expected) => {
     expect(chosen("postgresql", point, recorded, backups)).toEqual(expected);
@@ -225,7 +225,7 @@ describe("a restore point with a log", () => {
   });
 });
 
-test("without a log a moment of the window is restored from the newest backup at or before it", () => {
+test("without a log a time of the window is restored from the newest backup at or before it", () => {
   const backups = [base("b-1", 1_000), base("b-2", 3_000)];
   expect(chosen("valkey", 2_999, archive(), backups)).toEqual({ backupId: "b-1", targetTime: null });
   expect(chosen("valkey", 3_000, archive(), backups)).toEqual({ backupId: "b-2", targetTime: null });

@@ -6,16 +6,17 @@ import { type BackupObject, firstRecoveryPoint } from "../backup.ts";
 import type { TimeSpan } from "../archive/archive.ts";
 import { logTo, restorableOf } from "./restorable.ts";
 
-/** How to restore a moment: a backup, and how far the log is replayed. */
+/** How to restore a point in time: a backup, and the end of the replay of its log. */
 export interface ChosenPoint {
   readonly backupId: string;
-  /** Null: the end of the backup. */
+  /** Milliseconds since 1970; null: the end of the backup. */
   readonly targetTime: number | null;
 }
 
 /**
- * The restore for a moment of the window. With a log: the newest base whose log leads to it; without one: the
- * newest backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and `gaps`.
+ * The restore for a point in time (milliseconds since 1970). With a log: the newest base backup whose log contains it;
+ * without one: the newest backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and
+ * `gaps`.
  */
 export function choosePoint(
   point: number,
@@ -44,7 +45,7 @@ function unavailable(point: number, span: TimeSpan | undefined, gaps: readonly T
   const reason = () => {
     if (span === undefined) return "Nothing can be restored yet.";
     if (gap === undefined)
-      return `${text(point)} cannot be restored to; the earliest moment is ${text(span.from)}, the latest ${text(span.to)}.`;
+      return `${text(point)} cannot be restored; the earliest time is ${text(span.from)}, the latest ${text(span.to)}.`;
     const nearest = `restore to ${text(gap.from)} or earlier, or to ${text(gap.to)} or later`;
     return `${text(point)} is in a gap of the log from ${text(gap.from)} to ${text(gap.to)}: ${nearest}.`;
   };

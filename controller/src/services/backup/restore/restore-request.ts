@@ -12,8 +12,8 @@ import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import type { BackupSource } from "../archive/archive.ts";
 
-/** Choices of a restore; everything else is as the source has it. */
-export interface CopyChoice {
+/** Requested settings of a restored service. All others are the source's. */
+export interface RestoreChoice {
   readonly name: string;
   readonly planName?: string | undefined;
   readonly zone?: string | undefined;
@@ -23,13 +23,13 @@ export interface CopyChoice {
 
 /**
  * A new service from a backup of the source, and its first operation. It inherits engine, version, plan, storage,
- * zone, allow-list and those parameters that fit the new plan, but not time to live, protection, window and tags.
+ * zone, allow-list and the parameters that fit the new plan, but not time to live, protection, window and tags.
  * `nameField` is the request field with the name. Throws INVALID_REQUEST for the request's choices, and NOT_POSSIBLE
  * for settings of the source that this installation does not offer.
  */
-export function copyOf(
+export function restoredService(
   source: BackupSource,
-  choice: CopyChoice,
+  choice: RestoreChoice,
   origin: Omit<ServiceOrigin, "restoreId" | "finishedAt">,
   context: NewServiceContext,
   nameField: string,
@@ -38,7 +38,9 @@ export function copyOf(
   const faults = newServiceFaults(request, context).map((fault) => withNameField(fault, nameField));
   const size = choice.storageSizeGb ?? source.storageSizeGb;
   if (size < source.storageSizeGb)
-    faults.push(faultOf("storage_size_gb", "too_small", `must be at least ${source.storageSizeGb}, as the source has`));
+    faults.push(
+      faultOf("storage_size_gb", "too_small", `must be at least ${source.storageSizeGb}, the size of the source`),
+    );
   const chosen = new Map([
     [nameField, true],
     ["plan_name", choice.planName !== undefined],
@@ -53,19 +55,17 @@ export function copyOf(
   if (inherited !== undefined)
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      `This installation cannot create what the source has: ${inherited.field} ${inherited.detail}.`,
+      `This installation cannot create a service with the source's settings: ${inherited.field} ${inherited.detail}.`,
     );
   const { service, operation } = newService(request, context);
   const spec = { ...service.spec, origin: { ...origin, restoreId: context.operationId, finishedAt: null } };
   return { service: { ...service, spec }, operation };
 }
 
-/**
- * Parameters that the version or plan does not allow get their defaults, so that the data can be restored all the same.
- */
+/** The request. Parameters that the version or plan does not allow get their defaults, so that the restore succeeds. */
 function requestOf(
   source: BackupSource,
-  choice: CopyChoice,
+  choice: RestoreChoice,
   { catalog, engines }: Pick<NewServiceContext, "catalog" | "engines">,
 ): CreateManagedServiceRequest {
   const { planName = source.planName, storageSizeGb = source.storageSizeGb } = choice;

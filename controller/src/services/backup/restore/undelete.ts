@@ -13,8 +13,8 @@ import { firstNodes, isCluster } from "../../service/member/peers/first-peer.ts"
 type RecreationContext = Pick<NewServiceContext, "now" | "nodeId" | "operationId">;
 
 /**
- * A deleted service, restored from its backup, with its id, hostname, users and passwords, under a higher term.
- * It has no time to live, because the old one has ended.
+ * A deleted service, restored from its backup, with its id, hostname, users and passwords, under a higher term. It has
+ * no time to live, because the previous one has expired.
  */
 export function undeleted(
   { service, users, backupId }: DeletedService,
@@ -26,7 +26,7 @@ export function undeleted(
   return { ...recreated(renamed, from, context), users };
 }
 
-/** The same on the machines that were retained, with their data and image. */
+/** A deleted service on its retained machines, with their data and image; otherwise as `undeleted`. */
 export function undeletedOnDisk(
   deleted: DeletedService,
   name: string | undefined,
@@ -50,7 +50,7 @@ export function undeletedOnDisk(
   };
 }
 
-/** A service recreated as it was, on a new machine and from a backup. */
+/** A service with its previous id and spec, on a new machine and from a backup. */
 export function recreated(
   before: ManagedServiceObject,
   from: Pick<ServiceOrigin, "kind" | "backupId" | "targetTime" | "toLogEnd">,
@@ -60,7 +60,7 @@ export function recreated(
   const { spec, status } = before;
   const { id: serviceId, organizationId } = before.metadata;
   const { deletionRequestedAt: _, ...metadata } = before.metadata;
-  // It begins with one node.
+  // The service starts with one node, without the state of its previous nodes.
   const { finalBackup: _f, closed: _c, canary: _t, nextNodeNumber: _n, primaryChange: _s, ...inherited } = spec;
   const hostname = nodeHostnameOf(spec.hostname, 1);
   const origin: ServiceOrigin = {

@@ -26,7 +26,7 @@ export interface EndDeps {
 }
 
 /**
- * A change with its related objects; undefined for those that were deleted, and for an attempt that was not recorded.
+ * A change with its related objects. Deleted objects, and an attempt that was not recorded, are undefined.
  */
 export interface EngineChangeRecords {
   readonly change: Stored<EngineChangeObject>;
@@ -51,10 +51,10 @@ export async function endChange(
   unit.remove(engineChangeKind, change);
   if (operation !== undefined && !isFinished(operation.object))
     unit.update(operationKind, operation, ended(operation.object, step, now));
-  // Memory may lack an attempt that another controller recorded: the transaction fails then.
+  // Memory may lack an attempt that another controller recorded. The transaction fails in that case.
   if (step.kind === "fail" && attempt === undefined)
     unit.onlyWhile({ key: keyOf(taskKind, taskIdOf(change.object)), modRevision: 0n });
-  // The transaction fails if the service is removed meanwhile, so that no user outlives it.
+  // The transaction fails if the service is removed before the commit, so that no user outlives it.
   const id = databaseUserId(change.object.spec.serviceId, change.object.metadata.name);
   const before = await users.getCurrent(id, signal);
   const userChange = userAfter(step, change.object, before?.object);
@@ -74,7 +74,7 @@ export async function endChange(
   return unit.commit(signal);
 }
 
-/** Members that were not connected get the users with their next instance spec. */
+/** The service with a new generation of settings, by which members that were not connected get the users. */
 function withNewSettings({ spec, ...service }: ManagedServiceObject): ManagedServiceObject {
   return { ...service, spec: { ...spec, instanceGeneration: spec.instanceGeneration + 1 } };
 }
@@ -103,7 +103,7 @@ function userAfter(
     case "create_user":
       return change.user;
     case "reset_password": {
-      // The platform grants no role of this kind: such a user is stored only with the role that it was created with.
+      // The platform does not grant a role such as `custom`, so the user is stored with the role of its creation.
       const role = step.role === "custom" ? before?.spec.role : asManagedRole(step.role);
       return role === undefined ? undefined : { ...change.user, role };
     }
@@ -127,7 +127,7 @@ function newUserObject(
   return { metadata: { id, name, organizationId, generation, createdAt, updatedAt: now }, spec: user, status: {} };
 }
 
-/** True if the service's replicas do not get users by replication. */
+/** True if users are not replicated, so that each member must create them. */
 export function hasUsersOnEachMember({ spec }: ManagedServiceObject): boolean {
   return isReplicated(spec) && engineProfileOf(spec.databaseType).replicas?.haveOwnUsers === true;
 }

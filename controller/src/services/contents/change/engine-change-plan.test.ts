@@ -29,7 +29,7 @@ const off = runningService({}, { power: "off" });
 function observed(over: Partial<ObservedChange> = {}): ObservedChange {
   const subject = serviceSubject("s");
   const operation = newOperation({ id: "op", subject, organizationId: "o", type: engineOperations.delete_user, now });
-  return { operation, service, connected: true, before: 0, task: undefined, ...over };
+  return { operation, service, connected: true, earlierChanges: 0, task: undefined, ...over };
 }
 
 function ended(result: MessageInitShape<typeof TaskResultSchema>): TaskState {
@@ -45,10 +45,10 @@ describe("a change of a user or database", () => {
     ["waits for an agent", { connected: false }, now, { kind: "wait", step: "WaitForMachine" }],
     ["fails when no agent connected", { connected: false }, late, { kind: "fail", code: "machine_unreachable" }],
     ["fails when its engine stays stopped", { service: off }, late, { kind: "fail", code: "engine_stopped" }],
-    ["fails when it never was next", { before: 4 }, late, { kind: "fail", code: "engine_busy" }],
+    ["fails when it never was next", { earlierChanges: 4 }, late, { kind: "fail", code: "engine_busy" }],
     ["waits for an engine that was stopped", { service: off }, now, { kind: "wait", step: "WaitForEngine" }],
     ["waits during a canary of another image", { service: tried }, now, { kind: "wait", step: "WaitForEngine" }],
-    ["waits while four others run", { before: 4 }, now, { kind: "wait", step: "WaitForTurn" }],
+    ["waits while four others run", { earlierChanges: 4 }, now, { kind: "wait", step: "WaitForTurn" }],
     ["waits for its task", { task: running }, late, { kind: "wait", step: "WaitForEngine" }],
     ["ends when the engine has applied it", { task: existed(true) }, now, { kind: "taken", role: "" }],
     ["is canceled with its service", { service: leaving, task: running }, now, { kind: "cancel" }],
@@ -125,7 +125,7 @@ describe("a change of a user or database", () => {
       planEngineChange(change(drop, { isGivenUp: true, isUncertain: true }), observed(over), now);
     expect(step({ connected: false })).toEqual({ kind: "wait", step: "WaitForMachine" });
     expect(step({ service: off })).toEqual({ kind: "wait", step: "WaitForEngine" });
-    expect(step({ operation: undefined, before: 9 })).toEqual({ kind: "settle" });
+    expect(step({ operation: undefined, earlierChanges: 9 })).toEqual({ kind: "settle" });
     expect(step({ task: failed("engine_busy") })).toEqual({ kind: "settle" });
     expect(step({ service: leaving })).toEqual({ kind: "cancel" });
   });

@@ -6,14 +6,14 @@ import { engineOutcomeOf, type SettledOutcome } from "./engine-change-task.ts";
 
 /** Observed state of one change, read at each reconcile. */
 export interface ObservedChange {
-  /** Undefined only for a change that was given up so long ago that its operation was removed. */
+  /** Undefined if the operation's retention has ended, which only happens after the change was given up. */
   readonly operation: OperationObject | undefined;
   /** Undefined if it was deleted. */
   readonly service: ManagedServiceObject | undefined;
   /** True if the agent of the primary is connected. */
   readonly connected: boolean;
-  /** Number of earlier changes of the service in progress. */
-  readonly before: number;
+  /** Number of the service's changes in progress that were requested earlier. */
+  readonly earlierChanges: number;
   /** State of the newest attempt's task; undefined before it is submitted. */
   readonly task: TaskState | undefined;
 }
@@ -23,34 +23,36 @@ export type WaitStep = "WaitForTurn" | "WaitForMachine" | "WaitForEngine";
 export type EngineChangeStep =
   /** Submit the task with this deadline. */
   | { readonly kind: "submit"; readonly deadlineMs: number }
-  /** The last attempt failed; another one follows after a pause. */
+  /** The last attempt failed: repeat it after a delay. */
   | { readonly kind: "tryAgain"; readonly afterMs: number; readonly isUncertain: boolean }
-  /** The deadline passed: ask the engine for its state without another attempt. */
+  /** The deadline has passed: read the engine's state, without another attempt. */
   | { readonly kind: "settle" }
-  /** The machine does not respond: the operation ends, and the change is settled when the machine is back. */
+  /** The machine does not respond: end the operation, and settle the change when the machine reconnects. */
   | { readonly kind: "giveUp"; readonly code: string; readonly message: string }
   | { readonly kind: "wait"; readonly step: WaitStep }
   | { readonly kind: "taken"; readonly role: string }
   | { readonly kind: "fail"; readonly code: string; readonly message: string }
-  /** The service is being deleted, with everything in it. */
+  /** Cancel the change, because the service is being deleted. */
   | { readonly kind: "cancel" };
 
-/** Limit of concurrent changes of one engine, so that changes that hang do not occupy all workers of its agent. */
+/**
+ * Maximum number of concurrent changes of one engine, so that hanging changes do not occupy all workers of its agent.
+ */
 const concurrencyMax = 4;
-const retryPauseMaxMs = 30_000;
-/** Time after the deadline in which a connected machine may report the engine's state. */
+const retryDelayMaxMs = 30_000;
+/** Time after the deadline for which a connected machine is asked for the engine's state. */
 const settleTimeoutMs = 60_000;
 
 /**
- * The next step of a change. Until its deadline it is attempted; then the engine is only asked for its state. So
- * every operation ends, and a failed change is never applied after its operation's end.
+ * The next step of a change. Attempts are repeated until the operation's deadline; afterwards only the engine's state
+ * is read (`settle`). So every operation ends, and a failed change is never applied after its operation has ended.
  */
 export function planEngineChange(change: EngineChangeObject, observed: ObservedChange, now: number): EngineChangeStep {
-  const { operation, service, connected, before, task } = observed;
+  const { operation, service, connected, earlierChanges, task } = observed;
   const { isUncertain, isGivenUp } = change.status;
   if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return { kind: "cancel" };
   const leftMs = remainingMs(operation, now);
-  const obstacle = obstacleOf(service, connected, before);
+  const obstacle = obstacleOf(service, connected, earlierChanges);
   if (isGivenUp) return obstacle === undefined || obstacle.step === "WaitForTurn" ? { kind: "settle" } : obstacle;
   if (task === undefined) {
     if (leftMs > 0) return obstacle ?? { kind: "submit", deadlineMs: leftMs };
@@ -58,7 +60,7 @@ export function planEngineChange(change: EngineChangeObject, observed: ObservedC
   }
   if (task.result === undefined) {
     const step = connected ? "WaitForEngine" : "WaitForMachine";
-    // The task ended at its deadline, or will within seconds.
+    // The task ends at its deadline, which is the operation's.
     return { kind: "wait", step };
   }
   const outcome = engineOutcomeOf(change, task.result);
@@ -67,19 +69,27 @@ export function planEngineChange(change: EngineChangeObject, observed: ObservedC
   const isUnknown = isUncertain || outcome.kind === "unknown";
   if (leftMs <= 0) {
     if (isUnknown) return settleOrGiveUp(connected, leftMs);
-    return { kind: "fail", code: outcome.code, message: `The engine did not apply it in time: ${outcome.message}` };
+    return {
+      kind: "fail",
+      code: outcome.code,
+      message: `The engine did not apply the change in time: ${outcome.message}`,
+    };
   }
-  const afterMs = Math.min(retryPauseMaxMs, 500 * 2 ** change.status.attempt, leftMs);
+  const afterMs = Math.min(retryDelayMaxMs, 500 * 2 ** change.status.attempt, leftMs);
   return { kind: "tryAgain", afterMs, isUncertain: isUnknown };
 }
 
-/** The step that follows from the engine's state after the deadline. */
+/** The next step after the engine's state was read (`settle`). */
 export function planSettled(outcome: SettledOutcome): EngineChangeStep {
   switch (outcome.kind) {
     case "taken":
       return outcome;
     case "absent":
-      return { kind: "fail", code: "deadline_passed", message: "The engine did not apply it in time, and will not." };
+      return {
+        kind: "fail",
+        code: "deadline_passed",
+        message: "The engine did not apply the change in time, and will not apply it.",
+      };
     case "unsupported":
       return { kind: "fail", code: "outcome_unknown", message: outcome.message };
     case "silent":
@@ -87,7 +97,7 @@ export function planSettled(outcome: SettledOutcome): EngineChangeStep {
   }
 }
 
-/** Milliseconds until the operation's deadline; negative past it. */
+/** Milliseconds until the operation's deadline; negative after it. */
 export function remainingMs(operation: OperationObject | undefined, now: number): number {
   return (operation?.status.deadline ?? now) - now;
 }
@@ -95,24 +105,24 @@ export function remainingMs(operation: OperationObject | undefined, now: number)
 function obstacleOf(
   { spec }: ManagedServiceObject,
   connected: boolean,
-  before: number,
+  earlierChanges: number,
 ): { readonly kind: "wait"; readonly step: WaitStep } | undefined {
   // Changes during a canary of an image could be rolled back with the data.
   if (spec.power === "off" || spec.canary !== undefined) return { kind: "wait", step: "WaitForEngine" };
   if (!connected) return { kind: "wait", step: "WaitForMachine" };
-  return before >= concurrencyMax ? { kind: "wait", step: "WaitForTurn" } : undefined;
+  return earlierChanges >= concurrencyMax ? { kind: "wait", step: "WaitForTurn" } : undefined;
 }
 
 function settleOrGiveUp(connected: boolean, leftMs: number): EngineChangeStep {
   if (connected && leftMs > -settleTimeoutMs) return { kind: "settle" };
   const message =
-    "The machine has not reported whether its engine applied it. It is not repeated; the result is visible when the machine is back.";
+    "The machine has not reported whether its engine applied the change. The change is not repeated; its result is visible when the machine reconnects.";
   return { kind: "giveUp", code: "outcome_unknown", message };
 }
 
-/** The task was never submitted, or each attempt changed nothing. */
+/** The failure of a change that certainly was not applied: no task was submitted, or no attempt changed anything. */
 function notDelivered(step: WaitStep | undefined): EngineChangeStep {
-  const nothing = "Nothing was changed, and nothing will be.";
+  const nothing = "The change was not applied and will not be.";
   switch (step) {
     case "WaitForMachine":
       return { kind: "fail", code: "machine_unreachable", message: `The machine did not respond in time. ${nothing}` };

@@ -154,7 +154,7 @@ test("a change with an unknown outcome fails at its deadline, is not repeated, a
   again.close();
 });
 
-test("a new password of a user with privileges of its own is applied and not stored", async () => {
+test("a new password of a user with custom privileges is applied and not stored", async () => {
   laterMs = 0;
   const { session, until, change, operation, storedUser } = await resetting("custom");
   await until("the machine has the task", () => tasksOf(session).length > 0);

@@ -30,12 +30,12 @@ export interface EngineChangeDeps extends EndDeps {
   readonly log: Log;
 }
 
-/** A change that ends sooner is not recorded as running, which saves a write. */
-const startedAfterMs = 1_000;
+/** Age from which a change in progress is recorded as running. Most changes end sooner, which saves a write. */
+const runningAfterMs = 1_000;
 const recheckMs = 15_000;
-/** Time in which a connected engine reports its state, and the pause before the next query. */
-const settleAttemptMs = 10_000;
-const settleRetryMs = 2_000;
+/** Timeout of a query of the engine's state, and the delay before the next query. */
+const settleTimeoutMs = 10_000;
+const settleRetryDelayMs = 2_000;
 
 /**
  * Changes of users and databases inside engines: submits each as a task to the primary's agent, repeats it until the
@@ -74,7 +74,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
         if ((await services.getCurrent(serviceId, signal))?.object.spec.canary !== undefined)
           return reportStep(operation, "WaitForEngine", signal);
         await submit(change, service.object, step.deadlineMs, signal);
-        return again(startedAfterMs, "submitted");
+        return again(runningAfterMs, "submitted");
       case "tryAgain":
         return tryAgain(change, step, signal);
       case "settle": {
@@ -83,7 +83,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
         if (next.kind === "fail") return end(next);
         if (next.kind === "taken" && (await hasEachMember(change.object, service.object, operation?.object, signal)))
           return end(next);
-        return again(isGivenUp ? recheckMs : settleRetryMs, "the engine has not reported its state");
+        return again(isGivenUp ? recheckMs : settleRetryDelayMs, "the engine has not reported its state");
       }
       case "giveUp":
         if (operation === undefined) return settled;
@@ -92,27 +92,27 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
         return reportStep(operation, step.step, signal);
       case "taken":
         if (service !== undefined && !(await hasEachMember(change.object, service.object, operation?.object, signal)))
-          return again(settleRetryMs, "a replica lacks the change");
+          return again(settleRetryDelayMs, "a replica lacks the change");
         return end(step);
       default:
         return end(step);
     }
   }
 
-  /** False while a connected replica lacks a change that replication does not bring to it. */
+  /** False while a connected replica lacks a change that is not replicated. */
   async function hasEachMember(
     change: EngineChangeObject,
     service: ManagedServiceObject,
     operation: OperationObject | undefined,
     signal: AbortSignal,
   ): Promise<boolean> {
-    // Past the deadline replicas get the users with their next instance spec, like those that are not connected.
+    // After the deadline replicas get the users with their next instance spec, as do disconnected replicas.
     if (!hasUsersOnEachMember(service) || remainingMs(operation, deps.clock.now()) <= 0) return true;
-    const request = requestOf(service, taskInputOf(change), settleAttemptMs);
+    const request = requestOf(service, taskInputOf(change), settleTimeoutMs);
     const connectedStandbys = standbysOf(service).filter(({ id }) => fleet.session(id) !== undefined);
     const outcomes = await Promise.all(
       connectedStandbys.map(({ id }) =>
-        fleet.run(id, request, settleAttemptMs, signal).then(
+        fleet.run(id, request, settleTimeoutMs, signal).then(
           (result) => engineOutcomeOf(change, result).kind,
           () => "unknown" as const,
         ),
@@ -128,13 +128,13 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     service: ManagedServiceObject | undefined,
   ): ObservedChange {
     const connected = service !== undefined && fleet.session(taskTarget(service).id) !== undefined;
-    const before = changes
+    const earlierChanges = changes
       .by(serviceOfChange, change.spec.serviceId)
       .filter(({ object: { spec, status } }) => spec.operationId < change.spec.operationId && !status.isGivenUp).length;
-    return { operation, service, connected, before, task: fleet.task(taskIdOf(change)) };
+    return { operation, service, connected, earlierChanges, task: fleet.task(taskIdOf(change)) };
   }
 
-  /** The task is recorded only if the change is unchanged: a change that was given up is never submitted. */
+  /** Submits the task, only if the change is unchanged in the store: a change that was given up is never submitted. */
   async function submit(
     { object: change, modRevision }: Stored<EngineChangeObject>,
     service: ManagedServiceObject,
@@ -151,9 +151,9 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     service: ManagedServiceObject,
     signal: AbortSignal,
   ): Promise<SettledOutcome> {
-    const request = requestOf(service, settleInputOf(change), settleAttemptMs);
+    const request = requestOf(service, settleInputOf(change), settleTimeoutMs);
     try {
-      return settledOutcomeOf(await fleet.run(taskTarget(service).id, request, settleAttemptMs, signal));
+      return settledOutcomeOf(await fleet.run(taskTarget(service).id, request, settleTimeoutMs, signal));
     } catch (error) {
       signal.throwIfAborted();
       deps.log.debug("change not settled yet", { operation: change.spec.operationId, error: String(error) });
@@ -167,7 +167,9 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     return { ownerId: metadata.id, generation, term: status.term, lane: "query", input, deadlineMs } as const;
   }
 
-  /** The attempt's number is written after the pause, so that a new owner waits at most once more. */
+  /**
+   * Starts another attempt after a delay. The number is written after it, so that a new owner waits at most once more.
+   */
   async function tryAgain(
     change: Stored<EngineChangeObject>,
     { afterMs, isUncertain }: { afterMs: number; isUncertain: boolean },
@@ -184,7 +186,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
       status: { attempt: object.status.attempt + 1, isUncertain, isGivenUp: false },
     });
     await changes.reached(await unit.commit(signal), 1_000);
-    return again(0, "another attempt");
+    return again(0, "new attempt");
   }
 
   async function giveUp(
@@ -210,9 +212,9 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
   ): Promise<Outcome> {
     if (operation === undefined || isFinished(operation.object)) return again(recheckMs, step);
     const now = deps.clock.now();
-    const youngMs = startedAfterMs - (now - operation.object.metadata.createdAt);
-    if (youngMs > 0) return again(youngMs, step);
-    // Waiting is no progress: the deadline stays.
+    const untilRunningMs = runningAfterMs - (now - operation.object.metadata.createdAt);
+    if (untilRunningMs > 0) return again(untilRunningMs, step);
+    // Waiting is not progress, so the deadline does not move.
     const after = progressed(operation.object, { step: null, obstacle: step, progressPct: 0, mark: "" }, now);
     if (operation.object.status.step !== after.status.step) {
       const unit = deps.begin();
@@ -220,7 +222,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
       await operations.reached(await unit.commit(signal), 1_000);
     }
     const leftMs = remainingMs(operation.object, now);
-    return again(leftMs > 0 ? Math.min(recheckMs, leftMs) : startedAfterMs, step);
+    return again(leftMs > 0 ? Math.min(recheckMs, leftMs) : runningAfterMs, step);
   }
 
   function logEnd({ metadata, spec }: EngineChangeObject, step: EndStep): void {
@@ -248,7 +250,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
       const watches = [
         changes.subscribe((id, before) => {
           onChange(id);
-          // The end of a change lets the next one of the service begin.
+          // When a change ends, the next change of the service may start.
           if (before !== undefined && changes.get(id) === undefined) wakeOf(before.spec.serviceId);
         }),
         services.subscribe(wakeOf),

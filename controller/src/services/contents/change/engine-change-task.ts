@@ -14,13 +14,13 @@ import type { EngineChange, EngineChangeObject } from "./engine-change.ts";
 
 /** Outcome of one attempt. */
 export type EngineOutcome =
-  /** Applied. `role` is the user's role in the engine; empty if the change is not about a user. */
+  /** Applied. `role` is the user's role in the engine; empty for a change of a database. */
   | { readonly kind: "taken"; readonly role: string }
-  /** Not applied, and nothing of it remains. */
+  /** Not applied; the engine is unchanged. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** Not applied now, because the engine is busy or not ready; a later attempt may succeed. */
   | { readonly kind: "notYet"; readonly code: string; readonly message: string }
-  /** Applied or not: unknown. */
+  /** Unknown whether it was applied. */
   | { readonly kind: "unknown"; readonly message: string };
 
 /** The engine's state after the deadline of a change. */
@@ -28,7 +28,7 @@ export type SettledOutcome =
   | { readonly kind: "taken"; readonly role: string }
   /** Not applied, and it will not be. */
   | { readonly kind: "absent" }
-  /** The agent cannot tell. */
+  /** The agent cannot determine whether it was applied. */
   | { readonly kind: "unsupported"; readonly message: string }
   /** No response yet. */
   | { readonly kind: "silent" };
@@ -81,7 +81,7 @@ export function taskInputOf({ spec: { change, operationId } }: EngineChangeObjec
   }
 }
 
-/** The task that withdraws earlier attempts and reads the engine's state. */
+/** The task that withdraws earlier attempts, and then reads the engine's state. */
 export function settleInputOf(change: EngineChangeObject): TaskInput {
   const { spec, status } = change;
   const withdrawnTasks = Array.from({ length: status.attempt }, (_, n) => `${spec.operationId}-${n + 1}`);
@@ -89,27 +89,28 @@ export function settleInputOf(change: EngineChangeObject): TaskInput {
   return { case: "settleEngineChange", value: create(SettleEngineChangeSchema, { withdrawnTasks, change: input }) };
 }
 
-/** The outcome that its result reports. */
+/** The outcome in the result of a settle task. */
 export function settledOutcomeOf({ failure, output }: TaskResult): SettledOutcome {
   if (output.case === "settleEngineChange") {
     const { taken, role } = output.value;
     return taken ? { kind: "taken", role } : { kind: "absent" };
   }
   if (failure?.code !== "not_supported") return { kind: "silent" };
-  return { kind: "unsupported", message: `It is unknown whether the engine applied it: ${failure.message}` };
+  return { kind: "unsupported", message: `It is unknown whether the engine applied the change: ${failure.message}` };
 }
 
 const replicationUnsupported: EngineOutcome = {
   kind: "refused",
   code: "not_supported",
-  message: "The machine's agent cannot set REPLICATION yet; its update follows the controllers'.",
+  message:
+    "The machine's agent cannot set REPLICATION yet. Try again after the agent's update, which follows the controllers' update.",
 };
 
 function requestsReplication(change: EngineChange): boolean {
   return (change.type === "create_user" || change.type === "update_user") && change.replication === true;
 }
 
-/** The outcome that an attempt's result reports. */
+/** The outcome in the result of an attempt. */
 export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, result: TaskResult): EngineOutcome {
   if (result.failure !== undefined) {
     const { code, message } = result.failure;
@@ -127,7 +128,7 @@ export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, 
       return { kind: "refused", code: "name_taken", message: `The engine already has a database ${name}.` };
     case "dropEngineUser":
     case "dropEngineDatabase": {
-      // An earlier attempt without a response may have removed it.
+      // An earlier attempt without a response may have removed the target.
       if (output.value.existed || status.attempt > 1) break;
       const [code, what] =
         spec.change.type === "delete_user" ? ["database_user_not_found", "user"] : ["database_not_found", "database"];

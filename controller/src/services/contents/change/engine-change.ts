@@ -1,12 +1,14 @@
+import { invalid } from "@holdfast/common/errors.ts";
+import type { EngineProfile } from "../../engine/engine-profile.ts";
 import type { DatabaseUserSpec } from "../user/database-user.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { EngineOperationType } from "./engine-operations.ts";
 
 /**
- * A change of users or databases that the engine is to apply. It exists from the request until the outcome is known,
- * and is removed in one transaction with the change of the stored user, so that store and engine then agree. Its
- * operation ends with it, or earlier if the engine could not be reached before the deadline.
+ * A requested change of users or databases in an engine. The object exists until the outcome is known, and is removed
+ * in the transaction that changes the stored user, so that store and engine agree. The operation ends at the same time,
+ * or earlier if the engine was not reached before the deadline.
  */
 export type EngineChangeObject = Resource<EngineChangeSpec, EngineChangeStatus>;
 
@@ -26,9 +28,11 @@ export interface EngineChangeSpec {
 export interface EngineChangeStatus {
   /** Number of the newest attempt; the first is 1. */
   readonly attempt: number;
-  /** The outcome of an earlier attempt is unknown. */
+  /** True if the outcome of an earlier attempt is unknown. */
   readonly isUncertain: boolean;
-  /** Its operation has ended and no attempts follow; only the engine's state is still to be read. */
+  /**
+   * True if the operation has ended without an outcome: no attempt follows, and only the engine's state must be read.
+   */
   readonly isGivenUp: boolean;
 }
 
@@ -45,7 +49,7 @@ export type DatabaseChange =
   | { readonly type: "create_database"; readonly name: string; readonly owner: string }
   | { readonly type: "delete_database"; readonly name: string };
 
-/** The user or database that a change is about. */
+/** The user or database that a change creates, changes or deletes. */
 export interface EngineTarget {
   readonly kind: "user" | "database";
   readonly name: string;
@@ -89,4 +93,15 @@ export function newEngineChange(args: {
     spec: { serviceId, operationId, change },
     status: { attempt: 1, isUncertain: false, isGivenUp: false },
   };
+}
+
+/** Throws INVALID_REQUEST if the name of a new user or database is longer than the engine accepts. */
+export function requireNameLength(change: EngineChange, { nameMax = {} }: Pick<EngineProfile, "nameMax">): void {
+  if (change.type === "create_user") requireAtMost("username", change.user.username, nameMax.user);
+  if (change.type === "create_database") requireAtMost("name", change.name, nameMax.database);
+}
+
+function requireAtMost(field: string, name: string, max = Number.POSITIVE_INFINITY): void {
+  if (name.length > max)
+    throw invalid({ field, code: "too_long", detail: `must be at most ${max} characters in this engine` });
 }

@@ -25,17 +25,17 @@ import {
   newEngineChange,
   serviceOfChange,
   targetOf,
+  requireNameLength,
 } from "./engine-change.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { engineOperations } from "./engine-operations.ts";
-import { requireNameLength } from "./name-limits.ts";
 import { taskTarget } from "../../service/member/member-roles.ts";
 
 export interface EngineChangesDeps {
   readonly begin: () => UnitOfWork;
   readonly changes: Collection<EngineChangeObject>;
   readonly operations: Collection<OperationObject>;
-  /** Written with the end of an operation; its watch is apart from that of operations. */
+  /** Users, which are written when an operation ends and have a separate watch. */
   readonly users: Pick<Collection<unknown>, "reached">;
   readonly access: ServiceAccess;
   readonly fleet: Pick<Fleet, "session">;
@@ -43,18 +43,18 @@ export interface EngineChangesDeps {
   readonly awaitDescriptor: (serviceId: string, signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly newId: () => string;
-  /** Milliseconds that a call waits until the engine has applied a change; past that it returns the operation. */
+  /** Maximum time for which a call waits for the engine, in milliseconds. Afterwards it returns the operation. */
   readonly waitMs: number;
 }
 
-export interface ChangeRequest<Answer extends AnyMessage> {
+export interface ChangeRequest<Response extends AnyMessage> {
   readonly serviceId: string;
   readonly change: EngineChange;
   readonly audit: { readonly action: string; readonly objectKind: NewAudit["objectKind"]; readonly objectId: string };
   /** The response while the change is in progress. */
-  readonly inFlight: (operation: Operation) => Answer;
-  /** The response once the engine has applied it. */
-  readonly applied: () => Answer | Promise<Answer>;
+  readonly inFlight: (operation: Operation) => Response;
+  /** The response once the engine has applied the change. */
+  readonly applied: () => Response | Promise<Response>;
 }
 
 /** Changes inside engines, as the API requests them. */
@@ -64,7 +64,7 @@ export interface EngineChanges {
    * same target joins the first; every other change of a target with one in progress throws OPERATION_IN_PROGRESS.
    * Throws MACHINE_UNREACHABLE, with nothing written, if the agent is not connected, and the engine's refusal.
    */
-  apply<Answer extends AnyMessage>(request: ChangeRequest<Answer>, call: Call): Promise<Answer>;
+  apply<Response extends AnyMessage>(request: ChangeRequest<Response>, call: Call): Promise<Response>;
   /** The change of a target in progress, with its operation. */
   find(serviceId: string, target: EngineTarget): InFlightChange | undefined;
   /** All changes of a service in progress. */
@@ -110,12 +110,16 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
   }
 
   /**
-   * Waits until an earlier change that was given up is settled, so that its outcome is not taken for that of the new
-   * one.
+   * Waits until an earlier change that was given up is settled, so that its outcome is not mistaken for the outcome of
+   * the new change.
    */
   async function whenSettled({ metadata: { id } }: EngineChangeObject, { signal }: Call): Promise<void> {
     const isSettled = await whenChanged(changes, id, () => changes.get(id) === undefined, deps.waitMs, signal);
-    if (!isSettled) throw new HoldfastError("MACHINE_UNREACHABLE", "The engine does not report its state.");
+    if (!isSettled)
+      throw new HoldfastError(
+        "MACHINE_UNREACHABLE",
+        "The engine does not report the outcome of an earlier change. Try again later.",
+      );
   }
 
   async function existingOperation(
@@ -128,7 +132,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     const isRemoval = requested.type === "delete_user" || requested.type === "delete_database";
     if (isRemoval && change.type === requested.type) return operationId;
     refuseWhileBusy(service, (await findOperation(operations, operationId, call.signal))?.object);
-    // The operation ended meanwhile, and the change with it: read both again.
+    // Change and operation have ended since they were read: read both again.
     throw new Conflict();
   }
 
@@ -151,10 +155,10 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
       // Operations are retained for days: without one the outcome is unknown.
       if (found === undefined) throw new Error(`the operation ${operationId} does not exist`);
       const { object: operation, modRevision } = found;
-      // Waits until the caller's next read sees the change.
+      // Wait until memory has the change, so that the caller's next read returns it.
       if (isFinished(operation)) {
         await Promise.all([changes, deps.users].map((collection) => collection.reached(modRevision, 1_000)));
-        // Waits until a recovery from the object store would have it too.
+        // Wait until the stored descriptor has the user, so that a recovery from the object store has it.
         if (targetOf(request.change).kind === "user") await deps.awaitDescriptor(request.serviceId, call.signal);
       }
       const refusal = refusalOf(operation);
@@ -178,10 +182,10 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
   };
 
   /** Replaces the response that was stored for the Idempotency-Key while the outcome was unknown. */
-  async function storeResponse(call: Call, answer: AnyMessage | undefined): Promise<void> {
+  async function storeResponse(call: Call, response: AnyMessage | undefined): Promise<void> {
     if (call.idempotency === undefined) return;
     const unit = deps.begin();
-    unit.replaceResponse(call, answer);
+    unit.replaceResponse(call, response);
     // oxlint-disable-next-line holdfast/audited -- replaces the response of a change that is audited already
     await unit.commit(call.signal);
   }

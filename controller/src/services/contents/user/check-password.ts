@@ -11,9 +11,9 @@ export interface PasswordCheckDeps {
 }
 
 /**
- * Throws DATABASE_USER_NOT_FOUND and PASSWORD_NOT_KNOWN if the engine has another password than the stored one, and
- * OPERATION_IN_PROGRESS while one is being set. An engine that does not respond, such as a Valkey in a script, rejects
- * nothing: the stored password is what ends the script.
+ * Checks that the engine has the stored password: throws PASSWORD_NOT_KNOWN if it has another one,
+ * DATABASE_USER_NOT_FOUND without the user, and OPERATION_IN_PROGRESS while a new password is being set. If the engine
+ * does not respond, the check passes: a user needs the password, for example, to kill a script that blocks Valkey.
  */
 export async function checkPassword(
   service: ManagedServiceObject,
@@ -23,15 +23,20 @@ export async function checkPassword(
 ): Promise<void> {
   const { username, verifier } = managed.spec;
   const value = { $typeName: "holdfast.agent.v1.CheckEnginePassword", username, verifier } as const;
-  const checked = await tasks.run(service, { case: "checkEnginePassword", value }, call.signal).catch(ignoreSilence);
-  // A new password that the engine already has is returned once its operation has ended.
+  const checked = await tasks
+    .run(service, { case: "checkEnginePassword", value }, call.signal)
+    .catch(ignoreUnreachable);
+  // If the engine already has a new password, the password is returned once its operation has ended.
   if (checked?.matches !== true) changes.refuseWhileChanging(service, { kind: "user", name: username });
   if (checked === undefined) return;
   if (!checked.exists) throw new HoldfastError("DATABASE_USER_NOT_FOUND", `The engine has no user ${username}.`);
   if (!checked.matches)
-    throw new HoldfastError("PASSWORD_NOT_KNOWN", `The password of ${username} was changed in the engine; reset it.`);
+    throw new HoldfastError(
+      "PASSWORD_NOT_KNOWN",
+      `The password of ${username} was changed in the engine. Reset it to get a new one.`,
+    );
 }
 
-function ignoreSilence(error: unknown): undefined {
+function ignoreUnreachable(error: unknown): undefined {
   if (!(error instanceof HoldfastError) || error.key !== "MACHINE_UNREACHABLE") throw error;
 }

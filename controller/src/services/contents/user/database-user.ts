@@ -19,7 +19,7 @@ export interface DatabaseUserSpec {
   readonly role: "admin" | "readwrite" | "readonly";
   /** Encrypted under the object's key. */
   readonly sealedPassword: string;
-  /** The form of the password that the engine stores, such as a SCRAM verifier (RFC 5803). */
+  /** Hash of the password in the engine's format, such as a SCRAM verifier (RFC 5803). */
   readonly verifier: string;
 }
 
@@ -50,12 +50,12 @@ const roles: readonly (readonly [DatabaseUserRole, string])[] = [
   [DatabaseUserRole.CUSTOM,    "custom"],
 ];
 
-/** The role as the API returns it. */
+/** The role in API messages. */
 export function roleMessage(role: string): DatabaseUserRole {
   return roles.find(([, name]) => name === role)?.[0] ?? DatabaseUserRole.CUSTOM;
 }
 
-/** The role that a request names; validation admits only roles that the platform grants. */
+/** The role of a request. Validation admits only roles that the platform grants. */
 export function roleName(role: DatabaseUserRole): DatabaseUserSpec["role"] {
   return asManagedRole(roles.find(([message]) => message === role)?.[1] ?? "");
 }

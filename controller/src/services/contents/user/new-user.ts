@@ -14,7 +14,7 @@ export interface NewUserArgs {
   readonly now: number;
 }
 
-/** A user with a new random password: encrypted in the object, and as the verifier for the engine. */
+/** A user with a new random password: the object has it encrypted, and its verifier for the engine. */
 export function newUser({ serviceId, organizationId, username, role, engine, sealer, now }: NewUserArgs): {
   user: DatabaseUserObject;
   password: string;

@@ -13,14 +13,14 @@ import { maintenanceWorkOf, replacementOf, replacementOutcomeOf, serviceOperatio
 import { withoutPin } from "../member/rollout-state.ts";
 
 const minuteMs = 60_000;
-/** Clients wait during a canary, so a failed engine is given up sooner than otherwise. */
+/** Time after which a failed engine fails its canary: shorter than usual, because clients wait. */
 export const engineFailureTimeoutMs = 10_000;
-/** Time that a step of an image change may take without progress. */
+/** Maximum time without progress in a step of an image change. */
 const canaryStepTimeoutMs = 3 * minuteMs;
-/** Limits of an upgrade that copies data: without progress, and in total. */
+/** Maximum time without progress, and in total, of an upgrade that copies data. */
 const dataStepTimeoutMs = 15 * minuteMs;
 const dataCanaryTimeoutMs = 6 * 60 * minuteMs;
-/** Limit of the whole image change, for example of an engine that starts and ends repeatedly. */
+/** Maximum duration of an image change. It ends, for example, one with an engine that repeatedly starts and exits. */
 const canaryTimeoutMs = 15 * minuteMs;
 
 /** The reason why the image or kernel fails its canary; undefined while it may succeed, and during a rollback. */
@@ -33,7 +33,7 @@ export function canaryFault(
   const replacement = replacementOf(operation);
   if (replacement === undefined || operation?.status.rollback !== undefined) return undefined;
   const changesData = replacement.version !== undefined && upgradesData(spec.databaseType);
-  // Clients have written data that the older version does not read.
+  // Clients have been admitted and may have written data that the older version cannot read.
   if (changesData && spec.canary === undefined) return undefined;
   const { deadline, startedAt, step } = operation?.status ?? {};
   const fault = faultOf(observed, undefined, now, engineFailureTimeoutMs);
@@ -47,12 +47,14 @@ export function canaryFault(
     ? [dataStepTimeoutMs, dataCanaryTimeoutMs]
     : [canaryStepTimeoutMs, canaryTimeoutMs];
   const isStuck = now - (deadline - stuckAfterMs) > stepMs || now - (startedAt ?? now) > allMs;
-  return isStuck ? { code: "not_healthy", message: `It was not healthy in time; it was at ${step}.` } : undefined;
+  return isStuck
+    ? { code: "not_healthy", message: `The service was not healthy in time, at step ${step}.` }
+    : undefined;
 }
 
 /**
- * Indexes over text would silently miss rows under another collation, so agents report it before the engine counts as
- * running.
+ * The fault of a changed sort order of text. Indexes on text would silently miss rows, so agents report it before the
+ * engine counts as running.
  */
 function orderFault(observed: ObservedService): Fault | undefined {
   for (const { connected, isCurrent, instance } of observed.nodes) {
@@ -63,8 +65,8 @@ function orderFault(observed: ObservedService): Fault | undefined {
 }
 
 /**
- * Rolls the service back to its old image and kernel: over the snapshot of its data if no client can have written
- * since, otherwise over the current data. The plan is that of any image change.
+ * Rolls the service back to its old image and kernel: with the snapshot of its data if no client can have written
+ * since, otherwise with the current data. The steps are the same as for any image change.
  */
 export function rollBack(
   service: ManagedServiceObject,
@@ -77,7 +79,7 @@ export function rollBack(
   const { image, guestKernel, version } = change;
   const { metadata, spec } = service;
   const dataStay = reasonToRetainData(spec.canary);
-  // A fence that was not certain while the machines answered never becomes so.
+  // A write fence that was not confirmed before the machines stopped is never confirmed later.
   const canary = spec.canary && { ...spec.canary, writesFenced: spec.canary.writesFenced === true };
   const back = dataStay === undefined ? { dataRolledBack: true as const } : {};
   return {
@@ -90,7 +92,7 @@ export function rollBack(
         ...(image && { image: image.from }),
         ...(guestKernel && { guestKernel: guestKernel.from }),
         ...(version && { version: version.from }),
-        // Replicas have the image and the data that the primary is rolled back to.
+        // Pinned replicas already have the image and data that the primary returns to.
         nodes: spec.nodes.map(withoutPin),
         instanceGeneration: spec.instanceGeneration + generationsPerImageChange,
       },
@@ -105,7 +107,7 @@ export function rollBack(
   };
 }
 
-/** True once the image is healthy under a canary, or no operation tries one any more. */
+/** True once the image is healthy under a canary, or if no operation with a canary is in progress. */
 export function canAdmitClients(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -116,8 +118,8 @@ export function canAdmitClients(
 }
 
 /**
- * Admits clients; from then on the data contain writes that no snapshot has. Replicas with data of the version
- * before are no failover candidates and no synchronous standbys until they have copied the data again.
+ * Admits clients. Afterwards the data may contain writes that the snapshot lacks. Replicas with data of the previous
+ * version are neither failover candidates nor synchronous standbys until they have copied the data again.
  */
 export function admitClients(service: ManagedServiceObject, now: number): ManagedServiceObject {
   const { metadata, spec } = service;
@@ -135,7 +137,7 @@ export function admitClients(service: ManagedServiceObject, now: number): Manage
   };
 }
 
-/** The operation with the outcome of the snapshots, once it is known for every node that has one. */
+/** The operation with the outcome of the snapshots, once it is known for every node with a snapshot. */
 export function withSnapshotOutcome(operation: OperationObject, observed: ObservedService): OperationObject {
   if (replacementOf(operation) === undefined) return operation;
   const nodes = observed.nodes.filter(({ isReplica, machine }) => !isReplica || machine?.spec.snapshot != null);
@@ -153,10 +155,10 @@ export function withSnapshotOutcome(operation: OperationObject, observed: Observ
   return { ...operation, status: { ...operation.status, outcome: { ...before, snapshot } } };
 }
 
-/** One generation for the stop of the engine, one for its start with the other image. */
+/** Generations that an image change takes: one stops the engine, the next starts it with the new image. */
 export const generationsPerImageChange = 2;
 
-/** The image and kernel that a failed operation leaves as refused. */
+/** The maintenance memory after a failed operation: its image and kernel are recorded as refused. */
 export function maintenanceMemoryAfter(
   operation: OperationObject,
   before: MaintenanceMemory,

@@ -63,7 +63,7 @@ function scenario(service: ManagedServiceObject, reported: Readonly<Record<strin
 const pinnedTo = ({ spec }: ManagedServiceObject) => spec.nodes.map(({ pinned }) => pinned?.image);
 const next = (service: ManagedServiceObject) => withNextInRollout(service, scenario(service));
 
-test("an image rolls where a replica runs, and comes to all at once elsewhere", () => {
+test("an image is applied node by node where a replica runs, and to all nodes together elsewhere", () => {
   const status = (replicaStatus: "Running" | "Error") => ({
     nodes: [{ id: "r2", status: replicaStatus, address: "", publicAddress: "" }],
   });

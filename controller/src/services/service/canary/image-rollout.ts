@@ -49,7 +49,7 @@ export function withPinnedReplicas(service: ManagedServiceObject, image: ImageCh
   return pinned.map((node) => (isLeader(service, node) ? withoutPin(node) : node));
 }
 
-/** The reason why the image fails on an updated node; undefined while it may succeed, and during a rollback. */
+/** Reason why the image fails on an updated node; undefined while it may succeed, and during a rollback. */
 export function imageRolloutFault(
   observed: ObservedService,
   operation: OperationObject,
@@ -75,9 +75,9 @@ export function imageRolloutFault(
 }
 
 /**
- * The rollback of a rolling update. While the primary has the old image, every updated node gets the old one
- * again, one after another. A node that did not come up is replaced by a new copy. Once the primary has the new image,
- * only that replacement happens and the update continues.
+ * Rolls a rolling update back. While the primary has the old image, every updated node gets the old image again, one
+ * after another, and a node that did not start is replaced by a new copy. Once the primary has the new image, only the
+ * failed node is replaced, and the update continues.
  */
 export function rollBackImages(
   service: ManagedServiceObject,
@@ -98,7 +98,7 @@ export function rollBackImages(
     if (node.id === failedNode?.id) return { ...withoutPin(node), leaving: true as const };
     return isOpen ? pinnedToNewImage(node, service) : node;
   });
-  // One operation replaces at most one node, so the operation's id serves as the node's.
+  // An operation replaces at most one node, so the new node gets the operation's id.
   const { id: replacementId } = operation.metadata;
   const added =
     failedNode === undefined
@@ -137,7 +137,7 @@ function imagesBefore({ image, guestKernel, version }: Replacement) {
 }
 
 /**
- * True if all updated nodes are back and no node is being replaced. Includes nodes whose machine is down for its
+ * True if all updated nodes are settled and no node is being replaced. Includes nodes whose machine is down for its
  * image.
  */
 export function isImageRolledOut(
@@ -152,7 +152,7 @@ export function isImageRolledOut(
   return spec.nodes.every(isStaying);
 }
 
-/** True if the service retains the new image although a node did not come up with it. */
+/** True if the service retains the new image although a node did not start with it. */
 export function retainsNewImage({ spec }: ManagedServiceObject, operation: OperationObject): boolean {
   const { image, guestKernel } = replacementOf(operation) ?? { image: null, guestKernel: null };
   return (image === null || spec.image === image.to) && (guestKernel === null || spec.guestKernel === guestKernel.to);

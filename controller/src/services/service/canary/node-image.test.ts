@@ -116,7 +116,7 @@ describe("another kernel of a virtual machine", () => {
   });
 
   test.each([{ kernel: "connect" }, { image: "start the engine" }] as const)(
-    "goes back with the image that it came with, whichever of them it was (%j)",
+    "is rolled back together with its image if one of both failed (%j)",
     (broken) => {
       const {
         placed: machineOf,

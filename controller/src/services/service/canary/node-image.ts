@@ -4,25 +4,25 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../mana
 
 type ImageChoice = Pick<ManagedServiceSpec, "image" | "guestKernel" | "machineStarts">;
 
-/** True if the machine's image or kernel differs from the one that its node has now, or if it has a start pending. */
+/** True if the machine's image, kernel or starts differ from what its node should have now. */
 export function hasDifferentImage({ spec }: ManagedServiceObject, machine: MachineObject): boolean {
   const node = spec.nodes.find(({ id }) => id === machine.metadata.id);
   return differs(node?.pinned ?? spec, machine.spec);
 }
 
-/** True if the machine's image, kernel or starts differ from those that the service has in the end. */
+/** True if the machine's image, kernel or starts differ from what the service will have after a rolling update. */
 export function lacksServiceImage({ spec }: ManagedServiceObject, machine: MachineObject): boolean {
   return differs(spec, machine.spec);
 }
 
-/** Version of the node's engine: that of its pinned image, otherwise the service's. */
+/** Version of the node's engine: of its pinned image, otherwise the service's. */
 export function nodeVersionOf({ version, nodes }: ManagedServiceSpec, { id }: Pick<NodeSpec, "id">): string {
   return nodes.find((node) => node.id === id)?.pinned?.version ?? version;
 }
 
 /**
- * True if the node's data are of another version than the service's. They are copied again from the primary's
- * after its upgrade; after a rollback of the upgrade they are current again.
+ * True if the node's data are of another version than the service's. After an upgrade they are replaced by a copy of
+ * the primary's data; after a rollback of the upgrade they are current again.
  */
 export function hasOutdatedData(spec: ManagedServiceSpec, node: Pick<NodeSpec, "id">): boolean {
   return upgradesData(spec.databaseType) && nodeVersionOf(spec, node) !== spec.version;

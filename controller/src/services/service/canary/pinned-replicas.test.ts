@@ -111,7 +111,7 @@ test("before the switch everything is as it was", () => {
   const open = running(admitClients(after, 2));
   expect(open.spec.nodes).toEqual(before.spec.nodes);
   expect(canFailOver(open, scenario(open))).toBe(true);
-  // The operation continues until replicas are back, and the service serves meanwhile.
+  // The operation continues until replicas are back, while the service serves clients.
   const operation = rollBack(started, upgrade, { code: "engine_failed", message: "No." }, 1).operation;
   const unsettled = scenario(open, { r2: { state: "starting" } });
   expect(isHealthy(open, unsettled)).toBe(false);
@@ -125,7 +125,7 @@ test("once clients are admitted no replica with old data is promoted, queried or
   expect(isUpgraded(open, scenario(open), upgrade)).toBe(true);
   const served = running(open);
   expect(canFailOver(served, scenario(served))).toBe(false);
-  const old = { answers: true, fencedGeneration: 9 };
+  const old = { isConnected: true, fencedGeneration: 9 };
   const [, replica] = served.spec.nodes;
   if (replica === undefined) throw new Error("the service has replicas");
   expect(() => forceFailover(served, replica, old, { operationId: "o", now: 3 })).toThrow("before the upgrade");

@@ -16,7 +16,7 @@ interface FenceObservation {
   readonly isChanging: boolean;
 }
 
-/** The service with its write fence, once that is decided. */
+/** The service with `writesFenced`, once its value is decided. */
 export function withWriteFence(service: ManagedServiceObject, observed: FenceObservation): ManagedServiceObject {
   const { canary } = service.spec;
   const writesFenced = writeFenceOf(canary, fencedNodes(service, observed), observed.isChanging);
@@ -32,7 +32,7 @@ export function awaitsWriteFence(service: ManagedServiceObject, observed: FenceO
   );
 }
 
-/** Nodes whose data are upgraded; the data of pinned replicas stay as they are and have no snapshot to restore. */
+/** Nodes whose data the canary uses. The data of pinned replicas do not change and need no snapshot. */
 function fencedNodes(service: ManagedServiceObject, { nodes }: FenceObservation): FencedNode[] {
   const canaryNodes = nodes.filter(({ node }) => !hasOutdatedData(service.spec, node));
   return canaryNodes.map(({ machine, connected, isCurrent, instance }) => ({
@@ -43,8 +43,7 @@ function fencedNodes(service: ManagedServiceObject, { nodes }: FenceObservation)
 }
 
 /**
- * The snapshot that a machine should have of its data before the canary. A rollback retains or restores the
- * snapshot that the update took.
+ * The snapshot of its data that a machine should have: taken before the canary; a rollback retains or restores it.
  */
 export function snapshotFor(
   { spec: { canary } }: ManagedServiceObject,

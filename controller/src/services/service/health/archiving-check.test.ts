@@ -48,9 +48,9 @@ test.each<[string, number, number, string | undefined, number | null]>([
 // biome-ignore format: a table, aligned so that it reads as one
 test.each<[string, number, number, number, string, string]>([
   ["less than half of its limit",             1,  127, 256, "healthy",   ""],
-  ["half of its limit",                       1,  128, 256, "degraded",  "At least 128 MiB of log wait for the object store, and at 256 MiB the log has a gap."],
+  ["half of its limit",                       1,  128, 256, "degraded",  "At least 128 MiB of log are not in the object store yet; at 256 MiB the log gets a gap."],
   ["without a reported limit",                1,  128, 0,   "healthy",   ""],
-  ["beside a newest point that is too old",   15, 200, 256, "unhealthy", "At least 192 MiB of log wait for the object store, and at 256 MiB the log has a gap."],
+  ["beside a newest point that is too old",   15, 200, 256, "unhealthy", "At least 192 MiB of log are not in the object store yet; at 256 MiB the log gets a gap."],
 ])("log that waits, %s", (_what, ageMinutes, waitingMiB, limitMiB, status, reason) => {
   const observed = observedAt(ageMinutes);
   const bytesOf = (mib: number) => BigInt(mib) << 20n;

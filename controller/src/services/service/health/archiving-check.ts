@@ -8,9 +8,9 @@ const degradedAfterMs = 5 * minuteMs;
 const unhealthyAfterMs = 15 * minuteMs;
 
 /**
- * The check of log archiving: age of the newest moment that can be restored, by the controller's clock, and size
- * of the log that waits for the object store. Undefined without an archive, and while the engine should not run,
- * because then no new log exists that could be lost.
+ * The health check of log archiving: age of the newest recovery point, by the controller's clock, and size of the log
+ * that is not stored yet. Undefined without an archive, and while the engine should not run, because then there is no
+ * new log that could be lost.
  */
 export function archivingCheck(
   service: ManagedServiceObject,
@@ -25,7 +25,7 @@ export function archivingCheck(
   const waiting = waitingReason(primary);
   if (ageMs < degradedAfterMs)
     return { ...check, status: waiting === undefined ? "healthy" : "degraded", since: now, reason: waiting ?? "" };
-  const age = `The newest moment that it can be restored to is ${new Date(newestRecoveryPoint).toISOString()}.`;
+  const age = `The newest restorable time is ${new Date(newestRecoveryPoint).toISOString()}.`;
   const reason = waiting === undefined ? age : `${age} ${waiting}`;
   const isOld = ageMs >= unhealthyAfterMs;
   const since = now - ageMs + (isOld ? unhealthyAfterMs : degradedAfterMs);
@@ -52,18 +52,18 @@ function isUp(service: ManagedServiceObject, primary: ObservedNode | undefined):
 }
 
 /**
- * Undefined while less than half of the waiting limit is used. The text uses eighths of the limit, so that it does not
- * change with each report.
+ * A sentence about log that is not stored yet; undefined below half of its limit. The size is rounded to eighths of the
+ * limit, so that the sentence does not change with each report.
  */
 function waitingReason({ instance }: ObservedNode): string | undefined {
   const { waitingBytes = 0n, waitingLimitBytes = 0n } = instance?.archive ?? {};
   if (waitingLimitBytes === 0n || 2n * waitingBytes < waitingLimitBytes) return undefined;
   const eighths = (8n * waitingBytes) / waitingLimitBytes;
   const [least, limit] = [(eighths * waitingLimitBytes) / 8n, waitingLimitBytes].map((bytes) => bytes / 1_048_576n);
-  return `At least ${least} MiB of log wait for the object store, and at ${limit} MiB the log has a gap.`;
+  return `At least ${least} MiB of log are not in the object store yet; at ${limit} MiB the log gets a gap.`;
 }
 
-/** An engine that was off has no newer log to archive than since its start. */
+/** Start of the engine, in milliseconds since 1970: before it there was no log to archive. */
 function upSince({ instance }: ObservedNode): number {
   return instance?.since === undefined ? 0 : timestampMs(instance.since);
 }

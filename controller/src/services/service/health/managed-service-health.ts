@@ -11,7 +11,7 @@ import { isNeeded, memberChecks } from "../member/member-roles.ts";
 type Level = ServiceHealth["status"];
 const order: readonly Level[] = ["healthy", "degraded", "unknown", "unhealthy"];
 
-/** Reason of a machine that was just started: earlier reports about its engine are obsolete. */
+/** Reason of a recently started machine: earlier reports about its engine are obsolete. */
 export const startingReason = "The machine was started and its engine has not reported yet.";
 /** Reason of a service whose host is drained. */
 export const drainReason = "The service is stopped for maintenance of its host, and starts automatically afterwards.";
@@ -23,7 +23,7 @@ export function healthOf(service: ManagedServiceObject, observed: ObservedServic
   const before = service.status.health;
   const members = observed.nodes.filter(({ node }) => isStaying(node));
   const checks = [
-    ...members.flatMap((node) => checksOf(service, node, now).map((check) => weighed(service, node, check))),
+    ...members.flatMap((node) => checksOf(service, node, now).map((check) => withServiceLevel(service, node, check))),
     ...memberChecks(service, observed.nodes, now),
     ...[archivingCheck(service, observed, now)].filter((check) => check !== undefined),
   ].map((check) => withEarlierSince(check, before.checks));
@@ -37,8 +37,8 @@ export function healthOf(service: ManagedServiceObject, observed: ObservedServic
   return { status, since, reason, checks };
 }
 
-/** A service without a replica still serves, so a replica's failure degrades it at most. */
-function weighed(service: ManagedServiceObject, { node }: ObservedNode, check: HealthCheck): HealthCheck {
+/** The check with its effect on the service: a failing replica only degrades a service. */
+function withServiceLevel(service: ManagedServiceObject, { node }: ObservedNode, check: HealthCheck): HealthCheck {
   if (isNeeded(service, node) || service.spec.power === "off" || check.status === "healthy") return check;
   return { ...check, status: "degraded" };
 }
@@ -115,7 +115,7 @@ function nodeStatusOf(
   if (machine?.status.state === "stopped" && (service.spec.power === "off" || stoppedForDrain)) return "Stopped";
   if (connected && isCurrent && instance?.state === "running") return "Running";
   const wasUp = service.status.nodes.some((node) => node.id === machine?.metadata.id && node.status !== "Provisioning");
-  // A node may fall silent before its engine was ever ready, so a running machine without a session is unreachable too.
+  // An agent may disconnect before its engine was ever ready: a running machine without a session is unreachable too.
   const isThere = wasUp || machine?.status.state === "running";
   if (!connected && isThere && service.spec.power === "on" && service.status.state === "Running") return "Unreachable";
   return "Provisioning";
@@ -124,13 +124,13 @@ function nodeStatusOf(
 /** Time that a status must last to be recorded as an event. */
 const healthStableMs = 10_000;
 
-/** The health that is recorded, and the event of a status that has lasted long enough. */
+/** The recorded health, and the event of a status that has lasted for 10 s. */
 export function rememberHealth(
   service: ManagedServiceObject,
   now: number,
 ): { readonly memory: HealthMemory; readonly event: NewEvent | undefined } {
   const { health, healthMemory } = service.status;
-  // A restored service has announced no status yet: its current one is the first.
+  // A restored service has not announced a status yet, so the current one is the first.
   const before = healthMemory ?? { announced: health.status, status: health.status, since: now };
   const memory = before.status === health.status ? before : { ...before, status: health.status, since: now };
   const isFinished = memory.announced === memory.status || service.metadata.deletionRequestedAt !== undefined;

@@ -5,7 +5,7 @@ import { replicaNode } from "./new-replica.ts";
 import { memberVerbsOf } from "./member-verbs.ts";
 import { beginNodeChange, type NodeChange, type OperationArgs } from "./node-change.ts";
 
-/** The service with one more replica. Throws the reason why it cannot have one. */
+/** The service with one more replica. Throws if it cannot have one, with the reason. */
 export function addNode(
   service: ManagedServiceObject,
   { nodeId, zone, ...args }: OperationArgs & { readonly nodeId: string; readonly zone: string | undefined },
@@ -23,7 +23,7 @@ export function addNode(
   return { ...beginNodeChange(service, "add_node", node, change, args), node };
 }
 
-/** The service with a replica marked for removal. Throws the reason why it must stay. */
+/** The service with a replica marked for removal. Throws if the replica cannot be removed, with the reason. */
 export function removeNode(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange {
   const { spec } = service;
   memberVerbsOf(service).requireRemovable(service, node);

@@ -22,13 +22,13 @@ export interface MoveDeps {
 }
 
 /** Delay after a failed move. */
-const retryAfterMs = 10 * 60_000;
+const retryDelayMs = 10 * 60_000;
 /** Interval of checks for a new target host. */
 const hostCheckIntervalMs = 60_000;
 
 /**
- * Begins to move a node off a drained or lost host, in one transaction. `written` if it did; otherwise the milliseconds
- * until the next check, null if nothing is to move.
+ * Starts the move of a node from a drained or lost host, in one transaction. Returns `written` if it did; otherwise the
+ * milliseconds until the next check, or null if no node must move.
  */
 export async function startDueMove(
   service: Stored<ManagedServiceObject>,
@@ -42,7 +42,7 @@ export async function startDueMove(
   const node = nodeToMove(object, observed);
   if (node === undefined) return { written: undefined, recheckInMs: null };
   const now = deps.clock.now();
-  if (now - lastFailure(object, deps) < retryAfterMs || !hasTargetHost(node, observed, deps))
+  if (now - lastFailure(object, deps) < retryDelayMs || !hasTargetHost(node, observed, deps))
     return { written: undefined, recheckInMs: hostCheckIntervalMs };
   const { after, operation } = beginMove(object, node, { nodeId: deps.newId(), operationId: deps.newId(), now });
   deps.log.info("node move started", { service: object.metadata.id, node: node.id });
@@ -54,7 +54,7 @@ export async function startDueMove(
   return { written: again(0, "move") };
 }
 
-/** Time of the last failed move in milliseconds since 1970; 0: never. */
+/** Time of the last failed move, in milliseconds since 1970; 0 if none failed. */
 function lastFailure({ metadata }: ManagedServiceObject, { operations }: MoveDeps): number {
   const ended = operations
     .by(operationSubject, subjectKey(serviceSubject(metadata.id)))

@@ -21,7 +21,7 @@ export const takesWrites: MemberRoles["takesWrites"] = (service, node) => rolesO
 export const takesBackups: MemberRoles["takesBackups"] = (service, node) =>
   rolesOf(service).takesBackups(service, node);
 export const mayLeave: MemberRoles["mayLeave"] = (service, node) => rolesOf(service).mayLeave(service, node);
-export const isInSync: MemberRoles["isInSync"] = (service, seen) => rolesOf(service).isInSync(service, seen);
+export const isInSync: MemberRoles["isInSync"] = (service, member) => rolesOf(service).isInSync(service, member);
 export const serves: MemberRoles["serves"] = (service, nodes) => rolesOf(service).serves(service, nodes);
 export const memberChecks: MemberRoles["checks"] = (service, nodes, now) =>
   rolesOf(service).checks(service, nodes, now);

@@ -8,23 +8,23 @@ import type { StepProgress } from "../procedure/procedure.ts";
 import type { AutomaticFailoverDeps } from "./primary-replicas/failover/automatic-failover.ts";
 import type { FailureDetector } from "./primary-replicas/failover/failure-detector.ts";
 
-/** Names of steps of operations about members. */
+/** Names of the steps of operations that change members. */
 export interface MemberSteps {
-  /** Members restart one after another. */
+  /** Step in which members restart one after another. */
   readonly restart: string;
-  /** Only the leader is left to restart. */
+  /** Step in which only the leader has not restarted yet. */
   readonly restartLast: string;
 }
 
 /** Changes of a service's members, by the topology of its engine; their roles are in `member-roles.ts`. */
 export interface MemberStrategy {
-  /** Facts about members that follow from their reports together. */
+  /** Facts that are derived from the reports of several members. */
   combine(
     service: ManagedServiceObject,
     nodes: readonly ObservedNode[],
     catalog: CatalogData,
   ): Pick<ObservedService, "standbySensitiveChange">;
-  /** Adds facts that only queries of members show. */
+  /** Adds facts that are not reported, by queries of members. */
   query(
     service: ManagedServiceObject,
     observed: ObservedService,
@@ -32,8 +32,8 @@ export interface MemberStrategy {
     signal: AbortSignal,
   ): Promise<ObservedService>;
   /**
-   * The steps of all members, in an order that is safe. `planNode`: the steps of a node regardless of the others,
-   * which are also the steps of a single node.
+   * The steps of all members, in a safe order. `planNode` returns the steps of one node regardless of the others, as
+   * for a service with a single node.
    */
   plan(
     service: ManagedServiceObject,
@@ -48,7 +48,7 @@ export interface MemberStrategy {
   ): { readonly service: ManagedServiceObject; readonly events: readonly NewEvent[] };
   /** The service with the next change of its members that the observation allows. */
   advance(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject;
-  /** Begins a repair of the service in a transaction of its own. Undefined if there is no reason to. */
+  /** Starts a repair of the service, such as a failover, in a separate transaction. Undefined if none is due. */
   repair(
     service: Stored<ManagedServiceObject>,
     observe: () => ObservedService,
@@ -57,12 +57,12 @@ export interface MemberStrategy {
   ): Promise<Outcome | undefined>;
   /** True if a member that the service needs is being replaced, or is about to be. */
   isRepairing(service: ManagedServiceObject, observed: ObservedService): boolean;
-  /** True if a repair may be due, which no event announces. */
+  /** True if a repair may be due. No event announces that, so suspects are polled. */
   isSuspect(service: ManagedServiceObject, detector: Pick<FailureDetector, "leaseReport">): boolean;
   readonly steps: MemberSteps;
-  /** Reason why no member changes now, as a step; undefined if there is none. */
+  /** Name of the step that explains why no member changes now; undefined if nothing prevents changes. */
   obstacle(service: ManagedServiceObject, observed: ObservedService): string | undefined;
-  /** The share of the service's data that a joining member has, from 0 to 1. */
+  /** Share of the service's data that a joining member has copied, from 0 to 1. */
   copied(observed: ObservedService, member: ObservedNode): number;
   /** Progress of the removal of a member. */
   removal(observed: ObservedService, node: NodeSpec | undefined): StepProgress;

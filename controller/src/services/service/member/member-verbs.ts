@@ -7,7 +7,7 @@ import type { MemberVerbs } from "./topology-verbs.ts";
 
 const byTopology: Readonly<Record<Topology, MemberVerbs>> = { primary_replicas: primaryVerbs, peers: peerVerbs };
 
-/** The calls of the service's topology. */
+/** The member verbs of the service's topology. */
 export function memberVerbsOf({ spec }: Pick<ManagedServiceObject, "spec">): MemberVerbs {
   return byTopology[topologyOf(spec.databaseType)];
 }

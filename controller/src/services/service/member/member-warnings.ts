@@ -8,7 +8,7 @@ import { isStaying } from "./members.ts";
 import { nodeEvent } from "./node-event.ts";
 import { isInSync } from "./member-roles.ts";
 
-/** Time that a problem must last to be reported; a restart is shorter. */
+/** Time that a problem must last to be reported. A restart takes less. */
 const warningDelayMs = 10_000;
 
 interface Warning {
@@ -17,8 +17,7 @@ interface Warning {
 }
 
 /**
- * The current problems of members with their begin, and an event for each that has lasted long enough, emitted
- * once.
+ * The current problems of members with their start times, and one event for each problem that has lasted long enough.
  */
 export function rememberWarnings(
   service: ManagedServiceObject,
@@ -46,8 +45,7 @@ export function warningsRecheckInMs({ status }: ManagedServiceObject, now: numbe
 }
 
 /**
- * Problems of a service with replicas that should run. A primary change explains the state of members, so there are
- * none meanwhile.
+ * Problems of a running service with replicas. None during a primary change, because it explains the state of members.
  */
 function warningsOf(service: ManagedServiceObject, observed: ObservedService): Warning[] {
   const { metadata, spec, status } = service;

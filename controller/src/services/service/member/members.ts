@@ -1,18 +1,18 @@
 import type { ManagedServiceSpec, NodeSpec } from "../managed-service.ts";
 
 /*
- * Members of a service: their numbers and whether they stay. Their roles depend on the topology of the engine
- * (`member-roles.ts`), and so does each change of them (`member-strategy.ts`). `rolling-update.ts` restarts members one
- * after another, and `move-node.ts` replaces them.
+ * Members of a service: their numbers and limits. The topology of the engine decides their roles (`member-roles.ts`)
+ * and how they change (`member-strategy.ts`). `rolling-update.ts` restarts members one after another, and
+ * `move-node.ts` replaces them.
  */
 
-/** Limit of nodes for a service. */
+/** Maximum number of nodes of a service. */
 export const maxNodes = 5;
 
-/** Time without its part after which a member is not waited for. */
+/** Time after which operations no longer wait for a disconnected member. */
 export const disconnectedAfterMs = 30_000;
 
-/** True if the service has, or ever had, several members. Others are handled as if there were no replication. */
+/** True if the service has, or ever had, several members. Other services do not use replication. */
 export function isReplicated({ nextNodeNumber }: Pick<ManagedServiceSpec, "nextNodeNumber">): boolean {
   return nextNodeNumber !== undefined;
 }

@@ -10,8 +10,8 @@ import { awaitsRollout } from "./rollout-state.ts";
 import { isInSync, isLeader, mayLeave } from "./member-roles.ts";
 
 /**
- * The next node to replace because its host is drained or lost, replicas first. Undefined if there is none, or
- * while the service changes otherwise.
+ * The next node to replace because its host is drained or lost, replicas first. Undefined if there is none, or while
+ * the service has another change in progress.
  */
 export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
   const { metadata, spec, status } = service;
@@ -24,7 +24,7 @@ export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedSer
   return leaving.find((node) => !isLeader(service, node)) ?? leaving[0];
 }
 
-/** The service with a new member that replaces the node once it follows. */
+/** The service with a new member, which replaces the node once it follows the primary. */
 export function beginMove(
   service: ManagedServiceObject,
   node: NodeSpec,
@@ -52,7 +52,7 @@ export function replacementPrimary(service: ManagedServiceObject, { nodes }: Obs
   );
 }
 
-/** The service with replaced members marked for removal, once nothing depends on them. */
+/** The service with replaced members marked for removal, if their replacements are in sync. */
 export function withCompletedMoves(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
   const { spec } = service;
   if (spec.primaryChange !== undefined || spec.nodes.every(({ replaces }) => replaces === undefined)) return service;
@@ -77,7 +77,7 @@ function isInSyncNow(service: ManagedServiceObject, nodes: readonly ObservedNode
   return nodes.some((seen) => seen.node.id === id && isInSync(service, seen));
 }
 
-/** The reason why the node should stay on its host; undefined while its replacement may complete. */
+/** Reason to abort the move, so that the node remains on its host; undefined while its replacement may complete. */
 export function moveFault(
   service: ManagedServiceObject,
   { nodes }: ObservedService,
@@ -96,10 +96,10 @@ export function moveFault(
     primaryChange === undefined &&
     !mayLeave(service, { id: next.replaces.nodeId })
   )
-    return { code: "switchover_failed", message: "The primary did not give way to the new node in time." };
+    return { code: "switchover_failed", message: "The switchover to the new node did not complete in time." };
   const { deadline, step } = operation.status;
   if (deadline === null || now < deadline) return undefined;
-  return { code: "stuck", message: `Nothing moved for ${stuckAfterMs / 60_000} minutes; it was at ${step}.` };
+  return { code: "stuck", message: `The move made no progress for ${stuckAfterMs / 60_000} minutes, at step ${step}.` };
 }
 
 /** Removes the new member, unless it has become the primary. */

@@ -13,8 +13,8 @@ export function requireReplicas(databaseType: string): void {
 }
 
 /**
- * The service with the password that replicas authenticate with, generated with the first of them. Only machines of the
- * service receive it.
+ * The service with the password by which replicas authenticate, which is generated with the first replica. Only
+ * machines of the service receive it.
  */
 export function withReplicationSecret(
   service: ManagedServiceObject,
@@ -30,7 +30,7 @@ export function withReplicationSecret(
   };
 }
 
-/** Empty for engines that authenticate replicas by certificate. */
+/** The password by which replicas authenticate; empty for engines that authenticate them by certificate. */
 export function replicationSecretOf({ metadata, spec }: ManagedServiceObject, sealer: Pick<Sealer, "open">): string {
   if (spec.replicationSecret === undefined) return "";
   return sealer.open(spec.replicationSecret, keyOf(managedServiceKind, metadata.id));

@@ -36,7 +36,7 @@ export interface NodeApiDeps {
   readonly newId: () => string;
 }
 
-/** RPCs of a service's nodes. */
+/** The RPCs of a service's nodes. */
 export function createNodeApi(deps: NodeApiDeps): ServedService {
   const { access, services, operations, catalog, clock } = deps;
 

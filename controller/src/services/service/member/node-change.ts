@@ -4,7 +4,7 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../mana
 import { operationMembers } from "../operation-members.ts";
 import { beginOperation } from "../service-verbs.ts";
 
-/** A changed service, its operation, and the node that it is about. */
+/** A changed service, its operation, and the node that the operation changes. */
 export interface NodeChange {
   readonly after: ManagedServiceObject;
   readonly operation: OperationObject;
@@ -16,7 +16,7 @@ export interface OperationArgs {
   readonly now: number;
 }
 
-/** The begin of an operation about one node. Throws WRONG_STATE during a primary change. */
+/** Starts an operation on one node. Throws WRONG_STATE during a primary change. */
 export function beginNodeChange(
   service: ManagedServiceObject,
   type: "add_node" | "remove_node" | "failover",
@@ -24,10 +24,14 @@ export function beginNodeChange(
   change: Partial<ManagedServiceSpec>,
   { operationId, now }: OperationArgs,
 ): Omit<NodeChange, "node"> {
-  // A primary change may outlast the operation that began it: it waits for members that are present.
+  // A primary change may outlast the operation that started it, because it waits for connected members.
   if (service.spec.primaryChange !== undefined)
-    throw new HoldfastError("WRONG_STATE", "The service's primary is changing. Wait until its new primary answers.", {
-      members: operationMembers(service, undefined),
-    });
+    throw new HoldfastError(
+      "WRONG_STATE",
+      "The service's primary is changing. Try again when the change is complete.",
+      {
+        members: operationMembers(service, undefined),
+      },
+    );
   return beginOperation(service, type, change, { operationId, now, work: { nodeId } });
 }

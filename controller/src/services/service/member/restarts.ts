@@ -2,21 +2,21 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, Restarts } fro
 
 type Counted = Pick<ManagedServiceSpec, "nodes" | "restartCount">;
 
-/** Restarts of one node; without a record of its own, the service's. */
+/** Restart counters of one node; the service's if the node has none. */
 export function restartsOf({ nodes, restartCount }: Counted, { id }: Pick<NodeSpec, "id">): Restarts {
-  const own = nodes.find((node) => node.id === id)?.restarts;
-  return own ?? { delivered: restartCount, desired: restartCount };
+  const nodeRestarts = nodes.find((node) => node.id === id)?.restarts;
+  return nodeRestarts ?? { delivered: restartCount, desired: restartCount };
 }
 
-/** True if a requested restart is not in its agent's settings yet. */
+/** True if a requested restart of the node is not in its instance spec yet. */
 export function awaitsRestart(spec: Counted, node: Pick<NodeSpec, "id">): boolean {
   const { delivered, desired } = restartsOf(spec, node);
   return delivered < desired;
 }
 
 /**
- * One more requested restart. In a running service with several nodes, each waits for its part of a rolling
- * update.
+ * Restart counters with one more requested restart. The nodes of a running service with several nodes restart one after
+ * another, in a rolling update.
  */
 export function withRestart({ spec, status }: Pick<ManagedServiceObject, "spec" | "status">): Counted {
   const restartCount = spec.restartCount + 1;
@@ -29,13 +29,13 @@ export function withRestart({ spec, status }: Pick<ManagedServiceObject, "spec" 
   return { restartCount, nodes };
 }
 
-/** The node whose engine starts with all requested restarts. */
+/** The node without separate restart counters, so that its engine starts with all restarts of the service. */
 export function withoutRestarts(node: NodeSpec): NodeSpec {
   const { restarts: _, ...rest } = node;
   return rest;
 }
 
-/** The nodes, with all requested restarts in the settings of these. */
+/** The nodes, with all requested restarts in the instance specs of the nodes `ids`. */
 export function withDeliveredRestarts(spec: Counted, ids: readonly string[]): NodeSpec[] {
   return spec.nodes.map((node) => {
     if (!ids.includes(node.id)) return node;

@@ -13,8 +13,8 @@ export type RolloutStep =
   | { readonly kind: "switchOver"; readonly to: NodeSpec };
 
 /**
- * The next step of a rolling update; undefined if no node awaits one, and until updated nodes are back. `next`:
- * the next step among these members of a running service, by the rules of its topology.
+ * The next step of a rolling update; undefined if no node awaits one, or while updated nodes are not healthy again.
+ * `next` chooses the next step of a running service's members, by the rules of its topology.
  */
 export function rollingStep(
   service: ManagedServiceObject,
@@ -35,13 +35,13 @@ export function rollingStep(
   return next(service, observed, members);
 }
 
-/** The service with the nodes of the step updated, unless it is a switchover. */
+/** The service with new settings for the nodes of the step; unchanged for a switchover. */
 export function withRolloutStep(service: ManagedServiceObject, step: RolloutStep | undefined): ManagedServiceObject {
   if (step?.kind !== "restart") return service;
   const { spec } = service;
   const ids = step.nodes.map(({ id }) => id);
   const nodes = withDeliveredRestarts(spec, ids).map((node) => (ids.includes(node.id) ? withoutPin(node) : node));
-  // One generation for the stop of an engine whose image changes, one for its start.
+  // A change of the image takes two generations: one stops the engine, the next starts it.
   const generations = step.nodes.some((node) => isPinned(spec, node)) ? 2 : 1;
   return { ...service, spec: { ...spec, nodes, instanceGeneration: spec.instanceGeneration + generations } };
 }

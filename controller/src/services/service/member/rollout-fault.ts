@@ -10,14 +10,14 @@ import { awaitsRollout, isRolledOut, unsettledInRollout, withoutPin } from "./ro
 import { isLeader } from "./member-roles.ts";
 
 const minuteMs = 60_000;
-/** Time in which the engine of an updated replica must come up. */
-const engineMayFailForMs = 10_000;
+/** Maximum time until the engine of an updated replica runs. */
+const engineStartTimeoutMs = 10_000;
 /** Time without progress after which the update of a node has failed. */
 const stepTimeoutMs = 5 * minuteMs;
 
 /**
- * The reason to abort a rolling update: an updated replica did not come back, or rejected settings that the
- * primary has yet to get. Undefined while it may continue.
+ * The reason to abort a rolling update: an updated replica did not start again, or rejected settings that the primary
+ * does not have yet. Undefined while the update may continue.
  */
 export function rolloutFault(
   observed: ObservedService,
@@ -33,7 +33,7 @@ export function rolloutFault(
     if (machine?.status.state === "failed")
       return { code: "machine_failed", message: `${node.hostname}: ${machine.status.reason}` };
     const since = Number(instance?.since?.seconds ?? 0n) * 1_000;
-    if (connected && isCurrent && instance?.state === "failed" && now - since >= engineMayFailForMs)
+    if (connected && isCurrent && instance?.state === "failed" && now - since >= engineStartTimeoutMs)
       return { code: "engine_failed", message: `${node.hostname}: ${instance.reason}` };
   }
   const rejected = rejection(service, observed);
@@ -41,11 +41,11 @@ export function rolloutFault(
   const { deadline, step } = operation.status;
   if (deadline === null || now - (deadline - stuckAfterMs) <= stepTimeoutMs) return undefined;
   const names = unsettled.map(({ node }) => node.hostname).join(", ");
-  const what = names === "" ? "Nothing moved for 5 minutes" : `${names} did not come back within 5 minutes`;
-  return { code: "not_healthy", message: `${what}; it was at ${step}.` };
+  const what = names === "" ? "There was no progress for 5 minutes" : `${names} did not start again within 5 minutes`;
+  return { code: "not_healthy", message: `${what}, at step ${step}.` };
 }
 
-/** A parameter that a replica rejects would be rejected by the primary too. */
+/** The fault of a parameter that a replica rejected: the primary would reject it too. */
 function rejection(service: ManagedServiceObject, { nodes }: ObservedService): Fault | undefined {
   const primary = nodes.find(({ node }) => isLeader(service, node));
   for (const { node, instance } of nodes.filter((seen) => hasRestarted(service, seen))) {
@@ -61,7 +61,7 @@ function hasRestarted(service: ManagedServiceObject, { node, connected, isCurren
   return Number(instance?.restartCount ?? 0n) >= restartsOf(service.spec, node).delivered;
 }
 
-/** The waiting nodes stay as they are, and the operation records the reason. */
+/** Aborts the rolling update: the waiting nodes are not changed, and the operation records the reason. */
 export function abortRollout(
   service: ManagedServiceObject,
   operation: OperationObject,
@@ -74,7 +74,7 @@ export function abortRollout(
     const node = withoutPin(each);
     return awaitsRestart(spec, node) ? { ...node, restarts: { delivered, desired: delivered } } : node;
   });
-  // Machines that were started already have one start more than the service asks for then.
+  // Machines that started already then have one more start than the service requests.
   const waiting = spec.nodes.find((node) => isPinned(spec, node));
   const started = waiting && { machineStarts: waiting.pinned?.machineStarts ?? 0 };
   return {

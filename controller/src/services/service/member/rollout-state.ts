@@ -12,28 +12,30 @@ export function awaitsRollout(spec: ManagedServiceObject["spec"], { id }: Pick<N
   return node !== undefined && (awaitsRestart(spec, node) || isPinned(spec, node));
 }
 
-/** The node with the service's image. */
+/** The node without its pin, so that it gets the service's image. */
 export function withoutPin(node: NodeSpec): NodeSpec {
   const { pinned: _, ...rest } = node;
   return rest;
 }
 
-/** The updated nodes that are not back yet, while others still wait. */
+/** The updated nodes that are not settled yet, while other nodes still await the update. */
 export function unsettledInRollout(service: ManagedServiceObject, { nodes }: ObservedService): ObservedNode[] {
   const { spec } = service;
   if (!spec.nodes.some((node) => awaitsRollout(spec, node))) return [];
-  return nodes.filter((seen) => isStaying(seen.node) && isRolledOut(service, seen.node) && !isSettled(service, seen));
+  return nodes.filter(
+    (member) => isStaying(member.node) && isRolledOut(service, member.node) && !isSettled(service, member),
+  );
 }
 
-/** True if the node is updated, or had nothing to wait for. */
+/** True if the node is updated, or no update was pending. */
 export function isRolledOut({ spec }: ManagedServiceObject, node: NodeSpec): boolean {
   return spec.nodes.some(({ id }) => id === node.id) && !awaitsRollout(spec, node);
 }
 
 /** True if the node runs with the newest settings and all restarts of its settings. */
-export function hasNewestSettings(service: ManagedServiceObject, seen: ObservedNode): boolean {
+export function hasNewestSettings(service: ManagedServiceObject, member: ObservedNode): boolean {
   const { spec } = service;
-  const { node, machine, connected, isCurrent, instance } = seen;
+  const { node, machine, connected, isCurrent, instance } = member;
   if (machine?.status.state !== "running" || !connected || !isCurrent || instance?.state !== "running") return false;
   if (Number(instance.generation) < spec.instanceGeneration) return false;
   if (Number(instance.restartCount) < restartsOf(spec, node).delivered) return false;
@@ -41,12 +43,12 @@ export function hasNewestSettings(service: ManagedServiceObject, seen: ObservedN
   return !hasDifferentImage(service, machine);
 }
 
-/** True if it also does its part with the other members. */
-export function isSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
-  return hasNewestSettings(service, seen) && isInSync(service, seen);
+/** True if the member has the newest settings and is in sync with the other members. */
+export function isSettled(service: ManagedServiceObject, member: ObservedNode): boolean {
+  return hasNewestSettings(service, member) && isInSync(service, member);
 }
 
-/** True if the member may come back soon. An agent takes a moment to find another controller. */
+/** True if a disconnected member may still reconnect: an agent needs some seconds to find another controller. */
 export function mayReturn({ connected, isCurrent, instance, disconnectedMs: awayMs = 0 }: ObservedNode): boolean {
   if (connected && isCurrent && instance !== undefined) return instance.state !== "failed";
   return awayMs < disconnectedAfterMs;

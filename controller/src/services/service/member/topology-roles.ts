@@ -1,17 +1,17 @@
 import type { HealthCheck, ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode } from "../reconcile/observed-service.ts";
 
-/** Role of a member as it is shown. */
+/** Role of a member in the API. */
 export type MemberRole = "primary" | "replica";
 
-/** The members that a service's names lead to, by their ids. */
+/** Ids of the members whose addresses a service's DNS names resolve to. */
 export interface Addressees {
   readonly service: readonly string[];
-  /** Members for reads. */
+  /** Members that serve reads. */
   readonly replicas: readonly string[];
 }
 
-/** Parts of members in a service. Each topology has its own. */
+/** The roles of a service's members, by topology. */
 export interface MemberRoles {
   /** The member that runs tasks of the engine. */
   taskTarget(service: ManagedServiceObject): NodeSpec;
@@ -22,17 +22,17 @@ export interface MemberRoles {
   roleOf(service: Pick<ManagedServiceObject, "spec" | "status">, node: Pick<NodeSpec, "id">): MemberRole;
   /** True for the member that changes last. */
   isLeader(service: Pick<ManagedServiceObject, "spec" | "status">, node: Pick<NodeSpec, "id">): boolean;
-  /** True if a failure of the member is one of the service. */
+  /** True if the service fails when the member fails. */
   isNeeded(service: Pick<ManagedServiceObject, "spec" | "status">, node: Pick<NodeSpec, "id">): boolean;
   /** True if clients of the service write at the member. */
   takesWrites(service: ManagedServiceObject, node: NodeSpec): boolean;
   /** True if the member's agent takes the service's backups. */
   takesBackups(service: ManagedServiceObject, node: Pick<NodeSpec, "id">): boolean;
-  /** True if the member may be removed, with its successor in sync. */
+  /** True if the member may be removed once its successor is in sync. */
   mayLeave(service: ManagedServiceObject, node: Pick<NodeSpec, "id">): boolean;
-  /** True if the member does its part with the others, by its agent's last report. */
-  isInSync(service: ManagedServiceObject, seen: ObservedNode): boolean;
-  /** True if the members together serve clients. */
+  /** True if the member is in sync with the other members, by its agent's last report. */
+  isInSync(service: ManagedServiceObject, member: ObservedNode): boolean;
+  /** True if the members, together, can serve clients. */
   serves(service: ManagedServiceObject, nodes: readonly ObservedNode[]): boolean;
   addressees(service: ManagedServiceObject, nodes: readonly ObservedNode[]): Addressees;
   /** Health checks of the members together. */

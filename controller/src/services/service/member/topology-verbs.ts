@@ -9,13 +9,13 @@ export interface VerbDeps {
   readonly clock: Clock;
 }
 
-/** Calls about members that depend on the topology of the engine. Each throws the reason why it is not possible. */
+/** The changes of members that users request, by topology. Each throws if the change is not possible. */
 export interface MemberVerbs {
-  /** Throws if the service can have no further member. */
+  /** Throws if the service cannot have another member. */
   requireAddable(service: ManagedServiceObject): void;
-  /** Throws if the member must stay. */
+  /** Throws if the member cannot be removed. */
   requireRemovable(service: ManagedServiceObject, node: NodeSpec): void;
-  /** The begin of a switchover to this member. */
+  /** Starts a switchover to this member. */
   failOver(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange;
   requireReadyForSwitchover(
     service: ManagedServiceObject,

@@ -14,14 +14,14 @@ const six = [
   `::([fF]{4}(:0{1,4})?:)?${four}`,
 ].join("|");
 
-/** The form of a network as JSON Schema has it. */
-export const cidrForm = {
+/** JSON Schema of a network (CIDR). */
+export const cidrSchema = {
   pattern: `^(${four}(/(3[0-2]|[12]?[0-9]))?|(${six})(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?)$`,
 };
 
 /**
  * Networks in canonical form: host bits cleared, IPv6 compressed, a bare address as a network of one, duplicates
- * removed; such as `203.0.113.0/24`. Each fault names its entry.
+ * removed; for example `203.0.113.0/24`. Each fault names the invalid entry.
  */
 export function canonicalCidrs(texts: readonly string[]): { cidrs: string[]; faults: FieldFault[] } {
   const faults: FieldFault[] = [];

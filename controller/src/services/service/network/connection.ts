@@ -9,8 +9,8 @@ import { replicaHostnameOf } from "./service-names.ts";
 import { nodeRoleOf } from "../managed-service-message.ts";
 
 /**
- * Everything that a client needs except the password. `trustBundle`: PEM of the authorities behind the
- * certificate.
+ * All that a client needs to connect, except the password. `trustBundle`: PEM certificates of the authorities that
+ * issued the service's certificate.
  */
 export function connectionOf(service: ManagedServiceObject, trustBundle: string): Connection {
   const { spec, status } = service;

@@ -1,6 +1,6 @@
 import type { ServiceName } from "./service-names.ts";
 
-/** Verifies that the authoritative DNS servers resolve names as the store has them, and caches confirmed results. */
+/** Verifies that the authoritative DNS servers resolve names to the stored addresses. Confirmed results are cached. */
 export interface NameVerification {
   isVerified(serviceId: string, names: readonly ServiceName[]): boolean;
   /**

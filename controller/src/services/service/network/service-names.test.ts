@@ -24,7 +24,7 @@ function observed(address: string, publicAddress: string): ObservedNode[] {
   ];
 }
 
-test("each name leads to the public address, and its private form to the private one", () => {
+test("each name resolves to the public address, and its private form to the private one", () => {
   const names = new Map(namesOf(service, observed("10.77.0.2", "203.0.113.17")).map((name) => [name.name, name]));
   expect([...names.keys()].sort()).toEqual(allNamesOf(service).sort());
   for (const [name, { addresses }] of names)

@@ -30,21 +30,21 @@ export function nodeHostnameOf(serviceHostname: string, number: number): string 
   return [`${label}-${number}`, ...rest].join(".");
 }
 
-/** Hostname for reads: any healthy replica, or the primary while there is none. */
+/** Hostname for reads: it resolves to the healthy replicas, or to the primary while there is none. */
 export function replicaHostnameOf(serviceHostname: string): string {
   return `replica-${serviceHostname}`;
 }
 
 /**
- * Names in a node's certificate from the start, each also in its private form, so that a promotion needs no new
- * certificate.
+ * Names in a node's certificate, each also in its private form. A replica's certificate has the primary's names too, so
+ * that a promotion needs no new certificate.
  */
 export function serverNamesOf(service: ManagedServiceObject, node: NodeSpec): string[] {
   return [service.spec.hostname, replicaHostnameOf(service.spec.hostname), node.hostname];
 }
 
 /**
- * The DNS records that the service should have now. The service name moves with the primary, so its TTL is 1 s.
+ * The DNS records that the service should have now. The service name follows the primary, so its TTL is 1 s.
  */
 export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): ServiceName[] {
   const named = (name: string, nodeIds: readonly string[], ttlS: number): ServiceName[] => {
@@ -73,12 +73,12 @@ export function allNamesOf(service: ManagedServiceObject): string[] {
   return names.flatMap((name) => [name, privateNameOf(name)]);
 }
 
-/** Segments of API paths that could be confused with the name of a service, including planned ones. */
+/** Segments of present and planned API paths that could be confused with the name of a service. */
 const reservedNames: ReadonlySet<string> = new Set(["export", "import", "restore", "templates", "catalog"]);
 
 /** Fault of a reserved name; undefined for any other. */
 export function reservedNameFault(name: string): FieldFault | undefined {
   if (!reservedNames.has(name)) return undefined;
-  const detail = "is a word of the API's own paths; choose another name";
+  const detail = "is reserved for paths of the API; choose another name";
   return { field: "name", pointer: "/name", code: "reserved", detail };
 }

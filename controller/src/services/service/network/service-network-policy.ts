@@ -38,9 +38,9 @@ export function createServiceNetworkPolicy({ services, machines }: ServiceNetwor
         machines.subscribe((id, before) => {
           const after = machine(id);
           if (isDeepStrictEqual(machineInputsOf(before), machineInputsOf(after))) return;
-          const own = [before, after].flatMap((object) => object?.spec.hostId ?? []);
+          const hostIds = [before, after].flatMap((object) => object?.spec.hostId ?? []);
           const owners = [before, after].map((object) => services.get(ownerOf(object) ?? "")?.object);
-          onChange(hostsOf(...owners).union(new Set(own)));
+          onChange(hostsOf(...owners).union(new Set(hostIds)));
         }),
       ];
       return {
@@ -71,8 +71,8 @@ function machineInputsOf(machine: MachineObject | undefined): unknown {
 }
 
 /**
- * Rules for the machines of a service on one host, whatever host its peers are on. Clients use either address,
- * peers the private one. Everything without a rule is denied.
+ * Rules for the machines of a service on one host; its other members may be on any host. Clients use the private and
+ * the public address, members only the private one. Everything without a rule is denied.
  */
 export function servicePolicyRules(
   { metadata, spec }: ManagedServiceObject,
@@ -82,8 +82,8 @@ export function servicePolicyRules(
   const owner = { kind: managedServiceKind.name, id: metadata.id };
   const members = spec.nodes.flatMap(({ id }) => {
     const object = machine(id);
-    const isOurs = object?.spec.owner?.kind === owner.kind && object.spec.owner.id === owner.id;
-    return isOurs && object.status.address !== "" ? [object] : [];
+    const isOfService = object?.spec.owner?.kind === owner.kind && object.spec.owner.id === owner.id;
+    return isOfService && object.status.address !== "" ? [object] : [];
   });
   const ports = Object.values(clientPorts(spec));
   const platform = [...new Set((spec.platformAccess ?? []).flatMap(({ from }) => from))];

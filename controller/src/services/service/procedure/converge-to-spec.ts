@@ -26,13 +26,13 @@ function provisioningProgress(service: ManagedServiceObject, { nodes, names }: O
   const origin = unfinishedOrigin(service.spec);
   const restore = nodes.find(({ node }) => node.id === homeOf(service).id)?.instance?.restore;
   if (origin !== undefined && restore?.state !== "finished")
-    // Less than the next step has, so that a restore that begins again does not come after it.
+    // Less than the next step's progress, so that progress never decreases if a restore starts again.
     return { step: "ProvisioningRestore", progressPct: 60 + Math.floor(19 * restoredShare(restore)) };
   const started = nodes.every(({ instance }) => instance?.state === "running" || instance?.state === "starting");
   return { step: "ProvisioningHealth", progressPct: started ? 85 : 80 };
 }
 
-/** A number from 0 to 1. The total size is unknown at first. */
+/** Restored share of the data, from 0 to 1; 0 while the total size is unknown. */
 function restoredShare(restore: RestoreObservation | undefined): number {
   if (restore === undefined || restore.totalBytes === 0n) return 0;
   return Math.min(1, Number(restore.restoredBytes) / Number(restore.totalBytes));

@@ -21,8 +21,8 @@ import { restarting } from "./restarting.ts";
 import { maintenanceWorkOf, replacementOf, replacementOutcomeOf } from "../service-operations.ts";
 
 /**
- * Parameters are applied by a restart, another image or kernel while the machine is stopped, and a newer keeper by a
- * start of the machine.
+ * Applies updates: parameters by a restart of the engine, an image or kernel while the machine is stopped, and a newer
+ * keeper by a restart of the machine.
  */
 export const maintenance: Procedure = {
   ...convergeToSpec,
@@ -66,7 +66,7 @@ export const maintenance: Procedure = {
   },
 };
 
-/** True if it changes parameters or keepers only, so that there is no image to roll back. */
+/** True if the operation changes only parameters or keepers, so that there is no image to roll back. */
 function isRestart(operation: OperationObject): boolean {
   return replacementOf(operation) === undefined;
 }
@@ -77,7 +77,7 @@ function startsMachines(operation: OperationObject | undefined): boolean {
   return maintenanceWorkOf(operation)?.startsMachines === true;
 }
 
-/** True if its images or starts are applied to one node after another. */
+/** True if the operation applies images or starts to one node after another. */
 function isRolling(operation: OperationObject | undefined): boolean {
   return operation !== undefined && maintenanceWorkOf(operation)?.inRollout === true;
 }
@@ -97,7 +97,7 @@ function maintenanceProgress(
   return { ...replacementProgress(service, observed, `Replace${what}`, upgradesData), ...step };
 }
 
-/** Another image or kernel under the data: stop, replace, start. */
+/** Progress of a change of image or kernel: stop, replace, start. */
 function replacementProgress(
   service: ManagedServiceObject,
   observed: ObservedService,

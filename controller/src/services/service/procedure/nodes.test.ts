@@ -14,7 +14,7 @@ const created = newServiceObject();
 const [primary] = created.service.spec.nodes;
 if (primary === undefined) throw new Error("a new service has a node");
 const replica = replicaNode({ id: "r", hostname: created.service.spec.hostname, zone: primary.zone, number: 2 });
-/** Its primary serves, and its replica has no data yet. */
+/** A service whose primary serves, and whose replica has no data yet. */
 const running: ManagedServiceObject = {
   ...created.service,
   spec: { ...created.service.spec, nodes: [primary, replica], nextNodeNumber: 3 },

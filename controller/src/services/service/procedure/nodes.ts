@@ -33,7 +33,7 @@ export const creation: Procedure = {
     ),
 };
 
-/** A new replica is complete once it receives what the primary writes and has its name. */
+/** Adds a replica; complete once the replica receives the primary's log and its name resolves. */
 export const addNode: Procedure = {
   ...convergeToSpec,
   progress: addProgress,
@@ -75,7 +75,7 @@ export const moveNode: Procedure = {
       : nodeOf(service, operation)?.leaving === undefined) && convergeToSpec.isComplete(service, observed, operation),
   fault: (observed, operation, now, service) => moveFault(service, observed, operation, targetOf(operation) ?? "", now),
   rollBack: (service, operation, fault, now) => rollBackMove(service, operation, fault, targetOf(operation) ?? "", now),
-  rolledBackFault: (operation) => rolledBackError(operation, "The node stays where it is for now."),
+  rolledBackFault: (operation) => rolledBackError(operation, "The node remains on its host."),
 };
 
 /** Changes the primary: a switchover to a chosen replica, or a failover. */
@@ -88,13 +88,13 @@ export const failover: Procedure = {
     if (service.spec.primaryChange !== undefined || hasTarget(service, operation)) return undefined;
     const message =
       lostNode(operation) === undefined
-        ? "The replica did not replay everything or take a write in time. The primary is unchanged."
+        ? "The replica did not replay the whole log or take a write in time. The primary is unchanged."
         : "No replica could replace the silent primary. The primary is unchanged.";
     return { code: "rolled_back", message };
   },
 };
 
-/** Progress of a single node first, then of the copies. */
+/** Progress of the primary first, then of the copies by the replicas. */
 function creationProgress(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -152,7 +152,7 @@ function targetOf(operation: OperationObject): string | undefined {
   return memberOperations.map((type) => type.workOf(operation)).find((work) => work !== undefined)?.nodeId;
 }
 
-/** The moved node, while it exists. */
+/** The moved node while it exists; undefined afterwards. */
 function oldOf({ spec }: ManagedServiceObject, operation: OperationObject) {
   const from = serviceOperations.move_node.workOf(operation)?.from;
   return spec.nodes.find(({ id }) => id === from);

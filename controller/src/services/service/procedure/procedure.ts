@@ -9,28 +9,28 @@ export interface Fault {
   readonly message: string;
 }
 
-/** Progress of an operation by the step that its service waits for. */
+/** Progress of an operation: the step that its service waits for. */
 export interface StepProgress {
   readonly step: string;
   readonly progressPct: number;
-  /** Reason why the step does not proceed, such as a host that does not answer. */
+  /** Reason why the step does not proceed, such as a host that does not respond. */
   readonly obstacle?: string;
-  /** The step waits for an external event without a deadline, so it is not stuck. */
+  /** True if the step waits for an external event without a deadline, so that it never counts as stuck. */
   readonly waits?: true;
 }
 
-/** A service and its operation, as they are to be written. */
+/** A changed service and its operation, to be written in one transaction. */
 export interface ServiceAndOperation {
   readonly after: ManagedServiceObject;
   readonly operation: OperationObject;
 }
 
 /**
- * Behavior of operations of one type that change a whole service. All functions are pure and called in each round:
- * their result depends on the observation and the stored objects only.
+ * Behavior of the operations of one type that change a service. All functions are called in each round; their result
+ * depends only on the observation and the stored objects.
  */
 export interface Procedure {
-  /** Next steps; empty if only waiting helps. */
+  /** Next steps; empty if nothing can be done but wait. */
   plan(service: ManagedServiceObject, observed: ObservedService, operation?: OperationObject): ServiceStep[];
   progress(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject): StepProgress;
   /** True if the operation is complete; it then succeeds, or fails if it was rolled back. */
@@ -54,25 +54,25 @@ export interface Procedure {
   rolledBackFault?(operation: OperationObject, service: ManagedServiceObject): Fault | undefined;
   /** Records observed results in the operation. */
   recordResults?(operation: OperationObject, observed: ObservedService): OperationObject;
-  /** Changes and events of the service when the operation ends, whatever its result. */
+  /** Changes and events of the service when the operation ends, with any result. */
   onEnd?(
     service: ManagedServiceObject,
     operation: OperationObject,
     now: number,
   ): { readonly after: ManagedServiceObject; readonly events: readonly NewEvent[] };
-  /** Advice for users beside an error of the service; undefined for none. */
+  /** Advice for users that follows an error of the service; undefined for none. */
   advice?(operation: OperationObject): string | undefined;
-  /** The service is Upgrading meanwhile; absent: it retains its state. */
+  /** Set if the service is in state Upgrading during the operation; absent: it retains its state. */
   readonly upgrade?: Upgrade;
-  /** The operation starts a service in Error again. */
+  /** True if the operation starts a service in state Error again. */
   readonly retriesError?: true;
 }
 
 /** Operations during which a service is Upgrading. */
 export interface Upgrade {
   /**
-   * False for operations of the type that upgrade nothing, for ended ones, and once clients are admitted to a running
-   * service.
+   * True while the operation upgrades the service: false if it upgrades nothing, has ended, or if clients are admitted
+   * to a running service.
    */
   isInFlight(operation: OperationObject | undefined, service: ManagedServiceObject): boolean;
   isComplete(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject | undefined): boolean;

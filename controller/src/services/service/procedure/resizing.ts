@@ -15,7 +15,7 @@ import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { rolloutProgress } from "./restarting.ts";
 
-/** Resizes each machine, then gives its engine the settings that follow from the size. */
+/** Resizes each machine, and gives its engine the settings that are derived from the size. */
 export const resizing: Procedure = {
   ...convergeToSpec,
   progress: sizeProgress,

@@ -10,7 +10,7 @@ import { memberSettingsOf } from "../member/member-settings.ts";
 
 const gib = 1024 ** 3;
 
-/** Everything that the agent of one node needs to run its engine, with or without controllers. */
+/** The instance spec of one node: all that its agent needs to run the engine, with or without controllers. */
 export function instanceSpecOf(args: SpecArgs): InstanceSpec {
   const { service, node, addresses, users, catalog, running, generation } = args;
   const { spec } = service;

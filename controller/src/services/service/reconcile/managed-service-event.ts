@@ -7,10 +7,10 @@ import type { Upgrade } from "../procedure/procedure.ts";
 import { procedureOf } from "../procedure/procedures.ts";
 import { strategyOf } from "../member/strategies.ts";
 
-/** An operation that upgrades nothing, while an earlier one may have left the service in Upgrading. */
+/** Upgrade of an operation that upgrades nothing. An earlier operation may have left the service in Upgrading. */
 const noUpgrade: Upgrade = { isInFlight: () => false, isComplete: isUpgraded };
 
-/** Event of the life cycle that the observation causes; undefined if it causes none. */
+/** The event of the life cycle (`managed-service-lifecycle.ts`) for this observation; undefined if there is none. */
 export function managedServiceEvent(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -29,11 +29,11 @@ export function managedServiceEvent(
   const { isInFlight, isComplete: isDone } = procedure.upgrade ?? noUpgrade;
   const isUpgrade = isInFlight(operation, service);
   if (state === "Running" && isUpgrade) return isDone(service, observed, operation) ? undefined : "upgradeStarted";
-  // A primary that does not come up is handled by its primary change, or by the failover that is about to begin.
+  // A failed primary is handled by its primary change, or by the failover that is about to start.
   const isReplaced = strategyOf(service).isRepairing(service, observed);
-  // An operation stuck at a replica does not fail a service whose primary serves.
-  const answersFor = state === "Running" && servesWithoutOthers(service, observed) ? undefined : operation;
-  const fault = isReplaced ? undefined : faultOf(observed, answersFor, now);
+  // An operation that is stuck at a replica does not fail a service whose primary serves clients.
+  const failableOperation = state === "Running" && servesWithoutOthers(service, observed) ? undefined : operation;
+  const fault = isReplaced ? undefined : faultOf(observed, failableOperation, now);
   if (state === "Upgrading") {
     if (isDone(service, observed, operation)) return "upgradeEnded";
     // A failed change is rolled back first.

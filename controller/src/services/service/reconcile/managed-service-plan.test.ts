@@ -15,7 +15,7 @@ import { disconnectedAfterMs } from "../member/members.ts";
 test.each([
   ["all is well", { liveness: "healthy", listener: "healthy" }, true],
   ["one takes no write", { liveness: "unhealthy", listener: "healthy" }, false],
-  ["one is not reached at an address of its own", { liveness: "healthy", listener: "unhealthy" }, false],
+  ["one is not reached at an address of the service", { liveness: "healthy", listener: "unhealthy" }, false],
   ["one has much log to retain on a small disk", { liveness: "healthy", storage: "unhealthy" }, true],
   ["one has an agent without reports of listeners", { liveness: "healthy" }, true],
 ])("a service's engines are up when %s: %j %s", (_, checks, expected) => {
@@ -39,7 +39,7 @@ test.each([
 
 const requestedAt = 25_000;
 test.each([
-  ["not at once", engineFailedForMs - 1, undefined, undefined],
+  ["not immediately", engineFailedForMs - 1, undefined, undefined],
   ["after a while", engineFailedForMs, undefined, "engine_failed"],
   ["not for a failure before the operation", engineFailedForMs, requestedAt, undefined],
   ["after as long an operation", requestedAt + engineFailedForMs, requestedAt, "engine_failed"],

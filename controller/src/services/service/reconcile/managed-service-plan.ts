@@ -21,7 +21,7 @@ import { restoreFailure } from "../restore-failure.ts";
 /** Time after which a failed engine makes the service fail. */
 export const engineFailedForMs = 30_000;
 
-/** The next steps toward the desired state. Empty if it is reached, or if only waiting helps. */
+/** The next steps toward the desired state. Empty if it is reached, or if nothing can be done but wait. */
 export function planManagedService(service: ManagedServiceObject, observed: ObservedService): ServiceStep[] {
   const waits = awaitsWriteFence(service, observed);
   const planned = () => strategyOf(service).plan(service, observed, (node) => planNode(service, node, waits));
@@ -35,7 +35,7 @@ export function planManagedService(service: ManagedServiceObject, observed: Obse
   return [...planned(), ...planNames(service, observed)];
 }
 
-/** The primary disconnects its clients: the final backup would lack their later writes. */
+/** Steps before a final backup: the primary disconnects its clients, because the backup would lack later writes. */
 function planClosing(service: ManagedServiceObject, { nodes }: ObservedService): ServiceStep[] {
   const { closed, instanceGeneration: generation } = service.spec;
   if (closed !== true) return [];
@@ -66,8 +66,8 @@ function planNode(service: ManagedServiceObject, observed: ObservedNode, waits: 
   const { node, machine, connected, instance, replayMemory } = observed;
   const { power, instanceGeneration: generation } = service.spec;
   if (machine === undefined) return [{ kind: "createMachine", node }];
-  // The agent gets no new settings: after the drain its engine runs with the current ones. The keeper shuts the engine
-  // down in order.
+  // The agent gets no new settings, so that the engine runs with the current ones after the drain. The keeper shuts the
+  // engine down in order.
   if (observed.stoppedForDrain && power === "on")
     return machine.spec.power === "off" ? [] : [{ kind: "powerMachine", node, power: "off" }];
   if (power === "off")
@@ -84,9 +84,9 @@ function planNode(service: ManagedServiceObject, observed: ObservedNode, waits: 
   if (replayMemory !== undefined && replayMemory.refused === undefined)
     return planReplayMemory(replayMemory.bytes, observed, machine, generation);
   const { ownMemoryBytes } = machine.spec;
-  if (ownMemoryBytes !== undefined && connected && instance !== undefined && hasItsData(service, instance))
+  if (ownMemoryBytes !== undefined && connected && instance !== undefined && hasRestoredData(service, instance))
     return [{ kind: "fitMachine", node, size: { ...sizeOf(machine), memoryBytes: ownMemoryBytes } }];
-  // A failed service retains its snapshot, which its repair may need.
+  // A failed service retains its snapshot, which a repair may need.
   if (machine.spec.snapshot != null && service.status.operationId === null && service.status.state === "Running")
     return [{ kind: "deleteSnapshot", node }];
   return connected && !hasGeneration(generation, instance)
@@ -94,7 +94,7 @@ function planNode(service: ManagedServiceObject, observed: ObservedNode, waits: 
     : [];
 }
 
-/** The machine of a restore that lacks memory gets it first; then its agent may use it. */
+/** Gives the machine of a restore more memory, and then its agent the permission to use it. */
 function planReplayMemory(
   memoryBytes: number,
   { node, connected }: ObservedNode,
@@ -126,8 +126,8 @@ function hasSettings({ spec }: ManagedServiceObject, { node, instance, connected
 }
 
 /**
- * The engine shuts down in order before its machine stops. The machine of a silent agent stops at once; its keeper
- * shuts the engine down.
+ * Shuts the engine down in order before its machine stops. Without a connected agent the machine stops immediately, and
+ * its keeper shuts the engine down.
  */
 function planShutdown({ node, connected, instance }: ObservedNode, generation: number): ServiceStep[] {
   const engineUp = connected && instance !== undefined && instance.state !== "stopped" && instance.state !== "absent";
@@ -149,8 +149,8 @@ function hasGeneration(generation: number, instance: InstanceObservation | undef
 }
 
 /**
- * True if the primary runs with the newest settings and resolves by name, and every replica that can be waited for does
- * its part. The state of a service is that of its primary.
+ * True if the primary runs with the newest settings, its name resolves, and every replica is settled. The state of a
+ * service is its primary's.
  */
 export function isHealthy(service: ManagedServiceObject, observed: ObservedService): boolean {
   if (observed.names !== "verified" || service.spec.primaryChange !== undefined) return false;
@@ -161,8 +161,9 @@ export function isHealthy(service: ManagedServiceObject, observed: ObservedServi
 }
 
 /**
- * A replica is not waited for while it copies its data, is removed, or is unreachable. A replica that still awaits a
- * rolling update counts as unreachable only after a delay, because agents take a moment to find another controller.
+ * True if operations need not wait for the replica: it is healthy, copies its data, is being removed, has failed, or is
+ * unreachable. A replica that awaits a rolling update counts as unreachable only after `disconnectedAfterMs`, because
+ * an agent needs some seconds to find another controller.
  */
 function replicaIsSettled(service: ManagedServiceObject, observed: ObservedNode): boolean {
   const { node, connected, isCurrent, instance, disconnectedMs: awayMs = 0 } = observed;
@@ -173,8 +174,8 @@ function replicaIsSettled(service: ManagedServiceObject, observed: ObservedNode)
   return instance.replication?.state === "copying" || nodeIsHealthy(service, observed);
 }
 
-/** True if the machine has the data that the service is restored from. */
-function hasItsData({ spec }: ManagedServiceObject, { restore }: InstanceObservation): boolean {
+/** True if the machine has finished the service's restore, or if none is in progress. */
+function hasRestoredData({ spec }: ManagedServiceObject, { restore }: InstanceObservation): boolean {
   const origin = unfinishedOrigin(spec);
   return origin === undefined || (restore?.restoreId === origin.restoreId && restore.state === "finished");
 }
@@ -185,7 +186,7 @@ const neededChecks: ReadonlySet<string> = new Set(["liveness", "listener"]);
 function nodeIsHealthy(service: ManagedServiceObject, node: ObservedNode): boolean {
   const { machine, connected, instance, isCurrent } = node;
   if (machine?.status.state !== "running" || !connected || instance === undefined || !isCurrent) return false;
-  if (lacksServiceImage(service, machine) || !hasItsData(service, instance)) return false;
+  if (lacksServiceImage(service, machine) || !hasRestoredData(service, instance)) return false;
   return hasSettings(service, node) && isSized(service, node) && admitsClients(instance);
 }
 
@@ -193,7 +194,7 @@ function admitsClients({ checks }: InstanceObservation): boolean {
   return checks.every(({ name, status }) => !neededChecks.has(name) || status !== "unhealthy");
 }
 
-/** True if the members that a service of several needs serve under its name, with any settings. */
+/** True if a service with several members serves clients by its needed members, with any settings. */
 export function servesWithoutOthers(service: ManagedServiceObject, { nodes, names }: ObservedService): boolean {
   if (service.spec.nodes.length === 1 || service.spec.canary !== undefined || names !== "verified") return false;
   if (!serves(service, nodes)) return false;
@@ -201,13 +202,13 @@ export function servesWithoutOthers(service: ManagedServiceObject, { nodes, name
     .filter(({ node }) => isNeeded(service, node))
     .every(({ machine, connected, isCurrent, instance }) => {
       if (machine?.status.state !== "running" || !connected || !isCurrent) return false;
-      return instance?.state === "running" && hasItsData(service, instance) && admitsClients(instance);
+      return instance?.state === "running" && hasRestoredData(service, instance) && admitsClients(instance);
     });
 }
 
 /**
- * True if every node runs, clients admitted or not, with the version that the operation brings; any version if it
- * brings none. Replicas whose data are copied again follow later. After a rollback the old version is healthy.
+ * True if every node runs the operation's version (or any, if the operation does not change it), whether or not clients
+ * are admitted. Replicas whose data are copied again are not waited for. After a rollback it is the old version.
  */
 export function isHealthyOnImage(
   service: ManagedServiceObject,
@@ -220,7 +221,7 @@ export function isHealthyOnImage(
   return version === "" || nodes.every(({ instance }) => versionNumber(instance?.engineVersion ?? "") === version);
 }
 
-/** As `isHealthyOnImage`, and clients are admitted. */
+/** True if every node runs the operation's version (`isHealthyOnImage`) and clients are admitted. */
 export function isUpgraded(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -236,7 +237,7 @@ export function faultOf(
   now: number,
   engineMayFailForMs = engineFailedForMs,
 ): { code: string; message: string } | undefined {
-  // A machine that the canary kept from starting stays failed until it has the old image: the rollback ends by its own
+  // A machine that failed to start on the new image remains failed until it has the old image. The rollback has its own
   // deadline.
   const isRollingBack = operation?.status.rollback !== undefined;
   for (const { isReplica, machine, instance, connected, isCurrent, replayMemory } of observed.nodes) {
@@ -245,11 +246,11 @@ export function faultOf(
     if (machine?.status.state === "failed" && !isRollingBack && !isStartedAgain(machine, operation))
       return { code: "machine_failed", message: machine.status.reason };
     const restore = instance?.restore;
-    // A restore that lacks memory is tried again once its machine has it.
+    // A restore that lacks memory is repeated once its machine has more.
     const isRaised = replayMemory !== undefined && replayMemory.refused === undefined;
     if (restore?.state === "failed" && restore.errorCode !== "retrying" && !isRaised)
       return { code: "restore_failed", message: restoreFailure(restore, replayMemory?.refused) };
-    // A restore that is retried reports that itself; a restore without progress is stuck.
+    // An unfinished restore is not a failed engine: it reports its own failures, and without progress it is stuck.
     if (restore !== undefined && restore.state !== "finished") continue;
     if (
       connected &&
@@ -265,12 +266,14 @@ export function faultOf(
     : stuckFault(operation, now);
 }
 
-/** True if the machine ended often before the operation, which fails only if it ends again. */
+/** True if the machine's crashes are older than the operation. It then fails the operation only if it crashes again. */
 function isStartedAgain({ status: { crashedAt } }: MachineObject, operation: OperationObject | undefined): boolean {
   return operation !== undefined && crashedAt !== undefined && crashedAt < operation.metadata.createdAt;
 }
 
-/** The operation may repair an earlier failure, so the time counts from its begin at the earliest. */
+/**
+ * True if the engine has failed for `ms`. An operation may repair an earlier failure, so time counts from its start.
+ */
 function hasFailedFor(
   ms: number,
   { since }: InstanceObservation,

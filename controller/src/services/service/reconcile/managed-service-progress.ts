@@ -8,7 +8,7 @@ import { strategyOf } from "../member/strategies.ts";
 import { procedureOf } from "../procedure/procedures.ts";
 
 /**
- * Progress of an operation. `mark` is a text that changes with any progress, such as `running/on/true/running/7/1
+ * Progress of an operation. `mark` is a string that changes with any progress, such as `running/on/true/running/7/1
  * verified`, so that a slow step does not count as stuck.
  */
 export interface Progress extends StepProgress {
@@ -44,7 +44,7 @@ function markOf({ node, machine, connected, instance, silentHost }: ObservedNode
     ...(silentHost === undefined ? [] : [silentHost]),
     ...(instance?.replication === undefined ? [] : [replicationMarkOf(instance.replication)]),
     ...(instance?.peers === undefined ? [] : [peersMarkOf(instance.peers)]),
-    // A new member of a cluster reports no copied bytes: its disk shows them.
+    // A new member of a cluster does not report copied bytes, so the mark uses its disk usage.
     ...(node.joining === true && instance !== undefined && instance.replication === undefined
       ? [instance.dataBytes]
       : []),

@@ -3,7 +3,7 @@ import { findOperation } from "#operation/find-operation.ts";
 import { type MoveDeps, startDueMove } from "../member/due-moves.ts";
 import type { AutomaticFailoverDeps } from "../member/primary-replicas/failover/automatic-failover.ts";
 import { engineFailureTimeoutMs } from "../canary/image-canary.ts";
-import { cancelled, operationKind } from "#operation/operation.ts";
+import { operationKind } from "#operation/operation.ts";
 import { again, type Outcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
@@ -18,9 +18,7 @@ import { warningsRecheckInMs } from "../member/member-warnings.ts";
 import { growStorage, type StorageGrowthDeps } from "../../scaling/grow-storage.ts";
 import { autoscaleDueInMs } from "../../scaling/autoscale-target.ts";
 import { healthRecheckInMs } from "../health/managed-service-health.ts";
-import { isReachable, requestDeletion } from "../service-deletion.ts";
-import { serviceEvent } from "../service-events.ts";
-import { expiryOf } from "../service-expiry.ts";
+import { expiryOf, settleExpiry } from "../service-expiry.ts";
 import type { ServiceMaintenance } from "../../maintenance/service-maintenance.ts";
 import { type ObserverDeps, observeService } from "./service-observer.ts";
 import { performServiceStep, type StepDeps } from "./service-steps.ts";
@@ -45,11 +43,11 @@ export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
 /**
  * Converges one managed service; the key is its id.
  *
- * A round first handles what has a transaction of its own and ends the round when it commits: expiry, maintenance,
- * failover of a silent primary, growth of storage, and moves of nodes off drained hosts. Then it observes the service,
+ * A round first handles expiry, maintenance, failover of a silent primary, growth of storage, and moves of nodes off
+ * drained hosts. Each of them is a separate transaction, and a commit ends the round. Then it observes the service,
  * plans steps by the procedure of the operation in progress (`procedure/procedures.ts`), performs them, observes again,
  * and writes status, operation and events in one transaction (`service-advance.ts`). Every step is idempotent; the
- * queue retries. The result is the time of the next round, the earliest that any part needs.
+ * queue retries. The result is the time of the next round: the earliest that a part requests.
  */
 export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDeps): Reconciler {
   return {
@@ -100,8 +98,8 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
   };
 }
 
-/** Steps whose result takes seconds: a machine or another node has to finish its part. */
-const takesTime: ReadonlySet<ServiceStep["kind"]> = new Set(["converge", "switchOver"]);
+/** Steps that take seconds, because a machine or another node must act. */
+const slowSteps: ReadonlySet<ServiceStep["kind"]> = new Set(["converge", "switchOver"]);
 
 function recheck(
   service: ManagedServiceObject,
@@ -110,7 +108,8 @@ function recheck(
   recheckInMs: readonly (number | null)[],
   deps: ManagedServiceReconcilerDeps,
 ): Outcome {
-  if (step !== undefined) return again(takesTime.has(step.kind) || isNaming(service) ? 2_000 : 50, step.kind);
+  if (step !== undefined)
+    return again(slowSteps.has(step.kind) || isAwaitingNewPrimary(service) ? 2_000 : 50, step.kind);
   const hasFailed = observed.nodes.some(({ instance }) => instance?.state === "failed");
   if (service.status.operationId !== null)
     return again(hasFailed ? engineFailureTimeoutMs : 15_000, "operation in progress");
@@ -121,58 +120,10 @@ function recheck(
   return timed.length === 0 ? settled : again(Math.min(...timed, 86_400_000), "expiry, maintenance or health");
 }
 
-/** A primary that was named or recalled needs time, and its next report wakes the service. */
-function isNaming({ spec }: ManagedServiceObject): boolean {
+/** True while a new primary is promoted or recalled, which takes seconds. Its next report triggers a round earlier. */
+function isAwaitingNewPrimary({ spec }: ManagedServiceObject): boolean {
   const { step } = spec.primaryChange ?? {};
   return step === "promote" || step === "recall";
-}
-
-/** Announces or performs the expiry of the service. Undefined if nothing is due. */
-async function settleExpiry(
-  service: Stored<ManagedServiceObject>,
-  deps: ManagedServiceReconcilerDeps,
-  signal: AbortSignal,
-): Promise<Outcome | undefined> {
-  const { object } = service;
-  const now = deps.clock.now();
-  const expiry = expiryOf(object, now, deps.expiryDeferred());
-  if (expiry.action === "none") return undefined;
-  const unit = deps.begin();
-  if (expiry.action === "delete") {
-    const { after, operation } = requestDeletion(object, {
-      operationId: deps.newId(),
-      now,
-      isReachable: isReachable(object, deps.fleet),
-    });
-    const current = await findOperation(deps.operations, object.status.operationId, signal);
-    if (current !== undefined) unit.update(operationKind, current, cancelled(current.object, now));
-    unit.create(operationKind, operation);
-    unit.update(managedServiceKind, service, after);
-    unit.audit({
-      organizationId: object.metadata.organizationId,
-      actor: "platform",
-      source: "expiry",
-      action: "managed-service.delete",
-      objectKind: "managed-service",
-      objectId: object.metadata.id,
-      result: "ok",
-      requestId: operation.metadata.id,
-    });
-  } else if (expiry.action === "warn") {
-    const expiryWarnings = [...object.status.expiryWarnings, expiry.hours];
-    unit.update(managedServiceKind, service, { ...object, status: { ...object.status, expiryWarnings } });
-    const expiresAt = new Date(object.spec.expiresAt ?? now).toISOString();
-    unit.event(serviceEvent("service.expiring", object, { expires_at: expiresAt, hours_left: expiry.hours }));
-  } else {
-    unit.update(managedServiceKind, service, {
-      ...object,
-      status: { ...object.status, announcedProtectedExpiry: true },
-    });
-    unit.event(serviceEvent("service.expiry_held", object, { reason: "deletion_protection" }));
-  }
-  const revision = await unit.commit(signal);
-  await deps.services.reached(revision, 1_000);
-  return again(0, expiry.action);
 }
 
 /** Writes status, operation and events in one transaction if anything changed. Resolves to the current service. */
@@ -190,19 +141,19 @@ async function writeStatus(
   });
   const unit = deps.begin();
   if (after.spec.canary?.writesFenced === true && before.spec.canary?.writesFenced !== true)
-    await requireUnchanged(service, observed, unit, deps);
+    await requireFenceHolds(service, observed, unit, deps);
   const operationChanged =
-    stored !== undefined && operation !== undefined && !same(stored.object.status, operation.status);
+    stored !== undefined && operation !== undefined && !isSame(stored.object.status, operation.status);
   if (operationChanged) unit.update(operationKind, stored, operation);
-  if (same(before.status, after.status) && before.spec === after.spec) {
+  if (isSame(before.status, after.status) && before.spec === after.spec) {
     if (!operationChanged) return before;
   } else {
     unit.update(managedServiceKind, service, after);
   }
   for (const event of events) unit.event(event);
-  for (const what of ["refused", "refusedGuestKernel"] as const) {
-    const refused = after.status.maintenance[what] ?? null;
-    if (refused !== null && !same(refused, before.status.maintenance[what]))
+  for (const field of ["refused", "refusedGuestKernel"] as const) {
+    const refused = after.status.maintenance[field] ?? null;
+    if (refused !== null && !isSame(refused, before.status.maintenance[field]))
       await deps.maintenance.failed(refused.image, before.metadata.id, refused.message, signal);
   }
   await unit.commit(signal);
@@ -210,10 +161,10 @@ async function writeStatus(
 }
 
 /**
- * The write fence is only true of the machines as observed, and of all changes in the engine that were requested before
- * the canary began: throws Conflict if either changed.
+ * Throws Conflict if a machine differs from its observation, or if a change of users or databases is in progress: the
+ * write fence was decided without them. The commit fails if a machine changes later.
  */
-async function requireUnchanged(
+async function requireFenceHolds(
   { object, modRevision }: Stored<ManagedServiceObject>,
   { nodes }: ObservedService,
   unit: UnitOfWork,
@@ -229,6 +180,6 @@ async function requireUnchanged(
   }
 }
 
-function same(a: unknown, b: unknown): boolean {
+function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -3,20 +3,20 @@ import type { MachineObject, MachineSize } from "#fleet/machine/machine.ts";
 import type { ReplayMemory } from "../../backup/restore/replay-memory.ts";
 import type { NodeSpec } from "../managed-service.ts";
 
-/** Observed state of one service, read anew in each round of its reconciler. */
+/** Observed state of one service. Each round of the reconciler reads it again. */
 export interface ObservedService {
   readonly nodes: readonly ObservedNode[];
   /** DNS names of the service: `absent` or `outdated` in the store, `published` there, or `verified` at the servers. */
   readonly names: "absent" | "outdated" | "published" | "verified";
-  /** Users or databases in its engine are being changed. */
+  /** True while users or databases in the engine are being changed. */
   readonly isChanging: boolean;
-  /** The final backup of a deletion is still to be taken. */
+  /** True while a deletion waits for its final backup. */
   readonly awaitsFinalBackup?: boolean;
-  /** The machines of a deleted service stay, powered off. */
+  /** True if the machines of a deleted service are retained, powered off, for an undelete. */
   readonly retainsDisks?: boolean;
-  /** Newest moment that the archived log can restore, in milliseconds since 1970; absent without an archive. */
+  /** Newest time that the archived log can restore, in milliseconds since 1970; absent without an archive. */
   readonly newestRecoveryPoint?: number | undefined;
-  /** Pending change of parameters that a standby must have at least as high as its primary; absent: none. */
+  /** Pending change of standby-sensitive parameters; absent: none. */
   readonly standbySensitiveChange?: StandbySensitiveChange;
 }
 
@@ -25,9 +25,9 @@ export interface ObservedService {
  * Standby: Administrator's Overview), such as `max_connections`.
  */
 export interface StandbySensitiveChange {
-  /** The next restart lowers one of them on the primary. */
+  /** True if the next restart lowers one of them on the primary. */
   readonly lowers: boolean;
-  /** The next restart raises one of them on the primary. */
+  /** True if the next restart raises one of them on the primary. */
   readonly raises: boolean;
 }
 
@@ -38,21 +38,23 @@ export interface ObservedNode {
   readonly isReplica?: true;
   readonly machine: MachineObject | undefined;
   readonly connected: boolean;
-  /** State of the engine as the agent reported it last. */
+  /** State of the engine by the agent's last report. */
   readonly instance: InstanceObservation | undefined;
-  /** Its host is drained, with consent to stop single nodes: the machine is off until the drain ends. */
+  /** True if the host is drained with consent to stop single nodes: the machine is off until the drain ends. */
   readonly stoppedForDrain: boolean;
-  /** Id of its host while that does not answer: orders for the machine wait for the host. */
+  /** Id of the node's host while the host does not respond, so that orders for the machine wait. */
   readonly silentHost: string | undefined;
-  /** Its host is drained or lost: a service with other nodes replaces this one on another host. */
+  /** True if the host is drained or lost, so that a service with other nodes must replace this node elsewhere. */
   readonly mustMove?: true;
-  /** Memory that it needs until its restore is finished; absent while its own suffices. */
+  /** Memory that the machine needs until its restore is finished; absent while its own memory suffices. */
   readonly replayMemory?: ReplayMemory;
-  /** The report is of the machine's current boot; an earlier report describes an engine that has ended. */
+  /**
+   * True if `instance` was reported since the machine's last start. An earlier report is of an engine that has ended.
+   */
   readonly isCurrent: boolean;
-  /** Replica only: time for which this controller has seen it not follow. */
+  /** Replica only: time since this controller first observed that it does not follow. */
   readonly disconnectedMs?: number;
-  /** Replica without failover candidacy only: primary and replica both confirmed just now that it follows. */
+  /** Replica without failover candidacy only: true if primary and replica have just confirmed that it follows. */
   readonly isProven?: true;
 }
 
@@ -60,7 +62,7 @@ export interface ObservedNode {
 export type ServiceStep =
   | { readonly kind: "createMachine"; readonly node: NodeSpec }
   | { readonly kind: "powerMachine"; readonly node: NodeSpec; readonly power: "on" | "off" }
-  /** A generation below the service's own stops an engine that is started again afterwards. */
+  /** Delivers settings. A generation below the service's stops an engine that will be started again. */
   | { readonly kind: "converge"; readonly node: NodeSpec; readonly running: boolean; readonly generation: number }
   /** Gives a stopped machine the service's image and kernel, after a snapshot of its data, and starts it. */
   | { readonly kind: "installImage"; readonly node: NodeSpec }
@@ -68,14 +70,14 @@ export type ServiceStep =
   | { readonly kind: "fitMachine"; readonly node: NodeSpec; readonly size: MachineSize }
   /** Gives a machine more memory until its restore is finished. */
   | { readonly kind: "raiseMemory"; readonly node: NodeSpec; readonly memoryBytes: number }
-  /** The snapshot of the machine's data is no longer needed. */
+  /** Deletes the snapshot of the machine's data, which is no longer needed. */
   | { readonly kind: "deleteSnapshot"; readonly node: NodeSpec }
   | { readonly kind: "deleteMachine"; readonly node: NodeSpec }
   /** Removes a node whose machine is deleted from the service. */
   | { readonly kind: "removeNode"; readonly node: NodeSpec }
   /** Advances the change of the primary; `member/primary-replicas/primary-change-plan.ts` decides how. */
   | { readonly kind: "changePrimary" }
-  /** The primary restarts last: it switches over to this replica first. */
+  /** Starts a switchover to this replica, before the old primary restarts or is removed. */
   | { readonly kind: "switchOver"; readonly to: NodeSpec }
   | { readonly kind: "publishNames" }
   | { readonly kind: "verifyNames" }

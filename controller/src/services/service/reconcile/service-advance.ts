@@ -24,8 +24,8 @@ import { stuckFault } from "./stuck-fault.ts";
 import { strategyOf } from "../member/strategies.ts";
 
 /**
- * The current status of the service, its operation, and the events to emit. `clockJumped`: the wall clock jumped
- * recently, so durations are unknown and nothing counts as stuck.
+ * Computes the status of the service, its operation, and the events to emit, from an observation. `clockJumped`: the
+ * wall clock jumped recently, so durations are unknown and no operation counts as stuck.
  */
 export function advance(
   before: ManagedServiceObject,
@@ -61,7 +61,7 @@ export function advance(
   } else if (archiving === "healthy" && after.status.recoveryPointStale === true)
     after = withStatus(after, { recoveryPointStale: false });
   const procedure = procedureOf(operation);
-  let current = operation && moved(before, observed, operation, now, clockJumped);
+  let current = operation && withStep(before, observed, operation, now, clockJumped);
   const operationFault = current && procedure.fault(observed, current, now, after);
   if (current !== undefined && operationFault !== undefined) {
     const { type } = current.spec;
@@ -72,12 +72,12 @@ export function advance(
       reason: operationFault.message,
       isRolledBack,
     });
-    // The observation still belongs to the change that failed.
+    // The observation still describes the failed change, so nothing else is derived from it.
     if (procedure.rollBack !== undefined)
       return { events, ...procedure.rollBack(after, current, operationFault, now, observed) };
     current = failed(current, operationFault, now);
   }
-  // Stored before a client is admitted, so that a later rollback knows it.
+  // Recorded before a client is admitted, so that a later rollback retains the clients' writes.
   if (after.spec.canary !== undefined && canAdmitClients(after, observed, current)) {
     log.info("clients admitted", { service: before.metadata.id, image: after.spec.image });
     return { after: admitClients(after, now), operation: current, events };
@@ -131,7 +131,7 @@ export function advance(
 }
 
 /** The operation with its current step and the results so far. */
-function moved(
+function withStep(
   service: ManagedServiceObject,
   observed: ObservedService,
   operation: OperationObject,
@@ -143,7 +143,7 @@ function moved(
   return procedureOf(operation).recordResults?.(after, observed) ?? after;
 }
 
-/** Sentences about parameters that a started engine rejected: the operation succeeds, but not with their values. */
+/** Warnings about parameters that a started engine rejected. The operation succeeds without their new values. */
 function rejectionWarnings({ spec }: ManagedServiceObject, { nodes }: ObservedService): string[] {
   return nodes.flatMap(({ node, connected, isCurrent, instance }) => {
     const hasStarted = connected && isCurrent && instance?.state === "running";
@@ -161,7 +161,7 @@ function advised(fault: Fault | undefined, operation: OperationObject | undefine
   return advice === undefined ? fault : { ...fault, message: `${fault.message} ${advice}` };
 }
 
-/** The life cycle reads the stored state of an operation: a pending one has not begun. */
+/** The operation with its stored state and progress, for the life cycle: a pending operation has not started. */
 function withoutProgress(
   current: OperationObject | undefined,
   stored: OperationObject | undefined,

@@ -30,7 +30,7 @@ export interface ObserverDeps {
 
 /** Observed state of a service, from watched objects and the agents' last reports. */
 export function observeService(service: ManagedServiceObject, deps: ObserverDeps): ObservedService {
-  // A drain moves a member of several; it stops a single node.
+  // A drain moves a node of a service with several nodes, and stops a single node.
   const isAlone = service.spec.nodes.length === 1;
   const nodes = service.spec.nodes.map((node): ObservedNode => {
     const machine = deps.machines.get(node.id)?.object;
@@ -100,7 +100,7 @@ function isPublished(name: ServiceName, record: DnsRecordObject | undefined): bo
   );
 }
 
-/** The names of a deleted service: DNS servers must not resolve them. */
+/** The names of a deleted service without addresses: DNS servers must not resolve them. */
 export function withdrawn(service: ManagedServiceObject): ServiceName[] {
   return allNamesOf(service).map((name) => ({ name, addresses: [], ttlS: 0 }));
 }

@@ -54,7 +54,7 @@ async function makeService({ withMachine }: { withMachine: boolean }) {
   const deps: StepDeps = {
     backups,
     failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget() {} },
-    fences: { isEnded: () => expect.unreachable("no machine is fenced") },
+    fences: { fence: () => expect.unreachable("no machine is fenced") },
     machines,
     hosts: collections.hosts,
     records,
@@ -108,7 +108,7 @@ test.each<[string, ServiceStep, boolean]>([
   expect(await revision()).toBe(before);
 });
 
-test("a machine gets memory for a restore, beside a note of its own, and gives it back", async () => {
+test("a machine gets memory for a restore, in addition to a note, and returns it", async () => {
   const { service, perform } = await makeService({ withMachine: true });
   const spec = () => retained.collections.machines.get(node.id)?.object.spec;
   const { vcpu = 0, memoryBytes = 0, rootBytes = 0, diskBytes = 0 } = spec() ?? {};

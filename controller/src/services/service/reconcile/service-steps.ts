@@ -54,8 +54,8 @@ export interface StepDeps {
 }
 
 /**
- * Performs one step of a plan. A step may be repeated after a crash. Every write is conditional on the service being
- * unchanged since the decision; otherwise it throws Conflict.
+ * Performs one step of a plan. A step may be repeated after a crash. Throws Conflict if the service has changed since
+ * the step was planned.
  */
 export async function performServiceStep(
   step: ServiceStep,
@@ -106,7 +106,7 @@ export async function performServiceStep(
         return { ...machine, metadata: { ...machine.metadata, deletionRequestedAt: now, updatedAt: now } };
       });
     case "converge": {
-      // Each kind has its own watch: objects of one transaction may reach memory at different times.
+      // Each kind has a separate watch, so objects of one transaction may reach memory at different times.
       const { modRevision } = service;
       await Promise.all([deps.machines.reached(modRevision, 1_000), deps.users.reached(modRevision, 1_000)]);
       const machine = deps.machines.get(step.node.id)?.object;
@@ -139,7 +139,7 @@ export async function performServiceStep(
     case "withdrawNames":
       return withdrawNames(object, deps, signal);
     case "forget":
-      return forget(service, deps, signal);
+      return removeService(service, deps, signal);
   }
 }
 
@@ -168,7 +168,10 @@ async function changeMachine(
   await settle(unit, deps.machines, signal);
 }
 
-/** Everything ordered for the node before its removal is in memory, so an absent machine is deleted. */
+/**
+ * Removes a node without a machine. Waits for memory to be current first, so that an absent machine is certainly
+ * deleted.
+ */
 async function removeNode(
   node: NodeSpec,
   service: Stored<ManagedServiceObject>,
@@ -207,10 +210,14 @@ async function withdrawNames(service: ManagedServiceObject, deps: StepDeps, sign
   await deps.names.verify(service.metadata.id, withdrawn(service), signal);
 }
 
-/** The last step of a deletion: removes the remaining objects of the service in one transaction. */
-async function forget(service: Stored<ManagedServiceObject>, deps: StepDeps, signal: AbortSignal): Promise<void> {
+/** The last step of a deletion: removes the service and its remaining objects in one transaction. */
+async function removeService(
+  service: Stored<ManagedServiceObject>,
+  deps: StepDeps,
+  signal: AbortSignal,
+): Promise<void> {
   const { metadata, spec, status } = service.object;
-  // Nothing is created for a service after its deletion began; earlier objects may not be in memory yet.
+  // After the start of a deletion nothing is created for the service, but earlier objects may not be in memory yet.
   await Promise.all([deps.machines, deps.users].map(({ reached }) => reached(service.modRevision, 1_000)));
   const unit = deps.begin();
   for (const { id } of spec.nodes) {
@@ -233,7 +240,7 @@ async function forget(service: Stored<ManagedServiceObject>, deps: StepDeps, sig
   deps.names.forget(metadata.id);
 }
 
-/** Commits, and waits until the watched memory has the change, so that the next round sees it. */
+/** Commits, and waits until memory has the change, so that the next round reads it. */
 async function settle(
   unit: UnitOfWork,
   changed: { reached: Collection<unknown>["reached"] },

@@ -12,10 +12,10 @@ import { strategyOf } from "../member/strategies.ts";
 export interface ServiceWorkDeps extends ManagedServiceReconcilerDeps {
   readonly machines: Collection<MachineObject>;
   readonly hosts: Collection<HostObject>;
-  /** A new image may change the pending updates of any service. */
+  /** Subscribed because a new image may change the pending updates of any service. */
   readonly nodeImages: Pick<Collection<Resource<unknown, unknown>>, "values" | "subscribe">;
   readonly fleet: Fleet;
-  /** A deletion waits for its final backup. */
+  /** Subscribed because a deletion waits for its final backup. */
   readonly backupObjects: Pick<Collection<Resource<{ readonly serviceId: string }, unknown>>, "get" | "subscribe">;
 }
 
@@ -29,7 +29,7 @@ export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
     const owner = machines.get(machineId)?.object.spec.owner;
     return owner?.kind === "managed-service" ? owner.id : undefined;
   };
-  // A deleted machine has no owner any more, so its last owner is remembered.
+  // Last owner of each machine, because a deleted machine has no owner any more.
   const lastOwner = new Map<string, string>();
   return {
     reconciler: createManagedServiceReconciler(deps),
@@ -77,7 +77,7 @@ export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
   };
 }
 
-/** Fingerprint of everything that a round reads from memory, such as `1042 7 true false b1 4 1764316800000`. */
+/** Fingerprint of all that a round reads from memory, such as `1042 7 true false b1 4 1764316800000`. */
 function fingerprintOf(id: string, { services, machines, hosts, nodeImages, fleet }: ServiceWorkDeps): string {
   const service = services.get(id);
   const nodes = service?.object.spec.nodes ?? [];
@@ -93,7 +93,7 @@ function fingerprintOf(id: string, { services, machines, hosts, nodeImages, flee
   return `${service?.modRevision ?? 0} ${parts.join(" ")} ${images.join(" ")}`;
 }
 
-/** Fields of a host that the services on it depend on, as a text. */
+/** Fields of a host that the services on it depend on, as a string. */
 function hostFingerprint(host: HostObject): string {
   const { keeperProtocol = 0 } = host.status.facts ?? {};
   return `${stopsSingleNodes(host)} ${isBeingVacated(host)} ${acceptsMachines(host)} ${imagesFingerprint(host)} ${keeperProtocol}`;

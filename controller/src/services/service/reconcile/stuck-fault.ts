@@ -1,7 +1,7 @@
 import type { OperationObject } from "#operation/operation.ts";
 import { serviceOperations } from "../service-operations.ts";
 
-/** The error of a stuck operation; undefined while it progresses. `runs`: whether its service runs. */
+/** The error of a stuck operation; undefined while it progresses. `runs`: true if its service is Running. */
 export function stuckFault(
   operation: OperationObject | undefined,
   now: number,

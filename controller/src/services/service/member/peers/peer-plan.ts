@@ -19,42 +19,42 @@ export function planPeers(
   const report = clusterReportOf(nodes);
   const hasAddresses = nodes.every(({ machine }) => (machine?.status.address ?? "") !== "");
   const next = joiningNext(service);
-  return nodes.flatMap((seen) => {
-    const { node } = seen;
-    if (node.leaving === true) return planLeaving(seen, report, planNode);
-    const own = planNode(seen);
-    if (service.spec.power === "off") return own;
-    if (isForming(service)) return hasAddresses ? own : own.filter(isPreparation);
+  return nodes.flatMap((member) => {
+    const { node } = member;
+    if (node.leaving === true) return planLeaving(member, report, planNode);
+    const steps = planNode(member);
+    if (service.spec.power === "off") return steps;
+    if (isForming(service)) return hasAddresses ? steps : steps.filter(isPreparation);
     if (node.joining === true) {
       const mayJoin = node.id === next?.id && node.announced === true && report !== undefined;
-      return mayJoin ? own : own.filter(isPreparation);
+      return mayJoin ? steps : steps.filter(isPreparation);
     }
-    return own.filter((step) => !isStop(step) || maySpare(service, seen, report));
+    return steps.filter((step) => !isStop(step) || maySpare(service, member, report));
   });
 }
 
-/** The member that joins now: the next one waits until this one is a member. */
+/** The member that joins now. Members join one after another. */
 function joiningNext({ spec }: ManagedServiceObject): NodeSpec | undefined {
   return spec.nodes.find(({ joining, leaving }) => joining === true && leaving !== true);
 }
 
-/** The members that leave, one after the other: none while one joins, which may be the replacement. */
+/** The members that leave; none while another joins, because it may be the replacement. */
 export function leavingOf(service: ManagedServiceObject): NodeSpec[] {
   return joiningNext(service) === undefined ? service.spec.nodes.filter(({ leaving }) => leaving === true) : [];
 }
 
-/** Its machine is deleted once the cluster, by the report of its majority, is without it. */
+/** Steps of a leaving member. Its machine is deleted once the majority reports a cluster without the member. */
 function planLeaving(
-  seen: ObservedNode,
+  member: ObservedNode,
   report: ClusterReport | undefined,
   planNode: (node: ObservedNode) => ServiceStep[],
 ): ServiceStep[] {
-  const { node, machine } = seen;
-  // Removed before it ever joined: its number may be in no report, and nothing depends on it.
+  const { node, machine } = member;
+  // A member that is removed before it joined may be in no report, and no other member depends on it.
   const isOut = report !== undefined && ![...report.members, ...report.joining].includes(numberOf(node));
   if (machine === undefined) return isOut ? [{ kind: "removeNode", node }] : [];
   if (isOut) return machine.metadata.deletionRequestedAt === undefined ? [{ kind: "deleteMachine", node }] : [];
-  return planNode(seen).filter(({ kind }) => kind === "converge");
+  return planNode(member).filter(({ kind }) => kind === "converge");
 }
 
 /** Steps of a machine whose engine does not run yet. */
@@ -66,13 +66,13 @@ function isStop(step: ServiceStep): boolean {
   return (step.kind === "converge" && !step.running) || (step.kind === "powerMachine" && step.power === "off");
 }
 
-/** True if the member is down already, or the cluster can spare it now. */
-function maySpare(service: ManagedServiceObject, seen: ObservedNode, report: ClusterReport | undefined): boolean {
-  if (service.status.state !== "Running" || !isPeerInSync(seen)) return true;
-  return report?.safeToRestart.includes(numberOf(seen.node)) === true;
+/** True if the member is already down, or the majority reports that it may stop. */
+function maySpare(service: ManagedServiceObject, member: ObservedNode, report: ClusterReport | undefined): boolean {
+  if (service.status.state !== "Running" || !isPeerInSync(member)) return true;
+  return report?.safeToRestart.includes(numberOf(member.node)) === true;
 }
 
-/** The next step of a rolling update: one member at a time that the cluster can spare, and the leader last. */
+/** The next step of a rolling update: one member at a time that may stop, and the leader last. */
 export function nextPeerInRollout(service: ManagedServiceObject, observed: ObservedService): RolloutStep | undefined {
   return rollingStep(service, observed, nextMember);
 }
@@ -86,11 +86,11 @@ function nextMember(
   const report = clusterReportOf(nodes);
   if (report === undefined || !spec.nodes.every(isStaying)) return undefined;
   const isWaiting = ({ node }: ObservedNode) => awaitsRollout(spec, node);
-  if (!members.every((seen) => isWaiting(seen) || isPeerSettled(service, seen))) return undefined;
+  if (!members.every((member) => isWaiting(member) || isPeerSettled(service, member))) return undefined;
   const waiting = members.filter(isWaiting);
-  // A restart takes nothing from the cluster where the engine is down, and may bring it back.
-  const down = waiting.find((seen) => seen.connected && seen.isCurrent && seen.instance?.state === "failed");
-  const isNext = (seen: ObservedNode) => isPeerInSync(seen) && report.safeToRestart.includes(numberOf(seen.node));
+  // A member whose engine failed may always restart, which may also repair it.
+  const down = waiting.find((member) => member.connected && member.isCurrent && member.instance?.state === "failed");
+  const isNext = (member: ObservedNode) => isPeerInSync(member) && report.safeToRestart.includes(numberOf(member.node));
   const others = waiting.filter(({ node }) => node.id !== report.leader);
   const last = others.length === 0 ? waiting : [];
   const next = down ?? [...others, ...last].find(isNext);
@@ -98,6 +98,6 @@ function nextMember(
 }
 
 /** True if the member runs with the newest settings and takes part in the majority with all its data. */
-function isPeerSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
-  return hasNewestSettings(service, seen) && isPeerInSync(seen);
+function isPeerSettled(service: ManagedServiceObject, member: ObservedNode): boolean {
+  return hasNewestSettings(service, member) && isPeerInSync(member);
 }

@@ -99,8 +99,8 @@ test("an addition progresses with the data that the member has of those of the o
   }));
   const of = runningService({}, { nodes: four }, { cluster: { formed: true, leader: "n-1" } });
   const subject = serviceSubject(of.metadata.id);
-  const begun = { id: "op", subject, organizationId: "o", now: 1, work: { nodeId: "n-4" } };
-  const operation = newOperation({ ...begun, type: serviceOperations.add_node });
+  const args = { id: "op", subject, organizationId: "o", now: 1, work: { nodeId: "n-4" } };
+  const operation = newOperation({ ...args, type: serviceOperations.add_node });
   const marks = new Set<string>();
   const steps = [10n, 500n, 900n, 1_200n].map((dataBytes) => {
     const seen = four.map((node) => ({

@@ -7,7 +7,9 @@ import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
 
 type Members = Pick<ManagedServiceObject, "spec" | "status">;
 
-/** Roles of members that elect their leader: all take clients, and none is the service's alone. */
+/**
+ * Roles of members that elect their leader: all of them serve clients, and the service does not depend on one member.
+ */
 export const peerRoles: MemberRoles = {
   taskTarget(service) {
     const running = service.status.nodes.filter(({ status }) => status === "Running").map(({ id }) => id);
@@ -33,19 +35,19 @@ export const peerRoles: MemberRoles = {
   takesWrites: (_service, node) => node.joining !== true,
   takesBackups: (service, node) => peerRoles.taskTarget(service).id === node.id,
   mayLeave: () => true,
-  isInSync: (_service, seen) => isPeerInSync(seen),
+  isInSync: (_service, member) => isPeerInSync(member),
   serves: (service, nodes) => isForming(service) || clusterReportOf(nodes) !== undefined,
   addressees(service, nodes) {
     const staying = nodes.filter(({ node }) => isStaying(node));
     const healthy = staying.filter(isPeerInSync).map(({ node }) => node.id);
-    // A service without a healthy member keeps its names: clients connect again as soon as one is back.
+    // The names of a service without a healthy member remain, so that clients can reconnect when a member recovers.
     const ids = healthy.length > 0 ? healthy : service.spec.nodes.map(({ id }) => id);
     return { service: ids, replicas: ids };
   },
   checks: (service, nodes, now) => (isForming(service) ? [] : [quorumCheck(service, nodes, now)]),
 };
 
-/** True until all first members have formed the cluster; a later failure of one member is none of the service. */
+/** True until the first members have formed the cluster. Until then the failure of one member is the service's. */
 export function isForming({ status }: Members): boolean {
   return status.cluster?.formed !== true;
 }
@@ -60,9 +62,9 @@ function firstOf({ metadata, spec }: ManagedServiceObject): NodeSpec {
   return first;
 }
 
-/** True if the member takes part in the majority with all data that it should have. */
-export function isPeerInSync(seen: ObservedNode): boolean {
-  const report = peerReportOf(seen);
+/** True if the member is part of the majority and has all its data. */
+export function isPeerInSync(member: ObservedNode): boolean {
+  const report = peerReportOf(member);
   return report !== undefined && report.isMember && report.hasMajority && report.inSync;
 }
 
@@ -71,8 +73,8 @@ function quorumCheck(service: ManagedServiceObject, nodes: readonly ObservedNode
   const report = clusterReportOf(nodes);
   if (report === undefined)
     return { ...check, status: "unhealthy", reason: "No majority of the members agrees on a leader." };
-  const waiting = nodes.filter((seen) => awaitsRestart(service.spec, seen.node) && isPeerInSync(seen));
+  const waiting = nodes.filter((member) => awaitsRestart(service.spec, member.node) && isPeerInSync(member));
   if (waiting.length > 0 && !waiting.some(({ node }) => report.safeToRestart.includes(numberOf(node))))
-    return { ...check, status: "degraded", reason: "Restarts wait until the cluster can spare a member." };
+    return { ...check, status: "degraded", reason: "Restarts wait until the cluster can run without the next member." };
   return { ...check, status: "healthy", reason: "" };
 }

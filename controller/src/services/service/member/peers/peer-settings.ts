@@ -5,11 +5,11 @@ import type { SpecArgs } from "../../spec-args.ts";
 import { numberOf } from "../members.ts";
 import { leavingOf } from "./peer-plan.ts";
 
-/** The settings of a member's agent about its cluster. */
+/** The part of a member's instance spec that describes its cluster. */
 export function peersOf({ service, node, addressOf }: SpecArgs): Peers {
   const { metadata, spec } = service;
   return create(PeersSchema, {
-    // A service that is recreated from a backup has another cluster than before.
+    // A service that is recreated from a backup is a new cluster.
     clusterId: spec.origin?.restoreId ?? metadata.id,
     form: node.forms === true,
     leaving: leavingOf(service).map(numberOf),

@@ -122,7 +122,7 @@ test("a member whose engine fails after its restart stops the update, and the ot
   expectSettled(scenario);
 });
 
-test("a member that does not come back from its restart stops the update after minutes", () => {
+test("a member that does not restart stops the update after minutes", () => {
   const scenario = formed();
   scenario.hanging.add("n-2");
   scenario.request("restart");
@@ -157,7 +157,7 @@ test("a member of a lost host is replaced by a new number before it is removed",
   expect(numbersOf(scenario)).toEqual([1, 3, 4]);
 });
 
-test("two new members join one after the other, and no member leaves meanwhile", () => {
+test("two new members join one after the other, and no member leaves before both joined", () => {
   const scenario = formed();
   const [first, ...others] = scenario.object.spec.nodes;
   const added = [4, 5].map((number): NodeSpec => {
@@ -285,7 +285,7 @@ function run(scenario: PeersScenario, command: readonly string[]): void {
   else scenario.lose(what);
 }
 
-test("no order ever takes the majority, whatever the order of events", () => {
+test("no order ever takes the majority, in any order of events", () => {
   const commands = fc.array(fc.oneof(...calm), { maxLength: 120 });
   fc.assert(
     fc.property(fc.constantFrom(1, 3, 4, 5), fc.boolean(), commands, (count, isFormed, requested) => {

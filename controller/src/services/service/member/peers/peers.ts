@@ -10,7 +10,7 @@ import { nextPeerInRollout, planPeers } from "./peer-plan.ts";
 import { copiedBy, obstacleOf, removalOf } from "./peer-progress.ts";
 import { isForming, isPeerInSync } from "./peer-roles.ts";
 
-/** Members that elect their leader: no terms, no leases and no promotion. A member starts by itself. */
+/** Members that elect their leader. Controllers use no terms, leases or promotions for them. */
 export const peers: MemberStrategy = {
   combine: () => ({}),
   query: async (_service, observed) => observed,
@@ -33,8 +33,8 @@ export const peers: MemberStrategy = {
 };
 
 /**
- * The service with the members that joined. A first member forms no cluster from its first report on. The cluster
- * counts as formed once all first members have reported, which is stored forever.
+ * The service with the members that joined. Once a first member has reported its cluster, it cannot form another one.
+ * The cluster is formed once all first members have reported; that is stored and never reset.
  */
 function notePeers(
   before: ManagedServiceObject,
@@ -45,22 +45,22 @@ function notePeers(
   const forming = isForming(before);
   const events: NewEvent[] = [];
   const nodes = before.spec.nodes.map((node) => {
-    const seen = seenOf(node);
-    if (seen === undefined || node.joining !== true) return node;
+    const member = seenOf(node);
+    if (member === undefined || node.joining !== true) return node;
     if (node.forms === true) {
-      return peerReportOf(seen)?.isMember === true ? joined(node) : node;
+      return peerReportOf(member)?.isMember === true ? joined(node) : node;
     }
-    // The others may have a majority only with it, so they reach it from its first vote on.
+    // The majority may depend on the new member, so the other members must reach it before its first vote.
     if (node.announced !== true)
-      return (seen.machine?.status.address ?? "") === "" ? node : { ...node, announced: true as const };
-    if (forming || !isPeerInSync(seen) || report?.members.includes(numberOf(node)) !== true) return node;
+      return (member.machine?.status.address ?? "") === "" ? node : { ...node, announced: true as const };
+    if (forming || !isPeerInSync(member) || report?.members.includes(numberOf(node)) !== true) return node;
     events.push(nodeEvent("node.added", before, node));
     return joined(node);
   });
   const isFormed = !forming || (nodes.every(({ joining }) => joining !== true) && report !== undefined);
   const leader = report?.leader ?? before.status.cluster?.leader ?? "";
   const hasChanged = nodes.some((node, index) => node !== before.spec.nodes[index]);
-  // The settings of a member that forms no longer change, and those with a new address or a member that may leave.
+  // Instance specs change: a formed member must not form a cluster again, and addresses or members have changed.
   const instanceGeneration = before.spec.instanceGeneration + 1;
   const spec = hasChanged ? { ...before.spec, nodes, instanceGeneration } : before.spec;
   const status = { ...before.status, cluster: { formed: isFormed, leader } };

@@ -42,8 +42,8 @@ export interface PrimaryChangeDeps {
 
 /**
  * Performs the next step of the primary change, as `primary-change-plan.ts` decides it. The new primary is named once
- * it has replayed the last record of the old one's log. Each naming raises the term, because agents may have received
- * the one before.
+ * it has replayed the last record of the old primary's log. Each naming raises the term, because agents may already
+ * have received the previous one.
  */
 export async function changePrimary(
   service: Stored<ManagedServiceObject>,
@@ -56,7 +56,7 @@ export async function changePrimary(
   const now = deps.clock.now();
   const verdict = primaryChangeVerdict(object, observed, now);
   if (primaryChange === undefined || verdict === undefined || verdict === "wait") return;
-  // `updateMembers` writes that step together with its event.
+  // `updateMembers` writes the step `settle` together with its event.
   if (verdict === "settle") return;
   if (verdict === "fence") return nameSuccessor(service, primaryChange, observed, deps, signal);
   if (verdict === "compare" && !(await hasReplayedAll(object, primaryChange, observed, deps, signal))) return;
@@ -76,7 +76,7 @@ function afterVerdict(
   return withNamedPrimary(service, to, now, verdict === "resume" ? { hasPromoted: true } : {});
 }
 
-/** Names the most advanced replica once the silent primary is certain to take no writes. */
+/** Names the most advanced replica once it is certain that the silent primary takes no writes. */
 async function nameSuccessor(
   service: Stored<ManagedServiceObject>,
   { from, forced }: PrimaryChange,
@@ -88,7 +88,7 @@ async function nameSuccessor(
   const { failureDetector, fleet, clock } = deps;
   const fact = `fence ${object.metadata.id}/${object.spec.instanceGeneration}`;
   const revokedForMs = failureDetector.trueForMs(fact);
-  // Queried after the revocation was stored: a controller that connects later reads it from there.
+  // Controllers are queried after the revocation was stored: a controller that starts later reads it from the store.
   const ungrantedForMs = await fleet.revokePrimaryLease(from, object.status.term, signal).catch(() => undefined);
   const needed = requiredReplicas(object, observed);
   const neverLapses = deps.machines.get(from)?.object.spec.kind === "virtual_machine";
@@ -101,12 +101,12 @@ async function nameSuccessor(
     return { verdict: verdictBy({ ...lease, isProven }), ifProven: verdictBy({ ...lease, isProven: true }) };
   };
   let { verdict, ifProven } = await decide(false);
-  // The machine is not fenced while no candidate can replace it: it may still return as the primary.
+  // Do not fence the machine while no candidate can replace it: it may still return as the primary.
   if (
     verdict.kind !== "name" &&
     ifProven.kind === "name" &&
     shouldFence(lease, failureDetector.leaseReport(from)?.requestedAgoMs ?? 0) &&
-    (await deps.fences.isEnded(fact, from))
+    (await deps.fences.fence(fact, from))
   )
     ({ verdict } = await decide(true));
   if (verdict.kind === "wait") return;
@@ -117,19 +117,19 @@ async function nameSuccessor(
   failureDetector.forget(fact);
 }
 
-/** The replicas of which one has each acknowledged commit; undefined if commits wait for no replica. */
+/** Replicas that together have every acknowledged commit; undefined if commits do not wait for replicas. */
 function requiredReplicas(service: ManagedServiceObject, observed: ObservedService): readonly string[] | undefined {
   if (replicationModeOf(service.spec) === "async") return undefined;
-  // The primary may have run without waiting until its end.
+  // The primary may never have applied settings by which its commits wait.
   if (service.spec.unconfirmedSyncGeneration !== undefined) return [];
   const old = observed.nodes.find(({ node }) => node.id === service.spec.primaryChange?.from);
-  // The fence raised the generation by one; a primary without the settings before it may have waited for other
+  // The fence raised the generation by one. A primary without the previous generation may have waited for other
   // standbys.
   const isCurrent = Number(old?.instance?.generation ?? 0n) >= service.spec.instanceGeneration - 1;
   return (isCurrent ? syncStandbysOf(service) : standbysOf(service)).map(({ id }) => id);
 }
 
-/** Replication state of the replicas that may be named, and of those whose position is needed for comparison. */
+/** Replication state of the replicas that may be named, and of replicas whose position is only compared. */
 async function queryCandidates(
   service: ManagedServiceObject,
   observed: ObservedService,

@@ -7,8 +7,8 @@ import { isPrimary } from "./primary.ts";
 import { nextInRollout } from "./rollout.ts";
 
 /**
- * The steps of all members, in an order that is safe for replication. `planNode`: the steps of a node regardless
- * of the others, which are also the steps of a single node.
+ * The steps of all members, in an order that is safe for replication. `planNode` returns the steps of one node
+ * regardless of the others, as for a service with a single node.
  */
 export function planMembers(
   service: ManagedServiceObject,
@@ -20,22 +20,23 @@ export function planMembers(
   const primary = nodes.find(({ node }) => isPrimary(service, node));
   if (primaryChange?.step === "yield" || primaryChange?.step === "fence") {
     const steps = nodes.filter(({ node }) => node.id === primaryChange.from).flatMap(planNode);
-    // A primary that takes no settings has a deadline too: the change proceeds without its report.
+    // The change proceeds after a deadline even if the old primary never reports the end of its log.
     return [...(oldPrimaryLogEnd(service, observed) === undefined ? steps : []), { kind: "changePrimary" }];
   }
   const isPrimaryUp = primary !== undefined && isUp(primary, instanceGeneration);
   const steps = nodes.flatMap((member) => {
     if (member.node.leaving === true) return planLeaving(member);
     if (isPrimary(service, member.node)) return planNode(member);
-    const own = planNode(member);
-    // A replica follows a primary that takes writes; a replica that starts together with its primary waits for it.
-    const waits = primaryChange === undefined ? !isPrimaryUp && !isSetUp(member) : !hasTakenOver(service, observed);
+    const memberSteps = planNode(member);
+    // A replica without data, and every replica during a change, waits for a primary that takes writes. A stopped
+    // replica that starts together with its primary waits for the primary.
+    const waits = primaryChange === undefined ? !isPrimaryUp && !hasData(member) : !hasTakenOver(service, observed);
     const startsWithPrimary = service.status.state !== "Running" && member.instance?.state === "stopped";
     const allowed =
-      waits || (startsWithPrimary && !isPrimaryUp && isComing(primary)) || !isReplicated(service.spec)
-        ? own.filter(({ kind }) => kind !== "converge")
-        : own;
-    return service.spec.power === "off" ? inOrder(allowed, primary) : allowed;
+      waits || (startsWithPrimary && !isPrimaryUp && mayStart(primary)) || !isReplicated(service.spec)
+        ? memberSteps.filter(({ kind }) => kind !== "converge")
+        : memberSteps;
+    return service.spec.power === "off" ? stoppingPrimaryFirst(allowed, primary) : allowed;
   });
   if (primaryChange !== undefined) return [...steps, { kind: "changePrimary" }];
   const step = nextInRollout(service, observed);
@@ -48,8 +49,8 @@ function planLeaving({ node, machine }: ObservedNode): ServiceStep[] {
   return machine.metadata.deletionRequestedAt === undefined ? [{ kind: "deleteMachine", node }] : [];
 }
 
-/** The primary stops first, so that replicas receive all that it wrote. */
-function inOrder(steps: ServiceStep[], primary: ObservedNode | undefined): ServiceStep[] {
+/** Delays the stop of replicas until the primary has stopped, so that they receive its last writes. */
+function stoppingPrimaryFirst(steps: ServiceStep[], primary: ObservedNode | undefined): ServiceStep[] {
   const isStopping = steps.some((step) => isShutdown(step));
   return isStopping && primary?.machine?.spec.power === "on" ? steps.filter((step) => !isShutdown(step)) : steps;
 }
@@ -63,13 +64,13 @@ function isUp({ connected, isCurrent, instance }: ObservedNode, generation: numb
   return connected && isCurrent && isUpToDate && instance.state === "running";
 }
 
-/** True if a primary that is down may come up by itself; replicas that start with it wait for that. */
-function isComing(primary: ObservedNode | undefined): boolean {
+/** True if a primary that is down may still start. Replicas that start together with it wait for it. */
+function mayStart(primary: ObservedNode | undefined): boolean {
   const { state } = primary?.machine?.status ?? {};
   return state !== undefined && state !== "failed" && state !== "unreachable" && primary?.instance?.state !== "failed";
 }
 
-/** True if it has data to start from without a primary. */
-function isSetUp({ node, instance }: ObservedNode): boolean {
+/** True if the replica has data, so that its engine can start without a primary. */
+function hasData({ node, instance }: ObservedNode): boolean {
   return node.joining !== true && instance !== undefined;
 }

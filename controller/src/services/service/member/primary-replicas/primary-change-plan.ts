@@ -1,35 +1,34 @@
 import type { PrimaryChange } from "../../managed-service.ts";
 
-/** Time in which an orderly change must find a new primary; then the old one is named again. */
+/** Maximum time until the old primary has yielded in a switchover; then it is named again. */
 export const yieldTimeoutMs = 30_000;
-/** Time in which a named primary whose agent answers must take its first write. */
+/** Maximum time until a named primary with a connected agent takes its first write. */
 export const promoteTimeoutMs = 60_000;
 
-/** State of the old or new primary that is certain from its agent's last report. */
+/** State of the old or new primary, as far as its agent's last report proves it. */
 export interface MemberState {
-  /** Its agent answers, and has reported since the machine's start. */
-  readonly answers: boolean;
-  /** The newest settings are on its disk: it never applies older ones again, however often it starts. */
+  /** True if the agent is connected and has reported since the machine's start. */
+  readonly isConnected: boolean;
+  /** True if the newest settings are on the member's disk, so that it never applies older ones again. */
   readonly hasNewestSettings: boolean;
   /**
-   * `writes`: the engine took a write as the primary. The others are of a stopped engine: `ended` and `cutOff`: its
-   * data were a primary's, and shut down in order or not; `follower`: its data were a replica's, so it never took a
-   * write of its own.
+   * `writes`: the engine took a write as the primary. `ended`, `cutOff`: it stopped with a primary's data, in order or
+   * not. `follower`: it stopped with a replica's data, so it never took writes from clients.
    */
   readonly engine: "writes" | "ended" | "cutOff" | "follower" | "unknown";
 }
 
-/** The next step of a primary change. Each but `wait` is one transaction, and all but `settle` raise the term. */
+/** The next step of a primary change. All except `wait` are one transaction, and all except `settle` raise the term. */
 export type PrimaryChangeVerdict =
   /** Nothing can be concluded or done now. */
   | "wait"
-  /** There is no primary: `fence-verdict.ts` chooses the next one. */
+  /** There is no primary: `fence-verdict.ts` chooses the next primary. */
   | "fence"
-  /** The old primary has ended: the new one is named once it has replayed everything. */
+  /** The old primary has ended. The new primary is named once it has replayed the whole log. */
   | "compare"
-  /** The new primary is named again, because the old one does not answer. */
+  /** The new primary is named again, because the old primary is not connected. */
   | "retry"
-  /** The new primary is named again and stays it, because its data have taken writes. */
+  /** The new primary is named again for good, because it has taken writes. */
   | "resume"
   /** No node is the primary until the agent of the new one reports its state. */
   | "recall"
@@ -40,8 +39,8 @@ export type PrimaryChangeVerdict =
 
 /**
  * The next step of a primary change. The old primary is named again only if the new one was never named, or once
- * the agent of the new one has stored settings of a higher term under which it is no primary, and its stopped data show
- * that it never was one.
+ * the agent of the new one has stored settings of a higher term under which it is not the primary, and its stopped data
+ * show that it never was the primary.
  */
 export function planPrimaryChange(
   primaryChange: PrimaryChange,
@@ -59,15 +58,16 @@ export function planPrimaryChange(
       if (tookMs > yieldTimeoutMs) return "revert";
       return from.hasNewestSettings && from.engine === "ended" ? "compare" : "wait";
     case "promote":
-      if (to.answers && to.hasNewestSettings && to.engine === "writes") return "settle";
+      if (to.isConnected && to.hasNewestSettings && to.engine === "writes") return "settle";
       // Either the change was reverted, or the new primary has taken writes: there is no other node to name.
-      if (primaryChange.from === primaryChange.to) return !to.answers || tookMs > promoteTimeoutMs ? "settle" : "wait";
+      if (primaryChange.from === primaryChange.to)
+        return !to.isConnected || tookMs > promoteTimeoutMs ? "settle" : "wait";
       if (primaryChange.hasPromoted === true) return "wait";
-      return to.answers && tookMs > promoteTimeoutMs ? "recall" : "wait";
+      return to.isConnected && tookMs > promoteTimeoutMs ? "recall" : "wait";
     case "recall":
       if (!to.hasNewestSettings) return "wait";
       if (to.engine === "ended" || to.engine === "cutOff") return "resume";
       if (to.engine !== "follower") return "wait";
-      return from.answers ? "revert" : "retry";
+      return from.isConnected ? "revert" : "retry";
   }
 }

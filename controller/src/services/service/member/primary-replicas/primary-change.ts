@@ -26,21 +26,23 @@ export function oldPrimaryState(service: ManagedServiceObject, observed: Observe
   return memberState(old, instanceGeneration);
 }
 
-const unknownState: MemberState = { answers: false, hasNewestSettings: false, engine: "unknown" };
+const unknownState: MemberState = { isConnected: false, hasNewestSettings: false, engine: "unknown" };
 
-/** Reported settings and stopped data are on the disk, so they stay true when the agent falls silent. */
+/**
+ * State by the last report. Reported settings and stopped data are on the disk, so they remain true without the agent.
+ */
 function memberState(member: ObservedNode | undefined, generation: number): MemberState {
   if (member?.instance === undefined) return unknownState;
   const { connected, isCurrent, instance } = member;
   const hasNewestSettings = Number(instance.generation) >= generation;
-  return { answers: connected && isCurrent, hasNewestSettings, engine: engineOf(instance) };
+  return { isConnected: connected && isCurrent, hasNewestSettings, engine: engineOf(instance) };
 }
 
 function engineOf({ state, replication }: NonNullable<ObservedNode["instance"]>): MemberState["engine"] {
   if (state === "running") return replication?.role === "primary" ? "writes" : "unknown";
   if (state !== "stopped" || replication === undefined) return "unknown";
   if (replication.stoppedAt !== "") return "ended";
-  // Nothing is concluded about data whose role is not reported.
+  // Data without a reported role prove nothing.
   if (replication.dataRole === "") return "unknown";
   return replication.dataRole === "replica" ? "follower" : "cutOff";
 }
@@ -58,8 +60,8 @@ export function oldPrimaryLogEnd({ spec }: ManagedServiceObject, observed: Obser
 export function hasTakenOver({ spec, status }: ManagedServiceObject, observed: ObservedService): boolean {
   if (spec.primaryChange?.step !== "promote") return false;
   const newPrimary = observed.nodes.find(({ node }) => node.id === status.primaryNodeId);
-  const { answers, hasNewestSettings, engine } = memberState(newPrimary, spec.instanceGeneration);
-  return answers && hasNewestSettings && engine === "writes";
+  const { isConnected, hasNewestSettings, engine } = memberState(newPrimary, spec.instanceGeneration);
+  return isConnected && hasNewestSettings && engine === "writes";
 }
 
 /** The service with this node as the primary of a new term. */
@@ -86,7 +88,7 @@ export function withNamedPrimary(
   };
 }
 
-/** The service without a primary, until the named one reports its state. */
+/** The service without a primary, until the named primary reports its state. */
 export function withoutNamedPrimary(service: ManagedServiceObject, now: number): ManagedServiceObject {
   const { spec, status } = service;
   const primaryChange: PrimaryChange | undefined = spec.primaryChange && {

@@ -17,7 +17,7 @@ import {
 const depth = 4;
 const all: readonly Action[] = [...actions, ...compositeActions];
 
-/** A history of its own, in which its members come to the same position each time. */
+/** A separate history, in which the members reach the same position each time. */
 const again: readonly Action[] = ["restart", "confirm", "wait 3"];
 
 const confirmed: readonly Action[] = ["confirm", "wait 3"];

@@ -3,7 +3,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "../../managed-service.ts";
 import { namedPrimary } from "./primary.ts";
 
-/** Only the primary that is named in the newest term gets a lease; no node gets one while the primary changes. */
+/** Rules that grant a lease only to the primary that the newest term names. No node gets a lease while it changes. */
 export function createPrimaryLeaseRules(
   services: Pick<Collection<ManagedServiceObject>, "get" | "reached">,
 ): PrimaryLeaseRules {

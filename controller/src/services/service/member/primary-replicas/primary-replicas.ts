@@ -2,8 +2,7 @@ import type { ManagedServiceObject } from "../../managed-service.ts";
 import type { ObservedService } from "../../reconcile/observed-service.ts";
 import type { MemberStrategy } from "../member-strategy.ts";
 import { failOverSilentPrimary } from "./failover/automatic-failover.ts";
-import { rememberDiscarded } from "./replication/discarded-log.ts";
-import { rememberSlots } from "./replication/lost-slots.ts";
+import { rememberDiscarded, rememberSlots } from "./replication/replication-events.ts";
 import { planMembers } from "./member-plan.ts";
 import { withProvenReplicas } from "./replication/proven-replicas.ts";
 import { withNextInRollout } from "./rollout.ts";
@@ -12,7 +11,7 @@ import { canFailOver, isSuspect } from "./failover/suspicion.ts";
 import { withSyncStandbys } from "./replication/sync-standbys.ts";
 import { memberRecheckInMs, updateMembers, withFirstReplicas } from "./update-members.ts";
 
-/** One primary, which controllers name, and replicas that follow it. */
+/** Strategy of services with one primary, which controllers name, and replicas that follow it. */
 export const primaryReplicas: MemberStrategy = {
   combine: standbySensitiveChangeOf,
   query: withProvenReplicas,

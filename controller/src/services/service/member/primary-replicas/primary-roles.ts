@@ -2,10 +2,9 @@ import type { ManagedServiceObject } from "../../managed-service.ts";
 import type { ObservedNode } from "../../reconcile/observed-service.ts";
 import type { MemberRoles } from "../topology-roles.ts";
 import { isReplicated } from "../members.ts";
-import { follows } from "./follows.ts";
-import { isPrimary, namedPrimary, primaryOf, standbysOf } from "./primary.ts";
+import { follows, isPrimary, namedPrimary, primaryOf, standbysOf } from "./primary.ts";
 
-/** Roles of a primary, which takes writes, tasks and backups, and of replicas that follow it. */
+/** Roles of a primary (writes, tasks, backups) and of the replicas that follow it. */
 export const primaryRoles: MemberRoles = {
   taskTarget: primaryOf,
   homeOf: primaryOf,
@@ -25,7 +24,7 @@ export const primaryRoles: MemberRoles = {
   takesWrites: isPrimary,
   takesBackups: (service, node) => namedPrimary(service) === node.id,
   mayLeave: (service, node) => !isPrimary(service, node),
-  isInSync: (service, seen) => isPrimary(service, seen.node) || follows(seen),
+  isInSync: (service, member) => isPrimary(service, member.node) || follows(member),
   serves: (service, nodes) => nodes.some(({ node }) => isPrimary(service, node)),
   checks: () => [],
   addressees(service, nodes) {

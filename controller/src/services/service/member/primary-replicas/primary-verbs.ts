@@ -29,7 +29,7 @@ export const primaryVerbs: MemberVerbs = {
   replicationStatus,
 };
 
-/** The begin of a switchover to this replica. Throws the reason why it is not possible. */
+/** Starts a switchover to this replica. Throws if it is not possible, with the reason. */
 export function failOver(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange {
   const { spec, status } = service;
   const members = operationMembers(service, undefined);

@@ -1,12 +1,13 @@
 import { engineProfileOf } from "../../../engine/engine-profiles.ts";
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
+import type { ObservedNode } from "../../reconcile/observed-service.ts";
 import { isStaying } from "../members.ts";
 
 /*
  * Members of a service with one primary, and replicas that follow it.
  *
  * The primary takes writes under a lease of a few seconds that controllers grant, or its voters confirm while no
- * controller answers. A replica becomes a failover candidate, and thereby a voter, once both ends confirm that it
+ * controller is reachable. A replica becomes a failover candidate, and thereby a voter, once both ends confirm that it
  * follows (`proven-replicas.ts`, `update-members.ts`). `failure-detector.ts` and `suspicion.ts` detect a silent
  * primary, `automatic-failover.ts` starts its failover, and `fence-verdict.ts` names a successor once the old primary
  * has certainly ended. A switchover starts at `../change-nodes.ts` or `switch-over.ts`. Both are primary changes:
@@ -19,11 +20,12 @@ type Members = Pick<ManagedServiceObject, "spec" | "status">;
 /** The node that takes writes. Throws if `primaryNodeId` names no member. */
 export function primaryOf(service: ManagedServiceObject): NodeSpec {
   const primary = service.spec.nodes.find((node) => node.id === service.status.primaryNodeId);
-  if (primary === undefined) throw new Error(`service ${service.metadata.id} names a primary that is no node of it`);
+  if (primary === undefined)
+    throw new Error(`service ${service.metadata.id} names a primary that is not one of its nodes`);
   return primary;
 }
 
-/** True for the current or, while no node is the primary, the last primary. */
+/** True for the current primary, or for the last one while no node is the primary. */
 export function isPrimary({ status }: Pick<ManagedServiceObject, "status">, node: Pick<NodeSpec, "id">): boolean {
   return status.primaryNodeId === node.id;
 }
@@ -57,4 +59,10 @@ export function failoverCandidatesOf(service: Members): NodeSpec[] {
 export function namedPrimary({ spec, status }: Members): string {
   const { step } = spec.primaryChange ?? {};
   return step === "fence" || step === "yield" || step === "recall" ? "" : status.primaryNodeId;
+}
+
+/** True if the replica receives the primary's log, by its agent's last report. */
+export function follows({ connected, isCurrent, instance }: ObservedNode): boolean {
+  const state = instance?.replication?.state;
+  return connected && isCurrent && instance?.state === "running" && (state === "streaming" || state === "catchup");
 }

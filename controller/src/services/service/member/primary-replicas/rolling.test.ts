@@ -36,7 +36,7 @@ function withImage(scenario: RollingScenario, to: string): void {
   scenario.begin({ after: { ...object, spec, status: { ...object.status, operationId: "op" } }, operation });
 }
 
-/** Its keeper is older than the one that its machines would get. */
+/** The service's keeper is older than the keeper of new machines. */
 function withKeepers(scenario: RollingScenario): void {
   const { object } = scenario;
   const found = { ...maintenanceContext([], args.now), keepers: [{ has: 3, next: 5 }] };
@@ -80,7 +80,7 @@ const kinds: Readonly<Record<string, (scenario: RollingScenario) => void>> = {
 };
 
 test.each(Object.entries(kinds))(
-  "%s takes one node at a time, whatever comes late, and comes to its end",
+  "%s updates one node at a time, with delays anywhere, and completes",
   async (_, request) => {
     await fc.assert(
       fc.asyncProperty(scenarios, async (trace) => {
@@ -181,7 +181,7 @@ test("a parameter that a replica rejects at its restart never reaches the primar
 test.each([
   ["a", "the last, which was the primary", "stuck"],
   ["c", "a replica", "rolled_back_not_healthy"],
-])("a service runs on though %s, %s, never comes back from its restart", async (id, _, code) => {
+])("a service keeps running though %s, %s, never restarts", async (id, _, code) => {
   const scenario = new RollingScenario(ids);
   restarted(scenario);
   scenario.hanging.add(id);

@@ -8,7 +8,7 @@ import { isPrimary } from "./primary.ts";
 
 /**
  * The next step of a rolling update: replicas are updated first, one at a time, and the primary last. An
- * unreachable replica is skipped until it is back.
+ * unreachable replica is skipped until it reconnects.
  */
 export function nextInRollout(service: ManagedServiceObject, observed: ObservedService): RolloutStep | undefined {
   return rollingStep(service, observed, nextMember);
@@ -30,7 +30,7 @@ function nextMember(
   const replicas = members.filter((member) => member !== primary);
   const updated = replicas.filter(({ node }) => !awaitsRollout(spec, node));
   const waiting = replicas.filter(({ node }) => awaitsRollout(spec, node));
-  // A failed copy must not leave the other replicas with data that cannot be promoted.
+  // If a copy fails, another replica must still have data that can be promoted.
   const needsCopy = waiting.some(({ node }) => hasOutdatedData(spec, node));
   const isWaitedFor = (replica: ObservedNode) => !isSettled(service, replica) && (!needsCopy || mayReturn(replica));
   if (updated.some(isWaitedFor)) return undefined;
@@ -47,8 +47,7 @@ function nextMember(
   if (next !== undefined) return { kind: "restart", nodes: [next.node] };
   if (!isPrimaryNext || waiting.some(mayReturn)) return undefined;
   const [successor] = updated;
-  // A promoted replica would retain the higher values that it needed as a replica, so the primary restarts to lower
-  // them.
+  // A promoted replica would retain the higher values, so the primary restarts in place to lower them.
   if (successor !== undefined && !lowers) return { kind: "switchOver", to: successor.node };
   // The image of a primary is never replaced in place.
   return isPrimaryBehind ? primaryStep : undefined;

@@ -4,13 +4,13 @@ import { isReadyForSwitchover } from "./failover/failover-readiness.ts";
 import type { PrimaryChangeDeps } from "./change-primary.ts";
 import { awaitsRestart, withDeliveredRestarts } from "../restarts.ts";
 
-/** Time for which the successor may lag too much; then the primary restarts in place. */
+/** Maximum time for which a switchover waits for a lagging successor; then the primary restarts in place. */
 const readyTimeoutMs = 60_000;
 
 /**
- * Begins a switchover to a replica in one transaction: the primary is the last of a rolling update, or the replica
- * replaces it on another host. A primary that awaits a restart is restarted in place if the replica stays too far
- * behind.
+ * Starts a switchover to a replica in one transaction: the primary is the last member of a rolling update, or the
+ * replica replaces it on another host. A primary that awaits a restart is restarted in place if the replica lags too
+ * much for too long.
  */
 export async function switchOver(
   service: Stored<ManagedServiceObject>,

@@ -5,8 +5,7 @@ import type { ObservedService } from "../../reconcile/observed-service.ts";
 import { serviceEvent } from "../../service-events.ts";
 import { proofIntervalMs, nextVoters, canChangeVoters } from "./replication/proven-replicas.ts";
 import { withoutPrimaryChange, primaryChangeVerdict } from "./primary-change.ts";
-import { isPrimary } from "./primary.ts";
-import { follows } from "./follows.ts";
+import { follows, isPrimary } from "./primary.ts";
 import { nodeEvent } from "../node-event.ts";
 import { awaitsRollout } from "../rollout-state.ts";
 
@@ -21,7 +20,7 @@ export function updateMembers(
   const { primaryChange } = service.spec;
   if (primaryChange !== undefined && primaryChangeVerdict(service, observed, now) === "settle") {
     after = withoutPrimaryChange(after);
-    // A change that was reverted emits no event.
+    // A reverted change emits no event.
     if (primaryChange.from !== primaryChange.to)
       events.push(
         serviceEvent("service.failed_over", after, {
@@ -43,34 +42,33 @@ export function updateMembers(
 }
 
 /**
- * Updates the failover candidates, each change with new settings for the primary's agent. A replica that has not
- * followed for long is removed: it must not delay a primary while controllers are away, and must not replace it.
+ * Updates the failover candidates; each change gives the primary's agent new settings. A replica that does not follow
+ * is removed after a delay: the primary must not wait for its vote, and it must not become the primary.
  */
 function withFailoverCandidates(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
   const { spec } = service;
   if (!canChangeVoters(service, observed)) return service;
   const generation = spec.instanceGeneration + 1;
   const nodes = spec.nodes.map((node) => {
-    const seen = observed.nodes.find((each) => each.node.id === node.id);
-    if (seen === undefined || isPrimary(service, node) || !isStaying(node)) return node;
+    const member = observed.nodes.find((each) => each.node.id === node.id);
+    if (member === undefined || isPrimary(service, node) || !isStaying(node)) return node;
     if (node.failoverCandidate === undefined)
-      return seen.isProven === true ? { ...node, failoverCandidate: generation } : node;
-    return (seen.disconnectedMs ?? 0) < disconnectedAfterMs ? node : withoutFailoverCandidacy(node);
+      return member.isProven === true ? { ...node, failoverCandidate: generation } : node;
+    return (member.disconnectedMs ?? 0) < disconnectedAfterMs ? node : withoutFailoverCandidacy(node);
   });
   if (nodes.every((node, index) => node === spec.nodes[index])) return service;
   return { ...service, spec: { ...spec, nodes, instanceGeneration: generation } };
 }
 
 /**
- * Time after which a standby that does not follow is no longer waited for by commits. A hanging primary loses its
- * replicas in the moment of its failover: without the standbys that commits waited for, none could replace it. So the
- * failover must begin before this.
+ * Time after which commits no longer wait for a standby that does not follow. The replicas of a hanging primary stop
+ * following at its failover, and only standbys that commits waited for may replace it: so the failover must start
+ * before this time.
  */
 export const syncStandbyTimeoutMs = 3_000;
 
 /**
- * Milliseconds until a replica that does not follow, or is not proven, must be checked again; null if there is
- * none.
+ * Milliseconds until the next check of a replica that does not follow or is not proven; null if there is none.
  */
 export function memberRecheckInMs(service: ManagedServiceObject, observed: ObservedService): number | null {
   const { spec } = service;
@@ -91,8 +89,8 @@ export function memberRecheckInMs(service: ManagedServiceObject, observed: Obser
 }
 
 /**
- * Admits the first replicas of a service once its primary runs. From then on a machine without data must never
- * start as the primary.
+ * Admits the first replicas of a service once its primary runs. Afterwards a machine without data must never start as
+ * the primary.
  */
 export function withFirstReplicas(service: ManagedServiceObject): ManagedServiceObject {
   const { spec, status } = service;

@@ -40,7 +40,7 @@ export async function failOverSilentPrimary(
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const { object } = service;
-  // Most services have no failover candidate: nothing else is examined.
+  // Most services have no failover candidate.
   if (failoverCandidatesOf(object).length === 0) return undefined;
   const observed = observe();
   if (!canFailOver(object, observed) || failoverSuspended(deps.automationPauses.list())) return undefined;
@@ -66,8 +66,8 @@ export async function failOverSilentPrimary(
 }
 
 /**
- * Adds the begin of a failover to the unit of work. Nothing else can proceed without a primary, so the operation in
- * progress is canceled.
+ * Adds the start of a failover to the unit of work. Other operations cannot proceed without a primary, so the operation
+ * in progress is canceled.
  */
 export async function writeFailover(
   unit: Changes,
@@ -92,8 +92,8 @@ export async function writeFailover(
 }
 
 /**
- * The service with a failover in its first step: no node is the primary until it is certain that the old one
- * takes no writes. `forced`: the successor that an operator chose, even if it lacks data.
+ * The service with a failover in its first step: no node is the primary until it is certain that the old primary takes
+ * no writes. `forced`: id of the successor that an operator chose, even if it lacks data.
  */
 export function beginFailover(
   service: ManagedServiceObject,
@@ -112,8 +112,8 @@ export function beginFailover(
 }
 
 /**
- * True if an operator suspended automatic failovers. Pauses of everything concern wall-clock time, which a
- * failover does not use. The pauses are unknown until the store was read.
+ * True if an operator suspended automatic failovers. Other pauses do not apply: they are for actions by wall-clock
+ * time, which failovers do not use. The kind `unknown` (before the store was read) suspends failovers too.
  */
 export function failoverSuspended(pauses: readonly Pick<AutomationPause, "kind">[]): boolean {
   return pauses.some(({ kind }) => kind === "failover" || kind === "unknown");

@@ -6,12 +6,14 @@ import type { ManagedServiceObject } from "../../../managed-service.ts";
 import { readReplicationOrReason } from "../replication/read-replication.ts";
 import { isWithoutLag, type Lag, lagOf, positionsOf } from "../replication/log-position.ts";
 
-/** Writes stop until the new primary has replayed everything, so its lag is limited. */
+/** Maximum lag of the successor: no node takes writes until it has replayed the remaining log. */
 const maxLagBytes = 16n << 20n;
-/** For an engine whose positions count no bytes: maximum age of the commit that was replayed last. */
+/** Maximum age of the last replayed commit, for engines whose positions do not count bytes. */
 const maxReplayAgeSeconds = 5;
 
-/** True if the replica can become the primary in a switchover now; false if it or the primary does not answer. */
+/**
+ * True if the replica can become the primary in a switchover now; false if the replica or the primary does not respond.
+ */
 export async function isReadyForSwitchover(
   service: ManagedServiceObject,
   nodeId: string,
@@ -48,10 +50,10 @@ export async function requireReadyForSwitchover(
 
 type Response = Awaited<ReturnType<typeof readReplicationOrReason>>;
 
-/** Throws MACHINE_UNREACHABLE if there is no response; for a busy engine with the reason. */
+/** Throws MACHINE_UNREACHABLE without a response; the detail has the reason of a busy engine. */
 function requireResponse(role: "primary" | "replica", response: Response): ReadReplicationResult {
   if (typeof response === "object") return response;
-  const detail = response === undefined ? `The ${role} does not answer.` : `The ${role} is busy. ${response}`;
+  const detail = response === undefined ? `The ${role} does not respond.` : `The ${role} is busy. ${response}`;
   throw new HoldfastError("MACHINE_UNREACHABLE", detail);
 }
 

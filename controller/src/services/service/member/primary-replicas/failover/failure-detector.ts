@@ -4,13 +4,13 @@ import { type LeaseReport, requestOverdueMs } from "#fleet/session/primary-lease
 /** Failure detection of primaries by this controller: the age of lease requests, and durations of observed facts. */
 export interface FailureDetector {
   /**
-   * Last lease request of the machine's agent. A request to another controller counts by that controller's report. If
-   * the agent is connected to no controller, its silence counts from the first call.
+   * The last lease request of the machine's agent, to this controller or (by that controller's report) to another. The
+   * silence of an agent without a connection is measured from the first call.
    */
   leaseReport(machineId: string): LeaseReport | undefined;
   /** Milliseconds since the first call with this fact; the first call returns 0. */
   trueForMs(fact: string): number;
-  /** Ends a fact, so that the next call starts again at 0. */
+  /** Resets a fact, so that the next `trueForMs` returns 0. */
   forget(fact: string): void;
 }
 
@@ -27,7 +27,7 @@ export function createFailureDetector(
     const now = bootMs();
     const since = firstSeen.get(fact) ?? now;
     if (!firstSeen.has(fact)) firstSeen.set(fact, since);
-    // Facts of deleted services are never removed, so the oldest go first.
+    // Facts of deleted services are not removed otherwise, so the oldest are evicted.
     if (firstSeen.size > maxFacts)
       for (const [oldest] of [...firstSeen].slice(0, maxFacts / 10)) firstSeen.delete(oldest);
     return now - since;

@@ -14,25 +14,25 @@ function scenario() {
     },
   };
   const orders = createFenceOrders({ provider, clock: { monotonicMs: () => state.nowMs }, log });
-  return { state, warnings, isEnded: (fact: string) => orders.isEnded(fact, "m") };
+  return { state, warnings, fence: (fact: string) => orders.fence(fact, "m") };
 }
 
 test("the order to a silent host is repeated after a delay, and logged once", async () => {
-  const { state, warnings, isEnded } = scenario();
-  for (let check = 0; check < 50; check += 1) expect(await isEnded("fence s/1")).toBe(false);
+  const { state, warnings, fence } = scenario();
+  for (let check = 0; check < 50; check += 1) expect(await fence("fence s/1")).toBe(false);
   expect(state.requested).toBe(1);
   state.nowMs += 2_000;
-  expect(await isEnded("fence s/1")).toBe(false);
+  expect(await fence("fence s/1")).toBe(false);
   expect(state.requested).toBe(2);
   expect(warnings).toEqual(["machine not fenced"]);
   state.isThere = true;
   state.nowMs += 2_000;
-  expect(await isEnded("fence s/1")).toBe(true);
+  expect(await fence("fence s/1")).toBe(true);
 });
 
 test("a machine is ended once for each fact", async () => {
-  const { state, isEnded } = scenario();
+  const { state, fence } = scenario();
   state.isThere = true;
-  for (const fact of ["fence s/1", "fence s/1", "fence s/2"]) expect(await isEnded(fact)).toBe(true);
+  for (const fact of ["fence s/1", "fence s/1", "fence s/2"]) expect(await fence(fact)).toBe(true);
   expect(state.requested).toBe(2);
 });

@@ -6,12 +6,12 @@ import type { Log } from "@holdfast/common/log.ts";
 /** Fencing of machines by their hosts, so that a failover need not wait until the lease of the old primary expires. */
 export interface FenceOrders {
   /**
-   * Orders the machine's host to end all processes of the machine, once for each fact, and resolves soon: true if the
-   * host has confirmed since the first call that none remain. A host that is silent, or does not know the machine,
-   * proves nothing; the order is repeated after a delay. Every controller must refuse the machine its lease first:
-   * processes that start afterwards cannot get one.
+   * Orders the machine's host to end all processes of the machine, and waits at most 400 ms. True if the host has
+   * confirmed that no process remains; the caller calls again until then. `fact` identifies the reason: an order is
+   * sent once for each fact, and again after a failure, such as a silent host. Every controller must refuse the machine
+   * its lease before the first call, so that processes that start later get no lease.
    */
-  isEnded(fact: string, machineId: string): Promise<boolean>;
+  fence(fact: string, machineId: string): Promise<boolean>;
 }
 
 export interface FenceOrdersDeps {
@@ -20,25 +20,25 @@ export interface FenceOrdersDeps {
   readonly log: Log;
 }
 
-/** The caller checks again, so a longer order is awaited by a later call. */
-const patienceMs = 400;
-const orderWithinMs = 20_000;
-/** A service that waits for the order checks many times a second. */
-const againAfterMs = 2_000;
+/** Maximum wait of one call for the result of an order. */
+const waitTimeoutMs = 400;
+const orderTimeoutMs = 20_000;
+/** Delay until a failed order is repeated: callers call many times a second. */
+const retryDelayMs = 2_000;
 const maxFacts = 1_000;
 
 interface FenceOrder {
   state: "ordered" | "ended" | "failed";
   readonly completion: Promise<void>;
   /** Time of the next attempt after a failure, by the monotonic clock. */
-  againAtMs: number;
+  retryAtMs: number;
 }
 
 export function createFenceOrders({ provider, clock, log }: FenceOrdersDeps): FenceOrders {
   const orders = new Map<string, FenceOrder>();
 
   function order(fact: string, machineId: string, before: FenceOrder | undefined): FenceOrder {
-    const completion = provider.fence(machineId, AbortSignal.timeout(orderWithinMs)).then(
+    const completion = provider.fence(machineId, AbortSignal.timeout(orderTimeoutMs)).then(
       () => {
         log.info("machine fenced", { machine: machineId });
         entry.state = "ended";
@@ -47,23 +47,23 @@ export function createFenceOrders({ provider, clock, log }: FenceOrdersDeps): Fe
         const level = before === undefined ? "warn" : "debug";
         log[level]("machine not fenced", { machine: machineId, error: String(error) });
         entry.state = "failed";
-        entry.againAtMs = clock.monotonicMs() + againAfterMs;
+        entry.retryAtMs = clock.monotonicMs() + retryDelayMs;
       },
     );
-    const entry: FenceOrder = { state: "ordered", completion, againAtMs: 0 };
+    const entry: FenceOrder = { state: "ordered", completion, retryAtMs: 0 };
     orders.set(fact, entry);
-    // Entries of deleted services are never removed, so the oldest go first.
+    // Orders for deleted services are not removed otherwise, so the oldest are evicted.
     if (orders.size > maxFacts) for (const [oldest] of [...orders].slice(0, maxFacts / 10)) orders.delete(oldest);
     return entry;
   }
 
   return {
-    async isEnded(fact, machineId) {
+    async fence(fact, machineId) {
       const existing = orders.get(fact);
       const isDue =
-        existing === undefined || (existing.state === "failed" && clock.monotonicMs() >= existing.againAtMs);
+        existing === undefined || (existing.state === "failed" && clock.monotonicMs() >= existing.retryAtMs);
       const entry = isDue ? order(fact, machineId, existing) : existing;
-      if (entry.state === "ordered") await Promise.race([entry.completion, sleep(patienceMs)]);
+      if (entry.state === "ordered") await Promise.race([entry.completion, sleep(waitTimeoutMs)]);
       return entry.state === "ended";
     },
   };

@@ -16,8 +16,8 @@ import { bytePositions } from "../../../../engine/log-positions.ts";
 import { silentAfterMs } from "./suspicion.ts";
 import type { MemberState } from "../primary-change-plan.ts";
 
-const silent: MemberState = { answers: false, hasNewestSettings: false, engine: "unknown" };
-const ended: MemberState = { answers: true, hasNewestSettings: true, engine: "cutOff" };
+const silent: MemberState = { isConnected: false, hasNewestSettings: false, engine: "unknown" };
+const ended: MemberState = { isConnected: true, hasNewestSettings: true, engine: "cutOff" };
 const positions = bytePositions(BigInt);
 const late = cacheMaxAgeMs + leaseExpiredAfterMs;
 
@@ -38,7 +38,7 @@ const candidate = (nodeId: string, change: Partial<Candidate> = {}): Candidate =
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
-  ["not at once",                                           lease(), false],
+  ["not immediately",                                           lease(), false],
   ["not while another controller may have granted since",   lease({ revokedForMs: late - 1 }), false],
   ["once no controller can have granted a valid one",       lease({ revokedForMs: late }), true],
   ["not while the last one of all may last",                lease({ ungrantedForMs: leaseExpiredAfterMs - 1 }), false],
@@ -104,7 +104,7 @@ test("the confirmation of the host replaces time, and is requested once no contr
 
 const behind = [candidate("b", { timeline: 2 }), candidate("c", { position: "9" })];
 const another = [candidate("b"), candidate("c", { comparisonOnly: true })];
-const wroteOn: MemberState = { answers: true, hasNewestSettings: true, engine: "writes" };
+const wroteOn: MemberState = { isConnected: true, hasNewestSettings: true, engine: "writes" };
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
@@ -130,7 +130,7 @@ const b = { kind: "name", nodeId: "b" };
 test.each([
   ["waits for the lease to expire",                         silent, lease(), [candidate("b")],                                                     wait],
   ["names a replica then",                                  silent, over,    [candidate("b")],                                                     b],
-  ["names one at once when the engine has certainly ended", ended,  lease(), [candidate("b", { unchangedMs: 0 })],                                     b],
+  ["names one immediately when the engine has ended", ended,  lease(), [candidate("b", { unchangedMs: 0 })],                                     b],
   ["waits while a replica may have confirmed the lease",    silent, over,    [candidate("b", { unchangedMs: leaseExpiredAfterMs - 1 })],                     wait],
   ["names the furthest",                                    silent, over,    [candidate("c", { position: "99" }), candidate("b")],                  b],
   ["names one of the newest timeline, however far another", silent, over,    [candidate("c", { position: "999" }), candidate("b", { timeline: 2 })], b],

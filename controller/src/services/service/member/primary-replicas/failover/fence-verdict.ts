@@ -5,28 +5,28 @@ import type { LogPositions } from "../../../../engine/log-positions.ts";
 import { silentAfterMs } from "./suspicion.ts";
 import type { MemberState } from "../primary-change-plan.ts";
 
-/** Time without an eligible successor after which the old primary is named again. */
+/** Time without an eligible successor after which a living old primary is named again. */
 export const fenceTimeoutMs = 30_000;
-/** Time after which a granted lease has expired for certain, whatever clocks and pauses there are. */
+/** Time after which a granted lease has certainly expired, including the margin for clock drift and pauses. */
 export const leaseExpiredAfterMs = primaryLeaseMs + primaryLeaseMarginMs;
 
-/** A controller's view of the old primary's lease, in durations of its own clock. */
+/** A controller's view of the old primary's lease, in durations by the controller's clock. */
 export interface LeaseState {
-  /** Time for which this controller has known the revocation. */
+  /** Time since this controller learned of the revocation, in milliseconds. */
   readonly revokedForMs: number;
   /**
-   * Time for which no controller has granted the lease, and none can any more; undefined while a controller has not
-   * confirmed that.
+   * Time since any controller could last grant the lease, in milliseconds; undefined until all controllers have
+   * confirmed the revocation.
    */
   readonly ungrantedForMs: number | undefined;
   /**
-   * The machine's host has ended all its processes after every controller refused the lease: no earlier lease counts,
-   * and processes that started since get none.
+   * True if the machine's host has ended all processes after every controller refused the lease. Earlier leases no
+   * longer matter then, and new processes get no lease.
    */
   readonly isProven?: boolean;
   /**
-   * The lease's deadline is by a clock that stops with the machine, as that of a virtual machine: no time proves that
-   * it has expired.
+   * True if the lease's deadline is by a clock that can stop, such as a virtual machine's. No elapsed time proves then
+   * that the lease has expired.
    */
   readonly neverExpires?: boolean;
 }
@@ -35,18 +35,18 @@ export interface LeaseState {
 export interface Candidate {
   readonly nodeId: string;
   readonly timeline: number;
-  /** Positions of different histories cannot be compared; empty where timelines tell histories apart. */
+  /** History of the position: positions of different histories cannot be compared. Empty for engines with timelines. */
   readonly history?: string;
   /** Received position. */
   readonly position: string;
-  /** Time for which the position has not changed. */
+  /** Time since the position last changed, in milliseconds. */
   readonly unchangedMs: number;
   readonly streaming: boolean;
-  /** Queried for its position only: it is no failover candidate. */
+  /** True for a replica that is not a failover candidate, and was queried only to compare positions. */
   readonly comparisonOnly?: boolean;
   /**
-   * A failover candidate that the old primary's agent may not count, for example after a restart. It is named only
-   * after the old primary has certainly ended.
+   * True for a failover candidate that the old primary's agent may not count as a voter, for example after a restart.
+   * It is named only after the old primary has certainly ended.
    */
   readonly isNotCounted?: boolean;
 }
@@ -57,7 +57,9 @@ export interface ReplicaResponse
   readonly nodeId: string;
 }
 
-/** The replica as a candidate. `failoverCandidates`, `counted`: ids of nodes, as `Candidate` explains them. */
+/**
+ * The replica as a candidate. `failoverCandidates`, `counted`: ids of the nodes that are candidates, and counted ones.
+ */
 export function candidateOf(
   { nodeId, timeline, history, position, streaming, unchangedMs }: ReplicaResponse,
   failoverCandidates: readonly string[],
@@ -83,20 +85,20 @@ export type FenceVerdict =
   | { readonly kind: "revert" };
 
 /**
- * True if granted leases have expired. A controller that has not acknowledged the revocation may learn of it up
- * to `knownWithinMs` later, and may grant the lease until then.
+ * True if all granted leases have expired. A controller that has not confirmed the revocation may grant the lease for
+ * up to `maxKnowledgeAgeMs` longer, the maximum age of its knowledge.
  */
 export function isLeaseExpired({ revokedForMs, ungrantedForMs = 0, neverExpires = false }: LeaseState): boolean {
   if (neverExpires) return false;
   return revokedForMs >= cacheMaxAgeMs + leaseExpiredAfterMs || ungrantedForMs >= leaseExpiredAfterMs;
 }
 
-/** Time in which an agent that still answers may stop its engine, before the host ends the whole machine. */
+/** Time in which a connected agent may stop its engine in order, before the host ends all processes of the machine. */
 const selfFenceGraceMs = 2_000;
 
 /**
  * True if the host should end the old primary's machine. Every controller must refuse the lease first, because
- * the machine may start again. `requestedAgoMs`: time since its agent requested the lease.
+ * the machine may start again. `requestedAgoMs`: time since its agent last requested the lease.
  */
 export function shouldFence({ revokedForMs, ungrantedForMs }: LeaseState, requestedAgoMs: number): boolean {
   return (
@@ -105,11 +107,12 @@ export function shouldFence({ revokedForMs, ungrantedForMs }: LeaseState, reques
 }
 
 /**
- * The successor of a silent primary. Its engine has ended for certain if its agent reports that under the new
- * settings, if the host has ended its machine, or if its lease has expired and no failover candidate can have confirmed
- * it since, because a replica that receives nothing confirms nothing. `candidates`: the replicas that responded, with
- * positions that `positions` compares. `needed`: every acknowledged commit is on one of these, so all must have
- * responded; undefined if commits wait for no replica. `forced`: only this replica is named, even if it lacks data.
+ * The successor of a silent primary. The primary certainly takes no writes if its agent reports a stopped engine under
+ * the new settings, if the host has ended its machine, or if its lease has expired and no failover candidate has
+ * received data, and thus can have confirmed the lease, since. `candidates`: the replicas that responded, with
+ * positions that `positions` compares. `needed`: ids of replicas that together have every acknowledged commit, so all
+ * of them must have responded; undefined if commits do not wait for replicas. `forced`: only this replica is named,
+ * even if it lacks data.
  */
 export function fenceVerdict(
   from: MemberState,
@@ -131,7 +134,7 @@ export function fenceVerdict(
       comparisonOnly !== true &&
       (hasEnded || (isNotCounted !== true && unchangedMs >= leaseExpiredAfterMs)),
   );
-  // An operator accepts lost data, but not a primary that may renew its lease through the other replicas.
+  // An operator accepts lost data, but not two primaries: other replicas must not be able to renew the old one's lease.
   const chosen = () =>
     candidates.find(
       ({ nodeId, unchangedMs, comparisonOnly, isNotCounted }) =>
@@ -142,15 +145,15 @@ export function fenceVerdict(
   const best = forced === undefined ? mostAdvanced(eligible, candidates, positions) : chosen();
   if (best !== undefined) return { kind: "name", nodeId: best.nodeId };
   if (lease.revokedForMs < fenceTimeoutMs) return { kind: "wait" };
-  // The old primary runs behind a network that it shares with its members, or has ended where no replica can replace
-  // it.
-  const isAlive = from.answers || candidates.some(({ streaming }) => streaming);
+  // Either the old primary runs, reachable for its replicas but not for controllers, or it has ended and no replica can
+  // replace it.
+  const isAlive = from.isConnected || candidates.some(({ streaming }) => streaming);
   return isAlive ? { kind: "revert" } : { kind: "wait" };
 }
 
 /**
- * A replica is not named while another one that responds has data that it lacks, has a newer timeline, or has another
- * history.
+ * The most advanced eligible replica; undefined if a replica that responded has data that it lacks, a newer timeline,
+ * or another history.
  */
 function mostAdvanced(
   eligible: readonly Candidate[],

@@ -24,7 +24,7 @@ export interface ForcedFailoverApiDeps {
   readonly newId: () => string;
 }
 
-/** RPCs by which operators make a replica the primary even if it lacks data. */
+/** The admin RPCs of forced failovers: an operator makes a replica the primary even if it lacks data. */
 export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedService {
   const { services, operations, fleet, clock } = deps;
 
@@ -38,7 +38,7 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
 
   function oldPrimary({ status: { primaryNodeId: id } }: ManagedServiceObject) {
     const fencedGeneration = fencedGenerationOf(fleet.observation(id)?.instance);
-    return { answers: fleet.session(id) !== undefined, fencedGeneration };
+    return { isConnected: fleet.session(id) !== undefined, fencedGeneration };
   }
 
   async function readPositions(service: ManagedServiceObject, chosen: string, signal: AbortSignal) {
@@ -60,7 +60,7 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
         const change = forceFailover(object, node, oldPrimary(object), { operationId: deps.newId(), now });
         const positions = await readPositions(object, nodeId, call.signal);
         if (!positions.some((each) => each.nodeId === nodeId && each.answers === true))
-          throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not answer.");
+          throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not respond.");
         if (!acceptLoss) return { unchanged: { positions } };
         const { after, operation } = change;
         if (operation === undefined) unit.update(managedServiceKind, service, after);

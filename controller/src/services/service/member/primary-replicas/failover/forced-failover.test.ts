@@ -19,8 +19,8 @@ function pair(change: Partial<ManagedServiceSpec> = {}): ManagedServiceObject {
 
 const positions = positionsOf(pair());
 const replica = (service: ManagedServiceObject) => service.spec.nodes[1] as ManagedServiceSpec["nodes"][number];
-const answering: OldPrimary = { answers: true, fencedGeneration: 0 };
-const silent: OldPrimary = { answers: false, fencedGeneration: 7 };
+const answering: OldPrimary = { isConnected: true, fencedGeneration: 0 };
+const silent: OldPrimary = { isConnected: false, fencedGeneration: 7 };
 const voting = { nodes: [a, { ...b, failoverCandidate: 7 }] as ManagedServiceSpec["nodes"] };
 const fence = { from: "a", to: "", step: "fence", since: 0 } as const;
 const force = (service: ManagedServiceObject, old: OldPrimary) => forceFailover(service, replica(service), old, args);
@@ -35,7 +35,7 @@ test.each([
   expect(operation?.spec).toMatchObject({ type: "failover", work: { from: "a" } });
 });
 
-test("a failover that waits for others goes on with the replica that is chosen", () => {
+test("a failover that waits for others continues with the chosen replica", () => {
   const waiting = pair({ ...voting, primaryChange: fence });
   const { after, operation } = force(waiting, silent);
   expect(operation).toBeUndefined();
@@ -44,8 +44,8 @@ test("a failover that waits for others goes on with the replica that is chosen",
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
-  ["a silent primary may go on without it",            pair(),                                                  silent,    "NOT_POSSIBLE"],
-  ["it confirms only under settings that are newer",   pair(voting),                                            { answers: false, fencedGeneration: 6 }, "NOT_POSSIBLE"],
+  ["a silent primary may continue without it",            pair(),                                                  silent,    "NOT_POSSIBLE"],
+  ["it confirms only under settings that are newer",   pair(voting),                                            { isConnected: false, fencedGeneration: 6 }, "NOT_POSSIBLE"],
   ["the primary needs no lease",                       pair({ nextNodeNumber: undefined } as never),            answering, "NOT_SUPPORTED"],
   ["a successor is named already",                     pair({ primaryChange: { ...fence, to: "b", step: "promote" } }), answering, "WRONG_STATE"],
   ["it has yet to get its data",                       pair({ nodes: [a, { ...b, joining: true }] as never }),  answering, "WRONG_STATE"],

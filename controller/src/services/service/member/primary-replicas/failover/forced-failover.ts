@@ -16,22 +16,22 @@ import { isPrimary, needsPrimaryLease } from "../primary.ts";
 
 /** State of the primary that is replaced. */
 export interface OldPrimary {
-  /** Its agent is connected, and can report that its engine has ended. */
-  readonly answers: boolean;
-  /** Generation of the settings from which on its engine ends with its lease; 0: it needs no lease. */
+  /** True if the primary's agent is connected, so that it can report that the engine has ended. */
+  readonly isConnected: boolean;
+  /** First generation of settings under which the engine stops when its lease expires; 0: it needs no lease. */
   readonly fencedGeneration: number;
 }
 
 /** The service with its forced failover. */
 export interface ForcedChange {
   readonly after: ManagedServiceObject;
-  /** Undefined if a failover in progress continues with this replica. */
+  /** Undefined if a failover that is already in progress continues with this replica. */
   readonly operation: OperationObject | undefined;
 }
 
 /**
- * The service whose primary is fenced and then replaced by this replica, even if that one lacks data. It uses the
- * fence of any failover: throws NOT_POSSIBLE if it could never be certain that the primary takes no writes,
+ * The service with a failover to this replica, even if it lacks data. The primary is fenced as in any failover. Throws
+ * NOT_POSSIBLE if it could never be certain that the primary takes no writes,
  * NOT_SUPPORTED for engines whose primary needs no lease, and WRONG_STATE otherwise.
  */
 export function forceFailover(
@@ -53,15 +53,17 @@ export function forceFailover(
   if (hasOutdatedData(spec, node)) throw refuse("The node has data from before the upgrade.");
   const isUp = (status.state === "Running" || status.state === "Error") && spec.power === "on";
   if (!isUp || metadata.deletionRequestedAt !== undefined || spec.canary !== undefined)
-    throw refuse(`The service must be up for this; it is ${status.state}, or another change is in progress.`);
+    throw refuse(
+      `A failover needs a service in state Running or Error without another change in progress; it is ${status.state}.`,
+    );
   const { primaryChange } = spec;
   if (primaryChange !== undefined && primaryChange.step !== "fence")
     throw refuse("The service's primary is changing, and its successor is named already.");
   const isCandidate = candidatesCountedAt(service, old.fencedGeneration).some(({ id }) => id === node.id);
-  if (!old.answers && !isCandidate)
+  if (!old.isConnected && !isCandidate)
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      "The primary is silent and this replica does not confirm its lease, so the primary may take writes forever.",
+      "The primary does not respond and this replica does not confirm its lease, so it can never be certain that the primary takes no writes.",
     );
   if (primaryChange === undefined) return beginFailover(service, args, node.id);
   const chosen = { ...spec, primaryChange: { ...primaryChange, forced: node.id } };
@@ -71,8 +73,8 @@ export function forceFailover(
 type ReplicationReport = Pick<ReadReplicationResult, "timeline" | "history" | "position">;
 
 /**
- * The position of each node, and whether and by how many bytes it is ahead of the chosen one. `reports`: by node
- * id, of the nodes that responded.
+ * The position of each node, and how many bytes it is ahead of the chosen node. `reports`: the reports of the nodes
+ * that responded, by node id.
  */
 export function nodePositions(
   service: ManagedServiceObject,
@@ -80,14 +82,14 @@ export function nodePositions(
   reports: ReadonlyMap<string, ReplicationReport>,
   positions: LogPositions,
 ): MessageInitShape<typeof NodePositionSchema>[] {
-  const own = reports.get(chosen);
+  const chosenReport = reports.get(chosen);
   return service.spec.nodes.map((node) => {
     const role = isPrimary(service, node) ? "primary" : "replica";
     const has = reports.get(node.id);
     if (has === undefined) return { nodeId: node.id, role, answers: false };
     const { timeline, history, position } = has;
-    // All data of another history are lost.
-    const chosenHas = { replayedPosition: own?.history === history ? own.position : "", history };
+    // A node with another history would lose all its data.
+    const chosenHas = { replayedPosition: chosenReport?.history === history ? chosenReport.position : "", history };
     const { bytes: lostBytes = 0n } = lagOf(positions, has, chosenHas);
     const order = positions.compare(position, chosenHas.replayedPosition);
     return { nodeId: node.id, role, answers: true, timeline, position, lostBytes, order };

@@ -12,7 +12,7 @@ const waits = { streaming: true, silentMs: 3_500 };
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
   ["without any request so far",        undefined,                 false],
-  ["with a request a moment ago",       leaseReport(900),                false],
+  ["with a recent request",       leaseReport(900),                false],
   ["that paused for three seconds",     leaseReport(4_000),              false],
   ["that is silent for longer",         leaseReport(silentAfterMs),      true],
   ["whose engine is silent",            leaseReport(0, true),            true],

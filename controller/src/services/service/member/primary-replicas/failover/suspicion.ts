@@ -4,7 +4,7 @@ import type { ManagedServiceObject, NodeSpec } from "../../../managed-service.ts
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
 import { failoverCandidatesOf } from "../primary.ts";
 
-/** Lease requests arrive each second, so a gap of three seconds is normal. */
+/** Age of the last lease request from which a primary is silent. Requests arrive each second; 3 s gaps are normal. */
 export const silentAfterMs = 4_500;
 /** Time without any data from the primary after which a replica reports it as silent. */
 export const replicationSilentAfterMs = 3_000;
@@ -16,21 +16,21 @@ export interface PeerReport {
   readonly silentMs: number;
 }
 
-/** The failover candidates that the primary's agent certainly counts. */
+/** The failover candidates that the primary's agent certainly counts as voters. */
 export function countedCandidatesOf(service: ManagedServiceObject, observed: ObservedService): NodeSpec[] {
   const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
   return candidatesCountedAt(service, fencedGenerationOf(primary?.instance));
 }
 
-/** Generation of the settings from which on the engine of the primary ends with its lease; 0: never. */
+/** First generation of settings under which the primary's engine stops when its lease expires; 0: it does not. */
 export function fencedGenerationOf(primary: InstanceObservation | undefined): number {
   return Number(primary?.replication?.fencedGeneration ?? 0n);
 }
 
-/** The failover candidates that the primary's agent counts under settings of this generation; 0: none. */
+/** The failover candidates that the primary's agent counts under settings of generation `fenced`; none if it is 0. */
 export function candidatesCountedAt(service: ManagedServiceObject, fenced: number): NodeSpec[] {
   if (fenced === 0) return [];
-  // A candidate that was written with its current settings was stored before the agent applied them.
+  // The agent counts a candidate that was stored before the agent applied settings of this generation.
   return failoverCandidatesOf(service).filter(
     ({ failoverCandidate = Number.POSITIVE_INFINITY }) => failoverCandidate <= fenced,
   );
@@ -46,7 +46,7 @@ export function canFailOver(service: ManagedServiceObject, observed: ObservedSer
 
 /**
  * True if the primary is suspect, so that replicas should be queried. `leaseReport`: the last lease request of
- * its agent, undefined if there was none yet.
+ * its agent; undefined before the first.
  */
 export function isSuspect(
   leaseReport: Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive"> | undefined,

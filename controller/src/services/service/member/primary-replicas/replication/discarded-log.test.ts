@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../../../managed-service.ts";
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
-import { rememberDiscarded } from "./discarded-log.ts";
+import { rememberDiscarded } from "./replication-events.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 
 /** The service with a node whose machine reports discarded log up to this position, or none. */

@@ -97,7 +97,7 @@ test.each([
   ["with a little less",            "p:1-4",     { isBeyond: false, isCaughtUp: true }, 1],
   ["with the same",                 "p:1-5",     { isBeyond: false, isCaughtUp: true }],
   ["with more of the primary",      "p:1-6",     { isBeyond: true,  isCaughtUp: true }],
-  ["with a commit of its own",      "p:1-5,r:1", { isBeyond: true,  isCaughtUp: true }],
+  ["with a commit that the primary lacks",      "p:1-5,r:1", { isBeyond: true,  isCaughtUp: true }],
   ["that diverged",                 "p:1-4,r:1", { isBeyond: false, isCaughtUp: false }, 1],
 ])("of an engine whose positions are sets, a replica %s", (_, position, expected, age = 3_600) => {
   const lag = lagOf(setPositions, end, upTo(position));

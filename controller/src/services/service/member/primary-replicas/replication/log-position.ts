@@ -3,7 +3,7 @@ import { engineProfileOf } from "../../../../engine/engine-profiles.ts";
 import type { LogPositions, PositionOrder } from "../../../../engine/log-positions.ts";
 import type { ManagedServiceObject } from "../../../managed-service.ts";
 
-/** A position in a log and the history that it belongs to; empty where timelines tell histories apart. */
+/** A position in a log, and the history that it belongs to (empty for engines with timelines). */
 export interface LogEnd {
   readonly position: string;
   readonly history: string;
@@ -18,7 +18,10 @@ export interface Replayed {
 /** Position of a member without data of its primary's history. */
 const noData = "";
 
-/** The comparison of the service's positions. Throws for an engine that does not replicate from a primary. */
+/**
+ * The functions that compare positions of the service's engine. Throws for an engine that does not replicate from a
+ * primary.
+ */
 export function positionsOf({ spec }: Pick<ManagedServiceObject, "spec">): LogPositions {
   const { replicas } = engineProfileOf(spec.databaseType);
   assert(replicas, `${spec.databaseType} does not replicate from a primary`);
@@ -29,11 +32,11 @@ export function positionsOf({ spec }: Pick<ManagedServiceObject, "spec">): LogPo
 export interface Lag {
   /** Order of the replica to its primary. A replica with another history lacks all data. */
   readonly order: PositionOrder;
-  /** Undefined for an engine whose positions count no bytes. */
+  /** Undefined for an engine whose positions do not count bytes. */
   readonly bytes: bigint | undefined;
 }
 
-/** The replica's lag. */
+/** The lag of the replica behind its primary. */
 export function lagOf(positions: LogPositions, primary: LogEnd, replica: Replayed): Lag {
   const has = replica.history === primary.history ? replica.replayedPosition : noData;
   return { order: positions.compare(has, primary.position), bytes: positions.bytesBetween?.(has, primary.position) };
@@ -45,7 +48,7 @@ export function isWithoutLag({ order }: Lag): boolean {
 }
 
 /**
- * True if the replica has replayed beyond this end of a log. An end without a history compares by position alone.
+ * True if the replica has replayed beyond this end of a log. For an end without a history only positions are compared.
  */
 export function hasReplayedBeyond(positions: LogPositions, replica: Replayed, end: LogEnd): boolean {
   const isSame = end.history === "" || replica.history === end.history;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../../../managed-service.ts";
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
-import { rememberSlots } from "./lost-slots.ts";
+import { rememberSlots } from "./replication-events.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 
 /** A slot by its name, and its database if that is another one. */

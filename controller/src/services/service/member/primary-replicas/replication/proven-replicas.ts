@@ -8,21 +8,19 @@ import { tryReadReplication } from "./read-replication.ts";
 import { numberOf } from "../../members.ts";
 import type { FailureDetector } from "../failover/failure-detector.ts";
 import { replicationSilentAfterMs, fencedGenerationOf, isSuspect } from "../failover/suspicion.ts";
-import { isPrimary, standbysOf } from "../primary.ts";
-import { follows } from "../follows.ts";
+import { follows, isPrimary, standbysOf } from "../primary.ts";
 
 type ReplicationReport = Pick<
   ReadReplicationResult,
   "role" | "streaming" | "silentMs" | "history" | "position" | "peers"
 >;
 
-/** Interval of queries while a replica is to be proven. */
+/** Interval of queries while a replica awaits its proof. */
 export const proofIntervalMs = 2_000;
 
 /**
- * Marks the replicas that may become failover candidates and provably follow. A replica that was paused reports its
- * state from before the pause, so primary and replica are both queried now: the primary must list the replica as one
- * that receives.
+ * Marks the replicas that may become failover candidates and are proven to follow. A paused replica reports its state
+ * from before the pause, so primary and replica are both queried: the primary must list the replica as receiving.
  */
 export async function withProvenReplicas(
   service: ManagedServiceObject,
@@ -32,12 +30,12 @@ export async function withProvenReplicas(
 ): Promise<ObservedService> {
   const candidates = nextVoters(service, observed);
   const { primaryNodeId } = service.status;
-  // A query of a suspect primary would only take time.
+  // A suspect primary is not queried: it would probably not respond.
   const leaseReport = candidates.length === 0 ? undefined : deps.failureDetector.leaseReport(primaryNodeId);
   if (leaseReport === undefined || isSuspect(leaseReport)) return observed;
   const ids = [primaryNodeId, ...candidates.map(({ node }) => node.id)];
-  const answers = await Promise.all(ids.map((id) => tryReadReplication(service, id, deps, signal)));
-  const responses = new Map(ids.map((id, index) => [id, answers[index]]));
+  const results = await Promise.all(ids.map((id) => tryReadReplication(service, id, deps, signal)));
+  const responses = new Map(ids.map((id, index) => [id, results[index]]));
   const positions = positionsOf(service);
   const nodes = observed.nodes.map((each) =>
     candidates.includes(each) &&
@@ -48,7 +46,7 @@ export async function withProvenReplicas(
   return { ...observed, nodes };
 }
 
-/** The replicas that become failover candidates once they are proven to follow. */
+/** The replicas that become failover candidates, and thus voters, once they are proven to follow. */
 export function nextVoters(service: ManagedServiceObject, observed: ObservedService): ObservedNode[] {
   if (!canChangeVoters(service, observed)) return [];
   const ids = standbysOf(service).flatMap(({ id, failoverCandidate }) => (failoverCandidate === undefined ? [id] : []));
@@ -56,7 +54,7 @@ export function nextVoters(service: ManagedServiceObject, observed: ObservedServ
 }
 
 /**
- * True if replicas may gain and lose failover candidacy: the primary is connected and ends with its lease, and
+ * True if replicas may gain and lose failover candidacy: the primary is connected and stops when its lease expires, and
  * neither a primary change nor a canary is in progress.
  */
 export function canChangeVoters(service: ManagedServiceObject, observed: ObservedService): boolean {
@@ -66,17 +64,18 @@ export function canChangeVoters(service: ManagedServiceObject, observed: Observe
 }
 
 /**
- * True if the replica receives what its primary writes and has nothing else, by the current reports of both.
+ * True if, by the current reports of both, the replica receives the primary's log and has no other log.
  */
 export function isProven(
   positions: LogPositions,
   node: NodeSpec,
   primary: ReplicationReport | undefined,
-  own: ReplicationReport | undefined,
+  replica: ReplicationReport | undefined,
 ): boolean {
-  if (primary?.role !== "primary" || own?.role !== "replica") return false;
+  if (primary?.role !== "primary" || replica?.role !== "replica") return false;
   const peer = primary.peers.find(({ number }) => number === numberOf(node));
-  const isReceiving = own.streaming && Number(own.silentMs) < replicationSilentAfterMs;
-  const isSame = own.history === primary.history && positions.compare(own.position, primary.position) !== "diverged";
+  const isReceiving = replica.streaming && Number(replica.silentMs) < replicationSilentAfterMs;
+  const isSame =
+    replica.history === primary.history && positions.compare(replica.position, primary.position) !== "diverged";
   return isReceiving && peer?.state === "streaming" && isSame;
 }

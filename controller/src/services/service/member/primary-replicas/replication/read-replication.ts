@@ -17,7 +17,10 @@ export async function tryReadReplication(
   }
 }
 
-/** As `tryReadReplication`, but throws NotAsked if no controller can reach the node: then its silence means nothing. */
+/**
+ * Current replication state of a node; undefined if it does not respond in time. Throws TaskNotSent if no controller
+ * can reach the node, because its silence proves nothing then.
+ */
 export async function readReplication(
   ...args: Parameters<typeof readReplicationOrReason>
 ): Promise<ReadReplicationResult | undefined> {
@@ -26,8 +29,9 @@ export async function readReplication(
 }
 
 /**
- * As `readReplication`, but for a busy engine resolves to the reason and its end, as a message for users.
- * `replacesPrimary`: a replica cancels what keeps it busy, because it may become the primary.
+ * Current replication state of a node; for a busy engine a sentence for users with the reason, undefined without a
+ * response. Throws TaskNotSent if no controller can reach the node. `replacesPrimary`: the replica cancels work that
+ * keeps it busy, because it may become the primary.
  */
 export async function readReplicationOrReason(
   service: ManagedServiceObject,

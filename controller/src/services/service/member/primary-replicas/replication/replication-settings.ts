@@ -6,7 +6,7 @@ import { numberOf } from "../../members.ts";
 import { failoverCandidatesOf, namedPrimary, needsPrimaryLease } from "../primary.ts";
 import { syncStandbysOf } from "./sync-standbys.ts";
 
-/** The settings of a member's agent about the other members. */
+/** The part of a member's instance spec that describes the other members and their replication. */
 export function replicationOf({
   service,
   node,
@@ -22,7 +22,7 @@ export function replicationOf({
     secret,
     underPrimaryLease: needsPrimaryLease(service, leaseProtocol) && primaryNodeId === node.id && members.length > 1,
     voters: failoverCandidatesOf(service).map(({ id }) => id),
-    // During a canary commits do not wait for replicas, which are pinned to the data from before.
+    // During a canary commits do not wait for replicas, because replicas are pinned to the previous data.
     syncNumbers: service.spec.canary !== undefined && running ? [] : syncStandbysOf(service).map(numberOf),
     members: members.map((node) => ({
       nodeId: node.id,

@@ -13,8 +13,8 @@ import { isPrimary } from "../primary.ts";
 import { nodeRoleOf } from "../../../managed-service-message.ts";
 
 /**
- * Queries both ends now; each end reports what it knows of a silent other one. Throws MACHINE_UNREACHABLE if one of
- * them could not be queried.
+ * Replication state by a query of primary and replicas; a node that does not respond is described by the others'
+ * reports. Throws MACHINE_UNREACHABLE if no controller can reach one of them.
  */
 export async function replicationStatus(
   service: ManagedServiceObject,
@@ -23,7 +23,7 @@ export async function replicationStatus(
   signal: AbortSignal,
 ): Promise<ReplicationStatus> {
   const { primaryNodeId } = service.status;
-  const [primary, own] = await Promise.all([
+  const [primary, replica] = await Promise.all([
     readReplication(service, primaryNodeId, { fleet }, signal),
     isPrimary(service, node) ? undefined : readReplication(service, node.id, { fleet }, signal),
   ]);
@@ -31,10 +31,10 @@ export async function replicationStatus(
   const common = { nodeId: node.id, role: nodeRoleOf(service, node), measuredAt: timestampFromMs(clock.now()) };
   if (isPrimary(service, node)) return create(ReplicationStatusSchema, { ...common, ...ofPrimary(primary) });
   const since = peer?.since ?? checkedSince(service, node);
-  const state = stateOf(node, own, peer, fleet.observation(node.id)?.instance.replication?.state ?? "");
+  const state = stateOf(node, replica, peer, fleet.observation(node.id)?.instance.replication?.state ?? "");
   return create(ReplicationStatusSchema, {
     ...common,
-    ...ofReplica(positionsOf(service), primary, own, peer),
+    ...ofReplica(positionsOf(service), primary, replica, peer),
     syncState: state,
     connected: state === SyncState.STREAMING || state === SyncState.CATCHUP,
     ...(since && { since }),
@@ -53,17 +53,17 @@ function ofPrimary(primary: ReadReplicationResult | undefined): Part {
 function ofReplica(
   positions: LogPositions,
   primary: ReadReplicationResult | undefined,
-  own: ReadReplicationResult | undefined,
+  replica: ReadReplicationResult | undefined,
   peer: ReplicationPeer | undefined,
 ): Part {
-  const position = own?.replayedPosition || peer?.replayedPosition;
+  const position = replica?.replayedPosition || peer?.replayedPosition;
   if (!position) return {};
-  const timeline = own === undefined || own.timeline === 0 ? {} : { timeline: own.timeline };
+  const timeline = replica === undefined || replica.timeline === 0 ? {} : { timeline: replica.timeline };
   if (primary === undefined) return { position, ...timeline };
   // The primary reports the positions of its peers in its own history.
-  const replayed = { replayedPosition: position, history: own?.history || primary.history };
+  const replayed = { replayedPosition: position, history: replica?.history || primary.history };
   const lag = lagOf(positions, primary, replayed);
-  const lagSeconds = isWithoutLag(lag) ? 0 : own?.replayAgeSeconds;
+  const lagSeconds = isWithoutLag(lag) ? 0 : replica?.replayAgeSeconds;
   return {
     position,
     ...timeline,
@@ -74,19 +74,18 @@ function ofReplica(
 
 function stateOf(
   node: NodeSpec,
-  own: ReadReplicationResult | undefined,
+  replica: ReadReplicationResult | undefined,
   peer: ReplicationPeer | undefined,
   reportedState: string,
 ): SyncState {
   if (node.joining === true || reportedState === "copying" || reportedState === "starting") return SyncState.STARTING;
-  if (peer === undefined) return own?.streaming === true ? SyncState.STREAMING : SyncState.DISCONNECTED;
-  // A replica that does not answer may hang while its kernel still acknowledges data, so the primary's report is not
-  // enough.
-  if (own?.streaming !== true) return SyncState.DISCONNECTED;
+  if (peer === undefined) return replica?.streaming === true ? SyncState.STREAMING : SyncState.DISCONNECTED;
+  // The kernel of a replica that hangs still acknowledges data, so the primary's report alone is not enough.
+  if (replica?.streaming !== true) return SyncState.DISCONNECTED;
   return peer.state === "streaming" ? SyncState.STREAMING : SyncState.CATCHUP;
 }
 
-/** Time since which a health check reports that it is not connected. */
+/** Time of the first health check that reported the replica as not connected. */
 function checkedSince({ status }: ManagedServiceObject, { id }: NodeSpec): Timestamp | undefined {
   const check = status.health.checks.find(({ nodeId, status: level }) => nodeId === id && level !== "healthy");
   return check && timestampFromMs(check.since);

@@ -10,7 +10,8 @@ import { awaitsRestart } from "../../restarts.ts";
 import { isPrimary } from "../primary.ts";
 
 /**
- * The change of standby-sensitive parameters by the next restart of the primary; empty if no restart is pending.
+ * Changes of standby-sensitive parameters (a replica needs at least the primary's values) by the primary's next
+ * restart; empty if no restart is pending.
  */
 export function standbySensitiveChangeOf(
   service: ManagedServiceObject,

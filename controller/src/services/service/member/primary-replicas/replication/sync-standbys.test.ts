@@ -44,8 +44,8 @@ function standbysWith(
 // biome-ignore format: a table, aligned so that it reads as one
 test.each<[string, string, Partial<ObservedNode>, string[]]>([
   ["that follows stays",                                             "streaming",    {},                                        ["n2"]],
-  ["stays for a moment, in which its primary may be given up",       "disconnected", { disconnectedMs: syncStandbyTimeoutMs - 1 },             ["n2"]],
-  ["is removed once it has reported for a moment that it does not follow", "disconnected", { disconnectedMs: syncStandbyTimeoutMs },                 []],
+  ["remains while its primary may still fail over",       "disconnected", { disconnectedMs: syncStandbyTimeoutMs - 1 },             ["n2"]],
+  ["is removed once it has reported for 3 s that it does not follow", "disconnected", { disconnectedMs: syncStandbyTimeoutMs },                 []],
   ["that reports nothing stays",                                     "disconnected", { disconnectedMs: syncStandbyTimeoutMs, connected: false }, ["n2"]],
 ])("a replica %s", (_, state, more, standbys) => {
   expect(standbysWith(state, more)).toEqual(standbys);

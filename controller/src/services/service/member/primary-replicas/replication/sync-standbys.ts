@@ -4,8 +4,7 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, ReplicationMod
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
 import { isStaying } from "../../members.ts";
 import { syncStandbyTimeoutMs } from "../update-members.ts";
-import { isPrimary, standbysOf } from "../primary.ts";
-import { follows } from "../follows.ts";
+import { follows, isPrimary, standbysOf } from "../primary.ts";
 
 /** Replication mode of the service, `async` by default. */
 export function replicationModeOf({
@@ -15,8 +14,8 @@ export function replicationModeOf({
 }
 
 /**
- * The standbys of which one must have a commit before it is acknowledged. In `sync_strict` these are all of them,
- * connected or not.
+ * The standbys of which one must confirm a commit before it is acknowledged. In `sync_strict` all standbys, connected
+ * or not.
  */
 export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "status">): NodeSpec[] {
   const { spec } = service;
@@ -28,8 +27,8 @@ export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "sta
 }
 
 /**
- * The service with its current synchronous standbys. In `sync` a standby is removed once its own agent has
- * reported for a moment that it does not follow, or once its absence was announced. Silence alone is not enough: a
+ * The service with its current synchronous standbys. In `sync` a standby is removed once its own agent has reported for
+ * `syncStandbyTimeoutMs` that it does not follow, or once its absence was announced. Silence alone is not enough: a
  * controller that has just started has no reports yet.
  */
 export function withSyncStandbys(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
@@ -52,7 +51,7 @@ export function withSyncStandbys(service: ManagedServiceObject, observed: Observ
   return { ...service, spec: { ...spec, syncStandbys: desired, unconfirmedSyncGeneration, instanceGeneration } };
 }
 
-/** The service once its running primary has reported the settings by which its commits wait again. */
+/** The service after its running primary has applied the settings by which commits wait for standbys again. */
 function withConfirmedSync(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
   const { unconfirmedSyncGeneration: unconfirmed } = service.spec;
   const primary = nodes.find(({ node }) => isPrimary(service, node));
@@ -63,8 +62,8 @@ function withConfirmedSync(service: ManagedServiceObject, { nodes }: ObservedSer
 }
 
 /**
- * False if the primary's agent reports that its engine does not run: no commit waits there, and without its
- * standbys no replica could be named.
+ * False if the primary's agent reports that the engine does not run. Its standbys are not removed then: no commit
+ * waits, and without its standbys no replica could be named.
  */
 function primaryMayRun(service: ManagedServiceObject, { nodes }: ObservedService): boolean {
   const primary = nodes.find(({ node }) => isPrimary(service, node));
@@ -74,7 +73,7 @@ function primaryMayRun(service: ManagedServiceObject, { nodes }: ObservedService
 /** Throws NOT_SUPPORTED for an engine without synchronous replication. */
 export function requireReplicationMode(databaseType: string, mode: ReplicationMode): void {
   if (mode === "async" || engineProfileOf(databaseType).replicas?.isSynchronous === true) return;
-  throw new HoldfastError("NOT_SUPPORTED", `A service of ${databaseType} replicates in mode async only.`);
+  throw new HoldfastError("NOT_SUPPORTED", `A service of ${databaseType} supports only replication mode async.`);
 }
 
 /**
@@ -92,7 +91,7 @@ export function replicationModeChange(
   return { replicationMode: mode, syncStandbys: [] };
 }
 
-/** Faults of the replication mode in a request for a new service. */
+/** Errors of the replication mode in a request for a new service. */
 export function replicationModeFaults(mode: string | undefined, nodeCount: number | undefined): readonly FieldFault[] {
   if (mode === undefined || mode === "async" || (nodeCount ?? 1) > 1) return [];
   const field = "replication_mode";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { EngineProfile } from "../../engine/engine-profile.ts";
-import type { EngineChange } from "./engine-change.ts";
-import { requireNameLength } from "./name-limits.ts";
+import { type EngineChange, requireNameLength } from "./engine-change.ts";
 
 const user = (username: string) => ({ type: "create_user", user: { username } }) as EngineChange;
 const database = (name: string) => ({ type: "create_database", name, owner: "app_user" }) as const;
