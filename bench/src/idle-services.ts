@@ -44,8 +44,8 @@ const backups = createBackupContext({
   ...collections,
   sealer,
   clock: systemClock,
-  idleLogAfterMs: 55_000,
-  finalBackupWithinMs: 30 * 60_000,
+  idleLogDelayMs: 55_000,
+  finalBackupTimeoutMs: 30 * 60_000,
   observation: () => undefined,
 });
 const { cert, key } = await createTestCertificate();

@@ -46,8 +46,8 @@ export function contributeServices(
     archives,
     backupKeys: collections.open(backupKeyKind),
     drills,
-    idleLogAfterMs: Math.min(Math.max(idleLogAfterS, 1), 55) * 1_000,
-    finalBackupWithinMs: finalBackupWithinS * 1_000,
+    idleLogDelayMs: Math.min(Math.max(idleLogAfterS, 1), 55) * 1_000,
+    finalBackupTimeoutMs: finalBackupWithinS * 1_000,
     observation: (machineId) => fleet().fleet.observation(machineId),
   });
   const access = createServiceAccess({ services, operations: collections.open(operationKind) });

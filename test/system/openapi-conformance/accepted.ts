@@ -242,7 +242,7 @@ export const accepted: readonly Accepted[] = [
   {
     ...refused(
       422,
-      /^not_possible: The service (has version \S+ already|cannot be restored to any moment yet)\./,
+      /^not_possible: The service (has version \S+ already|cannot be restored yet)\./,
       "the version and the backups of the service are not those of the document",
       `POST ${service}/upgrade`,
     ),

@@ -98,7 +98,7 @@ export async function checkOutsideWindow({ fixture }: WalkCheck, window: Window)
 }
 
 /** An interrupted backup is restarted a limited number of times, and then fails (docs/how-to/backups.md). */
-const wasInterrupted = /^Each of \d+ attempts ended/;
+const wasInterrupted = /^All \d+ attempts failed/;
 
 /** Every requested backup has completed, unless it was interrupted repeatedly. */
 export async function backupsOf(check: WalkCheck): Promise<readonly string[]> {

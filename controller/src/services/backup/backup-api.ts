@@ -107,8 +107,8 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
           ...object,
           metadata: { ...object.metadata, deletionRequestedAt: now, updatedAt: now },
         });
-        const answer = create(EmptySchema);
-        return { id: backupId, response: answer };
+        const response = create(EmptySchema);
+        return { id: backupId, response };
       }),
 
     verifyBackup: ({ serviceId, backupId }, call) =>
@@ -124,8 +124,8 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         const after = withSpec(object, { verification: operation.metadata.id }, clock.now());
         unit.create(operationKind, operation);
         unit.update(backupKind, backup, after);
-        const answer = message(after);
-        return { id: backupId, response: answer };
+        const response = message(after);
+        return { id: backupId, response };
       }),
 
     cancelBackup: ({ serviceId, backupId }, call) =>
@@ -136,8 +136,8 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         if (object.spec.cancelRequested) return { unchanged: message(object) };
         const after = withSpec(object, { cancelRequested: true }, clock.now());
         unit.update(backupKind, backup, after);
-        const answer = message(after);
-        return { id: backupId, response: answer };
+        const response = message(after);
+        return { id: backupId, response };
       }),
 
     rotateBackupKey: ({ serviceId }, call) =>
@@ -151,8 +151,8 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
             : rotated(key.object, deps.sealer, now);
         if (key === undefined) unit.create(backupKeyKind, after);
         else unit.update(backupKeyKind, key, after);
-        const answer = keyMessage(after);
-        return { id: serviceId, response: answer };
+        const response = keyMessage(after);
+        return { id: serviceId, response };
       }),
 
     ...createSettingsHandlers(deps),

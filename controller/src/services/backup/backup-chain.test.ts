@@ -81,7 +81,7 @@ test("a full backup is taken as often as retention ends one", () => {
   expect(baseAt(2, week.slice(0, 2), 2)).toBeUndefined();
 });
 
-test("the base of an increment stays as long as the increment, and its expiry says so", () => {
+test("the base of an increment is retained as long as the increment, and its expiry says so", () => {
   const first = week[0] as BackupObject;
   const next = [...week, backup(7, undefined), backup(8, 7)];
   const at = (day: number) => expired(archive(), next, settings, day * dayMs).map(({ metadata }) => metadata.id);

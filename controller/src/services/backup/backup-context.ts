@@ -21,8 +21,8 @@ export interface BackupContextDeps {
   readonly archives: Collection<ArchiveObject>;
   readonly backupKeys: Collection<BackupKeyObject>;
   readonly drills: Collection<DrillObject>;
-  readonly idleLogAfterMs: number;
-  readonly finalBackupWithinMs: number;
+  readonly idleLogDelayMs: number;
+  readonly finalBackupTimeoutMs: number;
   readonly sealer: Sealer;
   readonly clock: Clock;
   /** The last observation of a machine. */

@@ -27,7 +27,7 @@ test("each backup has its own data key, which is not unwrapped for another backu
   expect(() => openDataKey(otherService, { id: "b-1", ...one }, sealer)).toThrow();
 });
 
-test("unneeded versions are deleted, and the current one stays", () => {
+test("unneeded versions are deleted, and the current one is retained", () => {
   const third = rotated(rotated(first, sealer, 1), sealer, 2);
   const wrapped = newDataKey(first, "b-1", sealer);
   const versions = (needed: number[]) =>

@@ -307,7 +307,7 @@ test.each([
 ])("a backup whose last attempt is %s fails with a message of the catalog", (code, error) => {
   const last = { ...running, status: { ...running.status, attempt: retriesMax + 1 } };
   const step = planBackup(last, observed({ report: { ...report("failed", code), error } }), now);
-  expect(step).toMatchObject({ kind: "fail", code, message: expect.stringContaining("Each of 4 attempts") });
+  expect(step).toMatchObject({ kind: "fail", code, message: expect.stringContaining("All 4 attempts failed") });
   expect(step).not.toMatchObject({ message: expect.stringContaining(error) });
 });
 

@@ -43,6 +43,7 @@ test.each([
 
 test("only a completed backup is restored", () => {
   for (const state of ["pending", "running", "verifying", "failed"] as const)
-    for (const backup of backups(1, state)) expect(() => requireCompleted(backup)).toThrow(`The backup is ${state}`);
+    for (const backup of backups(1, state))
+      expect(() => requireCompleted(backup)).toThrow(`The backup must be completed; it is ${state}.`);
   for (const backup of backups(1, "completed")) expect(() => requireCompleted(backup)).not.toThrow();
 });

@@ -50,8 +50,8 @@ function keeps(
     backupKeys: nothing,
     liveArchive: () => archive,
     index,
-    idleLogAfterMs: 55_000,
-    finalBackupWithinMs: 30 * 60_000,
+    idleLogDelayMs: 55_000,
+    finalBackupTimeoutMs: 30 * 60_000,
     sealer,
     clock: systemClock,
   });

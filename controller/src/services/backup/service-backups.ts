@@ -34,9 +34,9 @@ export interface ServiceBackupsDeps {
   readonly backupKeys: Pick<Collection<BackupKeyObject>, "get">;
   readonly index: BackupIndex;
   /** Delay after which the log of an idle service is stored, in milliseconds. */
-  readonly idleLogAfterMs: number;
+  readonly idleLogDelayMs: number;
   /** Time for which a deletion waits for a failing final backup, in milliseconds. */
-  readonly finalBackupWithinMs: number;
+  readonly finalBackupTimeoutMs: number;
   readonly sealer: Sealer;
   readonly clock: Clock;
 }
@@ -98,7 +98,7 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
     return create(LogArchiveSchema, {
       archiveId: log.archiveId,
       key: logKeyOf(id, log),
-      idleMs: deps.idleLogAfterMs,
+      idleMs: deps.idleLogDelayMs,
       earlierKeys: [...earlier.values()].map((key) => logKeyOf(id, key)),
     });
   }
@@ -137,7 +137,7 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       const final = finalsOf(metadata.id, index).at(-1);
       if (final?.status.state === "completed" || final?.status.error?.code === "not_supported") return true;
       const waitedMs = clock.now() - (metadata.deletionRequestedAt ?? 0);
-      return waitedMs > deps.finalBackupWithinMs && (final === undefined || hasEnded(final));
+      return waitedMs > deps.finalBackupTimeoutMs && (final === undefined || hasEnded(final));
     },
 
     retainsDisks,

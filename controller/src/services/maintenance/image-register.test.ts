@@ -34,7 +34,7 @@ test("engines of the host, and images that are not built, are not registered", (
   expect(registerChanges([...host, ...missing], [], new Set(), 1).added).toEqual([]);
 });
 
-test("an older image stays, newest of nothing, as long as a machine runs from it", () => {
+test("an image that is no longer the newest of any series is retained while a machine runs from it", () => {
   const all = known ? [known] : [];
   const used = registerChanges(second, all, new Set(["trixie-1"]), 2);
   expect(used.added.map(({ metadata }) => metadata.id)).toEqual(["trixie-2"]);

@@ -5,7 +5,7 @@ import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 
 const hourMs = 3_600_000;
 /** Time by which an update is announced before it is applied. Urgent updates are announced immediately. */
-const announcedBeforeMs = 24 * hourMs;
+const announcementLeadMs = 24 * hourMs;
 /** Delay of the next check while an update waits for capacity, or has an obstacle. */
 const blockedRecheckMs = 15_000;
 
@@ -75,7 +75,7 @@ function announcements(
 ): { unannounced: PendingUpdate[]; announced: AnnouncedUpdate[] } {
   const isAnnounced = ({ id, applyAt }: PendingUpdate) =>
     announced.some((update) => update.id === id && update.applyAt === applyAt);
-  const isDueSoon = ({ urgent, applyAt }: PendingUpdate) => urgent || (applyAt ?? Infinity) - now <= announcedBeforeMs;
+  const isDueSoon = ({ urgent, applyAt }: PendingUpdate) => urgent || (applyAt ?? Infinity) - now <= announcementLeadMs;
   const announceable = planned.filter((update) => isAnnounced(update) || isDueSoon(update));
   return {
     unannounced: announceable.filter((update) => !isAnnounced(update)),
@@ -87,7 +87,7 @@ function nextCheckMs(planned: readonly PendingUpdate[], now: number): number | n
   const waits = planned.map(({ applyAt, urgent }) => {
     const at = applyAt ?? now;
     if (at <= now) return blockedRecheckMs;
-    const announceAt = at - announcedBeforeMs;
+    const announceAt = at - announcementLeadMs;
     return (urgent || announceAt <= now ? at : announceAt) - now;
   });
   return waits.length === 0 ? null : Math.min(...waits);

@@ -278,7 +278,7 @@ describe("the time of an automatic update", () => {
     expect(applied([old, minor], at("2026-11-22T04:40:00Z"))).toMatch(/^2026-11-29T03/);
   });
 
-  it("is the end of an urgent one's notice outside of the window, and stays due", () => {
+  it("is the end of an urgent update's notice, also outside of the window, and remains due", () => {
     const marked = { ...minor, spec: { ...minor.spec, urgent: urgent(48, monday) } };
     for (const now of [monday, monday + 47 * hourMs, monday + 400 * hourMs])
       expect(applied([old, marked], now)).toBe("2026-11-18T12:00");

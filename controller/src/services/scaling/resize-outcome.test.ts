@@ -134,7 +134,7 @@ test.each<[string, number, object]>([
   expect(after.spec.resizing).toBeUndefined();
 });
 
-test("a service without a change of size stays the same object", () => {
+test("a service without a change of size is the same object", () => {
   const service = runningService();
   expect(withoutResizing(service)).toBe(service);
 });

@@ -45,7 +45,7 @@ test("every state of the table but the first can be left and reached", () => {
   expect(to).toEqual(new Set(["Provisioning", "Running", "Upgrading", "Stopped", "Error"]));
 });
 
-test("stays stopped with a reason while its host is drained, and starts afterwards unless it was stopped", () => {
+test("remains stopped with a reason during a drain of its host, and then starts unless it was stopped", () => {
   const observed = createServiceScenario();
   const rounds = () => {
     for (let round = 0; round < 10; round += 1) observed.round(1_000);

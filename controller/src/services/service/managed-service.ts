@@ -33,11 +33,12 @@ export const managedServiceStoredNames: StoredNames = {
  * A managed service is a database engine on one or more nodes; each node has one machine.
  *
  * The API writes the desired state (`spec`) and an operation in one transaction. The reconciler
- * (`managed-service-reconciler.ts`) observes machines, agents and DNS names, plans steps by the procedure of the
- * operation (`procedure/`), performs them (`service-steps.ts`), and writes the observed state (`status`), the
- * operation and events (`service-advance.ts`). Agents receive settings as instance specs (`instance-spec.ts`),
- * numbered by `instanceGeneration` and fenced by the term. `member/` has replicas, failover and rolling updates,
- * `canary/` changes of the image. Plans never read the state (`status.state`): it is output, for users.
+ * (`reconcile/managed-service-reconciler.ts`) observes machines, agents and DNS names, plans steps by the procedure of
+ * the operation (`procedure/`), performs them (`reconcile/service-steps.ts`), and writes the observed state (`status`),
+ * the operation and events (`reconcile/service-advance.ts`). Agents receive settings as instance specs
+ * (`reconcile/instance-spec.ts`), numbered by `instanceGeneration` and fenced by the term. `member/` has replicas,
+ * failover and rolling updates, `canary/` changes of the image. Plans never read the state (`status.state`): it is
+ * output, for users.
  */
 export const managedServiceKind = defineKind<ManagedServiceObject>("managed-service", {
   indexes: [sourceOfRestore],

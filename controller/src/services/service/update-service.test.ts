@@ -47,7 +47,7 @@ test("a time to live counts from this request and resets its warnings; null ends
   expect(change({}, ["ttl_hours"]).after.spec).toMatchObject({ ttlHours: null, expiresAt: null });
 });
 
-test("a new name is claimed, the hostname stays", () => {
+test("a new name is claimed, and the hostname does not change", () => {
   const { after, rename } = change({ name: "other" }, ["name"]);
   expect(rename).toEqual({ from: "db", to: "other" });
   expect(after.metadata.name).toBe("other");

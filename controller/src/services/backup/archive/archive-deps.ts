@@ -32,9 +32,9 @@ export interface ArchiveWorkDeps extends BackupCreation {
   readonly expiryDeferred: () => boolean;
   readonly objects: ObjectStore;
   /** Delay from a new service's first Running to its first automated backup, in milliseconds. */
-  readonly firstBackupAfterMs: number;
+  readonly firstBackupDelayMs: number;
   /** Time for which a failed final backup is retried, in milliseconds. */
-  readonly finalBackupWithinMs: number;
+  readonly finalBackupTimeoutMs: number;
   readonly sealer: Sealer;
   readonly catalog: CatalogData;
   readonly begin: () => UnitOfWork;

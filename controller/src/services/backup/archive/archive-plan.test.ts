@@ -147,7 +147,7 @@ test.each([
     { kind: "none" },
   ],
 ] as const)("%s", (_, of, current, backups, due) => {
-  expect(dueBackup(of, current, backups, { now, finalBackupWithinMs: hourMs })).toEqual(due);
+  expect(dueBackup(of, current, backups, { now, finalBackupTimeoutMs: hourMs })).toEqual(due);
 });
 
 const logKey = { keyId: "k", keyVersion: 1, wrappedKey: "" };
@@ -187,7 +187,7 @@ test.each([
 ] as const)("%s", (_, log, trigger) => {
   const current = archive({ lastAutomatedAt: now - hourMs, log });
   const followed = { ...current, spec: { ...current.spec, log: { archiveId: "a-1", since: 0, ...logKey } } };
-  const due = dueBackup(service, followed, [base], { now, finalBackupWithinMs: hourMs });
+  const due = dueBackup(service, followed, [base], { now, finalBackupTimeoutMs: hourMs });
   expect(due.kind === "now" ? due.trigger : undefined).toBe(trigger);
 });
 

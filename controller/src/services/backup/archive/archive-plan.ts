@@ -40,13 +40,13 @@ export function dueBackup(
   backups: readonly BackupObject[],
   {
     now,
-    finalBackupWithinMs,
+    finalBackupTimeoutMs,
     plan,
-  }: { readonly now: number; readonly finalBackupWithinMs: number; readonly plan?: PlanSize | undefined },
+  }: { readonly now: number; readonly finalBackupTimeoutMs: number; readonly plan?: PlanSize | undefined },
 ): Due {
   const automated = backups.filter(({ spec }) => spec.backupType === "automated");
   if (service.metadata.deletionRequestedAt !== undefined) {
-    const hasTimedOut = now - service.metadata.deletionRequestedAt > finalBackupWithinMs;
+    const hasTimedOut = now - service.metadata.deletionRequestedAt > finalBackupTimeoutMs;
     return dueFinal(service, automated, now, hasTimedOut);
   }
   if (automated.some((backup) => !hasEnded(backup))) return { kind: "none" };

@@ -31,9 +31,9 @@ const finalLogCheckIntervalMs = 1_000;
  * Key: service id.
  *
  * Each service with backups has one archive (`archive.ts`). `archive-plan.ts` decides when a backup is due,
- * `archived-logs.ts` starts the log's archive and records its ranges, `backup-expiry.ts` deletes expired backups and
- * rotates keys, and `retained-archive.ts` handles the archives of deleted services. The backups themselves are taken by
- * `backup-reconciler.ts`.
+ * `../log/archived-logs.ts` starts the log's archive and records its ranges, `backup-expiry.ts` deletes expired backups
+ * and rotates keys, and `retained-archive.ts` handles the archives of deleted services. The backups themselves are
+ * taken by `../backup-reconciler.ts`.
  */
 export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
   const { archives, backups, backupKeys, index, services, clock, log } = deps;
@@ -69,7 +69,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
       const isFinal = service.metadata.deletionRequestedAt !== undefined && service.spec.finalBackup === "wanted";
       if (!isUp && !isFinal) return settled;
       const unit = deps.begin();
-      unit.create(archiveKind, newArchive(service, firstDueAt(service, deps.firstBackupAfterMs, now), now));
+      unit.create(archiveKind, newArchive(service, firstDueAt(service, deps.firstBackupDelayMs, now), now));
       await archives.reached(await unit.commit(signal), 1_000);
       return again(0, "archive created");
     }
@@ -93,9 +93,9 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     if (damaged !== undefined) return damaged;
     const logged = await logs.maintain(service, archive, signal);
     if (logged !== undefined) return logged;
-    const { finalBackupWithinMs } = deps;
+    const { finalBackupTimeoutMs } = deps;
     const plan = planSizeOf(deps.catalog, service.spec.planName, service.spec.storageSizeGb);
-    const due = dueBackup(service, archive.object, all(id), { now, finalBackupWithinMs, plan });
+    const due = dueBackup(service, archive.object, all(id), { now, finalBackupTimeoutMs, plan });
     const waiting =
       due.kind === "now"
         ? await logs.awaitFollowed(service, archive, due.trigger, signal)

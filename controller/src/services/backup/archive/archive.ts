@@ -39,7 +39,7 @@ export interface LogArchiving {
   /** Id of the data key. Headers of log objects contain it. */
   readonly keyId: string;
   readonly keyVersion: number;
-  /** Data key of the log, wrapped like the data keys of backups (`backup-key.ts`). */
+  /** Data key of the log, wrapped like the data keys of backups (`../backup-key.ts`). */
   readonly wrappedKey: string;
   /** Time at which the archive began, in milliseconds since 1970. */
   readonly since: number;

@@ -42,7 +42,7 @@ test("nothing expires early", () => {
   expect(described(dueExpiry(observed, 7 * dayMs - 1))).toEqual([]);
 });
 
-test("a backup expires with the log that only it needs, and the newest one stays", () => {
+test("a backup expires with the log that only it needs, and the newest one is retained", () => {
   const observed = { archive: archiveOf(3), serviceExists: true, backups: daily, isRead: never };
   expect(described(dueExpiry(observed, 7 * dayMs))).toEqual(["day-0", "term 1: 10 objects"]);
   expect(described(dueExpiry(observed, 100 * dayMs))).toEqual([
@@ -58,7 +58,7 @@ test("a backup that is being read retains its log", () => {
   expect(described(dueExpiry(observed, 7 * dayMs))).toEqual(["day-0 is read"]);
 });
 
-test("a backup that stays only for an increment retains no log", () => {
+test("a backup that is retained only for an increment retains no log", () => {
   const since = daily.map((each, day) =>
     day === 0 ? each : { ...each, spec: { ...each.spec, baseId: `day-${day - 1}` } },
   );

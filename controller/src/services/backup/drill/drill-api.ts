@@ -43,8 +43,8 @@ export function createDrillHandlers(deps: DrillApiDeps & { readonly owners: Back
         // A concurrent drill changed the archive: wait until this controller has seen it.
         await drills.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
         const drill = newDrill(unit, service, "request", deps);
-        const answer = drillMessage(drill);
-        return { id: drill.metadata.id, response: answer };
+        const response = drillMessage(drill);
+        return { id: drill.metadata.id, response };
       }),
 
     listDrills: async (request, call) => {

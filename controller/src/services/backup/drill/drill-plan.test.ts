@@ -122,7 +122,7 @@ test("a drill that finds damage records the object, and says what to do", () => 
   });
   const { drill } = looks({ machine: undefined }, { instance });
   expect(drill.status).toMatchObject({ state: "failed", damagedObject, error: { code: "damaged" } });
-  expect(drill.status.error?.message).toMatch(/^it is absent\. .* restore to a moment before it, or after /);
+  expect(drill.status.error?.message).toMatch(/^it is absent\. .* restore to a time before it, or after /);
 });
 
 test("the machine of a drill that lacks memory gets it, and its restore is tried again", () => {

@@ -113,7 +113,7 @@ describe("the window of a log with a hole", () => {
   test("a new base is due immediately, unless one follows the hole", () => {
     const damaged = archive(range({ holes }));
     const due = (backups: readonly BackupObject[]) =>
-      dueBackup(service, damaged, backups, { now, finalBackupWithinMs: 0 });
+      dueBackup(service, damaged, backups, { now, finalBackupTimeoutMs: 0 });
     expect(due([before])).toEqual({ kind: "now", trigger: "gap" });
     expect(due([before, base("b-2", 6_500)]).kind).toBe("at");
   });
@@ -138,7 +138,7 @@ describe("a damaged backup", () => {
 
   test("is followed by a new base immediately, unless the log continues from an intact one", () => {
     const due = (of: ArchiveObject, backups: readonly BackupObject[]) =>
-      dueBackup(service, of, backups, { now, finalBackupWithinMs: 0 });
+      dueBackup(service, of, backups, { now, finalBackupTimeoutMs: 0 });
     expect(due(archive(range({ fromTime: 2_000 })), [full, increment])).toEqual({ kind: "now", trigger: "gap" });
     expect(due(archive(range()), [intact, full]).kind).toBe("at");
     expect(due(archive(), [intact, full])).toEqual({ kind: "now", trigger: "gap" });

@@ -22,7 +22,7 @@ function archiveAfter(...settings: readonly Readonly<Record<string, string>>[]):
 }
 
 function due(archive: ArchiveObject, plan = small) {
-  return dueBackup(service, archive, [], { now: 10_000, finalBackupWithinMs: 0, plan });
+  return dueBackup(service, archive, [], { now: 10_000, finalBackupTimeoutMs: 0, plan });
 }
 
 const scheduled = { kind: "now", trigger: "schedule" };

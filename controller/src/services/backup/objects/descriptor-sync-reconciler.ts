@@ -40,7 +40,7 @@ export interface DescriptorSyncDeps {
 
 /** Number of retained descriptors of a service. More than one, because the newest may be incomplete. */
 const retainedDescriptors = 3;
-const descriptorWaitMs = 3_000;
+const descriptorTimeoutMs = 3_000;
 
 /**
  * Service descriptors: stores with each service's backups the data for a recovery from the object store alone. A new
@@ -176,7 +176,7 @@ export function createDescriptorWait(
       const archive = archives.get(id)?.object;
       return archive === undefined || descriptorSyncs.get(id)?.object.status.digest === digestOf(build(archive));
     };
-    await whenChanged(descriptorSyncs, id, isStored, descriptorWaitMs, signal);
+    await whenChanged(descriptorSyncs, id, isStored, descriptorTimeoutMs, signal);
   };
 }
 

@@ -175,7 +175,7 @@ test("a second change of a user is refused with the operation; a second deletion
   await waitUntil("nothing is under way", () => changes(1).of(id).length === 0);
 });
 
-test("a refusal has the engine's message, and no response stays stored for its key", async () => {
+test("a refusal has the engine's message, and no response is stored for its key", async () => {
   const id = await aRunningService();
   const call = callWith(uuidv7());
   const requested = changes(600_000).apply(requestOf(id), call);

@@ -166,9 +166,9 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
         await storeResponse(call, undefined);
         throw refusal;
       }
-      const answer = isFinished(operation) ? await request.applied() : request.inFlight(operationMessage(operation));
-      await storeResponse(call, answer);
-      return answer;
+      const response = isFinished(operation) ? await request.applied() : request.inFlight(operationMessage(operation));
+      await storeResponse(call, response);
+      return response;
     },
     find(serviceId, target) {
       const stored = changes.get(engineChangeId(serviceId, target));

@@ -87,7 +87,7 @@ test("the replicas get it one after another, and the primary once it gave way", 
   expect(nextInRollout(three, scenario(three))).toBeUndefined();
 });
 
-test("it never comes to a primary without a replica that has it", () => {
+test("it never reaches a primary without a replica that has it", () => {
   const away = scenario(started);
   const nodes = away.nodes.map((seen) => (seen.node.id === primary.id ? seen : { ...seen, connected: false }));
   expect(nextInRollout(started, { ...away, nodes })).toBeUndefined();
@@ -127,7 +127,7 @@ test("a rollback replaces the failed replica, and others get the old image one a
   expect(step).toMatchObject({ kind: "restart", nodes: [{ id: "r2" }] });
 });
 
-test("once the primary has the image, a failed replica is replaced with it, and the image stays", () => {
+test("once the primary has the image, a failed replica is replaced with it, and the image is retained", () => {
   const two = next(next(started));
   const over = { ...two, status: { ...two.status, primaryNodeId: "r2" } };
   const three = { ...over, spec: { ...over.spec, nodes: over.spec.nodes } };

@@ -31,7 +31,7 @@ describe("another image", () => {
     expect(service?.status.maintenance.refused).toBeNull();
   });
 
-  test("that does not order texts alike stays where that was accepted", () => {
+  test("that changes the sort order of text is retained if the user accepted that", () => {
     const { placed: machineOf, operation } = afterMaintenance("order texts alike", { acceptsTextOrder: true });
     expect([machineOf, operation.status.state]).toEqual(["new", "completed"]);
   });

@@ -10,7 +10,7 @@ import { strategyOf } from "../member/strategies.ts";
 /** Upgrade of an operation that upgrades nothing. An earlier operation may have left the service in Upgrading. */
 const noUpgrade: Upgrade = { isInFlight: () => false, isComplete: isUpgraded };
 
-/** The event of the life cycle (`managed-service-lifecycle.ts`) for this observation; undefined if there is none. */
+/** The event of the life cycle (`../managed-service-lifecycle.ts`) for this observation; undefined if there is none. */
 export function managedServiceEvent(
   service: ManagedServiceObject,
   observed: ObservedService,

@@ -45,9 +45,9 @@ export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
  *
  * A round first handles expiry, maintenance, failover of a silent primary, growth of storage, and moves of nodes off
  * drained hosts. Each of them is a separate transaction, and a commit ends the round. Then it observes the service,
- * plans steps by the procedure of the operation in progress (`procedure/procedures.ts`), performs them, observes again,
- * and writes status, operation and events in one transaction (`service-advance.ts`). Every step is idempotent; the
- * queue retries. The result is the time of the next round: the earliest that a part requests.
+ * plans steps by the procedure of the operation in progress (`../procedure/procedures.ts`), performs them, observes
+ * again, and writes status, operation and events in one transaction (`service-advance.ts`). Every step is idempotent;
+ * the queue retries. The result is the time of the next round: the earliest that a part requests.
  */
 export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDeps): Reconciler {
   return {

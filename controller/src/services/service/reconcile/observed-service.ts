@@ -75,7 +75,7 @@ export type ServiceStep =
   | { readonly kind: "deleteMachine"; readonly node: NodeSpec }
   /** Removes a node whose machine is deleted from the service. */
   | { readonly kind: "removeNode"; readonly node: NodeSpec }
-  /** Advances the change of the primary; `member/primary-replicas/primary-change-plan.ts` decides how. */
+  /** Advances the change of the primary; `../member/primary-replicas/primary-change-plan.ts` decides how. */
   | { readonly kind: "changePrimary" }
   /** Starts a switchover to this replica, before the old primary restarts or is removed. */
   | { readonly kind: "switchOver"; readonly to: NodeSpec }

@@ -19,7 +19,7 @@ export interface ServiceWorkDeps extends ManagedServiceReconcilerDeps {
   readonly backupObjects: Pick<Collection<Resource<{ readonly serviceId: string }, unknown>>, "get" | "subscribe">;
 }
 
-const suspectPollMs = 500;
+const suspectPollIntervalMs = 500;
 
 /** Control loop of services: runs the reconciler for each service whose objects, machines, hosts or agents change. */
 export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
@@ -48,7 +48,7 @@ export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
         for (const { object } of services.values()) {
           if (strategyOf(object).isSuspect(object, deps.failureDetector)) onChange(object.metadata.id);
         }
-      }, suspectPollMs).unref();
+      }, suspectPollIntervalMs).unref();
       const watching = [
         { close: () => clearInterval(suspectPoll) },
         services.subscribe(onChange),

@@ -3,7 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { engineProfileOf } from "../../../engine/engine-profiles.ts";
 import type { ManagedServiceSpec, NodeSpec } from "../../managed-service.ts";
 
-/** With two members, the loss of either loses the majority. */
+/** Not two: the loss of either member would lose the majority. */
 const defaultMemberCounts: readonly number[] = [1, 3, 4, 5];
 
 /** True if the members of the engine's services elect their leader. */
@@ -11,7 +11,7 @@ export function isCluster(databaseType: string): boolean {
   return topologyOf(databaseType) === "peers";
 }
 
-/** The only node of a service that begins with one. */
+/** The nodes of a new service with a single node. */
 export function firstNodes(
   node: NodeSpec,
   databaseType: string,
@@ -19,15 +19,15 @@ export function firstNodes(
   return isCluster(databaseType) ? { nodes: [firstPeer(node)], nextNodeNumber: 2 } : { nodes: [node] };
 }
 
-/** A member of a new cluster, which forms it together with the other first members. */
+/** A first member, which forms a new cluster together with the other first members. */
 export function firstPeer(node: NodeSpec): NodeSpec {
   return { ...node, joining: true, forms: true };
 }
 
-/** Throws NOT_POSSIBLE for a number of nodes that a service of the engine never has. */
+/** Throws NOT_POSSIBLE if services of the engine cannot have this number of nodes. */
 export function requireMemberCount(databaseType: string, count: number): void {
   const counts = engineProfileOf(databaseType).memberCounts ?? defaultMemberCounts;
   if (counts.includes(count)) return;
-  const reason = count === 2 ? ": with 2, the loss of either one loses the majority" : "";
+  const reason = count === 2 ? ": with 2 nodes, the loss of either loses the majority" : "";
   throw new HoldfastError("NOT_POSSIBLE", `A service of ${databaseType} has ${counts.join(", ")} nodes${reason}.`);
 }

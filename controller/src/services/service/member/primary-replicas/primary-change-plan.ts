@@ -22,7 +22,7 @@ export interface MemberState {
 export type PrimaryChangeVerdict =
   /** Nothing can be concluded or done now. */
   | "wait"
-  /** There is no primary: `fence-verdict.ts` chooses the next primary. */
+  /** There is no primary: `failover/fence-verdict.ts` chooses the next primary. */
   | "fence"
   /** The old primary has ended. The new primary is named once it has replayed the whole log. */
   | "compare"

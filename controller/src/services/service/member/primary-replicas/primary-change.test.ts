@@ -131,7 +131,7 @@ test("a new primary that takes no write is recalled, and the old one is named un
   expect(scenario.object.status.term).toBe(term + 3);
 });
 
-test("an old primary that is silent from the start stays it", async () => {
+test("a primary that is silent from the start of a switchover remains the primary", async () => {
   const scenario = new PrimaryChangeScenario();
   scenario.members.a.connected = false;
   scenario.requestFailover();

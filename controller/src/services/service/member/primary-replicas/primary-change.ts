@@ -79,7 +79,7 @@ export function withNamedPrimary(
     stepSince: now,
     ...extra,
   };
-  // Replicas of the old primary are no failover candidates until they follow the new one.
+  // Replicas of the old primary are not failover candidates until they follow the new one.
   const nodes = spec.nodes.map(withoutFailoverCandidacy);
   return {
     ...service,

@@ -93,7 +93,7 @@ test.each(planted)("finds the fault of a protocol: %s", (bug, initialState) => {
   expect(explore(trace, bug).wrong).toContain("two writable primaries");
 });
 
-test("nothing is wrong in any of many long stories, and many of them come to a new primary", () => {
+test("no invariant is violated in many long histories, and many of them reach a new primary", () => {
   // A fixed seed, so that each run has the same scenarios. A change of the protocol raises their number once.
   const random = createRandom(15);
   // Successes are more frequent than failures.

@@ -8,11 +8,11 @@ import { isStaying } from "../members.ts";
  *
  * The primary takes writes under a lease of a few seconds that controllers grant, or its voters confirm while no
  * controller is reachable. A replica becomes a failover candidate, and thereby a voter, once both ends confirm that it
- * follows (`proven-replicas.ts`, `update-members.ts`). `failure-detector.ts` and `suspicion.ts` detect a silent
- * primary, `automatic-failover.ts` starts its failover, and `fence-verdict.ts` names a successor once the old primary
- * has certainly ended. A switchover starts at `../change-nodes.ts` or `switch-over.ts`. Both are primary changes:
- * `primary-change-plan.ts` decides their steps and `change-primary.ts` performs them. `rollout.ts` restarts
- * members one after another.
+ * follows (`replication/proven-replicas.ts`, `update-members.ts`). `failover/failure-detector.ts` and
+ * `failover/suspicion.ts` detect a silent primary, `failover/automatic-failover.ts` starts its failover, and
+ * `failover/fence-verdict.ts` names a successor once the old primary has certainly ended. A switchover starts at
+ * `../change-nodes.ts` or `switch-over.ts`. Both are primary changes: `primary-change-plan.ts` decides their steps and
+ * `change-primary.ts` performs them. `rollout.ts` restarts members one after another.
  */
 
 type Members = Pick<ManagedServiceObject, "spec" | "status">;

@@ -90,7 +90,7 @@ test.each<[what: string, primary: Observation, r2: Observation, r3: Observation,
   expect(summary([first, second, third])).toBe(next);
 });
 
-test("settings that replicas need as much of fall on the primary first, which stays it", () => {
+test("standby-sensitive settings are lowered on the primary first, which remains the primary", () => {
   const lowers = { lowers: true, raises: false };
   expect(summary([waits, waits, waits], lowers)).toBe("node-1");
   expect(summary([restarted, waits, waits])).toBe("r2");

@@ -81,7 +81,7 @@ describe("a replica that reported that it follows", () => {
     expect(await votesAfter({ b: replica })).toEqual({ queried: ["a", "b"], votes: [false, false] });
   });
 
-  test("is none, without a query, while the primary is suspect", async () => {
+  test("no replica is proven, without a query, while the primary is suspect", async () => {
     expect(await votesAfter({ a: primary, b: replica }, 5_000)).toEqual({ queried: [], votes: [false, false] });
   });
 });
