@@ -57,5 +57,5 @@ function isHealthy({ status, checks }: ServiceHealth): boolean {
 /** Reason why the image cannot be changed while a host does not respond; undefined if all hosts respond. */
 export function unreachableHostOf({ hosts }: MaintenanceContext): string | undefined {
   const silent = hosts.find(isUnreachable);
-  return silent && `Host ${silent.metadata.id} of the service does not respond. The update waits until it does.`;
+  return silent && `Host ${silent.metadata.id} of its machines does not respond. The update waits until it does.`;
 }

@@ -102,10 +102,10 @@ function requireParameters(
   const primary = observed[nodes.indexOf(homeOf(service))];
   const raised = raisedMinimums({ engine, version, plan, parameters }, replicaMinimums(service.spec, primary));
   if (planExcesses(engine, version, plan, { ...parameters, ...raised }, Object.keys(raised)).length > 0)
-    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Replicas of the service start", raised));
+    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Its replicas start", raised));
   const replayed = logSettings(service.spec, primary);
   if (!canReplay(engine, version, plan, replayed))
-    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "A replay of the log starts", replayed));
+    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Replay of its log starts", replayed));
 }
 
 function excessiveMinimums(planName: string, starts: string, minimums: Readonly<Record<string, string>>): string {

@@ -53,7 +53,9 @@ export function writeFenceOf(
 /** Reason why a rollback retains the current data; undefined if it restores the snapshot. */
 export function reasonToRetainData(canary: ImageCanary | undefined): string | undefined {
   if (canary === undefined) return "Clients had been admitted, and their writes are retained.";
-  return canary.writesFenced === true ? undefined : "Clients may have written since, so the data are unchanged.";
+  return canary.writesFenced === true
+    ? undefined
+    : "It is not certain that clients have written nothing since, so the data are unchanged.";
 }
 
 /**

@@ -8,10 +8,7 @@ import { requireMemberCount } from "./first-peer.ts";
 import type { MemberVerbs } from "../topology-verbs.ts";
 
 function refuseSwitchover(): never {
-  throw new HoldfastError(
-    "NOT_POSSIBLE",
-    "The members elect their leader themselves, so a switchover is not possible.",
-  );
+  throw new HoldfastError("NOT_POSSIBLE", "The members elect their leader: leadership moves by itself.");
 }
 
 export const peerVerbs: MemberVerbs = {
