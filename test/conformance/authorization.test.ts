@@ -36,7 +36,7 @@ describe("authorization", () => {
     "%s declares a scope and has a case",
     (_name, method) => {
       expect([...everyScope, ...ungiven, "platform:read", "platform:write"]).toContain(scopeOf(method));
-      expect(caseOf(method).stranger).toMatch(/./);
+      expect(caseOf(method).outsider).toMatch(/./);
     },
   );
 
@@ -73,19 +73,19 @@ describe("authorization", () => {
       });
       before = service;
 
-      const strangers = await organizations.create("strangers");
+      const otherOrganization = await organizations.create("otherOrganization");
       const revoked = await organizations.createKey(organizationId);
       channels.set("nobody", grpcAs(platform, undefined));
       channels.set("revoked", grpcAs(platform, revoked.authorization));
-      const stranger = (await organizations.createKey(strangers)).authorization;
-      channels.set("stranger", grpcAs(platform, stranger));
+      const outsider = (await organizations.createKey(otherOrganization)).authorization;
+      channels.set("outsider", grpcAs(platform, outsider));
       const brief = await platform.rest.post<{ token: string }>("/tokens", { scopes: everyScope, ttl_seconds: 1 });
       const credentials: Record<string, string | undefined> = {
         nobody: undefined,
         revoked: revoked.authorization,
         tampered: `${platform.owner.slice(0, -4)}AAAA`,
         expired: `Bearer ${brief.json.token}`,
-        stranger,
+        outsider,
       };
       for (const caller of ["tampered", "expired"]) channels.set(caller, grpcAs(platform, credentials[caller]));
       for (const scope of [...everyScope, "platform:read", "platform:write"]) {
@@ -142,8 +142,8 @@ describe("authorization", () => {
     it("the server lists exactly the services that this walk covers", async () => {
       const channel = channels.get("nobody");
       const listed = channel === undefined ? [] : await listServices(channel);
-      const ours = listed.filter((name) => name.startsWith("holdfast.")).sort();
-      expect(ours).toEqual([...organizationServices, ...platformServices].map(({ typeName }) => typeName).sort());
+      const served = listed.filter((name) => name.startsWith("holdfast.")).sort();
+      expect(served).toEqual([...organizationServices, ...platformServices].map(({ typeName }) => typeName).sort());
     });
 
     describe.each(methods.map((method) => [nameOf(method), method] as const))("%s", (_name, method) => {
@@ -167,17 +167,17 @@ describe("authorization", () => {
         expect([undefined, 403]).toContain(await overRest(`all but ${scope}`, method));
       });
 
-      const { stranger } = caseOf(method);
-      if (stranger === "own") return;
+      const { outsider } = caseOf(method);
+      if (outsider === "own") return;
       it("rejects the owner of another organization", async () => {
-        const [grpc, http] = stranger === "no scope" ? [status.PERMISSION_DENIED, 403] : [status.NOT_FOUND, 404];
-        expect(await overGrpc("stranger", method)).toBe(grpc);
-        expect([undefined, http]).toContain(await overRest("stranger", method));
+        const [grpc, http] = outsider === "no scope" ? [status.PERMISSION_DENIED, 403] : [status.NOT_FOUND, 404];
+        expect(await overGrpc("outsider", method)).toBe(grpc);
+        expect([undefined, http]).toContain(await overRest("outsider", method));
       });
     });
 
     it("shows an owner of another organization only their own objects", async () => {
-      const list = await platform.rest.as(authorizations["stranger"]).get("/managed-services");
+      const list = await platform.rest.as(authorizations["outsider"]).get("/managed-services");
       expect(list.json).toEqual({ services: [], next_cursor: null });
     });
 

@@ -10,8 +10,8 @@ import { expect, test } from "vitest";
 import { agreedImage, type ProtoImage } from "../../bin/contract-image.js";
 import { organizationServices, platformServices, restMethods } from "@holdfast/testing/api/api-methods.ts";
 
-// Parts of the contract that `buf breaking` ignores: options, and rules of protovalidate. docs/reference/api-stability.md
-// has the promise.
+// Parts of the contract that `buf breaking` ignores: options, and rules of protovalidate.
+// docs/reference/api-stability.md has the promise.
 const buf = (args: readonly string[], input?: string) =>
   execFileSync("buf", args, { cwd: join(import.meta.dirname, "../.."), maxBuffer: 64 * 1024 * 1024, input });
 const now = JSON.parse(buf(["build", "--exclude-source-info", "-o", "-#format=json"]).toString()) as ProtoImage;

@@ -22,15 +22,15 @@ const registries = [
 const exceptions: Readonly<Record<string, string>> = {
   "common/src/errors/apps-errors.ts":                            "the key of an error of apps",
   "common/src/metrics/queue-metrics.ts":                          "queues are in databases of PostgreSQL alone",
-  "controller/src/app/app/app-api.ts":                           "apps attach databases of PostgreSQL alone",
-  "controller/src/app/app/app-message.ts":                       "the same: the kind of an attachment",
-  "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps in PostgreSQL alone",
-  "issuer/src/store/database.ts":                                "the same: settings of its sessions",
-  "tds/src/run/backend.ts":                                       "T-SQL is translated for PostgreSQL alone: settings of its sessions",
+  "controller/src/app/app/app-api.ts":                           "apps attach only databases of PostgreSQL",
+  "controller/src/app/app/app-message.ts":                       "apps attach only databases of PostgreSQL: the kind of an attachment",
+  "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps only in PostgreSQL",
+  "issuer/src/store/database.ts":                                "the issuer stores users of apps only in PostgreSQL: settings of its sessions",
+  "tds/src/run/backend.ts":                                       "T-SQL is translated only for PostgreSQL: settings of its sessions",
   "controller/src/services/resource-kind/database-spec.ts":       "an example in a description",
   "egress/src/own-addresses.ts":                                  "default ports of schemes of URLs",
   "controller/src/services/service/service-event-definitions.ts": "examples of events",
-  "image/src/host-engines.ts":                                   "Debian has each version of PostgreSQL in a directory of its own",
+  "image/src/host-engines.ts":                                   "Debian installs each version of PostgreSQL in a separate directory",
   "image/src/recipes/sid.ts":                                    "an image with several engines",
   "image/src/recipes/trixie.ts":                                 "the same",
   "gateway/src/openapi/openapi.ts":                              "an example",
@@ -47,7 +47,7 @@ const exceptions: Readonly<Record<string, string>> = {
 /** Tests and benches, and code that is printed from protos and tables. */
 const unchecked = [
   /^(testing|test|bench|docs|proto)\//,
-  /\.(test|contract)\.(ts|js)$|-conformance\.ts$/,
+  /\.(test|conformance)\.(ts|js)$|-conformance\.ts$/,
   /^bin\/(suites|faults)\.js$/,
   /^gateway\/src\/openapi\/proto-comments\.ts$|^sdk\/src\/(responses|requests|methods|event-types)\.ts$/,
 ];

@@ -107,7 +107,7 @@ describe("lists of operators that are complete in memory", () => {
     ["ListHolds",       "holds",       "kind", 2,   kinds, [2, 1]],
     ["ListHolds",       "holds",       "kind", 3,   kinds, [3]],
     ["ListStores",      "stores",      "name", 2,   ["etcd a", "etcd b", "history"], [2, 1]],
-  ])("%s has pages: %s by %s, %i at once", async (method, plural, key, limit, all, lengths) => {
+  ])("%s has pages: %s by %s, %i concurrently", async (method, plural, key, limit, all, lengths) => {
     const pages: string[][] = [];
     let cursor: string | undefined;
     do {

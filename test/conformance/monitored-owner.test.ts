@@ -69,7 +69,7 @@ async function measure(values: Readonly<Record<string, number>>): Promise<void> 
   });
 }
 
-/** Its own path. */
+/** Path of the board in the API, with `rest` appended. */
 const path = (rest: string) => `/boards/${board.metadata.id}/${rest}`;
 /** The path of an owner of any kind, which the methods declare. */
 const pathOfAny = (rest: string) => `/managed-services/${board.metadata.id}/${rest}`;
@@ -130,7 +130,7 @@ test("an owner that is no service is measured, alarmed, exported, and listed wit
   for (const events of [path("events"), path("alerts/events"), `/events?service=${id}`])
     expect(await found(events, "events", isFired)).toMatchObject({ data: { service_id: id, service_name: "chess" } });
 
-  // Exports: an integration of its own.
+  // Exports: an integration that belongs to the board.
   const integration = {
     name: "push",
     destination_type: "prometheus_remote_write",
@@ -146,7 +146,7 @@ test("an owner that is no service is measured, alarmed, exported, and listed wit
     receiver.arrivals.flatMap((arrival) => reader.read(arrival) ?? []).some(({ serviceId }) => serviceId === id),
   );
 
-  // Operations: those of their subject, whatever its kind.
+  // Operations: a subject of any kind lists its operations.
   const type = defineOperation({ type: "repaint", of: "the board" });
   const operation = {
     id: inside.newId(),

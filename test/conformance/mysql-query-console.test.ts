@@ -128,7 +128,7 @@ describe.skipIf(skip !== undefined)("the query console of MySQL", () => {
     await waitUntil("no statement runs", async () => ((await owner.query(running))[0] as unknown[]).length === 0);
   });
 
-  it("ends a statement that needs too much memory, and the engine goes on", async () => {
+  it("ends a statement that needs too much memory, and the engine continues to run", async () => {
     const rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)";
     const texts = ["a", "b", "c", "d"].map((text) => `MAX(LENGTH(CONCAT(REPEAT('${text}', 60000000 + i - i), i)))`);
     const large = `${rows} SELECT ${texts.join(", ")} FROM n`;

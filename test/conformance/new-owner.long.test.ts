@@ -16,8 +16,8 @@ import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-// A board owns a machine and is no service (testing/src/board): it is added by files of its own and a line in the list
-// of systems. The controller, the hosts, and the keepers and agents of its machines are the real ones.
+// A board owns a machine and is no service (testing/src/board): its files and one line in the
+// list of systems add it. The controller, the hosts, and the keepers and agents of its machines are the real ones.
 
 interface HostJson {
   readonly state: string;
@@ -128,7 +128,7 @@ test.skipIf(skipped)(
     // Networked: a name, and rules for its address alone.
     const owner = { kind: "board", id };
     const { address } = first.status;
-    await waitUntil("its name leads to the machine", () => inside.fleet.zone.of(owner).length > 0);
+    await waitUntil("the board's name resolves to the machine", () => inside.fleet.zone.of(owner).length > 0);
     expect(inside.fleet.zone.of(owner).map(({ spec }) => spec.addresses)).toEqual([[address]]);
     const rule = { owner, to: address, port: boardPort, from: ["127.0.0.0/8"] };
     expect([drained, other(drained)].map((host) => inside.policy.rulesOn(host))).toEqual([[rule], []]);
@@ -194,7 +194,7 @@ test.skipIf(skipped)(
     const third = await settledMachine(drained);
     expect(third.metadata.id).not.toBe(second.metadata.id);
     await waitUntil(
-      "its name leads to the new machine",
+      "the board's name resolves to the new machine",
       () => inside.fleet.zone.of(owner)[0]?.spec.addresses[0] === third.status.address,
     );
 

@@ -246,9 +246,9 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
   test("runs four at a time, and another one as soon as one of them has ended", async () => {
     const slow = () => execute("SELECT count(*) FROM generate_series(1, 1000000000)", { timeoutMs: 100_000 });
     const four = [slow(), slow(), slow(), slow()];
-    const ours = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = 'holdfast_console'";
+    const consoleSessions = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = 'holdfast_console'";
     // A session that has not started its statement yet has nothing to cancel.
-    const running = `${ours} AND state = 'active' AND query ~ '^FETCH'`;
+    const running = `${consoleSessions} AND state = 'active' AND query ~ '^FETCH'`;
     await waitUntil("four run", async () => (await owner.query(running)).rows[0].count === 4);
     await expect(execute("SELECT 1")).rejects.toThrow(/4 console queries are running already/);
     const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'holdfast_console'";
@@ -258,7 +258,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       expect(one).toMatchObject({ refusal: { message: expect.stringMatching(/user request/) } });
     expect((await answered("SELECT 1")).rows).toEqual([[1]]);
     // A connection serves one statement.
-    await waitUntil("no session remains", async () => (await owner.query(ours)).rows[0].count === 0);
+    await waitUntil("no session remains", async () => (await owner.query(consoleSessions)).rows[0].count === 0);
   });
 
   test("reports what is rejected, and where", async () => {

@@ -8,9 +8,9 @@ interface Difference {
   readonly name: string;
   readonly reason: string;
   readonly holds: (request: ReadonlyMap<string, string>) => boolean;
-  readonly ours: string;
+  readonly holdfast: string;
   /** Absent: any outcome. */
-  readonly theirs?: string;
+  readonly reference?: string;
 }
 
 const signInPrompt = "sign-in page";
@@ -19,38 +19,39 @@ const words = (request: ReadonlyMap<string, string>, name: string) => (request.g
 
 const atAuthorize: readonly Difference[] = [
   {
-    name: "a scope without openid is the scope's fault",
+    name: "a scope without openid is an invalid scope",
     reason:
-      "The error for a scope that is not valid is invalid_scope (RFC 6749 4.1.2.1); theirs calls the whole request invalid.",
+      "The error for a scope that is not valid is invalid_scope (RFC 6749 4.1.2.1); oidc-provider returns invalid_request.",
     holds: (request) => !words(request, "scope").includes("openid"),
-    ours: "invalid_scope",
+    holdfast: "invalid_scope",
   },
   {
-    name: "query is the one mode",
-    reason: "A code in a fragment or a form is of no use to the code flow, and each mode is another way to leak it.",
+    name: "query is the only response mode",
+    reason: "The code flow needs no code in a fragment or a form, and each mode is another way to leak it.",
     holds: (request) => (request.get("response_mode") ?? "query") !== "query",
-    ours: "invalid_request",
+    holdfast: "invalid_request",
   },
   {
-    name: "the address is always named",
-    reason: "redirect_uri is required (Core 3.1.2.1); theirs takes the only one that is registered.",
+    name: "redirect_uri is required",
+    reason: "redirect_uri is required (Core 3.1.2.1); oidc-provider uses the only registered one.",
     holds: (request) => request.get("redirect_uri") === "",
-    ours: "a page",
+    holdfast: "a page",
   },
   {
     name: "unsupported prompts are ignored",
     reason:
-      "Values are for what a server can ask (Core 3.1.2.1): consent is never asked here, and accounts are chosen by signing in anew.",
+      "A server ignores a prompt that it does not support (Core 3.1.2.1): no consent is requested, and another account signs in.",
     holds: (request) => words(request, "prompt").some((word) => ["select_account", "create"].includes(word)),
-    ours: signInPrompt,
-    theirs: "invalid_request",
+    holdfast: signInPrompt,
+    reference: "invalid_request",
   },
   {
     name: "values are bounded",
-    reason: "A request waits in a cookie of the browser: and a state of more than 4 KiB fits into no path of its own.",
+    reason:
+      "The browser's cookie stores the request while the user signs in, and a cookie has no space for more than 4 KiB.",
     holds: (request) => (request.get("state") ?? "").length > 4_096,
-    ours: "invalid_request",
-    theirs: signInPrompt,
+    holdfast: "invalid_request",
+    reference: signInPrompt,
   },
 ];
 
@@ -133,17 +134,17 @@ const seen = new Set<string>();
 
 function compare(
   request: ReadonlyMap<string, string>,
-  { ours, theirs }: { readonly ours: string; readonly theirs: string },
+  { holdfast, reference }: { readonly holdfast: string; readonly reference: string },
   differences: readonly Difference[],
 ): void {
-  if (ours === theirs) return;
+  if (holdfast === reference) return;
   const meant = differences.find(
-    (each) => each.holds(request) && each.ours === ours && (each.theirs ?? theirs) === theirs,
+    (each) => each.holds(request) && each.holdfast === holdfast && (each.reference ?? reference) === reference,
   );
   if (meant !== undefined) return void seen.add(meant.name);
   // With several faults, the error is that of the first check.
-  if (faultsOf(request) > 1 && [ours, theirs].every((outcome) => outcome !== signInPrompt)) return;
-  expect.fail(`${JSON.stringify([...request])}: ours ${ours}, theirs ${theirs}`);
+  if (faultsOf(request) > 1 && [holdfast, reference].every((outcome) => outcome !== signInPrompt)) return;
+  expect.fail(`${JSON.stringify([...request])}: holdfast ${holdfast}, reference ${reference}`);
 }
 
 /** Each optional member is present in a third of the requests. */
@@ -194,18 +195,18 @@ const atToken: readonly Difference[] = [
   {
     name: "a client without credentials is unknown",
     reason:
-      "A request without a client, or with a header that names none, is one of a client that is not known (RFC 6749 5.2).",
+      "A request without a client, or with a header that names none, comes from an unknown client (RFC 6749 5.2).",
     holds: (request) => ["", "Basic ?"].includes(request.get("authorization") ?? ""),
-    ours: "401 invalid_client",
-    theirs: "400 invalid_request",
+    holdfast: "401 invalid_client",
+    reference: "400 invalid_request",
   },
   {
-    name: "a verifier's form is looked at first",
+    name: "the form of a code_verifier is checked first",
     reason:
-      "What is no code_verifier (RFC 7636 4.1) is a malformed request, whatever the code is; theirs looks for the code first.",
+      "A malformed code_verifier (RFC 7636 4.1) makes the request malformed with any code; oidc-provider checks the code first.",
     holds: (request) => request.get("code_verifier") === "short",
-    ours: "400 invalid_request",
-    theirs: "400 invalid_grant",
+    holdfast: "400 invalid_request",
+    reference: "400 invalid_grant",
   },
 ];
 

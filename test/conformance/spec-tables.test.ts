@@ -33,7 +33,7 @@ describe("the specification's tables", () => {
     expect(fieldsOf(ManagedServiceSchema)).toEqual(expect.arrayContaining(fields));
   });
 
-  it("Node: id, role and a host name of its own", () => {
+  it("Node: id, role and its own host name", () => {
     expect(fieldsOf(NodeSchema)).toEqual(expect.arrayContaining(["id", "role", "hostname"]));
     expect(spelledOf(NodeRoleSchema)).toEqual(["primary", "replica"]);
   });

@@ -9,7 +9,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 /** An acknowledged row, with the times at which its write began and ended, in milliseconds since 1970. */
 export interface AcknowledgedRow {
   readonly id: number;
-  readonly begunAt: number;
+  readonly startedAt: number;
   readonly acknowledgedAt: number;
 }
 
@@ -79,9 +79,9 @@ export function startWriter<C>(engine: {
     for (let id = 1; !signal.aborted; id += 1) {
       try {
         client ??= await engine.connect();
-        const begunAt = Date.now();
+        const startedAt = Date.now();
         await engine.write(client, id);
-        acknowledged.push({ id, begunAt, acknowledgedAt: Date.now() });
+        acknowledged.push({ id, startedAt, acknowledgedAt: Date.now() });
         await sleep(pauseMs);
       } catch {
         // Killed, disconnected or not reachable: the outcome of this row is unknown, so it is not counted.

@@ -57,10 +57,14 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
 
   const everyMs = 250;
   const progress = async () => `${beside.ids().size} of ${half.length}, ${await waiting(channelId)} wait`;
-  await waitUntil("the channel beside has all of its own", async () => (await delivered(channelId)) === half.length, {
-    describe: progress,
-    everyMs,
-  });
+  await waitUntil(
+    "the other channel has all of its notifications",
+    async () => (await delivered(channelId)) === half.length,
+    {
+      describe: progress,
+      everyMs,
+    },
+  );
   await waitUntil("so has another organization's", async () => (await delivered(other)) === 1, {
     describe: progress,
     everyMs,
@@ -74,10 +78,14 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
   const late = pending;
   pending = undefined;
   for (const response of late) response.end();
-  await waitUntil("the one that hung has all of its own", async () => (await delivered(stuck)) === half.length, {
-    everyMs,
-    describe: async () => `${hanging.ids().size} of ${half.length}`,
-  });
+  await waitUntil(
+    "the channel that hung has all of its notifications",
+    async () => (await delivered(stuck)) === half.length,
+    {
+      everyMs,
+      describe: async () => `${hanging.ids().size} of ${half.length}`,
+    },
+  );
   expect(hanging.ids()).toEqual(new Set(half.map((id) => `stuck ${id}`)));
   expect(await waiting(stuck)).toBe(0);
 });

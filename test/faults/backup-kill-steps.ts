@@ -37,8 +37,8 @@ async function backup(fixture: BackupKillFixture, victim: BackupVictim): Promise
   const reader = await openStoredBackup(platform, source.service.id, id);
   await reader.verify("all");
   const belongs = (name: string) => name === `${prefix}key` || reader.objects.has(name);
-  const strangers = async () => (await namesBelow(objects, prefix)).filter((name) => !belongs(name));
-  await waitUntil("only the backup remains", async () => (await strangers()).length === 0, wait);
+  const otherObjects = async () => (await namesBelow(objects, prefix)).filter((name) => !belongs(name));
+  await waitUntil("only the backup remains", async () => (await otherObjects()).length === 0, wait);
   // All objects are reused except those in progress and those that changed.
   const takenOver = [...reader.objects].filter((name) => name.startsWith(`${prefix}1/`));
   const isSecond = [...reader.objects].some((name) => name.startsWith(`${prefix}2/`));

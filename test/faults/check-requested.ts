@@ -38,7 +38,7 @@ export async function checkRequested(platform: Platform, requests: RequestLog): 
   await becomesTrue("only requested objects are in the store", () => checkStore(platform, requests, idle));
 }
 
-/** Work that follows a deletion or a new machine becomes visible a moment later in some lists. */
+/** Waits, because some lists show the effects of a deletion or a new machine only after a delay. */
 function becomesTrue(what: string, check: () => Promise<void>): Promise<boolean> {
   return waitUntil(what, () => check().then(() => true), { withinMs: convergeMs, everyMs: 200 });
 }

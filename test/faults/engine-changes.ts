@@ -43,8 +43,8 @@ async function expectLocked(
 
 /**
  * A session of a user locks the catalog rows by which users and databases are changed, for longer than a response may
- * take. Controller and agent are killed meanwhile. Then the session ends, and each change with it: some succeed, and an
- * object that the session itself created conflicts with others.
+ * take. Controller and agent are killed while the locks exist. Then the session ends, and so does each change: some
+ * succeed, others fail because the session created an object of the same name.
  */
 export async function changeUnderLocks(platform: Platform, { service, connection, password }: RunningService) {
   const { rest } = platform;
@@ -61,26 +61,31 @@ export async function changeUnderLocks(platform: Platform, { service, connection
 
   const holder = await openPostgresql(platform, connection, { password });
   const committer = await openPostgresql(platform, connection, { password });
-  await committer.query("BEGIN; CREATE ROLE rival");
+  await committer.query("BEGIN; CREATE ROLE duplicate");
   // Not ALTER DATABASE ... SET: the engine releases its lock at the end of the statement, not of the transaction.
   await holder.query("BEGIN; CREATE ROLE coming; COMMENT ON DATABASE leaving IS 'held'");
   await holder.query("ALTER ROLE kept CONNECTION LIMIT 7; ALTER ROLE leaving CONNECTION LIMIT 7");
   await expectLocked(platform, { connection, password }, [
     "CREATE ROLE coming",
-    "CREATE ROLE rival",
+    "CREATE ROLE duplicate",
     "ALTER ROLE kept PASSWORD 'another'",
     "DROP ROLE leaving",
     "DROP DATABASE leaving",
   ]);
 
-  const requests = [create("coming"), create("rival"), reset(), rest.delete<UnderWayJson>(user("leaving"))] as const;
+  const requests = [
+    create("coming"),
+    create("duplicate"),
+    reset(),
+    rest.delete<UnderWayJson>(user("leaving")),
+  ] as const;
   const dropped = rest.delete<UnderWayJson>(path("/databases/leaving"));
   const underWay = await waitUntil("pending users are listed with their operations", async () => {
     const { json } = await rest.get<{ users: UserJson[] }>(path("/database-users"));
     const changing = json.users.filter(({ operation }) => operation !== null);
     return changing.length === 4 && new Map(changing.map((each) => [each.username, each]));
   });
-  expect([...underWay.keys()]).toEqual(["coming", "kept", "leaving", "rival"]);
+  expect([...underWay.keys()]).toEqual(["coming", "kept", "leaving", "duplicate"]);
   const again = expectStatus(await create("coming"), 409).json;
   expect(again.code).toBe("operation_in_progress");
   expect(again.operation?.id).toBe(underWay.get("coming")?.operation?.id);
@@ -98,7 +103,7 @@ export async function changeUnderLocks(platform: Platform, { service, connection
       type,
     })),
   );
-  const [coming, rival, resetUser, leaving, database] = answers.map(({ json, headers }) => {
+  const [coming, duplicate, resetUser, leaving, database] = answers.map(({ json, headers }) => {
     expect(headers["location"]).toBe(`/operations/${json.operation?.id}`);
     return json.operation?.id ?? "";
   });
@@ -118,7 +123,7 @@ export async function changeUnderLocks(platform: Platform, { service, connection
 
   for (const id of [coming, resetUser, leaving, database])
     expect(await endOf(platform, id ?? "")).toMatchObject({ status: "completed", error: null });
-  const refused = await endOf(platform, rival ?? "");
+  const refused = await endOf(platform, duplicate ?? "");
   expect(refused.status).toBe("failed");
   expect(["engine_refused", "name_taken"]).toContain(refused.error?.code);
   expect(platform.processes().machines.find(({ id }) => id === machine?.id)?.engine).toBe(machine?.engine);
@@ -128,9 +133,9 @@ export async function changeUnderLocks(platform: Platform, { service, connection
     platform,
     connection,
     { password },
-    "SELECT rolname AS name FROM pg_roles WHERE rolname IN ('coming', 'kept', 'leaving', 'rival') ORDER BY 1",
+    "SELECT rolname AS name FROM pg_roles WHERE rolname IN ('coming', 'kept', 'leaving', 'duplicate') ORDER BY 1",
   );
-  expect(rows.map(({ name }) => name)).toEqual(["coming", "kept", "rival"]);
+  expect(rows.map(({ name }) => name)).toEqual(["coming", "kept", "duplicate"]);
   const listed = (await rest.get<{ users: UserJson[] }>(path("/database-users"))).json.users;
   const managed = ["app_user", "coming", "kept"];
   expect(listed.filter((each) => each.managed).map(({ username }) => username)).toEqual(managed);
@@ -141,6 +146,6 @@ export async function changeUnderLocks(platform: Platform, { service, connection
   expect(await reveal("kept")).toBe(after);
   await queryOnce(platform, connection, { user: "kept", password: after }, "SELECT 1");
   await queryOnce(platform, connection, { user: "coming", password: await reveal("coming") }, "SELECT 1");
-  await queryOnce(platform, connection, { password }, "DROP ROLE rival");
+  await queryOnce(platform, connection, { password }, "DROP ROLE duplicate");
   for (const name of ["coming", "kept"]) expectStatus(await rest.delete(user(name)), 204);
 }

@@ -73,7 +73,7 @@ describe.skipIf(faultCount === 0)("services of two nodes whose primary fails rep
       const end = `${(withoutWritesMs / 1_000).toFixed(1)} s without writes, ${hasFailedOver ? "failed over" : "same primary"}`;
       log(`${fixture.kind.padEnd(7)} ${fault.name}: ${end}${lost === 0 ? "" : `, ${lost} rows of its lag lost`}`);
     };
-    // A fault of shared parts is played alone; otherwise each service has a fault of its own.
+    // An exclusive fault is injected alone; otherwise each service gets a different fault.
     while (played < faultCount) {
       const concurrent = fixtures.flatMap((fixture) => {
         const fault = schedules.get(fixture.kind)?.next();

@@ -16,7 +16,7 @@ export interface FaultFigures {
   print(): void;
 }
 
-/** A service on a machine of its own with a continuous writer. */
+/** A service on a separate machine, with a continuous writer. */
 export interface WrittenService extends RunningService {
   readonly id: string;
   readonly machineId: string;

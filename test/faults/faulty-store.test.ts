@@ -25,7 +25,7 @@ import { partial } from "@holdfast/testing/partial.ts";
 interface Fault {
   readonly method: "PUT" | "GET" | "HEAD";
   readonly matches: (nth: number) => boolean;
-  /** True when it responded itself; otherwise the request is forwarded to the store. */
+  /** Returns true if it sent a response; otherwise the request is forwarded to the store. */
   readonly misbehave: (exchange: Exchange) => Promise<boolean>;
 }
 
@@ -67,7 +67,7 @@ const halved = async ({ response, forward }: Exchange) => {
   return true;
 };
 
-/** The backup is stored completely all the same. */
+/** Faults in spite of which the backup is stored completely. */
 const tolerated: Readonly<Record<string, Fault>> = {
   "refuses a URL": { method: "PUT", matches: first(2), misbehave: answered(403) },
   "fails now and then": { method: "PUT", matches: (nth) => nth % 2 === 1, misbehave: answered(500) },

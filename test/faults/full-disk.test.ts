@@ -22,7 +22,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 const run = promisify(execFile);
 const mib = 1024 ** 2;
 
-// Only root can mount a small file system of its own.
+// Only root can mount a small file system.
 describe.skipIf(!asRoot)("a full disk", () => {
   let disk: string;
   let platform: Platform;
@@ -47,8 +47,8 @@ describe.skipIf(!asRoot)("a full disk", () => {
   const filler = () => join(disk, "filler");
 
   /**
-   * Fills the disk until this much is free. In pieces, as the platform allocates meanwhile, and a piece is written
-   * fully or not at all.
+   * Fills the disk until `bytes` are free. Writes in pieces, because the platform allocates concurrently, and a piece
+   * is written fully or not at all.
    */
   async function leave(bytes: number): Promise<void> {
     for (let filled = 0, piece = 1_024 * mib; piece >= mib; ) {
@@ -99,7 +99,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     await services.delete(id);
   });
 
-  it("without a free byte, for all programs at once, loses nothing", async () => {
+  it("without a free byte, for all programs concurrently, loses nothing", async () => {
     const body = { name: "third", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
     const created = platform.rest.insist<ServiceJson>("POST", "/managed-services", {
       body,

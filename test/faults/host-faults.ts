@@ -180,17 +180,17 @@ export async function rebootHosts(fixture: FaultFixture, all: readonly WrittenSe
 
 /** Mounts below the directories, and loop devices with files there. */
 async function loseMounts(directories: readonly string[]): Promise<void> {
-  const isOurs = (path = "") => directories.some((directory) => path.startsWith(`${directory}/`));
+  const isBelow = (path = "") => directories.some((directory) => path.startsWith(`${directory}/`));
   const mounts = readFileSync("/proc/mounts", "utf8")
     .split("\n")
     .map((line) => line.split(" ")[1])
-    .filter((path) => isOurs(path))
+    .filter((path) => isBelow(path))
     .reverse();
   for (const mount of mounts) await run("umount", ["--lazy", mount ?? ""]);
   const { stdout } = await run("losetup", ["--list", "--noheadings", "--output", "NAME,BACK-FILE"]);
   for (const line of stdout.split("\n")) {
     const [device = "", file = ""] = line.trim().split(/\s+/);
     // Unused loop devices detach by themselves.
-    if (isOurs(file)) await run("losetup", ["--detach", device]).catch(() => undefined);
+    if (isBelow(file)) await run("losetup", ["--detach", device]).catch(() => undefined);
   }
 }

@@ -9,7 +9,7 @@ import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
 
 /** Steps of an image's replacement at which a process is killed, in order. */
 export const imageSteps = ["StopEngine", "StopServer", "ReplaceImage", "SetupAgent", "ProvisioningHealth"] as const;
-/** The same where the image damages the data, and is rolled back. */
+/** Steps of the replacement by an image that damages the data, and is rolled back. */
 export const spoilingSteps = ["ReplaceImage", "SetupAgent", "ProvisioningHealth", "RollBackImage"] as const;
 export const imageVictims = ["controller", "agent", "keeper", "machine", "engine"] as const;
 
@@ -24,7 +24,7 @@ export interface ImageKillFixture {
   readonly platform: Platform;
   readonly services: Services;
   readonly service: RunningService;
-  /** `spoiling`: the image that is tried in vain instead. */
+  /** `both`: two valid images. `spoiling`: an image that damages the data, if that is the case to test. */
   readonly images: Pick<ChangingImages, "choose"> & {
     readonly both: readonly [string, string];
     readonly spoiling?: string;
@@ -83,7 +83,7 @@ export async function killAtImageStep(fixture: ImageKillFixture, { step, victim 
   if (machines.length !== 1) throw new Error(`${machines.length} machines run: ${JSON.stringify(machines)}`);
   const { state = "unknown", reason } = ended.snapshot ?? {};
   if (images.spoiling !== undefined && state !== "restored")
-    throw new Error(`the data stayed as they were spoilt: ${state} ${reason ?? ""}`);
+    throw new Error(`the damaged data were not restored: ${state} ${reason ?? ""}`);
   return `${step} ${victim} (it was at ${killedAt}): ${ended.status} ${ended.error?.message ?? ""} snapshot ${state} ${reason ?? ""}`;
 }
 

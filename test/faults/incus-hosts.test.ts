@@ -33,7 +33,7 @@ const signal = AbortSignal.timeout(1_800_000);
 const missing =
   process.env["HOLDFAST_TEST_HOSTS"] === "1" ? await incusMissing() : "it takes minutes: npm run faults -- --hosts";
 
-/** The controllers' own host, and one with a daemon, a network and mounts of its own; both in one zone. */
+/** The controllers' host, and one with a separate daemon, network and mounts; both in one zone. */
 describe.skipIf(missing !== undefined)(
   `two hosts with machines of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {

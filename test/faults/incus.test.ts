@@ -74,7 +74,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     expect(await machines.provider.list(signal)).toEqual([]);
   });
 
-  it("reports no failed start when its daemon is killed meanwhile", async () => {
+  it("reports no failed start when its daemon is killed during the start", async () => {
     const specs = [spec(), spec(), spec()];
     for (const each of specs) await machines.provider.create(each, signal);
     const start = ({ id }: MachineSpec) => machines.provider.start(id, enrollment, signal);

@@ -46,12 +46,12 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
   });
 
   // Faults of different machines are independent, so they run concurrently.
-  describe.concurrent("each with faults of its own", () => {
+  describe.concurrent("each with its own faults", () => {
     // Faults of one service run one after another.
     const timeout = pauseMs + cutMs + 600_000;
 
     it(
-      "come back by themselves when a machine is killed",
+      "recover without a request when a machine is killed",
       () => first.exclusively(() => killMachine(fixture, first)),
       timeout,
     );

@@ -14,8 +14,8 @@ import { isUnreachable } from "./machine-faults.ts";
 const startedAt = "SELECT pg_postmaster_start_time()::text AS at";
 
 /**
- * Lasts until it is reported, and at least `lastMs`. A request meanwhile ends, with success or an error, and is carried
- * out once or not at all; nothing in the machine is restarted.
+ * Cuts the network until the cut is reported, and for at least `lastMs`. A request during the cut ends with success or
+ * an error, and is carried out once or not at all; nothing in the machine is restarted.
  */
 export async function cutNetwork(
   fixture: FaultFixture,

@@ -21,7 +21,7 @@ describe("an outage", () => {
   agentOutages(fixture);
   controllerOutages(fixture);
 
-  it("of all processes at once: the same services return with the same data", async () => {
+  it("of all processes at the same time: the same services return with the same data", async () => {
     const stopped = await fixture.services.createRunning("stopped", { database_type: "valkey" });
     await fixture.services.verb(stopped.service.id, "stop");
     await fixture.ask("INSERT INTO kept VALUES (2)");

@@ -22,8 +22,8 @@ const mostServices = 3;
 
 /**
  * Creates, changes, stops, starts, restarts and deletes services until the signal is aborted. Each request is repeated
- * with one Idempotency-Key until it has a response, and only accepted ones are recorded. No operation of its own is
- * left in doubt.
+ * with one Idempotency-Key until it has a response, and only accepted ones are recorded. Resolves when the outcome of
+ * each of its operations is certain.
  */
 export async function sendRequestsUntil(deps: RandomRequestDeps): Promise<void> {
   const { random, signal } = deps;

@@ -10,7 +10,7 @@ import { checkRequested } from "./check-requested.ts";
 import { killAtRandom } from "./killer.ts";
 
 export interface FaultRun {
-  /** The same seed sends the same requests and picks the same victims; the outcome also depends on timing. */
+  /** One seed always sends the same requests and picks the same victims; the outcome also depends on timing. */
   readonly seed: number;
   readonly kills: number;
   readonly log: (line: string) => void;
@@ -38,18 +38,18 @@ export async function runFaults(platform: Platform, { seed, kills, log }: FaultR
   const stop = new AbortController();
   const rows = await writeRows(platform, ledger, stop.signal);
   const values = writeValues(platform, cache, stop.signal);
-  const askers = ["ada", "bob"].map((name) =>
+  const requesters = ["ada", "bob"].map((name) =>
     sendRequestsUntil({ platform, requests, name, random: random.fork(), signal: stop.signal, log }),
   );
-  // A failed requester ends the run at once.
-  const failed = Promise.all(askers).then(() => new Promise<never>(() => undefined));
+  // A failed requester ends the run immediately.
+  const failed = Promise.all(requesters).then(() => new Promise<never>(() => undefined));
   let counts: Record<string, number>;
   try {
     counts = await Promise.race([killAtRandom(platform, random.fork(), { kills, log }), failed]);
   } finally {
     stop.abort();
   }
-  await Promise.all([...askers, rows.done, values.done]);
+  await Promise.all([...requesters, rows.done, values.done]);
   log("all requests are sent; waiting for their results");
 
   await waitUntil("the API answers", async () => (await platform.rest.get("/catalog")).status === 200);

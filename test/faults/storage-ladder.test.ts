@@ -19,7 +19,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 const run = promisify(execFile);
 const longMs = 600_000;
 
-// Only root gives each machine a disk of its own that can be full.
+// Only root gives each machine a separate disk that can be full.
 describe.skipIf(!asRoot)("a data disk that fills", () => {
   let platform: Platform;
   let services: Services;
@@ -161,7 +161,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
       const { id } = first.service;
       const client = await openValkey(platform, first.connection, first);
       try {
-        // Another file takes most of the disk at once; Valkey writes the rest. Random bytes do not compress on disk.
+        // Another file takes most of the disk first; Valkey writes the rest. Random bytes do not compress on disk.
         const machine = first.service.nodes[0]?.id ?? "";
         const { engine } = platform.processes().machines.find(({ id: one }) => one === machine) ?? {};
         await run("fallocate", ["--length", "800MiB", `/proc/${engine}/root/data/filler`]);

@@ -72,12 +72,12 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
     rmSync(base, { recursive: true, force: true });
   });
 
-  test("has none of its own programs run as root through its PATH", () => {
+  test("has no program on its PATH that it could replace and root would run", () => {
     expect(answers["PATH"]).toBe("started");
     expect(readdirSync(base).filter((name) => name.startsWith("ran-as-"))).not.toContain("ran-as-0");
   });
 
-  test("has no variable of its own read by a program of root's", () => {
+  test("has no environment variable that a program of root reads", () => {
     expect(answers["LD_PRELOAD"]).toBe("started");
     expect(readFileSync(join(base, "inner"), "utf8")).toContain("LD_PRELOAD=");
     expect(outer).toContain("PATH=");

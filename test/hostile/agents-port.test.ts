@@ -16,7 +16,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { inheritedNames, unknownMethods } from "@holdfast/testing/hostile/inherited-names.ts";
 
 /** Another source than the valid agents', which dial from 127.0.0.1. */
-const stranger = "127.0.0.66";
+const outsider = "127.0.0.66";
 const most = 300;
 
 /** The agents' port of a real controller, with a client that has no certificate. */
@@ -38,7 +38,7 @@ describe("the agents' port", () => {
   });
   afterAll(() => installation?.close());
 
-  async function open(localAddress = stranger): Promise<Socket> {
+  async function open(localAddress = outsider): Promise<Socket> {
     const socket = connect({ host: "127.0.0.1", port: controller.fleet.port, localAddress });
     sockets.push(socket);
     socket.on("error", () => undefined);
@@ -89,7 +89,7 @@ describe("the agents' port", () => {
     await honest("words");
   });
 
-  test("serves agents while a client repeatedly stalls more handshakes than run at once", async () => {
+  test("serves agents while a client repeatedly stalls more handshakes than run concurrently", async () => {
     // The beginning of a TLS ClientHello without its end.
     const half = Buffer.from("1603010200010001fc0303", "hex");
     let isFinished = false;

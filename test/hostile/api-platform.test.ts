@@ -93,7 +93,7 @@ test("an expired token, a removed member and a narrowed role end their streams",
   expect(await judged.deleted.ended).toMatch(/event: error\ndata: .*"status":(404|503)/);
 });
 
-test("a key has at most twenty streams, and changes of others continue meanwhile", async () => {
+test("a key has at most twenty streams, and others change objects during that time", async () => {
   const { authorization } = await newKey("greedy");
   const streams = Array.from({ length: 120 }, () => follow(authorization));
   const statuses = await Promise.all(streams.map(({ status }) => status));
@@ -125,7 +125,7 @@ test("a loop of changes that cancel out is limited by its writes, and may still 
   expect((await newKey("after the loop")).id).toMatch(/^hfk_/);
 });
 
-test("a revision of the future is rejected at once", async () => {
+test("a revision of the future is rejected immediately", async () => {
   const { status, json } = await platform.rest.get<{ errors: { field: string }[] }>("/managed-services", {
     headers: { "holdfast-revision": "999999999999999999" },
   });

@@ -72,7 +72,7 @@ describe("a compromised machine", () => {
         await session.expect("welcome");
         return session;
       } catch {
-        // Closed a moment ago.
+        // The session was just closed.
         await delay(50);
       }
     }
@@ -137,7 +137,7 @@ describe("a compromised machine", () => {
     await honest.expect("cancelTask", ({ taskId }) => taskId === "t-honest");
   });
 
-  test("ends its own task once, however often it reports results and whatever they are", async () => {
+  test("ends its own task once, with any number of reports and any results", async () => {
     const session = await open();
     await controller.fleet.submit("attacker", "t-replayed", taskRequest);
     await session.expect("task", ({ id }) => id === "t-replayed");
@@ -170,7 +170,7 @@ describe("a compromised machine", () => {
     for (const taskId of [...ids, ...Array.from({ length: 200 }, (_, n) => `t-forged-${n}`)])
       session.send({ case: "taskResult", value: { taskId, failure: { code: "attacker", message: "" } } });
     await afterAllOf(session);
-    // Leases and presence are still written meanwhile.
+    // Leases and presence are still written during this time.
     expect(Number((await controller.store.revision()) - before)).toBeLessThan(20);
     session.close();
   });

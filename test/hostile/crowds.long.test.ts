@@ -33,7 +33,7 @@ interface Key {
 
 let platform: Platform;
 let caller: H2Caller;
-/** Ids of a new key for each crowd: a key over its rate would be rejected at once the next time. */
+/** Ids of a new key for each crowd: a key over its rate would be rejected immediately the next time. */
 const keys: string[] = [];
 
 beforeAll(async () => {
@@ -100,7 +100,7 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
     ask: () => ({ verb: "GET", path: `/managed-services/${randomUUID()}` }),
   },
   "an expensive read": { statuses: [200, 429, 503], ask: () => ({ verb: "GET", path: "/audit-log" }) },
-  "a change under a key of its own": {
+  "a change under a separate key": {
     // The quota of webhooks, concurrent changes of others, and the rate limit.
     statuses: [201, 409, 429, 503],
     ask: () => ({
@@ -215,8 +215,8 @@ test("calls that are canceled midway release their limits, over REST and gRPC", 
   };
   let statuses: number[] = [];
   const describe = () => statuses.join();
-  // The rate that sixteen of them use recovers meanwhile.
-  await waitUntil("sixteen are answered at once", isFree, { everyMs: 1_000, describe });
+  // The rate that sixteen of them use recovers during this time.
+  await waitUntil("sixteen are answered concurrently", isFree, { everyMs: 1_000, describe });
   expect((await caller.send({ ...expensive, headers: { authorization: other } })).status).toBe(200);
 });
 

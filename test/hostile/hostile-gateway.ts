@@ -62,7 +62,7 @@ export interface HostileGateway {
   call(input: HostileCall): Promise<CallResponse>;
   /** Sends the head of a request and a part of its body, and resets the stream. */
   cancelMidway(verb: string, path: string): Promise<void>;
-  /** The same over gRPC: half a frame, and the stream is reset. */
+  /** Sends half a frame of a gRPC call, and resets the stream. */
   cancelCall(path: string): Promise<void>;
   /** Begins a request over h2 and sends a byte of its body now and then; resolves when the gateway has ended it. */
   drip(path: string, headers: Readonly<Record<string, string>>): Promise<void>;

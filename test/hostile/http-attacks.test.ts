@@ -70,7 +70,7 @@ afterEach(async () => {
 });
 afterAll(() => server?.close(100));
 
-/** A client at another address, over a connection of its own. */
+/** Duration of a request, in ms, of a client at another address over a new connection. */
 function honest(): Promise<number> {
   const { port, ca } = target;
   const options = {
@@ -91,7 +91,7 @@ function honest(): Promise<number> {
   });
 }
 
-/** Resolves whatever closed it. */
+/** Resolves when either side closes the socket, with or without an error. */
 function closeOf(socket: Socket): Promise<void> {
   return new Promise((resolve) => void socket.once("close", () => resolve()));
 }

@@ -71,7 +71,7 @@ test("a browser that signed in before gets a mail after strangers used up those 
     if (status !== 200) refusedStatus = status;
   }
   expect(refusedStatus).toBe(429);
-  // A stranger at the same source has no share of the browser's.
+  // A withoutUser at the same source has no share of the browser's.
   expect((await requestMail("owner@example.com", from)).status).toBe(429);
   const before = mailsTo("owner@example.com");
   const again = await requestMail("owner@example.com", from, browser);
@@ -91,7 +91,7 @@ test("a browser's share is that of the user who signed in", async () => {
   expect(await sourcesOf("other@example.com")).toEqual(["127.0.89.1"]);
 });
 
-/** Everything that a stranger sees of a sign-in with wrong codes and a second request for a mail. */
+/** Everything that a withoutUser sees of a sign-in with wrong codes and a second request for a mail. */
 async function observedBy(from: string, email: string, pass: () => Promise<void>): Promise<unknown[]> {
   const browser = fixture.browser(from);
   const observed: unknown[] = [];
@@ -114,7 +114,7 @@ async function observedBy(from: string, email: string, pass: () => Promise<void>
 }
 
 test.each([{ signUpOpen: false }, { signUpOpen: true }])(
-  "wrong codes and a second mail show no difference between a user and a stranger ($signUpOpen)",
+  "wrong codes and a second mail show no difference between a user and a withoutUser ($signUpOpen)",
   async ({ signUpOpen }) => {
     await fixture.restart({ mailsPerHour: 600, signUpOpen });
     await addUsers("user1@example.com");
@@ -131,13 +131,13 @@ test.each([{ signUpOpen: false }, { signUpOpen: true }])(
          SELECT gen_random_uuid(), n || '@burn.example', sha256(n::text::bytea), '127.0.91.1', false, true, now()
          FROM generate_series(1, 30) AS n`,
       );
-    const [user, stranger] = await Promise.all([
+    const [withUser, withoutUser] = await Promise.all([
       observedBy("127.0.91.1", "user1@example.com", passTogether),
       observedBy("127.0.91.1", "none1@example.com", passTogether),
     ]);
     expect(mailsTo("user1@example.com")).toBeGreaterThan(0);
     expect(mailsTo("none1@example.com")).toBe(0);
-    expect(stranger).toEqual(user);
+    expect(withoutUser).toEqual(withUser);
   },
 );
 

@@ -35,7 +35,7 @@ const listeners: Readonly<Record<string, string>> = {
   "tds/src/tds-server.ts":                  "tds/src/session/sign-in.test.ts",
 };
 
-/** Files that listen for a moment, to check whether an address is free, and one that forwards bytes unread. */
+/** Files that listen only to check whether an address is free, and one that forwards bytes unread. */
 const looks = [
   "agent/src/engines/mysql/replication/peer-relay.ts",
   "agent/src/os/listening-sockets.ts",

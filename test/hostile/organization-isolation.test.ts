@@ -21,7 +21,7 @@ const methods = [...organizationServices, ...platformServices].flatMap((service)
 let platform: Platform;
 let organizations: Organizations;
 let marked: Marked;
-let stranger: Rest;
+let outsider: Rest;
 let channel: GrpcChannel;
 /** Ids of all objects of the organization, of every kind, and the text in each of their names. */
 let marks: readonly string[];
@@ -33,7 +33,7 @@ beforeAll(async () => {
   marks = [...marksIn(await dumpEtcd(platform.directory), marked.existing.organizationId), marked.text];
   // It may have no services: a created one would use resources of other tests.
   const { authorization } = await organizations.createKey(await organizations.create("strangers", 0));
-  stranger = platform.rest.as(authorization);
+  outsider = platform.rest.as(authorization);
   channel = grpcAs(platform, authorization);
 });
 afterAll(async () => {
@@ -75,7 +75,7 @@ async function overGrpc(method: DescMethod, request: JsonObject): Promise<string
   }
 }
 
-async function overRest(method: DescMethod, request: JsonObject, as = stranger): Promise<string> {
+async function overRest(method: DescMethod, request: JsonObject, as = outsider): Promise<string> {
   const call = restCallOf(method, request);
   if (call === undefined) return "";
   const { verb, path, body } = call;
@@ -122,7 +122,7 @@ test("the owner's own responses contain the marks", async () => {
 // Requests for the caller's own objects come first: they contain no ids of others yet.
 const ownFirst = methods.toSorted((a, b) => rank(a) - rank(b));
 function rank(method: DescMethod): number {
-  return caseOf(method).stranger === "own" ? 0 : 1;
+  return caseOf(method).outsider === "own" ? 0 : 1;
 }
 
 test.each(ownFirst.map((method) => [nameOf(method), method] as const))(
@@ -132,7 +132,7 @@ test.each(ownFirst.map((method) => [nameOf(method), method] as const))(
     for (const over of [overRest, overGrpc]) {
       const answer = await over(method, request);
       expect([over.name, ...leakedIn(answer, request)]).toEqual([over.name]);
-      if (caseOf(method).stranger !== "not found" || JSON.stringify(request) === JSON.stringify(madeUp(request)))
+      if (caseOf(method).outsider !== "not found" || JSON.stringify(request) === JSON.stringify(madeUp(request)))
         continue;
       const other = madeUp(request);
       expect(normalized(await over(method, other), other)).toBe(normalized(answer, request));
@@ -147,7 +147,7 @@ const filtersOf = (method: DescMethod): string[] =>
     .map(({ name }) => name);
 
 const narrowed = methods.flatMap((method) => {
-  const isOwn = caseOf(method).stranger === "own" && getOption(method, rules).readOnly;
+  const isOwn = caseOf(method).outsider === "own" && getOption(method, rules).readOnly;
   return isOwn ? filtersOf(method).map((filter) => [`${nameOf(method)} by ${filter}`, method, filter] as const) : [];
 });
 
@@ -167,7 +167,7 @@ test("an Idempotency-Key of another organization returns none of its stored resp
   const { json: first } = await platform.rest.post<{ id: string }>("/webhooks", body, { headers });
   const again = await platform.rest.post<{ id: string }>("/webhooks", body, { headers });
   expect(again.json.id).toBe(first.id);
-  const other = await stranger.post<{ id: string }>("/webhooks", body, { headers });
+  const other = await outsider.post<{ id: string }>("/webhooks", body, { headers });
   expect([other.status, other.json.id === first.id, other.text.includes(first.id)]).toEqual([201, false, false]);
 });
 

@@ -79,9 +79,9 @@ test("silent connections of one source over the limit are closed, and machines c
 });
 
 test("invalid signatures of one source are rate-limited, and a valid one is never delayed", async () => {
-  const stranger = agentFrom("127.0.0.67");
+  const outsider = agentFrom("127.0.0.67");
   const guess = async () => {
-    const answer = await request(`https://127.0.0.1:${server.port}/${storeBucket}/a/1`, { dispatcher: stranger });
+    const answer = await request(`https://127.0.0.1:${server.port}/${storeBucket}/a/1`, { dispatcher: outsider });
     await answer.body.dump();
     return answer.statusCode;
   };

@@ -251,7 +251,7 @@ const forms: Readonly<Record<string, Endpoint>> = {
   },
   "issuer: a name of no app": { statuses: [421], send: (from) => http(from, issuer("/authorize")) },
   "agents: an enrollment": {
-    // Rejected, over the rate limit, or a closed connection; each has a handshake of its own.
+    // Rejected, over the rate limit, or a closed connection; each has a separate handshake.
     times: 400,
     statuses: [3, 5, 7, 8, 9, 16, 99],
     lines: bounded,

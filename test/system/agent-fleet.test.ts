@@ -236,8 +236,8 @@ test("an agent that died after its token was used enrolls with the next one", as
 test("the other controller takes over when one stops, without an effect on the engine", async () => {
   onTestFailed(() => console.log(agentLog()));
   const index = holder() === "c-1" ? 0 : 1;
-  const [gone] = controllers.splice(index, 1);
-  await gone?.close();
+  const [stopped] = controllers.splice(index, 1);
+  await stopped?.close();
   const survivor = first();
   await expect.poll(() => survivor.fleet.session("m-1")?.controllerId).toBe(index === 0 ? "c-2" : "c-1");
   expect((await converge(survivor, 1_000n)).failure).toBeUndefined();

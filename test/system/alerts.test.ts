@@ -77,8 +77,8 @@ describe("alerts", { timeout: 600_000 }, () => {
       const found = await answer<RuleJson[]>("alerts rules watched");
       return found.length > 2 && found;
     });
-    const ours = rules.map(({ metric }) => metric);
-    expect(ours.toSorted()).toEqual(["disk", "health", "restorable_age_seconds"]);
+    const metrics = rules.map(({ metric }) => metric);
+    expect(metrics.toSorted()).toEqual(["disk", "health", "restorable_age_seconds"]);
   });
 
   it("sends mail only to confirmed addresses, and requests the confirmation once", async () => {
@@ -286,14 +286,14 @@ describe("alerts", { timeout: 600_000 }, () => {
         config,
       });
       const { id } = expectStatus(created, 201).json;
-      const [named, gone] = await Promise.all([
+      const [named, deleted] = await Promise.all([
         platform.rest.post<RuleJson>(rulesPath(), { ...rule, notification_channel_id: id }),
         platform.rest.delete(`/alerts/channels/${id}`),
       ]);
       expect([
         [201, 409],
         [404, 204],
-      ]).toContainEqual([named.status, gone.status]);
+      ]).toContainEqual([named.status, deleted.status]);
       if (named.status !== 201) continue;
       expectStatus(await platform.rest.delete(`${rulesPath()}/${named.json.id}`), 204);
       expectStatus(await platform.rest.delete(`/alerts/channels/${id}`), 204);

@@ -31,24 +31,24 @@ describe("the API's contract", () => {
         ["GET", `/operations/${(await fixture.services.operations(fixture.service.id))[0]?.id}`],
       ];
       for (const [verb, at, options] of requests) {
-        expect([verb, at, (await fixture.stranger.call(verb, at, options)).status]).toEqual([verb, at, 404]);
+        expect([verb, at, (await fixture.outsider.call(verb, at, options)).status]).toEqual([verb, at, 404]);
       }
-      expect((await fixture.stranger.get<PageJson<"services", object>>("/managed-services")).json.services).toEqual([]);
+      expect((await fixture.outsider.get<PageJson<"services", object>>("/managed-services")).json.services).toEqual([]);
     });
 
     it("may have equal names", async () => {
       const body = { ...valid, name: "main" };
-      const answer = await fixture.stranger.post<ServiceJson>("/managed-services", body);
+      const answer = await fixture.outsider.post<ServiceJson>("/managed-services", body);
       expect(expectStatus(answer, 202).json.hostname).not.toBe(fixture.service.hostname);
-      expectStatus(await fixture.stranger.delete(`/managed-services/${answer.json.id}`), 202);
-      await createServices(fixture.platform, fixture.stranger).deleted(answer.json.id);
+      expectStatus(await fixture.outsider.delete(`/managed-services/${answer.json.id}`), 202);
+      await createServices(fixture.platform, fixture.outsider).deleted(answer.json.id);
     });
   });
 
   describe("lists", () => {
     const names = ["list-a", "list-b", "list-c", "list-d", "list-e"];
     beforeAll(async () => {
-      // Created but never awaited: a list contains all services, whatever their state.
+      // Created but never awaited: a list contains services in all states.
       for (const name of names) await fixture.services.create(name, { tags: { list: "yes" } });
     });
     afterAll(async () => {
@@ -78,7 +78,7 @@ describe("the API's contract", () => {
       expectStatus(await fixture.platform.rest.get(`/managed-services?limit=1&${cursor}`), 200);
       expectStatus(await fixture.platform.rest.get(`/managed-services?tag=list:yes&${cursor}`), 400);
       expectStatus(await fixture.platform.rest.get(`${fixture.path("/operations")}?${cursor}`), 400);
-      expectStatus(await fixture.stranger.get(`/managed-services?${cursor}`), 400);
+      expectStatus(await fixture.outsider.get(`/managed-services?${cursor}`), 400);
     });
 
     it("filter by name, status, engine and tag", async () => {

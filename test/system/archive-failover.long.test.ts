@@ -56,24 +56,24 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
   }
 
   /**
-   * `meanwhile` runs while the replica receives nothing, right before its primary fails. Returns the id of the failed
-   * primary.
+   * `beforeFailure` runs while the replica receives nothing, right before its primary fails. Returns the id of the
+   * failed primary.
    */
-  async function failsOver(name: string, meanwhile?: (primary: string) => Promise<void>): Promise<string> {
+  async function failsOver(name: string, beforeFailure?: (primary: string) => Promise<void>): Promise<string> {
     await untilCandidate();
     // The replica lacks rows from before its creation that are not archived.
     await untilDurable(Date.now());
     const { primary, replica } = await roles();
-    const wake = meanwhile && pauseMachine(replica);
-    await meanwhile?.(primary);
+    const wake = beforeFailure && pauseMachine(replica);
+    await beforeFailure?.(primary);
     const repair = pauseMachine(primary);
     wake?.();
     const last = fixture.writer.rows.at(-1)?.acknowledgedAt ?? 0;
     await waitUntil("the replica is the primary", async () => (await roles()).primary === replica, wait);
     const { acknowledged } = fixture.writer;
-    await waitUntil("writes go on", () => fixture.writer.acknowledged > acknowledged + 20, wait);
+    await waitUntil("writes continue", () => fixture.writer.acknowledged > acknowledged + 20, wait);
     repair();
-    const first = fixture.writer.rows.find(({ begunAt }) => begunAt > last)?.acknowledgedAt ?? 0;
+    const first = fixture.writer.rows.find(({ startedAt }) => startedAt > last)?.acknowledgedAt ?? 0;
     expect(first).toBeGreaterThan(last);
     targets.push(
       { why: `a second before ${name}`, at: last - secondMs },
@@ -143,7 +143,7 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
         const missing = fixture.writer.rows.filter(
           (row) => row.acknowledgedAt < at && (inWindow || there.has(row.id)) && !rows.has(row.id),
         );
-        const early = fixture.writer.rows.filter((row) => row.begunAt > at && rows.has(row.id));
+        const early = fixture.writer.rows.filter((row) => row.startedAt > at && rows.has(row.id));
         expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });
         await fixture.platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
       }

@@ -81,7 +81,7 @@ describe("the rotation of the certificate authority", () => {
       failures,
       async goesOn(): Promise<void> {
         const writtenThen = written;
-        await waitUntil("writes go on", () => written >= writtenThen + 5);
+        await waitUntil("writes continue", () => written >= writtenThen + 5);
       },
       stop(): Promise<void> {
         isStopped = true;
@@ -122,7 +122,7 @@ describe("the rotation of the certificate authority", () => {
 
   it("completes, and fails no new connection, when controller and agents are killed at each of its stages", async () => {
     const before = await withAuthority((rpcs) => rpcs.getAuthority({}));
-    // Controllers are down for a moment: the client has the service's address already.
+    // Controllers restart during the rotation, so the client uses the service's address that it already has.
     const here = ({ connection }: RunningService) => ({ ...connection, ca_certificate: trusted() });
     const writer = startWriting(here);
     const state = () =>

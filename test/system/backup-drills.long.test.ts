@@ -8,7 +8,7 @@ import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
-describe("a moment of a service", () => {
+describe("a restore point of a service", () => {
   const fixture = createBackupsUnderTest();
   const { pathOf, sql, created } = fixture;
   let platform: Platform;
@@ -51,7 +51,7 @@ describe("a moment of a service", () => {
   );
 
   it(
-    "a drill restores the newest backup and a moment, examines both, and leaves no machine behind",
+    "a drill restores the newest backup and a point in time, checks both, and leaves no machine",
     async () => {
       const { id } = source.service;
       await fixture.taken();

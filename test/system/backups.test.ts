@@ -71,7 +71,7 @@ describe("backups of a service", () => {
         expect(one.service.hostname).not.toBe(source.service.hostname);
         expect(await digest(one)).toEqual(before);
         const path = `/managed-services/${one.service.id}/events?type=service.restored`;
-        // An event is in the store together with its change, and in the history a moment later.
+        // The store has an event together with its change; the outbox then copies it into the history.
         const events = await waitUntil("its restore has an event", async () => {
           const response = await platform.rest.get<{ events: { data: object }[] }>(path);
           return expectStatus(response, 200).json.events.length > 0 && response.json.events;

@@ -23,7 +23,7 @@ test("log that the store lost is a gap as soon as a restore finds it, and a new 
   const wait = { withinMs: longMs, everyMs: 200, describe: () => services.describe(id) };
   const stored = () => namesBelow(objects, logsPrefix(id));
 
-  /** Writes a row, and resolves with a moment after it whose log is stored. */
+  /** Writes a row, and resolves with a later time up to which the log is stored. */
   async function noted(row: number): Promise<string> {
     await sql(`INSERT INTO rows VALUES (${row})`);
     const at = new Date(await ownMillisecond()).toISOString();

@@ -79,7 +79,7 @@ describe("two controllers, one of which exports", () => {
     });
 
   const newest = () => Math.max(0, ...taken.map(({ timeMs }) => timeMs));
-  const goesOn = (what: string) => {
+  const untilNewer = (what: string) => {
     const before = newest();
     return waitUntil(what, () => newest() > before, { withinMs: 120_000 });
   };
@@ -105,9 +105,9 @@ describe("two controllers, one of which exports", () => {
 
   /** Kills it with SIGKILL; starts it again unless the supervisor does. */
   async function kill(pid: number | undefined): Promise<void> {
-    const ours = pid === beside.pid;
+    const isBeside = pid === beside.pid;
     killAtOnce(pid ?? 0);
-    if (ours) {
+    if (isBeside) {
       await beside.kill9();
       await beside.start();
     }
@@ -129,7 +129,7 @@ describe("two controllers, one of which exports", () => {
   it.each(steps)(
     "lose nothing and send in order when the owner is killed %s",
     async (_, step) => {
-      await goesOn("it exports");
+      await untilNewer("it exports");
       const killed = Promise.withResolvers<number | undefined>();
       let isArmed = true;
       hook = (arrival, pid) => {
@@ -142,8 +142,8 @@ describe("two controllers, one of which exports", () => {
       };
       expect(await killed.promise).toBeDefined();
       hook = () => undefined;
-      await goesOn("another one continues");
-      await goesOn("and on");
+      await untilNewer("another controller exports");
+      await untilNewer("it continues to export");
       await expectComplete();
     },
     300_000,
@@ -176,8 +176,8 @@ describe("two controllers, one of which exports", () => {
     }
     const wokenAt = Date.now();
     const before = newest();
-    await goesOn("they go on");
-    await goesOn("and on");
+    await untilNewer("the controllers export again");
+    await untilNewer("they continue to export");
     await expectComplete();
     const after = taken.filter(({ atMs }) => atMs > wokenAt);
     expect(after.filter(({ timeMs }) => timeMs <= before)).toEqual([]);

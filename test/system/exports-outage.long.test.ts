@@ -32,7 +32,7 @@ describe("an export to a Prometheus that stops for a while", () => {
     await platform?.remove();
   });
 
-  it("has no hole afterwards, even when the controller was killed meanwhile", async (context) => {
+  it("has no hole afterwards, even when the controller was killed during the outage", async (context) => {
     if (typeof prometheus === "string") return context.skip(prometheus);
     const real = prometheus;
     const created = await platform.rest.post<ExportJson>(path, {

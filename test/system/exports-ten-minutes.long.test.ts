@@ -74,7 +74,7 @@ describe("an export by the command line, to a Prometheus that is down for ten mi
         },
         { withinMs: 6 * minuteMs, everyMs: 2_000 },
       );
-      expect(again.dropped).toEqual({ too_old: 0, refused: 0, gone: 0, gone_log_segments: 0 });
+      expect(again.dropped).toEqual({ too_old: 0, refused: 0, ["gone"]: 0, ["gone_log_segments"]: 0 });
       const received = valuesOfSeries(await real.series(`{service_id="${serviceId}"}`, 30));
       const stored = await storedSamples(platform, serviceId, Date.parse(createdAt));
       const cpu = received.filter(({ name }) => name === "cpu");

@@ -112,7 +112,7 @@ describe("exports", () => {
       return now.every(({ exported, backlog_seconds: behind }) => exported.samples > 0 && behind === 0) && now;
     });
     expect(series).toMatchObject({ consecutive_failures: 0, last_export_error: null });
-    expect(series?.dropped).toEqual({ too_old: 0, refused: 0, gone: 0, gone_log_segments: 0 });
+    expect(series?.dropped).toEqual({ too_old: 0, refused: 0, ["gone"]: 0, ["gone_log_segments"]: 0 });
     expect(logs?.exported.log_entries).toBeGreaterThan(0);
     const tested = await cli.runHere(["exports", "test", id, "--output", "json"]);
     expect(JSON.parse(tested.stdout)).toEqual({ success: true, error: null });

@@ -24,7 +24,7 @@ interface StorageEvent {
 const mib = 1024 ** 2;
 const longMs = 600_000;
 
-// Only root gives each machine a disk of its own that can be full.
+// Only root gives each machine a separate disk that can be full.
 describe.skipIf(!asRoot)("a full disk", () => {
   let platform: Platform;
   let services: Services;

@@ -15,7 +15,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 const mib = 1024 ** 2;
 const longMs = 300_000;
 
-// Only root gives each machine a disk of its own that can be full.
+// Only root gives each machine a separate disk that can be full.
 describe.skipIf(!asRoot)("a user with the command line alone, whose service's disk is full", () => {
   let platform: Platform;
   let services: Services;
@@ -43,7 +43,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
   }
   const answer = async <T>(line: string): Promise<T> => JSON.parse(await done(`--output json ${line}`)) as T;
   const service = () => answer<ServiceJson>("services get orders");
-  /** By psql, as `services connect` starts it. */
+  /** Runs a statement by psql, as `services connect` starts it. */
   const sql = (statement: string) => shell.run(["services", "connect", "orders", "--", "-Xqtc", statement]);
   const insert = () => sql("INSERT INTO orders VALUES ('one more')");
   /** Some MB a transaction, until one is rejected. */
@@ -162,7 +162,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
   );
 
   it(
-    "loses no write while its disk grows, whichever process is killed at which moment",
+    "loses no write while its disk grows and any process is killed at any time",
     async () => {
       const stop = new AbortController();
       const writer = await writeRows(platform, await services.open(id), stop.signal);

@@ -61,7 +61,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
     expect(moves.map(({ status }) => status)).toEqual(moves.map(() => "completed"));
     expect(moves).not.toEqual([]);
     const before = writer.acknowledged;
-    await waitUntil("writes go on", async () => writer.acknowledged > before + 5);
+    await waitUntil("writes continue", async () => writer.acknowledged > before + 5);
     return service;
   }
 

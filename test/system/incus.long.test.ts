@@ -19,7 +19,7 @@ describe.skipIf(missing !== undefined)(
     beforeAll(fixture.start);
     afterAll(fixture.remove);
 
-    it("reports all metrics of its machine, including those of its own network", async () => {
+    it("reports all metrics of its machine, including the metrics of its network", async () => {
       const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
       const path = `/managed-services/${fixture.main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
       type Metrics = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };

@@ -60,7 +60,7 @@ describe("clients of OpenAI's API for Python", () => {
       stream: { text: "Grüß dich 🙂", usages: [[11, 3]] },
       embeddings: 1,
       litellm: { text: "Hello there", usage: [11, 3] },
-      // litellm adds usage of its own only when it is requested.
+      // litellm adds its own count of usage only on request.
       litellm_stream: { text: "Grüß dich 🙂", usages: expect.any(Array) },
       unknown_key: ["AuthenticationError", 401, "invalid_key"],
       no_prefix: ["BadRequestError", 400, "invalid_model"],

@@ -21,13 +21,13 @@ describe("limits of the inference proxy", () => {
     const { platform, organizations, other, configure } = under;
     const organization = await organizations.create("losers");
     const rest = platform.rest.as((await organizations.createKey(organization)).authorization);
-    const theirs = createInferenceCallers(platform, organization, rest);
-    await configure(theirs, 10);
-    const { secret } = await theirs.newKey();
+    const callers = createInferenceCallers(platform, organization, rest);
+    await configure(callers, 10);
+    const { secret } = await callers.newKey();
     const own = [platform.admin.inference_url];
     const fits = Math.floor(10_000_000 / microcentsOfCall);
-    expect(await theirs.ends([other.url], 1, () => secret)).toEqual({ ok: 1 });
-    await waitUntil("its event is emitted", async () => (await theirs.usage("key")).total.requests === 1);
+    expect(await callers.ends([other.url], 1, () => secret)).toEqual({ ok: 1 });
+    await waitUntil("its event is emitted", async () => (await callers.usage("key")).total.requests === 1);
     const list = async () =>
       (await asOperator(platform, InferenceProcessService, (rpcs) => rpcs.listInferenceProcesses({}))).processes;
     const following = new Set((await list()).map(({ id }) => id));
@@ -36,7 +36,7 @@ describe("limits of the inference proxy", () => {
     const lost = await waitUntil("it is away", async () => (await list()).find(({ state }) => state === "away"));
     expect(lost.holds).toBeGreaterThan(0);
     // The others may use the unleased part, and its leases stay counted.
-    const before = await theirs.ends(own, 2 * fits, () => secret);
+    const before = await callers.ends(own, 2 * fits, () => secret);
     expect(before["ok"]).toBeLessThan(fits - 1);
     const declare = (processId: string) =>
       asOperator(platform, InferenceProcessService, (rpcs) => rpcs.declareInferenceProcessLost({ processId }));
@@ -47,21 +47,21 @@ describe("limits of the inference proxy", () => {
     // Unspent leases of another process return to the one that requests them.
     let spent = 1 + (before["ok"] ?? 0);
     await waitUntil("all that fits is spent", async () => {
-      spent += (await theirs.ends(own, 2 * fits, () => secret))["ok"] ?? 0;
+      spent += (await callers.ends(own, 2 * fits, () => secret))["ok"] ?? 0;
       return spent >= fits;
     });
     expect(spent).toBe(fits);
     const unaccounted = async () =>
-      (await rest.get<Settings>(`${theirs.base}/settings`)).json.circuit.unaccounted_cents;
+      (await rest.get<Settings>(`${callers.base}/settings`)).json.circuit.unaccounted_cents;
     expect(await unaccounted()).toBeGreaterThan(0);
     // It was not lost after all: it has only new leases.
     await other.start();
     await waitUntil("it is back", async () => (await list()).every(({ state }) => state === "following"));
     expect(await unaccounted()).toBe(0);
-    expect(await theirs.ends([other.url], 1, () => secret)).toEqual({ cost_circuit_open: 1 });
-    await theirs.put("settings", { monthly_cost_limit_cents: 20, reset_circuit: true });
-    expect(await theirs.ends([other.url], 1, () => secret)).toEqual({ ok: 1 });
-    await theirs.close();
+    expect(await callers.ends([other.url], 1, () => secret)).toEqual({ cost_circuit_open: 1 });
+    await callers.put("settings", { monthly_cost_limit_cents: 20, reset_circuit: true });
+    expect(await callers.ends([other.url], 1, () => secret)).toEqual({ ok: 1 });
+    await callers.close();
   }, 60_000);
 
   it("lets streams end when the platform stops, for longer than other programs", async () => {

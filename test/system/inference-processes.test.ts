@@ -33,25 +33,25 @@ describe("processes of the inference proxy", () => {
 
       const organization = await organizations.create(which.replaceAll(" ", "-"));
       const rest = platform.rest.as((await organizations.createKey(organization)).authorization);
-      const theirs = createInferenceCallers(platform, organization, rest);
+      const callers = createInferenceCallers(platform, organization, rest);
       const limitCents = 100;
-      await configure(theirs, limitCents);
+      await configure(callers, limitCents);
       const keys: string[] = [];
-      while (keys.length < 10) keys.push((await theirs.newKey()).secret);
+      while (keys.length < 10) keys.push((await callers.newKey()).secret);
       const secretOf = (at: number) => keys[at % keys.length] ?? "";
       const fits = Math.floor((limitCents * 1_000_000) / microcentsOfCall);
-      expect(await theirs.ends(urls, calls, secretOf)).toEqual({ ok: fits, cost_circuit_open: calls - fits });
+      expect(await callers.ends(urls, calls, secretOf)).toEqual({ ok: fits, cost_circuit_open: calls - fits });
 
       await waitUntil("the circuit is open", async () => {
-        await theirs.ends(urls, 1, secretOf);
-        const { circuit } = (await rest.get<Settings>(`${theirs.base}/settings`)).json;
+        await callers.ends(urls, 1, secretOf);
+        const { circuit } = (await rest.get<Settings>(`${callers.base}/settings`)).json;
         return circuit.open && circuit.spent_cents > limitCents - 1;
       });
-      const less = await theirs.put("settings", { monthly_cost_limit_cents: 50, reset_circuit: true });
+      const less = await callers.put("settings", { monthly_cost_limit_cents: 50, reset_circuit: true });
       expect([less.status, less.json["code"]]).toEqual([409, "limit_still_exceeded"]);
-      const raised = await theirs.put("settings", { monthly_cost_limit_cents: 200, reset_circuit: true });
+      const raised = await callers.put("settings", { monthly_cost_limit_cents: 200, reset_circuit: true });
       expect(raised.json["circuit"]).toMatchObject({ open: false });
-      expect(await theirs.ends(urls, 1, secretOf)).toEqual({ ok: 1 });
+      expect(await callers.ends(urls, 1, secretOf)).toEqual({ ok: 1 });
       const events = await waitUntil("the events are emitted", async () => {
         const { json } = await rest.get<{ events: { event_type: string }[] }>("/events?limit=200");
         const types = json.events.map(({ event_type: type }) => type);
@@ -59,7 +59,7 @@ describe("processes of the inference proxy", () => {
       });
       for (const type of ["inference.budget_warning", "inference.circuit_opened", "inference.circuit_closed"])
         expect(events.filter((each) => each === type)).toEqual([type]);
-      await theirs.close();
+      await callers.close();
     },
     120_000,
   );

@@ -123,29 +123,29 @@ describe("the inference proxy", () => {
   it("rejects in the order of its table, for the first reason of several", async () => {
     const other = await organizations.create("refused");
     const rest = platform.rest.as((await organizations.createKey(other)).authorization);
-    const theirs = createInferenceCallers(platform, other, rest);
+    const callers = createInferenceCallers(platform, other, rest);
     try {
-      await theirs.put("settings", { monthly_cost_limit_cents: 0, eu_only: true });
+      await callers.put("settings", { monthly_cost_limit_cents: 0, eu_only: true });
       const c = { provider: "provider_c", base_url: provider.url, ca_certificate: provider.authority };
-      await theirs.put("providers", { ...c, api_key: "k" });
-      const rated = (await theirs.newKey({ rate_limit_rpm: 1 })).secret;
-      const poor = (await theirs.newKey({ monthly_token_limit: 10 })).secret;
-      const free = (await theirs.newKey()).secret;
-      const stranger = `${free.slice(0, -4)}AAAA`;
+      await callers.put("providers", { ...c, api_key: "k" });
+      const rated = (await callers.newKey({ rate_limit_rpm: 1 })).secret;
+      const poor = (await callers.newKey({ monthly_token_limit: 10 })).secret;
+      const free = (await callers.newKey()).secret;
+      const unknown = `${free.slice(0, -4)}AAAA`;
       const chat = (model: string) => JSON.stringify({ model, messages: [{ role: "user", content: "x" }] });
       const large = "{".repeat(11 << 20);
       const steer = JSON.stringify({ ...(JSON.parse(chat("provider_a/m")) as object), base_url: "https://x" });
       const post = (secret: string, body: string, path = "/chat/completions") =>
-        theirs.send(path, { method: "POST", headers: { authorization: `Bearer ${secret}` }, body });
+        callers.send(path, { method: "POST", headers: { authorization: `Bearer ${secret}` }, body });
       const raised = { monthly_cost_limit_cents: 1_000, reset_circuit: true };
-      // A call that passes the rate limit counts, whatever its result.
+      // A call that passes the rate limit counts, with any result.
       expect((await post(rated, "{")).status).toBe(400);
 
       // biome-ignore format: a table, aligned so that it reads as one
       const rows: readonly (readonly [mend: () => unknown, send: () => ReturnType<typeof post>, status: number, code: string, type: string, param: string | null])[] = [
-        [() => 0,                                                 () => post(stranger, large, "/nothing"),                     404, "not_found",                "invalid_request_error", null],
-        [() => 0,                                                 () => theirs.send("/embeddings"),                            405, "method_not_allowed",       "invalid_request_error", null],
-        [() => 0,                                                 () => post(stranger, large),                                 401, "invalid_key",              "authentication_error",  null],
+        [() => 0,                                                 () => post(unknown, large, "/nothing"),                      404, "not_found",                "invalid_request_error", null],
+        [() => 0,                                                 () => callers.send("/embeddings"),                           405, "method_not_allowed",       "invalid_request_error", null],
+        [() => 0,                                                 () => post(unknown, large),                                  401, "invalid_key",              "authentication_error",  null],
         [() => 0,                                                 () => post(rated, large),                                    429, "rate_limited",             "rate_limit_error",      null],
         [() => 0,                                                 () => post(poor, large),                                     413, "request_too_large",        "invalid_request_error", null],
         [() => 0,                                                 () => post(poor, "{"),                                       400, "invalid_model",            "invalid_request_error", null],
@@ -155,11 +155,11 @@ describe("the inference proxy", () => {
         [() => 0,                                                 () => post(poor, chat("provider_a/m")),                      412, "provider_not_configured",  "invalid_request_error", "model"],
         [() => 0,                                                 () => post(poor, chat("nobody/m")),                          412, "provider_not_configured",  "invalid_request_error", "model"],
         [() => 0,                                                 () => post(poor, chat("platform_managed/m")),                412, "provider_not_configured",  "invalid_request_error", "model"],
-        [() => theirs.put("providers", { ...c, enabled: false }), () => post(poor, chat("provider_c/m")),                      412, "provider_not_configured",  "invalid_request_error", "model"],
-        [() => theirs.put("providers", { ...c, enabled: true }),  () => post(poor, chat("provider_c/m")),                      403, "eu_residency_unavailable", "permission_error",      "model"],
-        [() => theirs.put("providers", { ...c, eu_endpoint: true }), () => post(poor, chat("provider_c/m")),                   429, "token_ceiling_exceeded",   "rate_limit_error",      null],
+        [() => callers.put("providers", { ...c, enabled: false }),() => post(poor, chat("provider_c/m")),                      412, "provider_not_configured",  "invalid_request_error", "model"],
+        [() => callers.put("providers", { ...c, enabled: true }), () => post(poor, chat("provider_c/m")),                      403, "eu_residency_unavailable", "permission_error",      "model"],
+        [() => callers.put("providers", { ...c, eu_endpoint: true }),() => post(poor, chat("provider_c/m")),                   429, "token_ceiling_exceeded",   "rate_limit_error",      null],
         [() => 0,                                                 () => post(free, chat("provider_c/m")),                      402, "cost_circuit_open",        "billing_error",         null],
-        [() => theirs.put("settings", raised),                    () => post(free, chat("provider_c/unauthorized")),           502, "provider_auth_failed",     "api_error",             null],
+        [() => callers.put("settings", raised),                   () => post(free, chat("provider_c/unauthorized")),           502, "provider_auth_failed",     "api_error",             null],
         [() => 0,                                                 () => post(free, chat("provider_c/busy")),                   429, "upstream_error",           "api_error",             null],
         [() => 0,                                                 () => post(free, chat("provider_c/broken")),                 502, "upstream_error",           "api_error",             null],
         [() => 0,                                                 () => post(free, chat("provider_c/missing")),                404, "upstream_error",           "api_error",             null],
@@ -196,12 +196,12 @@ describe("the inference proxy", () => {
       ])
         expect(codes).toContain(named);
     } finally {
-      secrets.push(...theirs.secrets);
-      await theirs.close();
+      secrets.push(...callers.secrets);
+      await callers.close();
     }
   });
 
-  it("serves a changed key at once", async () => {
+  it("enforces a changed key immediately", async () => {
     const { id, secret } = await fixture.newKey();
     const path = `${fixture.base}/keys/${id}`;
     const patch = (status: string) => platform.rest.patch(path, { status });
@@ -221,8 +221,8 @@ describe("the inference proxy", () => {
     const { secret } = await fixture.newKey();
     await fixture.put("settings", { eu_only: true });
     await fixture.put("providers", { provider: "provider_c", eu_endpoint: false });
-    const theirs = { provider: "provider_a", api_key: "k", base_url: provider.url, eu_endpoint: true };
-    expect((await fixture.put("providers", theirs)).json["eu_route"]).toBe(false);
+    const provided = { provider: "provider_a", api_key: "k", base_url: provider.url, eu_endpoint: true };
+    expect((await fixture.put("providers", provided)).json["eu_route"]).toBe(false);
     const log = join(platform.directory, "log", "inference.log");
     const before = [provider.connections, provider.calls.length, statSync(log).size];
     expect(await codeOf(fixture.chat(secret, "plain"))).toBe("403 eu_residency_unavailable");
@@ -291,16 +291,16 @@ describe("the inference proxy", () => {
       });
       const text = await answer.text();
       return {
-        isWhole: text.endsWith("data: [DONE]\n\n"),
+        isComplete: text.endsWith("data: [DONE]\n\n"),
         isReported: text.includes('data: {"error"') || answer.status >= 400,
       };
     };
     const cuts = Array.from({ length: streamBytes.length + 1 }, (_, at) => at);
     await inParallel(cuts, 32, async (at) => {
-      const { isWhole, isReported } = await streamed(`cut-${at}`);
+      const { isComplete, isReported } = await streamed(`cut-${at}`);
       // Only the very end is complete; before it the client gets an error.
       const ended = at === streamBytes.length;
-      expect([at, isWhole, isReported]).toEqual([at, ended, !ended]);
+      expect([at, isComplete, isReported]).toEqual([at, ended, !ended]);
     });
     for (const model of ["bytewise", "twice", "inline", "none", "junk", "failing", "endless"]) await streamed(model);
     for (const model of ["zero", "none", "negative", "fraction", "huge", "plain"]) await fixture.chat(secret, model);
@@ -335,7 +335,7 @@ describe("the inference proxy", () => {
     expect(usage.total.cost_cents).toBeCloseTo(sum, 6);
   }, 60_000);
 
-  it("buffers little for a client that does not read, and stops the provider meanwhile", async () => {
+  it("buffers little for a client that does not read, and stops reading from the provider", async () => {
     const { secret } = await fixture.newKey();
     const body = JSON.stringify({
       model: "provider_c/flood",
@@ -394,7 +394,7 @@ describe("the inference proxy", () => {
       expect(audit).toContain(action);
   });
 
-  it("has metrics and health on a socket of its own", async () => {
+  it("has metrics and health on a separate socket", async () => {
     const dispatcher = new Agent({
       connect: { socketPath: join(platform.directory, "run", "inference-metrics.sock") },
     });

@@ -164,7 +164,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     expect(times).toEqual([...new Set(times)].toSorted());
   });
 
-  it("has queries, at once and as a task, without a literal", async () => {
+  it("has queries, in the response and as a task, without a literal", async () => {
     const client = await connect();
     await client.query("CREATE TABLE counted AS SELECT n AS id FROM generate_series(1, 50) AS n");
     for (let index = 0; index < 5; index += 1) await client.query(`SELECT id, '${secret}' FROM counted WHERE id > 40`);

@@ -44,8 +44,8 @@ describe("an installation", () => {
       const other = await createServices(second).createRunning("first");
       expect(other.connection.nodes[0]?.addresses).not.toEqual(service.connection.nodes[0]?.addresses);
       await queryOnce(second, other.connection, other, "CREATE TABLE kept AS SELECT 8 AS answer");
-      const ours = await queryOnce(platform, service.connection, service, "SELECT answer FROM kept");
-      expect(ours).toEqual([{ answer: 7 }]);
+      const rows = await queryOnce(platform, service.connection, service, "SELECT answer FROM kept");
+      expect(rows).toEqual([{ answer: 7 }]);
       const foreign = second.rest.as(platform.owner);
       expect((await foreign.get("/managed-services")).status).toBe(401);
     } finally {

@@ -54,7 +54,7 @@ describe("the metrics of services", () => {
     return expectStatus(await platform.rest.get<ProblemJson>(path), status).json;
   }
 
-  it("come from each machine within a moment, for every engine", async () => {
+  it("come from each machine soon after its start, for every engine", async () => {
     for (const [running, own] of [
       [orders, "metric=pg_transactions_per_second"],
       [cache, "metric=valkey_keyspace_hits"],

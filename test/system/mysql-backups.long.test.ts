@@ -74,7 +74,7 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
     (await ask<{ Checksum: number }>(of, "CHECKSUM TABLE bulk"))[0]?.Checksum;
   const machineOf = (id: string) => platform.processes().machines.find((machine) => machine.id === id);
 
-  async function begun(): Promise<string> {
+  async function startBackup(): Promise<string> {
     return expectStatus(await platform.rest.post<BackupJson>(backupsOf()), 202).json.id;
   }
 
@@ -99,9 +99,9 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
     "are restored by id and forked, with the data of their moments and other passwords",
     async () => {
       await setVersion("one");
-      first = await completed(await begun());
+      first = await completed(await startBackup());
       await setVersion("two");
-      const second = await completed(await begun());
+      const second = await completed(await startBackup());
       await setVersion("three");
       const answers = [
         await platform.rest.post(backupsOf(`/${first.id}/restore`), { target_service_name: "by-id" }),
@@ -145,7 +145,7 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
   it.each(["engine", "agent", "controller", "component"] as const)(
     "complete although the %s is killed while the rows are read",
     async (victim) => {
-      const id = await begun();
+      const id = await startBackup();
       const nodeId = shop.service.nodes[0]?.id ?? "";
       await waitUntil("the dump runs", () => (machineOf(nodeId)?.jobs.length ?? 0) > 0, { everyMs: 20 });
       kill(victim, nodeId);

@@ -30,7 +30,7 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync whose pri
       const now = await fixture.rolesNow();
       return now.primary === replica && now.term > term;
     });
-    await fixture.writesGoOn();
+    await fixture.writesContinue();
     await fixture.follows(primary);
   });
 

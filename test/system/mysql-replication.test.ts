@@ -18,7 +18,7 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync", () => {
 
   it("has a replica that receives rows, reports its lag and accepts no writes", async () => {
     const { primary, replica, replicaHost } = await fixture.rolesNow();
-    await fixture.writesGoOn();
+    await fixture.writesContinue();
     const count = fixture.numbers.length;
     const rows = () => fixture.ask<{ count: number }>("SELECT COUNT(*) AS count FROM ledger", { host: replicaHost });
     await waitUntil("rows arrive at the replica", async () => ((await rows())[0]?.count ?? 0) >= count);
@@ -52,14 +52,14 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync", () => {
     const operation = await fixture.platform.rest.get<OperationJson>(`/operations/${response.json.id}`);
     expect(operation.json).toMatchObject({ status: "completed", error: null });
     expect(await fixture.rolesNow()).toMatchObject({ primary: replica, replica: primary, term: term + 1 });
-    await fixture.writesGoOn();
+    await fixture.writesContinue();
     await fixture.follows(primary);
   });
 
-  it("goes on when the engine of its primary is killed", async () => {
+  it("continues when the engine of its primary is killed", async () => {
     const { primary } = await fixture.rolesNow();
     killAtOnce(fixture.engineOf(primary));
-    await fixture.writesGoOn();
+    await fixture.writesContinue();
   });
 
   it("has every acknowledged row", async () => {

@@ -137,7 +137,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     expect((await list()).map(({ name }) => name)).toEqual(["defaultdb"]);
   });
 
-  it("applies a parameter at once", async () => {
+  it("applies a parameter without a restart", async () => {
     const parameters = { long_query_time: "2", sort_buffer_size: "1MB" };
     expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
     const rows = await ask("SELECT @@GLOBAL.long_query_time AS slow, @@GLOBAL.sort_buffer_size AS size");

@@ -16,7 +16,7 @@ const longMs = 450_000;
 /** Number of parameters that are set together under one backup. */
 const atOnce = 12;
 
-/** Of the log of a Valkey, and of its scripts: tests of their own cover the limits of these. */
+/** Parameters of Valkey's log and scripts. Other tests cover their limits. */
 const elsewhere = [/^busy-reply-threshold$/, /^auto-aof-/, /^appendfsync$/, /^no-appendfsync-on-rewrite$/];
 
 interface Health {

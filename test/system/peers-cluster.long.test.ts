@@ -13,12 +13,12 @@ const skipped = await requireRecipes(import.meta.filename, "trixie");
 
 describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
   const fixture = createPeersUnderTest();
-  const { form, path, machines, machineOf, engineOf, killControllers, leaderIn, writesGoOn, isComplete, ended } =
+  const { form, path, machines, machineOf, engineOf, killControllers, leaderIn, writesContinue, isComplete, ended } =
     fixture;
   beforeAll(fixture.start, longMs);
   afterAll(fixture.remove);
 
-  /** The most members whose engine was down at once during the work. */
+  /** Maximum number of members whose engine was down at the same time during the work. */
   async function mostDown(nodeIds: readonly string[], work: () => Promise<unknown>): Promise<number> {
     let most = 0;
     let isOver = false;
@@ -50,7 +50,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
   const createDatabase = async (name: string) =>
     expectStatus(await fixture.platform.rest.post(path("/databases"), { name }), 201);
 
-  it("is formed once by its three first members, under names that lead to all of them", {
+  it("is formed once by its three first members, under names that resolve to all of them", {
     timeout: longMs,
   }, async () => {
     const request = { database_type: "etcd", plan_name: "tier-1", storage_size_gb: 1, node_count: 2, name: "pair" };
@@ -73,21 +73,21 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     await createDatabase("first");
   });
 
-  it("goes on when its leader's engine, an agent, a machine or the controllers are killed", {
+  it("continues when its leader's engine, an agent, a machine or the controllers are killed", {
     timeout: longMs,
   }, async () => {
     const leader = leaderIn(await fixture.services.get(fixture.id));
     killAtOnce(engineOf(leader) ?? 0);
-    await writesGoOn();
+    await writesContinue();
     await createDatabase("second");
     const after = await isComplete([1, 2, 3]);
     killAtOnce(machineOf(leaderIn(after))?.agent ?? 0);
     killControllers();
-    await writesGoOn();
+    await writesContinue();
     await isComplete([1, 2, 3]);
     const [victim] = after.nodes.filter((node) => node.id !== leaderIn(after));
     killAtOnce(machineOf(victim?.id ?? "")?.launcher ?? 0);
-    await writesGoOn();
+    await writesContinue();
     await isComplete([1, 2, 3]);
     await createDatabase("third");
     const { json } = await fixture.platform.rest.get<{ databases: { name: string }[] }>(path("/databases"));
@@ -132,7 +132,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
       const { health } = await fixture.services.get(fixture.id);
       expect(health.checks).toContainEqual(expect.objectContaining({ name: "quorum", status: "degraded" }));
       expect(rest.map((node) => engineOf(node.id))).toEqual(before);
-      await writesGoOn();
+      await writesContinue();
       killAtOnce(frozen, "SIGCONT");
       expect(await ended(operationId)).toMatchObject({ status: "completed" });
     } finally {
@@ -141,7 +141,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     await isComplete([1, 2, 3]);
   });
 
-  it("accepts no write without a majority, and goes on with one", { timeout: longMs }, async () => {
+  it("accepts no write without a majority, and accepts writes again with one", { timeout: longMs }, async () => {
     const service = await fixture.services.get(fixture.id);
     const [one, ...rest] = service.nodes.map((node) => engineOf(node.id) ?? 0);
     const target = await connectEtcd(fixture.platform, fixture.connection, service.nodes[0]?.hostname);

@@ -20,7 +20,7 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
     engineOf,
     killControllers,
     leaderIn,
-    writesGoOn,
+    writesContinue,
     isComplete,
     ended,
   } = fixture;
@@ -35,9 +35,9 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
   }, async () => {
     const { nodes } = await fixture.services.get(fixture.id);
     const lost = fixture.others.get("third");
-    const gone = nodes.find((node) => lost?.processes().machines.some((machine) => machine.id === node.id));
+    const lostNode = nodes.find((node) => lost?.processes().machines.some((machine) => machine.id === node.id));
     for (const pid of lost?.processes().all ?? []) killAtOnce(pid);
-    await writesGoOn();
+    await writesContinue();
     await hostIs("third", ({ state }) => state === "unreachable");
     const lostOwners = [{ kind: "managed-service", id: fixture.id }];
     await hosts((rpcs) => rpcs.removeHost({ hostId: "third", destroyed: true, lostOwners }));
@@ -46,9 +46,9 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
       describe: () => fixture.services.describe(fixture.id),
     });
     killControllers();
-    const numbers = nodes.flatMap((node, index) => (node === gone ? [] : [index + 1]));
+    const numbers = nodes.flatMap((node, index) => (node === lostNode ? [] : [index + 1]));
     const after = await isComplete([...numbers, 4]);
-    expect(after.nodes.map((node) => node.id)).not.toContain(gone?.id);
+    expect(after.nodes.map((node) => node.id)).not.toContain(lostNode?.id);
     const [move] = (await fixture.services.operations(fixture.id)).filter(({ type }) => type === "move_node");
     expect(move).toMatchObject({ status: "completed", error: null });
   });

@@ -54,9 +54,9 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
   const lastOf = async () => (await services.operations(id)).find(({ type }) => type === "upgrade");
   const query = (sql: string) => queryOnce(platform, orders.connection, { password: orders.password }, sql);
 
-  async function writesGoOn(): Promise<void> {
+  async function writesContinue(): Promise<void> {
     const { acknowledged } = writer;
-    await waitUntil("writes go on", () => writer.acknowledged > acknowledged + 5, {
+    await waitUntil("writes continue", () => writer.acknowledged > acknowledged + 5, {
       withinMs: longMs,
       describe: () => services.describe(id),
     });
@@ -106,7 +106,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
       const operation = await lastOf();
       expect(operation).toMatchObject({ status: "failed", error: { code: "rolled_back_engine_failed" } });
       expect(operation?.error?.message).toContain("wal_write");
-      await writesGoOn();
+      await writesContinue();
       await allFollow();
       expect(await versions()).toEqual(["17", "17", "17"]);
       expect((await services.get(id)).nodes.map((node) => node.id)).toEqual(nodes.map((node) => node.id));
@@ -139,7 +139,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
       await services.settled(id, "Running", longMs);
       expect(await lastOf()).toMatchObject({ status: "completed", error: null });
       expect(await services.get(id)).toMatchObject({ version: "18", primary_node_id: primary });
-      await writesGoOn();
+      await writesContinue();
       await allFollow();
       expect(await versions()).toEqual(["18", "18", "18"]);
       expect(await writer.missing()).toEqual([]);
@@ -155,7 +155,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
       expectStatus(await platform.rest.post(`/managed-services/${id}/nodes/${heir?.id}/failover`), 202);
       await services.settled(id, "Running", longMs);
       expect((await services.get(id)).primary_node_id).toBe(heir?.id);
-      await writesGoOn();
+      await writesContinue();
       writing.abort();
       await writer.done;
       expect(await writer.missing()).toEqual([]);

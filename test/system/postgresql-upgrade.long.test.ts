@@ -116,13 +116,13 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
       expect([after.version, await versionOf(orders)]).toEqual(["17", "17"]);
       await within(orders, (client) => client.query("DROP VIEW old_view"));
       const { acknowledged } = writer;
-      await waitUntil("writes go on", () => writer.acknowledged > acknowledged + 5);
+      await waitUntil("writes continue", () => writer.acknowledged > acknowledged + 5);
     },
     longMs,
   );
 
   it(
-    "has all its data under the other version, though the controllers are killed meanwhile",
+    "has all its data under the other version, though the controllers are killed during the upgrade",
     async () => {
       const { id } = orders.service;
       before = { at: Date.now(), id: writer.last };
@@ -146,7 +146,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
       expect((await services.settled(id, "Running", longMs)).version).toBe("18");
       expect(await versionOf(orders)).toBe("18");
       const { acknowledged } = writer;
-      await waitUntil("writes go on", () => writer.acknowledged > acknowledged + 5);
+      await waitUntil("writes continue", () => writer.acknowledged > acknowledged + 5);
       expect(
         await within(orders, async (client) => (await client.query("SELECT pairs -> 'a' AS a FROM kept")).rows),
       ).toEqual([{ a: "1" }]);
@@ -164,7 +164,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
   );
 
   it.skipIf(!isEnabled)(
-    "has a backup of its own version, and a restore from before has the old version",
+    "has a backup of the new version, and a restore from before has the old version",
     async () => {
       const { id } = orders.service;
       const after = new Date().toISOString();

@@ -12,7 +12,7 @@ import {
   startDeliveryFixture,
   valkeySpec,
 } from "@holdfast/testing/composition/bundle-fixture.ts";
-import { createDyingControllers } from "@holdfast/testing/composition/dying-controllers.ts";
+import { createCrashingControllers } from "@holdfast/testing/composition/crashing-controllers.ts";
 import { killAfterWrites, watchWrites } from "@holdfast/testing/composition/kill-after-write.ts";
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
 import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
@@ -38,10 +38,10 @@ const oneCache = (plan: string) => ({
 });
 
 /**
- * A project's life has some hundred writes of all its parts, and each death takes five seconds: every fifth of them,
- * and at most twelve. With HOLDFAST_TEST_PROJECTS=all every single one.
+ * A project's life has some hundred writes of all its parts, and each crash takes five seconds: so every fifth write
+ * crashes the controller, at most twelve times. With HOLDFAST_TEST_PROJECTS=all every write does.
  */
-const sampled = process.env["HOLDFAST_TEST_PROJECTS"] === "all" ? { nth: 1 } : { nth: 5, most: 12 };
+const sampled = process.env["HOLDFAST_TEST_PROJECTS"] === "all" ? { nth: 1 } : { nth: 5, max: 12 };
 const allKinds = ["composition", "deployment", "managed-service", "operation", "machine", "task", "database-user"];
 const longMs = 900_000;
 
@@ -51,33 +51,33 @@ function unmatched(some: readonly string[], others: readonly string[]): readonly
   return [...new Set([...some, ...others])].filter((id) => count(some, id) !== count(others, id));
 }
 
-describe("controllers that die", () => {
+describe("controllers that crash", () => {
   let fixture: DeliveryFixture;
-  const dying = createDyingControllers();
+  const crashing = createCrashingControllers();
 
   beforeAll(async () => {
     const prepare: Parameters<typeof startDeliveryFixture>[0] = (write) =>
       write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
-    fixture = await startDeliveryFixture(prepare, dying.environment);
+    fixture = await startDeliveryFixture(prepare, crashing.environment);
   });
   afterAll(async () => {
     await fixture?.remove();
-    dying.remove();
+    crashing.remove();
   });
 
   const controllers = () => fixture.platform.processes().controllers;
 
   /**
-   * Every write of a composition during `run` is followed by the death of its controller: its states then, in order.
+   * Crashes the controller after every write of a composition during `run`; returns the written states, in order.
    */
-  async function dyingAtEach(run: () => Promise<unknown>): Promise<readonly string[]> {
+  async function crashAtEach(run: () => Promise<unknown>): Promise<readonly string[]> {
     const seen = await watchWrites(fixture.platform.directory);
     try {
-      const { deaths } = await dying.during({ kinds: [compositionKind.name], nth: 1 }, run);
-      expect(deaths).toHaveLength(seen.count);
+      const { crashes } = await crashing.during({ kinds: [compositionKind.name], nth: 1 }, run);
+      expect(crashes).toHaveLength(seen.count);
       await expectNothingLeft();
-      return deaths.flatMap(({ writes }) =>
-        writes.map(({ value }) => (value === null ? "gone" : compositionKind.parse(value).status.state)),
+      return crashes.flatMap(({ writes }) =>
+        writes.map(({ value }) => (value === null ? "deleted" : compositionKind.parse(value).status.state)),
       );
     } finally {
       await seen.stop();
@@ -102,7 +102,7 @@ describe("controllers that die", () => {
       return now.resources.every(({ status_detail: detail }) => detail === null) ? now : undefined;
     });
 
-  /** Its resources are those of before, in the same states. */
+  /** Expects the project's first resources to equal `before`, with their states. */
   async function expectUnchanged(name: string, before: Project): Promise<void> {
     const first = async () => (await projectNow(name)).resources.slice(0, before.resources.length);
     await expect.poll(first, { timeout: 60_000, interval: 500 }).toEqual(before.resources);
@@ -168,7 +168,7 @@ describe("controllers that die", () => {
   it(
     "at each write of a deployment and of a later one complete both",
     async () => {
-      const first = await dyingAtEach(async () => {
+      const first = await crashAtEach(async () => {
         const record = await fixture.ended("shop", await deploy(project("shop")));
         expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
       });
@@ -181,7 +181,7 @@ describe("controllers that die", () => {
       ]);
       expect(first.length).toBeGreaterThanOrEqual(8);
       const before = await healthy("shop");
-      const later = await dyingAtEach(async () => {
+      const later = await crashAtEach(async () => {
         const record = await fixture.ended("shop", await deploy(project("shop", ["a", "b", "c"])));
         expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
       });
@@ -195,7 +195,7 @@ describe("controllers that die", () => {
     "at each write of a failing later deployment affect no running resource",
     async () => {
       const before = await healthy("shop");
-      const states = await dyingAtEach(async () => {
+      const states = await crashAtEach(async () => {
         const id = await deploy(project("shop", ["a", "b", "c", "new", "d"]));
         await take("shop-d");
         const record = await fixture.ended("shop", id);
@@ -214,7 +214,7 @@ describe("controllers that die", () => {
   it(
     "at each write of a failing first deployment leave nothing of it",
     async () => {
-      const states = await dyingAtEach(async () => {
+      const states = await crashAtEach(async () => {
         const id = await deploy(project("brief"));
         await take("brief-b");
         const record = await fixture.ended("brief", id);
@@ -232,7 +232,7 @@ describe("controllers that die", () => {
       const id = await deploy(project("stopped"));
       const isMade = async () => (await projectNow("stopped")).resources[0]?.resource_id !== null;
       await waitUntil("a resource is created", isMade);
-      const states = await dyingAtEach(async () => {
+      const states = await crashAtEach(async () => {
         await insisted("POST", `/projects/stopped/deployments/${id}/abort`, 202);
         const record = await fixture.ended("stopped", id);
         expect(record).toMatchObject({ status: "Aborted", project_status: "Failed" });
@@ -246,7 +246,7 @@ describe("controllers that die", () => {
   it(
     "at each write of a deletion remove all of it",
     async () => {
-      const states = await dyingAtEach(() => deleted("shop"));
+      const states = await crashAtEach(() => deleted("shop"));
       expect([...new Set(states)]).toEqual(["Deleting", "Deleted"]);
       expect((await projectNow("shop")).resources).toEqual([]);
     },
@@ -258,7 +258,7 @@ describe("controllers that die", () => {
     async () => {
       let id = "";
       fixture.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
-      const launched = await dyingAtEach(async () => {
+      const launched = await crashAtEach(async () => {
         // The responding controller has not read the newer template; those after it have.
         const body = { name: "cached", template_name: "one-cache", accepted_monthly_cost: 15.2 };
         id = (await insisted<Stack>("POST", "/stacks", 201, body)).id;
@@ -266,7 +266,7 @@ describe("controllers that die", () => {
         await waitUntil("the stack runs", isRunning, { withinMs: 300_000 });
       });
       expect([...new Set(launched)]).toEqual(["Pending", "Provisioning", "Wiring", "Running"]);
-      const upgraded = await dyingAtEach(async () => {
+      const upgraded = await crashAtEach(async () => {
         const path = `/stacks/${id}/upgrade`;
         const started = await insisted<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
         const over = async () => {
@@ -278,12 +278,12 @@ describe("controllers that die", () => {
       });
       expect([...new Set(upgraded)]).toEqual(["Upgrading", "Running"]);
       expect(await stackNow(id)).toMatchObject({ status: "Running", template_version: "2.0.0" });
-      const gone = await dyingAtEach(async () => {
+      const deleting = await crashAtEach(async () => {
         await insisted("DELETE", `/stacks/${id}`, 202);
         const isDeleted = async () => (await fixture.platform.rest.insist("GET", `/stacks/${id}`)).status === 404;
         await waitUntil("the stack is deleted", isDeleted, { withinMs: 300_000 });
       });
-      expect([...new Set(gone)]).toEqual(["Deleting", "Deleted", "gone"]);
+      expect([...new Set(deleting)]).toEqual(["Deleting", "Deleted", "deleted"]);
     },
     longMs,
   );
@@ -291,18 +291,18 @@ describe("controllers that die", () => {
   it(
     "at writes of services, machines and operations, too, lose nothing from the first to the last",
     async () => {
-      const { deaths } = await dying.during({ kinds: allKinds, ...sampled }, async () => {
+      const { crashes } = await crashing.during({ kinds: allKinds, ...sampled }, async () => {
         const record = await fixture.ended("life", await deploy(project("life")));
         expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
         await deleted("life");
       });
       await expectNothingLeft();
-      expect(deaths.length).toBeGreaterThanOrEqual(4);
+      expect(crashes.length).toBeGreaterThanOrEqual(4);
     },
     longMs,
   );
 
-  it("two at once, one of which dies repeatedly, create nothing twice and leave nothing behind", async () => {
+  it("two controllers, one of which is killed repeatedly, create nothing twice and leave nothing", async () => {
     let second: SecondController = await startSecondController(fixture.platform);
     let kills = 0;
     const writes = await killAfterWrites(fixture.platform.directory, async (write) => {

@@ -128,7 +128,7 @@ describe("projects, stacks and pipelines", () => {
     expect((await rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
   });
 
-  it("report all faults of a descriptor at once, and kinds that are still to come", async () => {
+  it("report all faults of a descriptor together, and kinds that are not supported yet", async () => {
     const invalid = {
       name: "Shop",
       resources: [

@@ -95,17 +95,17 @@ describe("queues of a service", () => {
     expect(refused).toMatchObject({ status: 413, json: { code: "payload_too_large" } });
     expect(refused.json.errors.map(({ field }) => field)).toEqual(["messages[1].payload", "messages[2].payload"]);
     // Through the object store, encrypted, and back in several claims.
-    const whole = Array.from({ length: 30 }, (_, n) => ({ n, t: "marked-payload".padEnd(262_000, "x") }));
-    await enqueue("jobs", whole);
+    const payloads = Array.from({ length: 30 }, (_, n) => ({ n, t: "marked-payload".padEnd(262_000, "x") }));
+    await enqueue("jobs", payloads);
     const found: unknown[] = [];
-    while (found.length < whole.length) {
+    while (found.length < payloads.length) {
       const claimed = await claim("jobs", { max: 100 });
       expect(claimed.length).toBeGreaterThan(0);
       expect(JSON.stringify(claimed).length).toBeLessThan(5 << 20);
       found.push(...claimed.map(({ payload }) => payload));
       await ack("jobs", claimed);
     }
-    expect(found).toEqual(whole);
+    expect(found).toEqual(payloads);
     expect(JSON.stringify([...(await dumpEtcd(fixture.platform.directory))])).not.toContain("marked-payload");
     expect(fixture.platform.errorBodies.join()).not.toContain("marked-payload");
   });

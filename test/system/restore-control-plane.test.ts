@@ -73,6 +73,6 @@ describe("the control plane, lost and restored from its snapshot", () => {
     // The data of queues are newer than the store: existing ones are adopted, and deleted ones end here.
     expect(await queues.active("late")).toMatchObject({ id: late.id, max_attempts: 9 });
     expect(numbersOf(await queues.claim("late", { max: 10 }))).toEqual([8, 9]);
-    await queues.gone("ended");
+    await queues.deleted("ended");
   });
 });

@@ -16,7 +16,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 /** A row with the times at which its write began and was acknowledged, in milliseconds of the engine's clock. */
 interface Written {
   readonly i: number;
-  readonly begunAt: number;
+  readonly startedAt: number;
   readonly acknowledgedAt: number;
 }
 
@@ -64,18 +64,18 @@ describe("any second of a PostgreSQL", () => {
 
   let next = 1;
 
-  /** Writes rows until the signal is aborted, whatever happens to the engine. */
+  /** Writes rows until the signal is aborted; errors of the engine are ignored. */
   async function write(signal: AbortSignal, everyMs: number): Promise<void> {
     while (!signal.aborted) {
       try {
         await within(ledger, async (client) => {
           client.on("error", () => undefined);
           while (!signal.aborted) {
-            const begunAt = Date.now();
+            const startedAt = Date.now();
             const i = next;
             next += 1;
             await client.query("INSERT INTO entries VALUES ($1)", [i]);
-            written.push({ i, begunAt, acknowledgedAt: Date.now() });
+            written.push({ i, startedAt, acknowledgedAt: Date.now() });
             await sleep(everyMs);
           }
         });
@@ -184,7 +184,7 @@ describe("any second of a PostgreSQL", () => {
           const rows = await rowsOf(expectStatus(answer, 202).json);
           // Times are in milliseconds: within the target's own one the order is unknown.
           const missing = written.filter(({ i, acknowledgedAt }) => acknowledgedAt < at && !rows.has(i));
-          const early = written.filter(({ i, begunAt }) => begunAt > at && rows.has(i));
+          const early = written.filter(({ i, startedAt }) => startedAt > at && rows.has(i));
           expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });
         }
       };

@@ -9,7 +9,7 @@ afterAll(fixture.remove, longMs);
 
 const rounds = 24;
 
-// Only root gives each machine a disk of its own that can be full.
+// Only root gives each machine a separate disk that can be full.
 test.skipIf(!asRoot)(
   "a service is restored, and drilled, on a disk that is smaller than the log since its base",
   async () => {

@@ -5,7 +5,7 @@ import { walkUnderTest } from "./restore-walk/restore-walk.ts";
 // A fixed seed of a short life; `npm run faults -- --restore-walk` tries others for longer.
 const seed = 2_941;
 
-it("restores a PostgreSQL to a moment of a random life, with exactly the rows acknowledged by then", async () => {
+it("restores a PostgreSQL to points of a random history, with exactly the rows acknowledged by then", async () => {
   const walk = await walkUnderTest({ seed, steps: 12, moments: 1, ends: [], isShort: true, without: excludedFeatures });
   expect(walk.rows).toBeGreaterThan(50);
   expect(walk.objects).toBeGreaterThan(4);

@@ -66,7 +66,7 @@ describe.concurrent("disks of deleted services", () => {
     expectStatus(response, 202);
   }
 
-  /** It has its data on its machine, and is deleted for good on request. */
+  /** Expects the undeleted service to run on its old machine with its data; then deletes it for good. */
   async function comeBack(created: RunningService, name: string): Promise<void> {
     const { id } = created.service;
     await services.settled(id, "Running", longMs);

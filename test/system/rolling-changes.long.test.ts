@@ -40,7 +40,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
   const engineOf = (nodeId: string) => platform.processes().machines.find((each) => each.id === nodeId)?.engine;
   const configure = async (parameters: Record<string, string>) =>
     expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
-  /** They come newest first. */
+  /** Newest operation of a type: the API lists operations newest first. */
   const lastOf = async (type: string): Promise<OperationJson | undefined> =>
     (await services.operations(id)).find((operation) => operation.type === type);
 
@@ -57,9 +57,9 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
     );
   }
 
-  async function writesGoOn(): Promise<void> {
+  async function writesContinue(): Promise<void> {
     const before = writer.acknowledged;
-    await waitUntil("writes go on", async () => writer.acknowledged > before + 5);
+    await waitUntil("writes continue", async () => writer.acknowledged > before + 5);
   }
 
   /** Requests a change, kills every controller once the first engine is a new one, and waits for the end. */
@@ -99,7 +99,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
       expect(engines.restarted().at(-1)).toBe(before.primary_node_id);
       expect(after).toMatchObject({ term: before.term + 1 });
       expect(after.primary_node_id).not.toBe(before.primary_node_id);
-      await writesGoOn();
+      await writesContinue();
     },
     longMs,
   );
@@ -130,7 +130,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
       expect(engines.restarted()[0]).toBe(primary);
       expect(engines.mostDown()).toBeLessThanOrEqual(1);
       expect(await now()).toMatchObject({ primary_node_id: primary, term });
-      await writesGoOn();
+      await writesContinue();
     },
     longMs,
   );
@@ -158,7 +158,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
       expect(operation?.warnings).toEqual(expect.arrayContaining(warned));
       expect(engines.restarted()).toHaveLength(nodes.length);
       expect(engines.restarted().at(-1)).toBe(primary);
-      await writesGoOn();
+      await writesContinue();
       expectStatus(await platform.rest.patch(path("/configuration"), { parameters: { TimeZone: null } }), 200);
     },
     longMs,
@@ -208,7 +208,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
         }
         expect(engines.restarted()).toHaveLength(2);
         const before = values.acknowledged;
-        await waitUntil("writes go on", async () => values.acknowledged > before + 5);
+        await waitUntil("writes continue", async () => values.acknowledged > before + 5);
       } finally {
         engines.stop();
         stop.abort();

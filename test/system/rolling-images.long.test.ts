@@ -42,9 +42,9 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
   });
 
   const engineOf = (nodeId: string) => platform.processes().machines.find((each) => each.id === nodeId)?.engine;
-  async function writesGoOn(): Promise<void> {
+  async function writesContinue(): Promise<void> {
     const before = writer.acknowledged;
-    await waitUntil("writes go on", async () => writer.acknowledged > before + 5);
+    await waitUntil("writes continue", async () => writer.acknowledged > before + 5);
   }
 
   it(
@@ -68,7 +68,7 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
       expect(after.primary_node_id).not.toBe(primary);
       expect(await requests.get(id)).toMatchObject({ image: images.valid, updates: [] });
       expect(after.nodes.map(({ status }) => status)).toEqual(["Running", "Running"]);
-      await writesGoOn();
+      await writesContinue();
     },
     longMs,
   );
@@ -89,7 +89,7 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
       expect(after.nodes).toHaveLength(2);
       expect(after.nodes.map((node) => node.id)).not.toEqual(nodes.map((node) => node.id));
       expect(await requests.get(id)).toMatchObject({ image: images.valid });
-      await writesGoOn();
+      await writesContinue();
     },
     longMs,
   );

@@ -84,12 +84,12 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
       await ask(source, "SELECT pg_sleep(1); DELETE FROM kept");
       await waitUntil("the log is stored", async () => ((await restorable())?.to ?? "") > point, wait);
       const target = { target_service_name: "orders-whole" };
-      const [whole, then] = await Promise.all([
+      const [complete, then] = await Promise.all([
         restored(target, `/${backup.id}`),
         restored({ restore_point: point, target_service_name: "orders-then" }),
       ]);
       const count = "SELECT count(*)::int AS count FROM kept";
-      expect(await ask(whole, count)).toEqual([{ count: 5_000 }]);
+      expect(await ask(complete, count)).toEqual([{ count: 5_000 }]);
       expect(await ask(then, count)).toEqual([{ count: 4_000 }]);
     },
     longMs,
@@ -104,7 +104,11 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
       const requested = expectStatus(await platform.rest.post<BackupJson>(path()), 202).json;
       await server.start();
       expect(await ended(requested.id)).toMatchObject({ status: "completed" });
-      await waitUntil("rows from meanwhile are there", async () => ((await restorable())?.to ?? "") > written, wait);
+      await waitUntil(
+        "the log until the last row is restorable",
+        async () => ((await restorable())?.to ?? "") > written,
+        wait,
+      );
       expect((await services.get(source.service.id)).backups?.gaps).toEqual([]);
     },
     longMs,

@@ -64,7 +64,7 @@ describe("a service's size", () => {
   );
 
   it(
-    "changes its plan with one restart and loses nothing, whichever process is killed",
+    "changes its plan with one restart and loses nothing, with any process killed",
     async () => {
       const stop = new AbortController();
       const writer = await writeRows(platform, running, stop.signal);
@@ -88,7 +88,7 @@ describe("a service's size", () => {
         expect(await services.settled(id, "Running")).toMatchObject(patch);
         expect(await lastOf("resize")).toMatchObject({ status: "completed" });
         expect(await query("SHOW shared_buffers")).toEqual([{ shared_buffers: "512MB" }]);
-        // An event is in the store together with its change, and in the history a moment later.
+        // The store has an event together with its change; the outbox then copies it into the history.
         const events = await waitUntil("both changes have events", async () => {
           const response = await platform.rest.get<{ events: { event_type: string; data: object }[] }>(
             `/managed-services/${id}/events?type=service.resized`,

@@ -33,7 +33,7 @@ describe("the account of an app's user", () => {
     const config = await fixture.discover();
     const silent = await fixture.begin(before, config, { prompt: "none" });
     expect(silent.page.url).toContain("error=login_required");
-    // The session that confirmed it goes on, and needs a code to remove it.
+    // The session that confirmed the second factor continues, and needs a code to remove it.
     expect((await browser.get(`${issuer}/account`)).text).toContain("hugo@example.com");
     const removal = await browser.post(`${issuer}/account/second-factor/remove`);
     expect(removal.status).toBe(400);

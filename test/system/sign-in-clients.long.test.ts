@@ -130,7 +130,7 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
   });
 });
 
-/** Runs a program with the issuer's name at loopback: the test image has a hosts file of its own for it. */
+/** Command line that runs a program with its own hosts file, where the issuer's name is at loopback. */
 function withName(directory: string, issuer: string, argv: readonly string[]): string[] {
   const hosts = join(directory, "hosts");
   writeFileSync(hosts, `127.0.0.1 localhost ${new URL(issuer).hostname}\n`);

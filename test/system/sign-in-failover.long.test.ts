@@ -81,14 +81,14 @@ describe("an app's users, whose primary fails before its replica has all rows", 
 
   it("retains erasures and sessions, and admits new users", async () => {
     const config = await fixture.discover();
-    const gone = await fixture.signIn("gone@example.com");
-    const retained = await fixture.signIn("kept@example.com");
+    const erased = await fixture.signIn("erased@example.com");
+    const retained = await fixture.signIn("retained@example.com");
     await failures.untilReplicaCounts();
     const { primary, replica, term } = await failures.roles();
 
     const sendAgain = stopSending(primary);
-    await erase("gone@example.com");
-    expect(await emails()).toEqual(["kept@example.com"]);
+    await erase("erased@example.com");
+    expect(await emails()).toEqual(["retained@example.com"]);
     // The replica has not received this either: a token that is newer than its row is genuine.
     const { refresh_token: ahead = "" } = await client.refreshTokenGrant(config, retained.refresh_token ?? "");
     const repair = failures.pauseMachine(primary);
@@ -102,7 +102,7 @@ describe("an app's users, whose primary fails before its replica has all rows", 
         /"erased":1\b/.test(lastLogLines(fixture.platform.directory, 50, "erasures replayed")),
       );
       expect((await failures.roles()).term).toBe(term + 1);
-      expect(await waitUntil("the new primary answers", emails)).toEqual(["kept@example.com"]);
+      expect(await waitUntil("the new primary answers", emails)).toEqual(["retained@example.com"]);
       const refreshed = await waitUntil("sessions are valid again", () =>
         client.refreshTokenGrant(config, ahead).catch((error: unknown) => {
           if (error instanceof client.ResponseBodyError) throw error;
@@ -110,7 +110,7 @@ describe("an app's users, whose primary fails before its replica has all rows", 
         }),
       );
       expect(refreshed.access_token).toBeDefined();
-      await expect(client.refreshTokenGrant(config, gone.refresh_token ?? "")).rejects.toMatchObject({
+      await expect(client.refreshTokenGrant(config, erased.refresh_token ?? "")).rejects.toMatchObject({
         error: "invalid_grant",
       });
       expect((await fixture.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
@@ -123,7 +123,7 @@ describe("an app's users, whose primary fails before its replica has all rows", 
       return answer.json.sync_state === "streaming";
     });
     await fixture.services.settled(fixture.users.service.id, "Running");
-    expect(await emails()).toEqual(["kept@example.com", "late@example.com"]);
+    expect(await emails()).toEqual(["retained@example.com", "late@example.com"]);
     const response = await fixture.platform.rest.get<{ events: object[] }>("/events?type=auth.user.deleted");
     expect(response.json.events).toHaveLength(1);
   });

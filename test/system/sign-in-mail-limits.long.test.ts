@@ -16,7 +16,7 @@ const health = async () =>
   (await fixture.platform.rest.get<AuthJson & { health: { status: string; reason?: string } }>(fixture.path())).json
     .health;
 
-/** Requests a mail to this address, from a source of its own; returns the page. */
+/** Requests a mail to this address, from a distinct source address; returns the page. */
 async function requestMail(address: string, source: number) {
   const browser = fixture.browser({ from: `127.0.48.${source}` });
   const { page } = await fixture.begin(browser, await fixture.discover());
@@ -31,7 +31,7 @@ it("health reports whose mails are dropped, and that mails are sent again", { ti
   for (const name of ["ann", "u1", "u2", "u3", "u4"])
     expectStatus(await rest.post(fixture.path("/users"), { email: `${name}@example.com` }), 201);
   expectStatus(await rest.patch(fixture.path(), { mails_per_hour: 6 }), 200);
-  let strangers = 0;
+  let requested = 0;
   const reasons = (words: string, act: () => Promise<unknown>) =>
     waitUntil(
       `health reports: ${words}`,
@@ -42,16 +42,16 @@ it("health reports whose mails are dropped, and that mails are sent again", { ti
       { everyMs: 500, withinMs: 25_000 },
     );
   await reasons("addresses without a user get no mails", () =>
-    requestMail(`stranger${(strangers += 1)}@example.com`, strangers),
+    requestMail(`unknown${(requested += 1)}@example.com`, requested),
   );
   const auth = await fixture.cli("auth", "get", "shop");
   expect(auth.stdout).toContain("addresses without a user get no mails");
   // Their half is used up, and the other half remains for users.
-  const before = sentTo("stranger");
-  expect((await requestMail(`stranger${(strangers += 1)}@example.com`, strangers)).status).toBe(200);
+  const before = sentTo("unknown");
+  expect((await requestMail(`unknown${(requested += 1)}@example.com`, requested)).status).toBe(200);
   await requestMail("ann@example.com", 200);
   await fixture.mailTo("ann@example.com");
-  expect(sentTo("stranger")).toBe(before);
+  expect(sentTo("unknown")).toBe(before);
   let users = 0;
   await reasons("only browsers that signed in before get mails", () =>
     requestMail(`u${(users += 1)}@example.com`, 200 + users),

@@ -223,7 +223,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   });
 });
 
-/** Runs a script that leads to another page, which may end it before it returns. */
+/** Runs a script that navigates to another page, which may end the script before it returns. */
 async function leave(page: Page, script: string): Promise<void> {
   await page.evaluate(`(async () => { ${script} })()`).catch((error: unknown) => {
     if (!String(error).includes("context was destroyed")) throw error;

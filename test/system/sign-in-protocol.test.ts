@@ -98,8 +98,8 @@ describe("the protocol of an app's issuer", () => {
     expect((await browser.get(out.href, { stopAt: "https://shop.example" })).url).toBe(
       "https://shop.example/?state=state",
     );
-    const gone = await fixture.begin(browser, config, { prompt: "none" });
-    expect(new URL(gone.page.url).searchParams.get("error")).toBe("login_required");
+    const signedOut = await fixture.begin(browser, config, { prompt: "none" });
+    expect(new URL(signedOut.page.url).searchParams.get("error")).toBe("login_required");
     await expect(client.refreshTokenGrant(config, again.refresh_token ?? "")).rejects.toMatchObject({
       error: "invalid_grant",
     });
@@ -234,7 +234,7 @@ describe("the protocol of an app's issuer", () => {
       fixture.discover(at(secondIssuer)).catch(() => undefined),
     );
     const first = await fixture.discover();
-    // The cookies belong to the browser; the name leads to the other replica now.
+    // The cookies belong to the browser; the name now resolves to the other replica.
     const browser = fixture.browser(at(secondIssuer));
     const codePage = await fixture.begin(browser, second);
     const page = await browser.submit(codePage.page, { email: "tina@example.com" });

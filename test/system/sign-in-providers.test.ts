@@ -48,7 +48,7 @@ describe("providers and domains of an app's own", () => {
   async function through(browser: Browser, config: client.Configuration, more: Record<string, string> = {}) {
     const started = await fixture.begin(browser, config, more);
     const link = new URL(linkOf(started.page.text), started.page.url).href;
-    return { begun: started, back: await browser.get(link, { stopAt: fixture.callback }) };
+    return { started, back: await browser.get(link, { stopAt: fixture.callback }) };
   }
 
   it("accepts a complete provider, stores its secret, and calls no address that apps may not reach", async () => {
@@ -93,7 +93,7 @@ describe("providers and domains of an app's own", () => {
     );
     provider.person = { sub: "person-1", email: "Mia@example.com", email_verified: true };
     const first = await through(browser, config);
-    const tokens = await fixture.tokensOf(config, first.begun, first.back);
+    const tokens = await fixture.tokensOf(config, first.started, first.back);
     expect(tokens.claims()).toMatchObject({ email: "mia@example.com", email_verified: true, amr: ["fed"] });
     // A state of 4 KiB returns from there too.
     const state = "?&=%".repeat(1_024);
@@ -102,7 +102,7 @@ describe("providers and domains of an app's own", () => {
     // Another address there, the same person here.
     provider.person = { sub: "person-1", email: "other@example.com", email_verified: true };
     const again = await through(fixture.browser(elsewhere()), config, { prompt: "login" });
-    expect((await fixture.tokensOf(config, again.begun, again.back)).claims()).toMatchObject({
+    expect((await fixture.tokensOf(config, again.started, again.back)).claims()).toMatchObject({
       sub: tokens.claims()?.sub,
       email: "mia@example.com",
     });
@@ -124,7 +124,7 @@ describe("providers and domains of an app's own", () => {
     expect(early.back).toMatchObject({ status: 403, text: expect.stringContaining("Sign in by mail once") });
     const byMail = await fixture.signIn("nils@example.com");
     const linked = await through(fixture.browser(elsewhere()), config);
-    const tokens = await fixture.tokensOf(config, linked.begun, linked.back);
+    const tokens = await fixture.tokensOf(config, linked.started, linked.back);
     expect(tokens.claims()?.sub).toBe(byMail.claims()?.sub);
     provider.person = undefined;
     const refused = await through(fixture.browser(elsewhere()), config);
@@ -186,7 +186,7 @@ describe("providers and domains of an app's own", () => {
     const config = await fixture.discover(elsewhere());
     provider.person = { sub: "person-5", email: "olga@example.com", email_verified: true };
     const there = await through(fixture.browser(elsewhere()), config);
-    const claims = (await fixture.tokensOf(config, there.begun, there.back)).claims();
+    const claims = (await fixture.tokensOf(config, there.started, there.back)).claims();
     expect(claims).toMatchObject({ iss: issuer, sub: before.claims()?.sub });
     const { json: app } = await rest.get<{ domains: DomainJson[] }>(`/app-services/${fixture.appId}`);
     expect(app.domains).toMatchObject([{ name: domain, status: "verified" }]);

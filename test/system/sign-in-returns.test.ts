@@ -144,7 +144,7 @@ describe("the return from an issuer to the app", () => {
     ],
     ["a return address without a client", { post_logout_redirect_uri: "https://out.example/bye" }, "did not register"],
     ["a token that is not valid", { client_id: "out", id_token_hint: "x" }, "You can close this page"],
-  ])("signs out with %s, and stays on a page of its own", async (_, parameters, text) => {
+  ])("signs out with %s, and ends on a page of the issuer", async (_, parameters, text) => {
     const browser = fixture.browser();
     await signIn(browser, await fixture.begin(browser));
     const prompt = await browser.get(`${fixture.url}/logout?${new URLSearchParams(parameters).toString()}`);

@@ -127,7 +127,7 @@ describe("sign-in for an app", () => {
   });
 
   it("accepts one of 50 concurrent uses of an authorization code, and of a refresh token", async () => {
-    // A source with this many failures in a minute is delayed: so it has an address of its own.
+    // A source with this many failures in a minute is delayed, so this one uses a separate address.
     const config = await fixture.discover({ from: "127.0.0.21" });
     const browser = fixture.browser();
     const started = await fixture.begin(browser, config);
@@ -312,8 +312,8 @@ describe("sign-in for an app", () => {
     for (const path of [service, `${service}/databases/defaultdb`])
       expect((await rest.call("DELETE", path)).json["code"]).toBe("attachment_in_use");
     expect((await rest.post(fixture.path("/disable"), {})).json["status"]).toBe("Disabled");
-    const isGone = async () => (await fixture.browser().get(`${issuer}/jwks.json`)).status === 421;
-    await waitUntil("the host is served no more", () => isGone().catch(() => true));
+    const isUnserved = async () => (await fixture.browser().get(`${issuer}/jwks.json`)).status === 421;
+    await waitUntil("the host is served no more", () => isUnserved().catch(() => true));
     const body = { attachment_id: fixture.attachmentId, smtp: fixture.smtp };
     expectStatus(await rest.post(fixture.path("/enable"), body), 201);
     const isActive = async () => (await rest.get<AuthJson>(fixture.path())).json.status === "Active";

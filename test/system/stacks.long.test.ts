@@ -169,7 +169,7 @@ describe("stacks", () => {
     const refused = await launch("broken");
     expect([refused.status, refused.json.code]).toEqual([409, "name_taken"]);
     expect((await platform.rest.get<{ stacks: Stack[] }>("/stacks")).json.stacks).toEqual([]);
-    // The second resource waits for the first one, and its name is taken meanwhile.
+    // The second resource waits for the first one; before it is created, another service takes its name.
     const { id } = expectStatus(await launch("late"), 201).json;
     const during = await services.create("late-second", { database_type: "valkey" });
     const failed = await waitUntil(

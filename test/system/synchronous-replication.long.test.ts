@@ -20,7 +20,7 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
     },
   };
   const fixture = createSynchronousUnderTest(on);
-  const { path, query, now, replicaNow, writesGoOn, isProtected, setMode } = fixture;
+  const { path, query, now, replicaNow, writesContinue, isProtected, setMode } = fixture;
   beforeAll(async () => {
     platform = await startPlatform();
     fixture.begin();
@@ -53,7 +53,7 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
   it("waits for no replica once its only one is absent for a while, and for it again when it is back", async () => {
     await withoutReplica(async () => {
       await waitUntil("commits wait for no replica", async () => (await now()).replication?.standby_names.length === 0);
-      await writesGoOn();
+      await writesContinue();
       expect((await now()).replication).toMatchObject({ mode: "sync", healthy: false });
     });
     await isProtected();
@@ -74,7 +74,7 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
       expect(health.status).not.toBe("unhealthy");
       expect(await query("SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'")).not.toEqual([]);
     });
-    await writesGoOn();
+    await writesContinue();
   });
 
   releaseCases(on, fixture);

@@ -33,9 +33,9 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     );
   }
 
-  async function writesGoOn(): Promise<void> {
+  async function writesContinue(): Promise<void> {
     const before = fixture.writer.acknowledged;
-    await waitUntil("writes go on", () => fixture.writer.acknowledged > before + 20, wait);
+    await waitUntil("writes continue", () => fixture.writer.acknowledged > before + 20, wait);
   }
 
   /** All processes of the node's machine are paused. */
@@ -52,19 +52,19 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
   }
 
   it("has commits continue while one of them is absent, and still wait for the other", async () => {
-    const [gone] = (await service()).nodes.filter(({ role }) => role === "replica");
-    if (gone === undefined) throw new Error("the service has no replica");
-    await without(gone.id, async () => {
-      await writesGoOn();
+    const [paused] = (await service()).nodes.filter(({ role }) => role === "replica");
+    if (paused === undefined) throw new Error("the service has no replica");
+    await without(paused.id, async () => {
+      await writesContinue();
       await waitUntil(
         "only the other one is waited for",
         async () => {
           const names = (await service()).replication?.standby_names ?? [];
-          return names.length === 1 && !names.includes(gone.hostname);
+          return names.length === 1 && !names.includes(paused.hostname);
         },
         wait,
       );
-      await writesGoOn();
+      await writesContinue();
       const { status, primary_node_id: primary } = await service();
       const [row] = await fixture.queryNode(primary, "SHOW synchronous_standby_names");
       expect({ status, waits: row?.["synchronous_standby_names"] !== "" }).toEqual({ status: "Running", waits: true });
@@ -76,7 +76,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     const { primary_node_id: old, term } = await service();
     await without(old, async () => {
       await waitUntil("another one is the primary", async () => (await service()).primary_node_id !== old, wait);
-      await writesGoOn();
+      await writesContinue();
     });
     expect((await service()).term).toBe(term + 1);
     await untilProtected();

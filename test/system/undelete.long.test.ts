@@ -29,7 +29,7 @@ describe("a deleted service", () => {
    * Resolves when a base was taken since the service was deleted, and the log extends beyond it, long before the daily
    * one.
    */
-  async function coveredAnew(since: string): Promise<void> {
+  async function coveredAgain(since: string): Promise<void> {
     const isCovered = async () => {
       const { restorable, last_completed_at: base } = (await window()) ?? {};
       return (base ?? "") > since && (restorable?.to ?? "") > (base ?? "");
@@ -47,7 +47,7 @@ describe("a deleted service", () => {
       await fixture.run("services", "delete", "orders", "--yes", "--wait");
       const list = await holdfast<ServiceJson[]>("services list --deleted");
       expect(list.map(({ id }) => id)).toContain(source.service.id);
-      const gone = new Date().toISOString();
+      const deletedAt = new Date().toISOString();
       const back = await created(`services undelete ${source.service.id}`);
       expect(back.service).toMatchObject({ id: source.service.id, name: "orders", hostname: source.service.hostname });
       expect(back.password).toBe(source.password);
@@ -56,9 +56,9 @@ describe("a deleted service", () => {
         { current_user: "made_in_sql" },
       ]);
       expect(await digest(back)).toEqual(before);
-      // Moments that were restorable before still are, whatever happens to the new archive.
+      // Points in time that were restorable before still are, independently of the new archive.
       expect((await window())?.restorable?.from).toBe(from);
-      await coveredAnew(gone);
+      await coveredAgain(deletedAt);
       expect(await window()).toMatchObject({ restorable: { from }, gaps: [expect.anything()] });
       const { restorable, gaps = [] } = (await window()) ?? {};
       const middle = gaps.at(0) ?? { from: "", to: "" };
@@ -75,7 +75,7 @@ describe("a deleted service", () => {
   );
 
   it(
-    "a service that returns on its disk has a base at once too, and its log has no further gap",
+    "a service that returns on its disk also has a base immediately, and its log has no further gap",
     async () => {
       const { id } = source.service;
       const before = await window();
@@ -86,11 +86,11 @@ describe("a deleted service", () => {
       expectStatus(await platform.rest.post(pathOf(id)), 409);
       expectStatus(await platform.rest.post(`/managed-services/${id}/fork`, { name: "orders-fork" }), 409);
       await services.delete(id);
-      const gone = new Date().toISOString();
+      const deletedAt = new Date().toISOString();
       const back = await created(`services undelete ${id}`);
       const found = new Set((await sql(back, "SELECT i FROM late")).map(({ i }) => i));
       expect(acknowledged.filter((i) => !found.has(i))).toEqual([]);
-      await coveredAnew(gone);
+      await coveredAgain(deletedAt);
       expect(await window()).toMatchObject({ restorable: { from: before?.restorable?.from }, gaps: before?.gaps });
     },
     2 * longMs,

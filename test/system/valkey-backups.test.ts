@@ -99,7 +99,7 @@ describe("backups of a Valkey", () => {
     longMs,
   );
 
-  it("a moment before the first snapshot, or after the last, is rejected with the earliest and the latest", async () => {
+  it("rejects a time before the first snapshot or after the last, and names the first and the last", async () => {
     const [first, second] = snapshots;
     const after = new Date(Date.parse(second?.restores_to ?? "") + 1).toISOString();
     for (const restore_point of ["2020-01-01T00:00:00Z", after]) {

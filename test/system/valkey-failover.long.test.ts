@@ -78,7 +78,7 @@ describe("a Valkey whose primary fails", () => {
   const askAs = (host: string, user: string, password: string, command: string, ...args: string[]) =>
     commandOnce(platform, { ...cache.connection, host }, { user, password }, command, ...args);
 
-  /** The reported lag is at most a moment: all rows that were acknowledged before that have to be there. */
+  /** Fails over once the reported lag is 0; rows that were acknowledged before that have to survive. */
   async function failsOverAsync(name: string, fault: Fault, begin?: (replica: string) => Promise<void>): Promise<void> {
     let after = 0;
     await untilCandidate();
@@ -91,7 +91,7 @@ describe("a Valkey whose primary fails", () => {
     lossy.push([after, writer.last]);
   }
 
-  it("fails over while its whole machine is paused, with a user that was created meanwhile", async () => {
+  it("fails over while its machine is paused, with a user that was created during the failover", async () => {
     let password = "";
     await failsOverAsync("machine paused", pauseMachine, async (replica) => {
       await waitUntil("the replica is the primary", async () => (await roles()).primary === replica);
@@ -151,8 +151,8 @@ describe("a Valkey whose primary fails", () => {
     await sleep(20_000);
     expect(nodeWriters?.firstAfter(newHost, atMs)).toBeUndefined();
     repairPrimary();
-    const goneOn = writer.acknowledged;
-    await waitUntil("writes go on", () => writer.acknowledged > goneOn + 5);
+    const resumedAt = writer.acknowledged;
+    await waitUntil("writes continue", () => writer.acknowledged > resumedAt + 5);
     expect(await roles()).toMatchObject({ primary, term });
   });
 

@@ -13,7 +13,7 @@ import {
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-/** No other client gets a response meanwhile. */
+/** Script that occupies the engine for ARGV[1] seconds, in which no other client gets a response. */
 const runsForSeconds = `local from = redis.call('TIME')[1]
   repeat local now = redis.call('TIME')[1] until now - from >= tonumber(ARGV[1]) return 'done'`;
 
@@ -57,9 +57,9 @@ describe("a Valkey of two nodes", () => {
   };
   const follows = (nodeId: string) =>
     waitUntil("it follows", async () => (await statusOf(nodeId)).sync_state === "streaming");
-  const writesGoOn = async () => {
+  const writesContinue = async () => {
     const before = writer.acknowledged;
-    await waitUntil("writes go on", async () => writer.acknowledged > before + 5);
+    await waitUntil("writes continue", async () => writer.acknowledged > before + 5);
   };
 
   async function failOver(): Promise<void> {
@@ -71,13 +71,13 @@ describe("a Valkey of two nodes", () => {
     const operation = await platform.rest.get<OperationJson>(`/operations/${response.json.id}`);
     expect(operation.json).toMatchObject({ status: "completed", error: null });
     expect(await rolesNow()).toMatchObject({ primary: replica, replica: primary, term: term + 1 });
-    await writesGoOn();
+    await writesContinue();
     await follows(primary);
   }
 
   it("has a replica that receives writes, reports its lag, and accepts no writes", async () => {
     const { primary, replica } = await rolesNow();
-    await writesGoOn();
+    await writesContinue();
     const written = writer.acknowledged;
     await waitUntil("values arrive at the replica", async () => Number(await askReplica("SCARD", "ledger")) >= written);
     expect(await statusOf(replica)).toMatchObject({ role: "replica", connected: true, sync_state: "streaming" });
@@ -106,7 +106,7 @@ describe("a Valkey of two nodes", () => {
     await waitUntil("the script is named in health", async () => (await commandsCheck())?.status === "degraded");
     expect((await commandsCheck())?.reason).toContain("SCRIPT KILL");
     expect(await script).toBe("done");
-    await writesGoOn();
+    await writesContinue();
     await waitUntil("health has no script", async () => (await commandsCheck())?.status === "healthy");
     expect(await rolesNow()).toMatchObject({ primary, term });
   });
@@ -121,7 +121,7 @@ describe("a Valkey of two nodes", () => {
       .processes()
       .machines.filter(({ id }) => cache.service.nodes.some((node) => node.id === id));
     for (const { engine } of engines) killAtOnce(engine ?? 0);
-    await writesGoOn();
+    await writesContinue();
     await follows(replica);
   });
 

@@ -91,7 +91,7 @@ describe("a managed Valkey", () => {
     expectStatus(await platform.rest.delete(path("/database-users/reader")), 204);
   });
 
-  it("has no databases of its own", async () => {
+  it("has no database that a user can create or delete", async () => {
     const list = await platform.rest.get<ProblemJson>(path("/databases"));
     expect(expectStatus(list, 422).json.code).toBe("not_supported");
     const create = await platform.rest.post<ProblemJson>(path("/databases"), { name: "orders" });

@@ -95,7 +95,7 @@ describe.skipIf(missing !== undefined)(`a Valkey that is upgraded to another ver
       expect(after.primary_node_id).not.toBe(primary);
       expect(await versions(cache)).toEqual(["9", "9"]);
       const before = writer.acknowledged;
-      await waitUntil("writes go on", async () => writer.acknowledged > before + 5);
+      await waitUntil("writes continue", async () => writer.acknowledged > before + 5);
     },
     longMs,
   );

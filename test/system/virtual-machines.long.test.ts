@@ -108,7 +108,7 @@ describe.skipIf(missing !== undefined)(
         { withinMs: 2 * withinMs, describe: () => services.describe(main.service.id) },
       );
 
-    it("answers over TLS by its name, from a guest with a kernel of its own", async () => {
+    it("responds over TLS by its name, from a guest with another kernel", async () => {
       expect((await instance()).type).toBe("virtual-machine");
       const sql =
         "SELECT host(inet_server_addr()) AS at, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls";
@@ -119,7 +119,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     it("is reached only from its allow-list, as soon as the list changes", async () => {
-      const [guest, stranger] = await Promise.all([createClientNamespace(), createClientNamespace()]);
+      const [guest, outsider] = await Promise.all([createClientNamespace(), createClientNamespace()]);
       const address = await addressOf(platform, main.connection.host);
       const before = main.service.allowed_cidrs;
       const allow = async (allowed_cidrs: readonly string[]) =>
@@ -132,13 +132,13 @@ describe.skipIf(missing !== undefined)(
         expect(await guest.connect(address, 5432)).toBe("refused");
         await allow([...before, `${guest.address}/32`]);
         await becomes("open");
-        expect(await stranger.connect(address, 5432)).toBe("refused");
+        expect(await outsider.connect(address, 5432)).toBe("refused");
         // The other open ports there belong to the controllers alone.
         expect(await guest.connect(address, 22)).toBe("refused");
         await allow(before);
         await becomes("refused");
       } finally {
-        await Promise.all([guest.close(), stranger.close()]);
+        await Promise.all([guest.close(), outsider.close()]);
       }
     });
 

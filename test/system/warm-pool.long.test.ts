@@ -66,7 +66,7 @@ describe("waiting machines", () => {
     expect((await machines()).map(({ id }) => id)).not.toContain(next.id);
   }, 180_000);
 
-  it("belongs to one owner when controller and agent die between claim and use, and serves all the same", async () => {
+  it("belongs to one owner, and serves, when controller and agent are killed between claim and use", async () => {
     const { id } = await waiting();
     const agent = processesOf(id)?.agent ?? 0;
     // It cannot use its claim while it is paused.

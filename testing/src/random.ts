@@ -5,7 +5,7 @@ export interface Random {
   /** An integer from `least` to `most`, both included. */
   between(least: number, most: number): number;
   pick<T>(items: readonly T[]): T;
-  /** A generator of its own, so that the draws of one reader do not change those of another. */
+  /** A new generator, so that the draws of one reader do not change the draws of another. */
   fork(): Random;
 }
 

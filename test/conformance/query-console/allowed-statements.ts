@@ -1,4 +1,4 @@
-/** Expressions over the table `orders`, each of which is a query of its own. */
+/** Expressions over the table `orders`; each is tested in a separate query. */
 const expressions = [
   "count(*)",
   "sum(amount)",

@@ -299,7 +299,7 @@ const large = [
   `SELECT ${"(SELECT ".repeat(1 << 17)}1${")".repeat(1 << 17)}`,
 ];
 
-/** None of them may run; none may leave a trace. */
+/** Statements that the console must reject; a rejected statement changes nothing. */
 export const attacks: readonly string[] = [
   ...bare,
   ...calls.flatMap((call) => frames.map((frame) => frame(call))),

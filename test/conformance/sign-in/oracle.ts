@@ -23,11 +23,11 @@ const issuerUrl = "https://issuer.example";
 /** oidc-provider on loopback, and our own rules, with the same clients and without users. */
 export interface Oracle {
   /** Outcome of a request in each: a page, an error for the client, or the sign-in of a user. */
-  authorize(parameters: URLSearchParams): Promise<{ readonly ours: string; readonly theirs: string }>;
+  authorize(parameters: URLSearchParams): Promise<{ readonly holdfast: string; readonly reference: string }>;
   token(
     form: URLSearchParams,
     authorization: string | undefined,
-  ): Promise<{ readonly ours: string; readonly theirs: string }>;
+  ): Promise<{ readonly holdfast: string; readonly reference: string }>;
   close(): Promise<void>;
 }
 
@@ -35,26 +35,26 @@ export async function startOracle(): Promise<Oracle> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const serve = theirProvider(issuer).callback();
+  const serve = referenceProvider(issuer).callback();
   server.on("request", (request, response) => void serve(request, response));
-  const app = ourApp();
+  const app = holdfastApp();
   return {
     async authorize(parameters) {
       const path = `/auth?${parameters.toString()}`;
-      const [answer, theirs] = await Promise.all([
+      const [answer, reference] = await Promise.all([
         answered(() => authorize(app, authorizeRequest({ query: parameters }))),
         fetch(`${issuer}${path}`, { redirect: "manual" }),
       ]);
-      await theirs.arrayBuffer();
+      await reference.arrayBuffer();
       const location = [answer.headers["location"] ?? ""].flat()[0] ?? "";
       return {
-        ours: outcomeOf(answer.status, location, "/sign-in/"),
-        theirs: outcomeOf(theirs.status, theirs.headers.get("location") ?? "", "/interaction/"),
+        holdfast: outcomeOf(answer.status, location, "/sign-in/"),
+        reference: outcomeOf(reference.status, reference.headers.get("location") ?? "", "/interaction/"),
       };
     },
     async token(form, authorization) {
       const headers = new Headers(authorization === undefined ? {} : { authorization });
-      const [answer, theirs] = await Promise.all([
+      const [answer, reference] = await Promise.all([
         answered(async () => {
           const request = authorizeRequest({ method: "POST", form, authorization });
           return grantTokens(app, request, readTokenCredentials(app, request));
@@ -63,15 +63,15 @@ export async function startOracle(): Promise<Oracle> {
       ]);
       const errorOf = (text: string) => (JSON.parse(text) as { error?: string }).error ?? "none";
       return {
-        ours: `${answer.status} ${errorOf(answer.body)}`,
-        theirs: `${theirs.status} ${errorOf(await theirs.text())}`,
+        holdfast: `${answer.status} ${errorOf(answer.body)}`,
+        reference: `${reference.status} ${errorOf(await reference.text())}`,
       };
     },
     close: () => closed(server),
   };
 }
 
-function theirProvider(issuer: string): Provider {
+function referenceProvider(issuer: string): Provider {
   const both = { redirect_uris: [redirectUri], grant_types: ["authorization_code", "refresh_token"] };
   const provider = new Provider(issuer, {
     clients: [
@@ -91,7 +91,7 @@ function theirProvider(issuer: string): Provider {
   return provider;
 }
 
-function ourApp(): App {
+function holdfastApp(): App {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   const key = {
     kid: "key",

@@ -4,7 +4,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 
-/** Longer than the lease of a controller, and than any primary lease. */
+/** Duration of an outage: more than the lease of a controller, and than any primary lease. */
 const awayMs = 10_000;
 
 /** The members that a fault removes, in order. */

@@ -10,7 +10,7 @@ export interface FailoverFault {
   readonly expects: "failover" | "none" | "either" | "several";
   /** Kinds of services that it applies to; all of them when absent. */
   readonly kinds?: readonly FixtureKind[];
-  /** It affects parts that all services share, so no other fault is played meanwhile. */
+  /** True if the fault affects parts that all services share, so that no other fault runs concurrently. */
   readonly isExclusive?: boolean;
   /** Calls `strikes` at the moment of the fault, and resolves when it is repaired. */
   run(fixture: FailoverFixture, before: Before, markFault: () => number): Promise<void>;

@@ -32,7 +32,7 @@ export interface FailoverFixture extends Failures {
   /** PostgreSQL only. */
   queryNode(nodeId: string, sql: string): Promise<Record<string, unknown>[]>;
   path(rest: string): string;
-  /** Sends SIGSTOP to these; the returned function sends SIGCONT. Processes that ended meanwhile are skipped. */
+  /** Sends SIGSTOP to the processes; the returned function sends SIGCONT to those that still exist. */
   pause(pids: readonly (number | undefined)[]): () => void;
   /** A machine's agent, its engine or all of it, with all child processes. */
   pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[];

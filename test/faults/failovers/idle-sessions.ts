@@ -47,7 +47,7 @@ export async function openIdleSessions(fixture: FailoverFixture, count: number):
   };
 }
 
-/** It has a lock, and uncommitted rows. */
+/** Begins a transaction with a lock and uncommitted rows. */
 async function beginLong(client: Client): Promise<void> {
   await client.query("BEGIN; CREATE TEMPORARY TABLE held (id int); LOCK TABLE sides IN ROW SHARE MODE");
   await client.query("INSERT INTO ledger VALUES (-1)");

@@ -9,12 +9,12 @@ const shortMs = 3_000;
 
 type Part = "agent" | "engine" | "machine";
 
-/** These parts are paused until the replica accepts writes. */
+/** Pauses parts of a machine; the returned function resumes them. */
 function standsStill(fixture: FailoverFixture, id: string, ...parts: Part[]): () => void {
   return fixture.pause(parts.flatMap((part) => fixture.pidsOf(id, part)));
 }
 
-/** Parts that are paused for a while, whichever node accepts writes meanwhile. */
+/** Pauses parts of the primary's machine for `longMs`, even if another node accepts writes before that. */
 const paused = (name: string, expects: FailoverFault["expects"], ...parts: Part[]): FailoverFault => ({
   name,
   expects,

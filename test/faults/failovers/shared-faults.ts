@@ -5,17 +5,17 @@ import type { FailoverFixture } from "./failover-fixture.ts";
 
 const steps = ["FencePrimary", "PromoteReplica", "MoveDNS", "MarkUnavailable"];
 
-/** The primary's machine is paused until another node accepts writes; a second fault happens meanwhile. */
+/** Pauses the primary's machine until another node accepts writes; `duringPause` injects a second fault. */
 async function replaced(
   fixture: FailoverFixture,
   { primary, newHost }: Before,
   markFault: () => number,
-  meanwhile: () => Promise<void>,
+  duringPause: () => Promise<void>,
 ): Promise<void> {
   const repair = fixture.pause(fixture.pidsOf(primary, "machine"));
   try {
     const atMs = markFault();
-    await meanwhile();
+    await duringPause();
     await fixture.takesWrites(newHost, atMs);
   } finally {
     repair();

@@ -8,7 +8,7 @@ import { cutPower } from "../host-faults.ts";
 import type { MemberFixture } from "./member-fixture.ts";
 import type { MemberService } from "./member-service.ts";
 
-/** Longer than any primary lease, and than a primary waits for a silent replica. */
+/** Duration of a cut: more than any primary lease, and than a primary waits for a silent replica. */
 const cutMs = 20_000;
 
 const isPrimaryUnreachable = ({ nodes, primary_node_id: named }: ServiceJson) =>
@@ -17,60 +17,73 @@ const isIll = (check: string) => (service: ServiceJson) =>
   service.health.checks.some(({ name, status }) => name === check && status !== "healthy");
 
 /** A primary whose controllers do not hear it, or which it does not hear. */
-export async function loseControllers(fixture: MemberFixture, its: MemberService, way: CutDirection): Promise<void> {
-  await its.remainsPrimary(`no controllers, ${way}`, fixture.cutOff("controllers", way), cutMs, isPrimaryUnreachable);
+export async function loseControllers(
+  fixture: MemberFixture,
+  service: MemberService,
+  way: CutDirection,
+): Promise<void> {
+  await service.remainsPrimary(
+    `no controllers, ${way}`,
+    fixture.cutOff("controllers", way),
+    cutMs,
+    isPrimaryUnreachable,
+  );
 }
 
-/** The same for its replicas. */
-export async function loseReplicas(fixture: MemberFixture, its: MemberService, way: CutDirection): Promise<void> {
-  await its.remainsPrimary(`no replicas, ${way}`, fixture.cutOff("replicas", way), cutMs, isIll("replication"));
+/** The primary loses its replicas in one direction or both, and remains the primary. */
+export async function loseReplicas(fixture: MemberFixture, service: MemberService, way: CutDirection): Promise<void> {
+  await service.remainsPrimary(`no replicas, ${way}`, fixture.cutOff("replicas", way), cutMs, isIll("replication"));
 }
 
-export async function loseBoth(fixture: MemberFixture, its: MemberService, way: CutDirection): Promise<void> {
-  await its.failsOver(`neither, ${way}`, fixture.cutOff("all", way));
+export async function loseBoth(fixture: MemberFixture, service: MemberService, way: CutDirection): Promise<void> {
+  await service.failsOver(`neither, ${way}`, fixture.cutOff("all", way));
 }
 
 /** A slow network is no reason for a failover; one that loses two packets of five may be. */
-export async function slowDown(fixture: MemberFixture, its: MemberService, network: SlowNetwork): Promise<void> {
-  await its.remainsPrimary("500 ms there and back", fixture.slowDown(network, { delayMs: 250, lossPct: 0 }), 40_000);
-  await its.survives("40% loss", fixture.slowDown(network, { delayMs: 0, lossPct: 40 }), 60_000);
+export async function slowDown(fixture: MemberFixture, service: MemberService, network: SlowNetwork): Promise<void> {
+  await service.remainsPrimary(
+    "500 ms there and back",
+    fixture.slowDown(network, { delayMs: 250, lossPct: 0 }),
+    40_000,
+  );
+  await service.survives("40% loss", fixture.slowDown(network, { delayMs: 0, lossPct: 40 }), 60_000);
 }
 
-export async function hangDisk(fixture: MemberFixture, its: MemberService): Promise<void> {
-  await its.failsOver("hung disk", fixture.hangDisk);
+export async function hangDisk(fixture: MemberFixture, service: MemberService): Promise<void> {
+  await service.failsOver("hung disk", fixture.hangDisk);
 }
 
 /** The primary continues, and the replica follows again by itself once space is free. */
-export async function fillReplica(fixture: MemberFixture, its: MemberService): Promise<void> {
-  await its.remainsPrimary("full disk of a replica", fixture.fillReplicaDisk, cutMs, isIll("storage"));
+export async function fillReplica(fixture: MemberFixture, service: MemberService): Promise<void> {
+  await service.remainsPrimary("full disk of a replica", fixture.fillReplicaDisk, cutMs, isIll("storage"));
 }
 
-export async function loseMachine(fixture: MemberFixture, its: MemberService): Promise<void> {
-  await its.failsOver("machine frozen", fixture.freezeMachine);
-  await its.survives("machine stopped", fixture.stopMachine, 0);
+export async function loseMachine(fixture: MemberFixture, service: MemberService): Promise<void> {
+  await service.failsOver("machine frozen", fixture.freezeMachine);
+  await service.survives("machine stopped", fixture.stopMachine, 0);
 }
 
 /** Adds a replica, which becomes the primary by request; removes another one. */
-export async function changeNodes({ platform, services }: MemberFixture, its: MemberService): Promise<void> {
-  const path = `/managed-services/${its.id}/nodes`;
+export async function changeNodes({ platform, services }: MemberFixture, service: MemberService): Promise<void> {
+  const path = `/managed-services/${service.id}/nodes`;
   const added = expectStatus(await platform.rest.post<ServiceNode>(path, { role: "replica" }), 202).json;
-  await services.settled(its.id, "Running");
-  await its.untilHealthy();
-  const { term, replicas } = await its.roles();
+  await services.settled(service.id, "Running");
+  await service.untilHealthy();
+  const { term, replicas } = await service.roles();
   expectStatus(await platform.rest.post(`${path}/${added.id}/failover`), 202);
-  await services.settled(its.id, "Running");
-  await its.untilHealthy();
-  expect(await its.roles()).toMatchObject({ term: term + 1, primary: { id: added.id } });
+  await services.settled(service.id, "Running");
+  await service.untilHealthy();
+  expect(await service.roles()).toMatchObject({ term: term + 1, primary: { id: added.id } });
   const leaving = replicas.find(({ id }) => id !== added.id)?.id ?? "";
   expectStatus(await platform.rest.delete(`${path}/${leaving}`), 202);
-  await services.settled(its.id, "Running");
+  await services.settled(service.id, "Running");
 }
 
-/** All hosts lose power at once. */
+/** All hosts lose power at the same time. */
 export async function rebootHosts(fixture: MemberFixture, all: readonly MemberService[]): Promise<void> {
-  const roles = await Promise.all(all.map((its) => its.roles()));
+  const roles = await Promise.all(all.map((service) => service.roles()));
   const machineIds = roles.flatMap(({ primary, replicas }) => [primary.id, ...replicas.map(({ id }) => id)]);
   const at = await cutPower(fixture, machineIds);
-  await Promise.all(all.map((its) => its.untilHealthy()));
+  await Promise.all(all.map((service) => service.untilHealthy()));
   fixture.note(`hosts rebooted: all recovered after ${Date.now() - at} ms`);
 }

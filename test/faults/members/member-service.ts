@@ -114,7 +114,7 @@ export async function openMembers(
       wait,
     );
     const before = writer.acknowledged;
-    await waitUntil(`writes of ${name} go on`, () => writer.acknowledged > before + 5, wait);
+    await waitUntil(`writes of ${name} continue`, () => writer.acknowledged > before + 5, wait);
     expect(nodeWriters.overlaps()).toEqual([]);
   }
 

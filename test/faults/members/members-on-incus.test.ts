@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)(
     }, longMs);
     afterAll(() => fixture?.close(), longMs);
 
-    const scenario = (name: string, run: (fixture: MemberFixture, its: MemberService) => Promise<void>) => () => {
+    const scenario = (name: string, run: (fixture: MemberFixture, service: MemberService) => Promise<void>) => () => {
       const service = opened.get(name);
       if (service === undefined) throw new Error(`${name} was not opened`);
       return service.exclusively(() => run(fixture, service));
@@ -56,23 +56,23 @@ describe.skipIf(missing !== undefined)(
         const what = direction === "both" ? "both ways" : `${direction} its primary`;
         it(
           `continues while the network is cut ${what}, between it and controllers`,
-          scenario(name, (all, its) => loseControllers(all, its, direction)),
+          scenario(name, (all, service) => loseControllers(all, service, direction)),
           longMs,
         );
         it(
           `continues while the network is cut ${what}, between it and replicas`,
-          scenario(name, (all, its) => loseReplicas(all, its, direction)),
+          scenario(name, (all, service) => loseReplicas(all, service, direction)),
           longMs,
         );
         it(
           `has another primary when the network is cut ${what}`,
-          scenario(name, (all, its) => loseBoth(all, its, direction)),
+          scenario(name, (all, service) => loseBoth(all, service, direction)),
           longMs,
         );
       }
       it.skipIf(typeof slow === "string")(
         `survives a slow network${typeof slow === "string" ? ` (skipped: ${slow})` : ""}`,
-        scenario(name, (all, its) => slowDown(all, its, slow as SlowNetwork)),
+        scenario(name, (all, service) => slowDown(all, service, slow as SlowNetwork)),
         longMs,
       );
       it("has another primary when the disk of its primary hangs", scenario(name, hangDisk), longMs);

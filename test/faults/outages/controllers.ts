@@ -17,7 +17,7 @@ export function controllerOutages(fixture: OutageFixture): void {
       occupied.push(await fixture.occupy("etcd_client", () => [fixture.platform.processes().etcd]));
       occupied.push(await fixture.occupy("api", () => fixture.platform.processes().controllers));
       occupied.push(await fixture.occupy("agents", () => fixture.platform.processes().controllers));
-      // A controller that starts meanwhile waits for etcd and serves when it is back.
+      // A controller that starts without etcd waits for it, and serves when it is back.
       let seen: number | undefined;
       const waiting = await waitUntil(
         "a controller is started again and stays",
@@ -39,7 +39,7 @@ export function controllerOutages(fixture: OutageFixture): void {
         await fixture.expectServing();
         await sleep(500);
       }
-      // A DNS server that starts meanwhile serves from its disk.
+      // A DNS server that starts without a controller serves from its disk.
       killAtOnce(fixture.platform.processes().dns ?? 0);
       await waitUntil("names resolve again", async () => {
         return (await resolveName(fixture.platform.admin.dns_server, fixture.database.connection.host)).length === 1;

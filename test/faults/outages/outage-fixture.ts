@@ -44,11 +44,11 @@ export interface OutageFixture extends Started {
   machineOf(running: RunningService): MachineProcesses | undefined;
   /** Processes of both services' engines. */
   engines(): (number | undefined)[];
-  /** Both services respond, found by name. */
+  /** Resolves once both services respond, found by name. */
   expectServing(): Promise<void>;
   /** Changes are accepted, and a service can be created. */
   expectWorking(): Promise<void>;
-  /** Both services are healthy, with no operation in progress. */
+  /** Resolves once both services are healthy, with no operation in progress. */
   expectHealthy(): Promise<void>;
   /** Occupies a port of the given processes, which are killed and cannot return until it is released. */
   occupy(port: keyof Ports, pids: () => readonly (number | undefined)[]): Promise<OccupiedPort>;

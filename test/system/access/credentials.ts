@@ -42,7 +42,7 @@ export function credentialCases(fixture: AccessUnderTest): void {
       }
     });
 
-    it("a key grants its creator's scopes, shows its last use, rotates with an overlap and ends at once", async () => {
+    it("a key grants its creator's scopes, shows its last use, rotates with an overlap and is revoked", async () => {
       const created = await fixture.platform.rest.post<Created>("/api-keys", {
         name: "maker",
         scopes: ["services:read", "keys:*"],

@@ -71,23 +71,23 @@ export function nameCases(fixture: AccessUnderTest): void {
 
     it("of an organization are its members' choice: another's name is accepted, and its claim is released", async () => {
       const password = "correct horse battery";
-      const stranger = await fixture.newPerson("stranger", password, "viewer");
+      const outsider = await fixture.newPerson("outsider", password, "viewer");
       const organizations = createOrganizations(fixture.platform);
       try {
-        const theirs = await fixture.owner.post<{ id: string }>("/organizations", { name: "taken" });
-        expect(theirs.status).toBe(201);
+        const otherOrganization = await fixture.owner.post<{ id: string }>("/organizations", { name: "taken" });
+        expect(otherOrganization.status).toBe(201);
         await organizations.create("operated");
         for (const name of ["taken", "operated", "default"]) {
-          const created = await stranger.post<{ id: string }>("/organizations", { name });
+          const created = await outsider.post<{ id: string }>("/organizations", { name });
           expect([name, created.status]).toEqual([name, 201]);
           const path = `/organizations/${created.json.id}`;
-          expect(await status(stranger.patch(path, { name: "another" }))).toBe(200);
-          expect((await stranger.patch(path, { name })).json).toMatchObject({ name });
-          expect(await status(stranger.delete(path))).toBe(204);
+          expect(await status(outsider.patch(path, { name: "another" }))).toBe(200);
+          expect((await outsider.patch(path, { name })).json).toMatchObject({ name });
+          expect(await status(outsider.delete(path))).toBe(204);
         }
         // Deleting a namesake leaves the claim of an operator's organization.
         await expect(organizations.create("operated")).rejects.toThrow("in use");
-        expect(await status(fixture.owner.delete(`/organizations/${theirs.json.id}`))).toBe(204);
+        expect(await status(fixture.owner.delete(`/organizations/${otherOrganization.json.id}`))).toBe(204);
       } finally {
         organizations.close();
       }

@@ -25,7 +25,7 @@ export function organizationCases(fixture: AccessUnderTest): void {
         next_cursor: null,
       });
       expect((await fixture.of(fixture.owner, id, "GET", `/organizations/${fixture.organizationId}`)).status).toBe(404);
-      // A path that names the organization needs no header, whatever the verb; an organization of others does not
+      // A path that names the organization needs no header, with any verb; another user's organization does not
       // exist.
       for (const each of [id, fixture.organizationId]) {
         expect((await fixture.owner.get(`/organizations/${each}`)).json).toMatchObject({ id: each });
@@ -46,7 +46,7 @@ export function organizationCases(fixture: AccessUnderTest): void {
         const keys = [...(await dumpEtcd(fixture.platform.directory)).keys()].filter(
           (name) => !name.includes("/outbox/"),
         );
-        return keys.every((name) => [id, key.json.id, webhook.json.id].every((gone) => !name.includes(gone)));
+        return keys.every((name) => [id, key.json.id, webhook.json.id].every((deletedId) => !name.includes(deletedId)));
       });
     });
 

@@ -74,7 +74,7 @@ export function sessionCases(fixture: AccessUnderTest): void {
         expect(refused).toMatchObject({ status: 403, json: { code: "csrf_token_invalid" } });
       }
       const admin = "/holdfast.admin.v1.FleetService/ListMachines";
-      // Connect has errors of its own form, which the rules of responses refuse with their text.
+      // Connect's errors have another form, which the rules of responses reject with the text of the error.
       const byConnect = call("POST", admin, { body: {}, headers: { "holdfast-csrf": "" } });
       await expect(byConnect).rejects.toThrow("CSRF_TOKEN_INVALID");
       // An Authorization header wins.
@@ -94,7 +94,7 @@ export function sessionCases(fixture: AccessUnderTest): void {
         expect(await status(anonymous().post("/sessions", body))).toBe(400);
     });
 
-    it("a code signs a browser in once; keys and other people's credentials get none", async () => {
+    it("a code signs a browser in once; keys and other users' credentials get none", async () => {
       const sara = fixture.platform.rest.as(basic("sara", "a password for pages"));
       const { json: code } = await sara.post<SessionCode>("/sessions/codes", {});
       const browser = await signIn({ code: code.code });
@@ -114,7 +114,7 @@ export function sessionCases(fixture: AccessUnderTest): void {
       expect(byKey.json.detail).toContain("holdfast login");
     });
 
-    it("sessions end one by one, all at once, and with the password", async () => {
+    it("sessions end one by one, all together, and with the password", async () => {
       const password = "a password for pages";
       const [first, second, third] = [
         await signIn({ username: "sara", password }),

@@ -11,7 +11,7 @@ export interface ApiUnderTest {
   readonly services: Services;
   readonly service: ServiceJson;
   /** The key of another organization. */
-  readonly stranger: Rest;
+  readonly outsider: Rest;
   /** Path of the service, or below it. */
   path(rest?: string): string;
   /** Pointers of all faults for which the request is rejected. */
@@ -29,7 +29,7 @@ export const validService = {
 };
 
 export function createApiUnderTest(): ApiUnderTest {
-  let running: Pick<ApiUnderTest, "platform" | "services" | "service" | "stranger"> | undefined;
+  let running: Pick<ApiUnderTest, "platform" | "services" | "service" | "outsider"> | undefined;
   let platform: Platform | undefined;
   const started = () => {
     if (running === undefined) throw new Error("the platform was not started");
@@ -45,8 +45,8 @@ export function createApiUnderTest(): ApiUnderTest {
     get service() {
       return started().service;
     },
-    get stranger() {
-      return started().stranger;
+    get outsider() {
+      return started().outsider;
     },
     path: (rest = "") => `/managed-services/${fixture.service.id}${rest}`,
     async faults(body, verb = "POST", at = "/managed-services") {
@@ -61,7 +61,7 @@ export function createApiUnderTest(): ApiUnderTest {
       const organizations = createOrganizations(platform);
       const key = await organizations.createKey(await organizations.create("strangers"));
       organizations.close();
-      running = { platform, services, service, stranger: platform.rest.as(key.authorization) };
+      running = { platform, services, service, outsider: platform.rest.as(key.authorization) };
     },
     async remove() {
       await platform?.remove();

@@ -40,7 +40,7 @@ export function conditionCases(fixture: ApiUnderTest): void {
         "idempotency-replayed": "true",
       });
       expectStatus(await fixture.platform.rest.post(fixture.path("/start"), undefined, options), 409);
-      expectStatus(await fixture.stranger.post("/managed-services", { ...valid, name: "NO" }, options), 400);
+      expectStatus(await fixture.outsider.post("/managed-services", { ...valid, name: "NO" }, options), 400);
     });
 
     it("is rejected when it is invalid", async () => {

@@ -97,7 +97,7 @@ export function statusCases(fixture: ApiUnderTest): void {
       expectStatus(await open.get("/healthz"), 200);
     });
 
-    it("describes each error on a page of its own", async () => {
+    it("describes each error on a separate page", async () => {
       const open = fixture.platform.rest.as(undefined);
       for (const key of Object.keys(CATALOG)) {
         const code = key.toLowerCase();

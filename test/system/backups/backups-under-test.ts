@@ -36,14 +36,14 @@ export interface BackupsUnderTest {
   pathOf(id: string, rest?: string): string;
   read(id: string): Promise<BackupJson>;
   sql(of: RunningService, text: string, password?: string): Promise<Record<string, unknown>[]>;
-  /** Creates the table `kept`, and a role with a password of its own. */
+  /** Creates the table `kept`, and a role with another password. */
   writeRows(): Promise<void>;
   /** Digest of the rows of `kept`. */
   digest(of: RunningService): Promise<Record<string, unknown> | undefined>;
   taken(): Promise<BackupJson>;
   /** The service that the command creates, once it runs. */
   created(line: string): Promise<RunningService>;
-  /** The same, with the distinct steps of its task summary. */
+  /** Creates a service by the command line, and returns it with the distinct steps of its task summary. */
   createdInSteps(line: string): Promise<RunningService & { readonly steps: readonly string[] }>;
   window(): Promise<ServiceJson["backups"]>;
   /** Resolves when the log continues from a base backup. */

@@ -97,7 +97,7 @@ export function changeCases(fixture: IncusUnderTest): void {
       }, 240_000);
 
       it("which damages its data: image and data are rolled back, and no acknowledged row is lost", async () => {
-        // Programs of the host start and end, each in a mount namespace of its own.
+        // Programs of the host start and end, each in a separate mount namespace.
         const views = await Promise.all([startMountNamespace(), startMountNamespace()]);
         const stop = new AbortController();
         // An earlier writer's rows have the same numbers.

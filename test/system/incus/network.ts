@@ -36,7 +36,7 @@ export function networkCases(fixture: IncusUnderTest): void {
       expect(await queryOnce(fixture.platform, inside(connection), { password }, sql)).toEqual([
         { at: privateAddress, tls: true },
       ]);
-      // Connections that the machine opens have its private address, whatever their target.
+      // Connections that the machine opens have its private address, to any target.
       const pid = await fixture.pidOf(fixture.main);
       for (const to of [listeners(fixture.platform).host_address, "192.0.2.1"]) {
         const { stdout } = await run("nsenter", ["--target", String(pid), "--net", "ip", "-json", "route", "get", to]);
@@ -45,7 +45,7 @@ export function networkCases(fixture: IncusUnderTest): void {
     });
 
     it("is reached at both addresses only from its allow-list, as soon as the list changes", async () => {
-      const [guest, stranger] = await Promise.all([createClientNamespace(), createClientNamespace()]);
+      const [guest, outsider] = await Promise.all([createClientNamespace(), createClientNamespace()]);
       const path = `/managed-services/${fixture.main.service.id}`;
       const addresses = await fixture.addressesOf(fixture.main);
       const allow = async (allowed_cidrs: readonly string[]) =>
@@ -63,13 +63,13 @@ export function networkCases(fixture: IncusUnderTest): void {
         await refuses(guest, 5432);
         await allow([...before, `${guest.address}/32`]);
         await becomes(guest, "open");
-        await refuses(stranger, 5432);
+        await refuses(outsider, 5432);
         // Another port of the machine, the platform's API: neither is opened by the list.
         await refuses(guest, 22);
         await allow(before);
         await becomes(guest, "refused");
       } finally {
-        await Promise.all([guest.close(), stranger.close()]);
+        await Promise.all([guest.close(), outsider.close()]);
       }
     });
 
@@ -99,10 +99,13 @@ export function networkCases(fixture: IncusUnderTest): void {
       const arpAddress = readFileSync(`/sys/class/net/${link}/address`, "utf8").trim();
       const ip = (...args: string[]) => run("nsenter", ["--target", String(pid), "--net", "ip", ...args]);
       await ip("neigh", "replace", host, "lladdr", arpAddress, "dev", "eth0", "nud", "permanent");
-      for (const stranger of [`10.${number}.200.7`, address.replace(/\d+$/, (last) => String(Number(last) + 5))]) {
-        await ip("address", "add", `${stranger}/32`, "dev", "eth0");
-        await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", stranger);
-        const spoofed = await countPackets(`hf_test_spoof_${number}`, `ip saddr ${stranger}`);
+      for (const spoofedAddress of [
+        `10.${number}.200.7`,
+        address.replace(/\d+$/, (last) => String(Number(last) + 5)),
+      ]) {
+        await ip("address", "add", `${spoofedAddress}/32`, "dev", "eth0");
+        await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", spoofedAddress);
+        const spoofed = await countPackets(`hf_test_spoof_${number}`, `ip saddr ${spoofedAddress}`);
         try {
           expect(await connectFrom(pid, host, agents_port)).toBe("silent");
           const { arrived, passed } = await spoofed.read();
@@ -112,26 +115,26 @@ export function networkCases(fixture: IncusUnderTest): void {
           await spoofed.close();
         }
         await ip("route", "replace", `${host}/32`, "dev", "eth0");
-        await ip("address", "delete", `${stranger}/32`, "dev", "eth0");
+        await ip("address", "delete", `${spoofedAddress}/32`, "dev", "eth0");
       }
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
     });
 
     it("leaves other rules of the host alone, and has its own in one table", async () => {
-      const theirs = `hf_test_theirs_${listeners(fixture.platform).number}`;
+      const foreignTable = `hf_test_foreign_${listeners(fixture.platform).number}`;
       const nft = async (...args: string[]) => (await run("nft", args)).stdout;
-      await nft("add", "table", "inet", theirs);
+      await nft("add", "table", "inet", foreignTable);
       try {
         await nft(
           "add",
           "chain",
           "inet",
-          theirs,
+          foreignTable,
           "forward",
           "{ type filter hook forward priority 10; policy accept; }",
         );
-        await nft("add", "rule", "inet", theirs, "forward", "ip", "saddr", "192.0.2.1", "drop");
-        const rules = await nft("list", "table", "inet", theirs);
+        await nft("add", "rule", "inet", foreignTable, "forward", "ip", "saddr", "192.0.2.1", "drop");
+        const rules = await nft("list", "table", "inet", foreignTable);
         const path = `/managed-services/${fixture.main.service.id}`;
         const client = "198.51.100.9/32";
         const own = `holdfast_${listeners(fixture.platform).number}`;
@@ -140,13 +143,13 @@ export function networkCases(fixture: IncusUnderTest): void {
         await waitUntil("the rule exists", async () =>
           (await nft("list", "table", "inet", own)).includes("198.51.100.9"),
         );
-        expect(await nft("list", "table", "inet", theirs)).toBe(rules);
+        expect(await nft("list", "table", "inet", foreignTable)).toBe(rules);
         expectStatus(
           await fixture.platform.rest.patch(path, { allowed_cidrs: fixture.main.service.allowed_cidrs }),
           200,
         );
       } finally {
-        await nft("delete", "table", "inet", theirs);
+        await nft("delete", "table", "inet", foreignTable);
       }
     });
   });

@@ -4,7 +4,7 @@ import { createOrganizations, type Organizations } from "@holdfast/testing/platf
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { type ScriptedProvider, startScriptedProvider } from "@holdfast/testing/servers/scripted-provider.ts";
 
-/** Three processes of the proxy that share a port, one more with a port of its own, and a scripted provider. */
+/** Three processes of the proxy that share a port, a fourth on another port, and a scripted provider. */
 export interface ProcessesUnderTest {
   readonly provider: ScriptedProvider;
   readonly platform: Platform;

@@ -49,9 +49,9 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   const engineOf = (nodeId: string) => platform.processes().machines.find(({ id }) => id === nodeId)?.engine ?? 0;
   const follows = (nodeId: string) =>
     waitUntil("the node follows", async () => (await statusOf(nodeId)).sync_state === "streaming");
-  const writesGoOn = async () => {
+  const writesContinue = async () => {
     const before = numbers.length;
-    await waitUntil("writes go on", () => numbers.length > before + 5);
+    await waitUntil("writes continue", () => numbers.length > before + 5);
   };
 
   async function open({ user = "app_user", password = shop.password, ...login }: Login = {}): Promise<Connection> {
@@ -114,7 +114,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     rolesNow,
     engineOf,
     follows,
-    writesGoOn,
+    writesContinue,
     ask,
     /** Ends the client. Resolves with the acknowledged numbers that are lost. */
     async lost(): Promise<number[]> {

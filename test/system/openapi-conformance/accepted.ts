@@ -292,7 +292,7 @@ export const accepted: readonly Accepted[] = [
   refused(
     400,
     /^invalid_request: .*version:? must be one of/,
-    "the document has the versions of all engines, the service those of its own",
+    "the document has the versions of all engines, the service the versions of its engine",
     "POST /managed-services",
     `POST ${service}/upgrade`,
   ),

@@ -16,12 +16,12 @@ import { batchesOf, type Extreme } from "./extremes.ts";
 import { createWalkedService, printValues, type WalkedService } from "./walked-service.ts";
 
 /**
- * SQLSTATE of a session from before a restart or a failover, and of an engine that is out of connections for a moment.
+ * SQLSTATE of transient errors: a session from before a restart or a failover, or an engine without free connections.
  */
 const passing = /^(53300|57P0[1-3]|25006)$/;
 
 export const longMs = 470_000;
-/** Of a session that no parameter and no setting changes. */
+/** Startup options of the test's own sessions, so that no parameter under test changes their search path. */
 const options = startupOptions({ search_path: "public" });
 const wait = { withinMs: 60_000, everyMs: 50 };
 /** Values that the engine prints by a synonym. */
@@ -41,7 +41,7 @@ export interface PostgresqlWalk extends WalkedService {
   has(values: Readonly<Record<string, string>>): Promise<void>;
   /** Does the platform's own work in its own sessions: databases and users are listed, created and deleted. */
   manages(): Promise<void>;
-  /** The same, once: resolves with the engine's error, if there is one. */
+  /** Runs the statement once; resolves with the engine's error, if there is one. */
   trySql(text: string): Promise<DatabaseError | undefined>;
   /** A new service of this name, restored to all rows that are acknowledged by now; it is Running. */
   restored(name: string): Promise<RunningService>;

@@ -26,7 +26,7 @@ export interface WalkedService {
   path(rest: string): string;
   /** Resolves with the stored value: the greatest for the plan in place of one that does not fit it. */
   set(extreme: Extreme): Promise<string | undefined>;
-  /** Stores all of them at once. */
+  /** Stores all values by one request. */
   setAll(values: Readonly<Record<string, string | null>>): Promise<void>;
   reset(names: readonly string[]): Promise<void>;
   /** Resolves once the engine runs with these; throws when it rejects one. */
@@ -109,7 +109,7 @@ export function createWalkedService(
   return fixture;
 }
 
-/** For the text of a wait. */
+/** Values as text for the description of a wait: `a = 1, b = 2`. */
 export function printValues(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
     .map(([name, value]) => `${name} = ${value}`)

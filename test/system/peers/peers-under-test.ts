@@ -23,8 +23,8 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 export const longMs = 360_000;
 
 /**
- * etcd as a managed service: an engine of the tests whose members elect their leader, added to a copy of the checkout
- * as CONTRIBUTING has it. The controller, three hosts, the agents and the quorum are the real ones.
+ * etcd as a managed service: an engine of the tests whose members elect their leader. It is added to a copy of the
+ * checkout by the steps of CONTRIBUTING.md. The controller, three hosts, the agents and the quorum are the real ones.
  */
 export function createPeersUnderTest() {
   const writing = new AbortController();
@@ -84,9 +84,9 @@ export function createPeersUnderTest() {
   };
   const leaderIn = ({ nodes }: ServiceJson) => nodes.find(({ role }) => role === "primary")?.id ?? "";
 
-  async function writesGoOn(): Promise<void> {
+  async function writesContinue(): Promise<void> {
     const before = writer.acknowledged;
-    await waitUntil("writes go on", () => writer.acknowledged > before + 5);
+    await waitUntil("writes continue", () => writer.acknowledged > before + 5);
   }
 
   /** The service with these members, or those of the cluster now, each in sync, under its names, with writes. */
@@ -111,11 +111,11 @@ export function createPeersUnderTest() {
     expect(service.nodes.map(({ role }) => role).toSorted()).toEqual(
       names.map((_, index) => (index === 0 ? "primary" : "replica")),
     );
-    await waitUntil("the name leads to all members", async () => {
+    await waitUntil("the name resolves to all members", async () => {
       const addresses = await resolveName(platform.admin.dns_server, connection.host);
       return addresses.length === names.length;
     });
-    await writesGoOn();
+    await writesContinue();
     return service;
   }
 
@@ -173,7 +173,7 @@ export function createPeersUnderTest() {
     engineOf,
     killControllers,
     leaderIn,
-    writesGoOn,
+    writesContinue,
     isComplete,
     ended,
     async stopWriting() {

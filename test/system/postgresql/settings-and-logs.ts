@@ -114,7 +114,7 @@ export function settingAndLogCases(fixture: PostgresqlUnderTest): void {
       return row?.[name];
     };
 
-    it("is applied at once where the engine can", async () => {
+    it("is applied without a restart where the engine can", async () => {
       const { json } = expectStatus(await change({ work_mem: "12MB" }), 200);
       expect(json.parameters["work_mem"]).toMatchObject({ status: "applied" });
       expect(await show("work_mem")).toBe("12MB");

@@ -41,12 +41,14 @@ export function hostileCases(fixture: QueuesUnderTest): void {
     const organizations = createOrganizations(fixture.platform);
     const key = await organizations.createKey(await organizations.create("strangers"));
     organizations.close();
-    const stranger = fixture.platform.rest.as(key.authorization);
-    expect((await stranger.get(fixture.path())).json["code"]).toBe("service_not_found");
-    expect((await stranger.get(`/tasks/${taskId}`)).status).toBe(404);
-    const theirs = { messages: [{ receipt }] };
-    expect((await stranger.post(fixture.path("/mine/messages/ack"), theirs)).json["code"]).toBe("service_not_found");
-    expect((await stranger.post(fixture.path("/mine/messages/claim"), {})).json["code"]).toBe("service_not_found");
+    const outsider = fixture.platform.rest.as(key.authorization);
+    expect((await outsider.get(fixture.path())).json["code"]).toBe("service_not_found");
+    expect((await outsider.get(`/tasks/${taskId}`)).status).toBe(404);
+    const acknowledgement = { messages: [{ receipt }] };
+    expect((await outsider.post(fixture.path("/mine/messages/ack"), acknowledgement)).json["code"]).toBe(
+      "service_not_found",
+    );
+    expect((await outsider.post(fixture.path("/mine/messages/claim"), {})).json["code"]).toBe("service_not_found");
 
     // The same name is a new queue: receipts of the previous one are invalid.
     expect((await fixture.platform.rest.delete(fixture.path("/mine"))).status).toBe(202);

@@ -39,7 +39,7 @@ export function limitCases(fixture: QueuesUnderTest): void {
     return { status: status.promise, end: () => outgoing.destroy() };
   }
 
-  it("accept eight bodies over 1 MiB at a time, and other requests meanwhile", async () => {
+  it("accept eight bodies over 1 MiB at a time, and other requests concurrently", async () => {
     await fixture.create("bodies");
     const path = fixture.path("/bodies/messages");
     const openBodies = Array.from({ length: limits.bodies + 1 }, () => openBody(path));

@@ -26,13 +26,13 @@ export interface QueuesUnderTest {
   cli(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>;
   /** Creates a queue and waits until it accepts messages. */
   create(name: string, settings?: object): Promise<void>;
-  /** Enqueues these payloads in one request; returns its response, whatever the status. */
+  /** Enqueues these payloads in one request; returns its response with any status. */
   post(
     queue: string,
     payloads: readonly unknown[],
     headers?: Record<string, string>,
   ): Promise<RestResponse<TaskIdJson>>;
-  /** The same, and the id of the task. */
+  /** Enqueues these payloads in one request that must succeed; returns the id of the task. */
   enqueue(queue: string, payloads: readonly unknown[], headers?: Record<string, string>): Promise<string>;
   /** Result of a task, once it has ended. */
   resultOf(path: string): Promise<Readonly<Record<string, unknown>> & { readonly message_ids?: number[] }>;

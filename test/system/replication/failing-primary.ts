@@ -14,7 +14,10 @@ import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 const why = cutsUnavailable === undefined ? "" : ` (skipped: it takes ${cutsUnavailable})`;
 
-/** Of a service without a replica. An asynchronous failover may lose rows: tests that count them come before. */
+/**
+ * Cases of a service without a replica. An asynchronous failover may lose rows, so tests that count rows run before
+ * these.
+ */
 export function failingPrimaryCases(fixture: ReplicationUnderTest): void {
   describe("a primary that fails", () => {
     const failover = createFailoverUnderTest(fixture);
@@ -51,7 +54,7 @@ export function failingPrimaryCases(fixture: ReplicationUnderTest): void {
 function cutNetworkOf(platform: Pick<Platform, "directory">, service: () => Promise<ServiceJson>): Fault {
   async function machine(id: string) {
     const record = await readRecord(layoutOf(platform.directory).machine(id).record);
-    if (record === undefined || record.uid === null) throw new Error(`machine ${id} has no users of its own`);
+    if (record === undefined || record.uid === null) throw new Error(`machine ${id} has no separate users`);
     return { address: record.address, agent: agentUidOf(record.uid), users: [record.uid, agentUidOf(record.uid)] };
   }
 

@@ -12,7 +12,7 @@ export interface FailoverUnderTest {
   end(): Promise<void>;
 }
 
-/** Of a service that has no replica yet. */
+/** Fixture of failover cases, for a service that has no replica yet. */
 export function createFailoverUnderTest(fixture: ReplicationUnderTest): FailoverUnderTest {
   const figures: string[] = [];
   let nodeWriters: NodeWriters | undefined;

@@ -111,7 +111,7 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
     expect(nodeWriters()?.overlaps()).toEqual([]);
   }
 
-  /** It may be the primary again: the only promise is that one node accepts writes, and only one. */
+  /** Expects that exactly one node accepts writes again; that may be the failed primary. */
   async function recovers(name: string, fault: Fault): Promise<void> {
     await untilCandidate();
     const { primary, newHost, oldHost } = await roles();
@@ -166,7 +166,7 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
       await sleep(3_000);
       repair();
       const { acknowledged } = writer();
-      await waitUntil("writes go on", () => writer().acknowledged > acknowledged + 5);
+      await waitUntil("writes continue", () => writer().acknowledged > acknowledged + 5);
       expect(await roles()).toMatchObject({ primary, term });
     });
 

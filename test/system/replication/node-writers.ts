@@ -75,7 +75,7 @@ export function startNodeWriters(hosts: readonly string[], open: (host: string) 
   };
 }
 
-/** Both in order of time. */
+/** Writes of another host between two adjacent writes of one host, a sentence each. Both lists are ordered by time. */
 function overlapsOf(own: readonly Written[], others: readonly Written[]): string[] {
   const found: string[] = [];
   let next = 0;

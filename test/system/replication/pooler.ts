@@ -6,7 +6,7 @@ import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
-/** Of a service with one replica at least. */
+/** Cases of the pooler, for a service with at least one replica. */
 export function poolerCases(fixture: ReplicationUnderTest): void {
   const update = (body: object) => fixture.platform.rest.patch<ServiceJson & ProblemJson>(fixture.path(), body);
   const connectionNow = async () =>
@@ -120,13 +120,13 @@ export function poolerCases(fixture: ReplicationUnderTest): void {
           await fresh.end();
         }
       };
-      await waitUntil("each client has a session of its own", sessions);
+      await waitUntil("each client has a separate session", sessions);
       expect((await client.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
       await client.end();
       expectStatus(await update({ pooler: { mode: "transaction" } }), 200);
     });
 
-    it("leads to the new primary after a failover to a replica, and back", async () => {
+    it("connects to the new primary after a switchover to a replica, and back", async () => {
       for (const name of ["pooled_there", "pooled_back"]) {
         const old = await admitted();
         const over = new Promise<void>((resolve) => old.once("end", () => resolve()));

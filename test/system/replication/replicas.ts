@@ -20,8 +20,8 @@ export function replicaCases(fixture: ReplicationUnderTest): void {
       const response = await fixture.platform.rest.post<ProblemJson>(fixture.path("/nodes"), { role: "primary" });
       expectStatus(response, 400);
       const alone = fixture.main.service.nodes[0]?.id ?? "";
-      const gone = await fixture.platform.rest.delete<ProblemJson>(fixture.path(`/nodes/${alone}`));
-      expect(expectStatus(gone, 409).json.detail).toContain("primary");
+      const rejected = await fixture.platform.rest.delete<ProblemJson>(fixture.path(`/nodes/${alone}`));
+      expect(expectStatus(rejected, 409).json.detail).toContain("primary");
       const { status } = await fixture.platform.rest.get(fixture.path("/nodes/019a2f5e-0000-7000-8000-000000000000"));
       expect(status).toBe(404);
     });
@@ -77,7 +77,7 @@ export function replicaCases(fixture: ReplicationUnderTest): void {
       const replica = nodes.find(({ role }) => role === "replica");
       await expect(fixture.queryNode(replica?.id ?? "", "CREATE TABLE mine (a int)")).rejects.toThrow("read-only");
       const server = fixture.platform.admin.dns_server;
-      await waitUntil("the name for reads leads to the replica", async () => {
+      await waitUntil("the name for reads resolves to the replica", async () => {
         const [reads, own] = await Promise.all([
           resolveName(server, `replica-${hostname}`),
           resolveName(server, replica?.hostname ?? ""),

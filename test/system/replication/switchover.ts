@@ -22,7 +22,7 @@ export function switchoverCases(fixture: ReplicationUnderTest): void {
     expect(operation.json).toMatchObject({ status: "completed", error: null });
     expect(await rolesNow()).toEqual({ primary: replica, replica: primary, term: term + 1 });
     const before = fixture.writer.acknowledged;
-    await waitUntil("writes go on", async () => fixture.writer.acknowledged > before + 5);
+    await waitUntil("writes continue", async () => fixture.writer.acknowledged > before + 5);
     await waitUntil("the old primary follows", async () => {
       return (await fixture.statusOf(primary)).sync_state === "streaming";
     });
@@ -39,7 +39,7 @@ export function switchoverCases(fixture: ReplicationUnderTest): void {
     it("promotes the replica, and the old primary becomes its replica", failOver);
     metricsByRoleCases(fixture, "after");
 
-    it("switches back, with queues in use meanwhile", async () => {
+    it("switches back, with queues in use", async () => {
       const queue = await startQueueWorkload(fixture.platform, fixture.main.service.id, "carried");
       await failOver();
       await queue.check();

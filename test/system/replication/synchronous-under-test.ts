@@ -16,7 +16,7 @@ export interface SynchronousUnderTest {
   query(sql: string): Promise<Record<string, unknown>[]>;
   now(): Promise<ServiceJson>;
   replicaNow(): Promise<ServiceJson["nodes"][number]>;
-  writesGoOn(): Promise<void>;
+  writesContinue(): Promise<void>;
   /** Resolves when commits wait for the replica. */
   isProtected(): Promise<void>;
   setMode(mode: string): Promise<ServiceJson>;
@@ -62,9 +62,9 @@ export function createSynchronousUnderTest(on: {
       if (replica === undefined) throw new Error("the service has no replica");
       return replica;
     },
-    async writesGoOn() {
+    async writesContinue() {
       const before = fixture.writer.acknowledged;
-      await waitUntil("writes go on", async () => fixture.writer.acknowledged > before + 5);
+      await waitUntil("writes continue", async () => fixture.writer.acknowledged > before + 5);
     },
     async isProtected() {
       await waitUntil("commits wait for the replica", async () => {

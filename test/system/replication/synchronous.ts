@@ -7,10 +7,10 @@ import { createFailures, failing } from "./failures.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 import type { SynchronousUnderTest } from "./synchronous-under-test.ts";
 
-/** A service of its own on the platform. */
+/** Cases of synchronous replication, with a separate service on the platform. */
 export function synchronousCases(on: ReplicationUnderTest, fixture: SynchronousUnderTest): void {
   describe("a PostgreSQL whose commits wait for a replica", () => {
-    const { path, query, now, replicaNow, writesGoOn, isProtected } = fixture;
+    const { path, query, now, replicaNow, writesContinue, isProtected } = fixture;
     beforeAll(fixture.started);
     afterAll(fixture.end);
 
@@ -29,7 +29,7 @@ export function synchronousCases(on: ReplicationUnderTest, fixture: SynchronousU
       expectStatus(response, 202);
       await on.services.settled(fixture.orders.service.id, "Running");
       expect((await now()).primary_node_id).toBe(replica.id);
-      await writesGoOn();
+      await writesContinue();
       await isProtected();
       expect(await fixture.writer.missing()).toEqual([]);
     });

@@ -35,7 +35,7 @@ export function make(
   object: Pick<LedgerObject, "kind" | "name"> & Partial<LedgerObject>,
   act: () => Promise<unknown>,
 ): Promise<string> {
-  const created: Action = { begunAt: Date.now() };
+  const created: Action = { startedAt: Date.now() };
   ledger.objects.push({ values: [], ...object, created });
   return attempt(created, act);
 }
@@ -56,7 +56,7 @@ export async function drop(
 ): Promise<string> {
   if (!isMade(fixture, of.kind, of.name, of.database)) return "skipped: it may not be there";
   const object = find(fixture, of.kind, of.name, of.database);
-  object.dropped = { begunAt: Date.now() };
+  object.dropped = { startedAt: Date.now() };
   return attempt(object.dropped, act);
 }
 

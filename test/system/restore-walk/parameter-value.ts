@@ -42,7 +42,7 @@ function anywhere(parameter: Parameter, random: Random): number {
 function nearDefault(parameter: Parameter, random: Random): number {
   const { least, most } = limitsOf(parameter);
   const number = Number.parseFloat(parameter.default ?? "");
-  // A default with a unit of its own, or none, does not determine the scale of a bare number.
+  // A default with another unit, or none, does not determine the scale of a bare number.
   const isBare = parameter.default !== null && /^[0-9.]+$/.test(parameter.default) && number > 0;
   const value = isBare
     ? number * (0.5 + random.next() * 1.5)

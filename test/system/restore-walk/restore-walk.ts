@@ -26,15 +26,15 @@ import { longMs, openWalkFixture, type ServiceFixture, type WalkFixture } from "
 import { planMoments, planSteps, type WalkChoice } from "./walk-plan.ts";
 import type { PlannedStep, ValkeyStep, WalkStep } from "./walk-step.ts";
 
-/** Ways to restore the data besides moments. */
+/** Ways to restore the data besides a restore to a point in time. */
 export type WalkEnd = "id" | "fork" | "drill" | "undelete" | "recovery";
-/** In order: the last one removes the installation. */
+/** All ways, in the order in which a walk takes them: the last one removes the installation. */
 export const walkEnds: readonly WalkEnd[] = ["id", "fork", "drill", "undelete", "recovery"];
 
 export interface WalkOptions extends WalkChoice {
   /** Absent: postgresql. */
   readonly type?: "postgresql" | "valkey";
-  /** Steps end after this number, or when the time is over, whichever comes first. */
+  /** Maximum number of steps; fewer if the time is over before. */
   readonly steps: number;
   readonly lifeMs?: number;
   readonly moments: number;
@@ -52,22 +52,22 @@ export interface WalkResult {
   readonly done: Readonly<Record<string, number>>;
 }
 
-/** Parts of a walk of one engine. */
-interface WalkOf<G extends ServiceFixture, S> {
+/** Engine-specific parts of a walk. */
+interface EngineWalk<G extends ServiceFixture, S> {
   readonly open: () => Promise<G>;
   readonly plan: (choice: WalkChoice) => Iterable<PlannedStep<S>>;
   readonly take: (fixture: G, step: S) => Promise<string>;
-  /** True if any moment of the window can be restored; otherwise the newest backup before it is. */
+  /** True if every point in time of the window can be restored; false if only backups can. */
   readonly isExact: boolean;
 }
 
-const postgresqlWalk: WalkOf<WalkFixture, WalkStep> = {
+const postgresqlWalk: EngineWalk<WalkFixture, WalkStep> = {
   open: openWalkFixture,
   plan: planSteps,
   take: takeStep,
   isExact: true,
 };
-const valkeyWalk: WalkOf<ValkeyFixture, ValkeyStep> = {
+const valkeyWalk: EngineWalk<ValkeyFixture, ValkeyStep> = {
   open: openValkeyFixture,
   plan: planValkeySteps,
   take: takeValkeyStep,
@@ -75,8 +75,8 @@ const valkeyWalk: WalkOf<ValkeyFixture, ValkeyStep> = {
 };
 
 /**
- * A random life of a service, and each way to restore its data. Throws with the seed and the differences when a restore
- * does not match the ledger.
+ * Runs random steps on a service, then each way to restore its data. Throws with the seed and the differences when a
+ * restore does not match the ledger.
  */
 export function runRestoreWalk(options: WalkOptions): Promise<WalkResult> {
   return options.type === "valkey" ? walk(options, valkeyWalk) : walk(options, postgresqlWalk);
@@ -84,15 +84,15 @@ export function runRestoreWalk(options: WalkOptions): Promise<WalkResult> {
 
 async function walk<G extends ServiceFixture, S extends { readonly kind: string }>(
   options: WalkOptions,
-  its: WalkOf<G, S>,
+  engineWalk: EngineWalk<G, S>,
 ): Promise<WalkResult> {
   const { seed } = options;
   const startedAt = Date.now();
   const log = (line: string) => options.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(7)}  ${line}`);
   log(`seed ${seed}`);
-  const fixture = await its.open();
+  const fixture = await engineWalk.open();
   try {
-    return await walkOn(fixture, its, { ...options, log });
+    return await walkOn(fixture, engineWalk, { ...options, log });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     options.onFailure?.(fixture.platform.directory);
@@ -104,7 +104,7 @@ async function walk<G extends ServiceFixture, S extends { readonly kind: string 
 
 async function walkOn<G extends ServiceFixture, S extends { readonly kind: string }>(
   fixture: G,
-  its: WalkOf<G, S>,
+  engineWalk: EngineWalk<G, S>,
   options: WalkOptions,
 ): Promise<WalkResult> {
   const { log, seed, without } = options;
@@ -115,9 +115,9 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
   const steps: TakenStep[] = [];
   const done: Record<string, number> = {};
   const lifeEnds = Date.now() + (options.lifeMs ?? Number.POSITIVE_INFINITY);
-  for (const planned of its.plan(options)) {
+  for (const planned of engineWalk.plan(options)) {
     if (steps.length >= options.steps || Date.now() > lifeEnds) break;
-    const { outcome, ...taken } = await takeOne(fixture, its, planned);
+    const { outcome, ...taken } = await takeOne(fixture, engineWalk, planned);
     log(`step ${steps.length} ${taken.title}: ${outcome}`);
     steps.push(taken);
     if (!/^(refused:|skipped|interrupted|failed)/.test(outcome))
@@ -125,7 +125,7 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
   }
 
   const check: WalkCheck = { fixture, steps, without, log };
-  const windowOf = its.isExact ? windowAtRest : windowOfSnapshots;
+  const windowOf = engineWalk.isExact ? windowAtRest : windowOfSnapshots;
   const window = await windowOf(check);
   const faults: string[] = [];
   const note = (what: string, found: readonly string[]) => {
@@ -138,7 +138,7 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
   if (faults.length > 0) options.onFailure?.(fixture.platform.directory);
   for (const [index, moment] of planMoments(seed, options.moments).entries()) {
     const at = momentAt(moment, window, steps);
-    const copy = { name: `then-${index}`, isExact: its.isExact };
+    const copy = { name: `then-${index}`, isExact: engineWalk.isExact };
     note(`moment ${new Date(at).toISOString()}`, await restoreTo(check, at, copy));
   }
   for (const end of options.ends.filter((each) => each !== "undelete" || !without.has("undelete"))) {
@@ -150,7 +150,7 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
       const { to } = await windowOf(check);
       note(
         "recovery",
-        await checkRecovery(check, its.isExact ? { from: to, to: Date.now() } : await momentOfNewest(check)),
+        await checkRecovery(check, engineWalk.isExact ? { from: to, to: Date.now() } : await momentOfNewest(check)),
       );
     }
   }
@@ -166,19 +166,19 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
 /** Takes a step, kills its victim, and resolves when the service has recovered. */
 async function takeOne<G extends ServiceFixture, S extends { readonly kind: string }>(
   fixture: G,
-  its: WalkOf<G, S>,
+  engineWalk: EngineWalk<G, S>,
   { step, kill }: PlannedStep<S>,
 ): Promise<TakenStep & { readonly outcome: string }> {
   const title = `${JSON.stringify(step)}${kill === undefined ? "" : ` with ${JSON.stringify(kill)}`}`;
   const killing = kill && sleep(kill.afterMs).then(() => fixture.kill(kill.victim));
-  const begunAt = Date.now();
+  const startedAt = Date.now();
   try {
-    const outcome = await its.take(fixture, step);
+    const outcome = await engineWalk.take(fixture, step);
     const endedAt = Date.now();
     await killing;
     await fixture.settled();
-    await fixture.writesGoOn();
-    return { title, begunAt, endedAt, outcome };
+    await fixture.writesContinue();
+    return { title, startedAt, endedAt, outcome };
   } catch (error) {
     throw new Error(`${title}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }

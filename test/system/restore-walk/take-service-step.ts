@@ -101,9 +101,9 @@ export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } 
     return "done";
   },
   backup: async (fixture) => {
-    const begunAt = Date.now();
+    const startedAt = Date.now();
     const { json } = await fixture.call("POST", fixture.path("/backups"), [202]);
-    fixture.backups.push({ id: String(json["id"]), begunAt });
+    fixture.backups.push({ id: String(json["id"]), startedAt });
     return "requested";
   },
   "rotate-key": async (fixture) => {

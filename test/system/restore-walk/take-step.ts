@@ -44,7 +44,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
   },
   "close-database": (fixture, { name, option }) =>
     isMade(fixture, "database", name)
-      ? attempt({ begunAt: Date.now() }, sql(fixture, `ALTER DATABASE ${name} WITH ${option}`))
+      ? attempt({ startedAt: Date.now() }, sql(fixture, `ALTER DATABASE ${name} WITH ${option}`))
       : Promise.resolve("skipped: it may not be there"),
   "half-drop-database": (fixture, { name }) => halfDrop(fixture, name),
   "create-role": (fixture, { name, via }) =>
@@ -82,7 +82,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
   "advance-sequence": inside(async (fixture, { name, database, by }) => {
     if (!isMade(fixture, "sequence", name, database)) return "skipped: it may not be there";
     const { values } = find(fixture, "sequence", name, database);
-    const action: Action = { begunAt: Date.now() };
+    const action: Action = { startedAt: Date.now() };
     let value = 0;
     const outcome = await attempt(action, async () => {
       const advance = `SELECT max(nextval('${name}'))::int AS value FROM generate_series(1, ${by})`;
@@ -160,7 +160,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
       }
       // The row belongs to this transaction, and is visible from its commit on.
       await client.query("INSERT INTO ledger VALUES ($1, md5($1::bigint::text))", [row]);
-      const created: Action = { begunAt: Date.now() };
+      const created: Action = { startedAt: Date.now() };
       fixture.ledger.rows.push({ id: row, created });
       return await attempt(created, () => client.query("COMMIT"));
     } catch (error) {
@@ -184,7 +184,7 @@ async function halfDrop(fixture: WalkFixture, name: string): Promise<string> {
     const { rows } = await fixture.within((client) => client.query<{ limit: number }>(found, [name]));
     return rows[0]?.limit;
   };
-  find(fixture, "database", name).dropped = { begunAt: Date.now() };
+  find(fixture, "database", name).dropped = { startedAt: Date.now() };
   for (const ms of halfDropMs) {
     // Dirty pages make the checkpoint of the drop a long one.
     const dirt = "CREATE TABLE dirt AS SELECT md5(i::text) AS text FROM generate_series(1, 20000) AS i";

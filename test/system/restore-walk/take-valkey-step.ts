@@ -28,7 +28,7 @@ async function attempt(action: Action, act: () => Promise<unknown>): Promise<str
 
 /** New rows of the ledger that are one write. */
 function rowsOf({ ledger, nextRow }: ValkeyFixture, count: number): { created: Action; rows: LedgerRow[] } {
-  const created: Action = { begunAt: Date.now() };
+  const created: Action = { startedAt: Date.now() };
   const rows = Array.from({ length: count }, (): LedgerRow => ({ id: nextRow(), created }));
   ledger.rows.push(...rows);
   return { created, rows };
@@ -55,7 +55,7 @@ const executors: { readonly [K in StepKind]: Executor<K> } = {
   },
   flush: async (fixture) => {
     await fixture.pause();
-    const dropped: Action = { begunAt: Date.now() };
+    const dropped: Action = { startedAt: Date.now() };
     for (const row of fixture.ledger.rows) row.dropped ??= dropped;
     try {
       return await attempt(dropped, () => fixture.within((client) => client.flushall()));

@@ -12,8 +12,7 @@ export interface ValkeyFixture extends ServiceFixture {
   /** Expiry of rows by number, in milliseconds since 1970. */
   readonly expiries: Map<number, number>;
   /**
-   * Work in a session of its own. Its writes are acknowledged when it resolves, also by the replica, where one is
-   * required.
+   * Runs `work` in a new session. Resolves when its writes are acknowledged, also by the replica where one is required.
    */
   within<T>(work: (client: Valkey) => Promise<T>): Promise<T>;
 }
@@ -23,7 +22,7 @@ export const valuePrefix = "value ";
 export const keyOf = (row: number) => `${keyPrefix}${row}`;
 export const valueOf = (row: number) => `${valuePrefix}${row}`;
 
-/** Tolerance for a clock that is read a moment later. */
+/** Tolerance for the time between the engine's and the test's reading of the clock. */
 const expiresWithinMs = 1_000;
 const waitMs = 5_000;
 
@@ -86,12 +85,12 @@ async function faultsInValkey(
 ): Promise<readonly string[]> {
   // A copy deletes keys in the background that expired while it was created.
   await sleep(expiresWithinMs);
-  const { rows, damaged, begunAt, endedAt } = await readRows(platform, service);
+  const { rows, damaged, startedAt, endedAt } = await readRows(platform, service);
   const expiryOf = ({ id }: LedgerRow) => expiries.get(id) ?? Number.POSITIVE_INFINITY;
   // A key that expires during the read may be seen or not.
   const there = ledger.rows.filter((row) => expiryOf(row) > endedAt);
   const ended = ledger.rows.filter((row) => expiryOf(row) <= endedAt);
-  const expired = ended.filter((row) => expiryOf(row) < begunAt && rows.has(row.id));
+  const expired = ended.filter((row) => expiryOf(row) < startedAt && rows.has(row.id));
   const remaining = rows.difference(new Set(ended.map(({ id }) => id)));
   // Users are not part of the data: the platform gives each copy its own.
   const none = { roles: new Set<string>(), prepared: new Set<string>(), databases: new Map() };
@@ -103,7 +102,7 @@ async function faultsInValkey(
 
 async function readRows(platform: Platform, { connection, password }: RunningService) {
   const client = await openValkey(platform, connection, { password });
-  const begunAt = Date.now();
+  const startedAt = Date.now();
   const rows = new Set<number>();
   const damaged: number[] = [];
   try {
@@ -117,7 +116,7 @@ async function readRows(platform: Platform, { connection, password }: RunningSer
         rows.add(id);
         if (values[index] !== valueOf(id)) damaged.push(id);
       }
-      if (next === "0") return { rows, damaged, begunAt, endedAt: Date.now() };
+      if (next === "0") return { rows, damaged, startedAt, endedAt: Date.now() };
       cursor = next;
     }
   } finally {

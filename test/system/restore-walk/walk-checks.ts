@@ -16,7 +16,7 @@ import type { PlannedMoment, WalkFeature } from "./walk-step.ts";
 /** Executed steps of a walk, with their times. */
 export interface TakenStep {
   readonly title: string;
-  readonly begunAt: number;
+  readonly startedAt: number;
   readonly endedAt: number;
 }
 
@@ -138,7 +138,7 @@ export function momentAt(
   const at =
     moment.of === "window" || step === undefined
       ? Math.round(from + moment.fraction * (to - from))
-      : (moment.edge === "begin" ? step.begunAt : step.endedAt) + moment.offsetMs;
+      : (moment.edge === "begin" ? step.startedAt : step.endedAt) + moment.offsetMs;
   const gap = gaps.find((each) => each.from <= at && at <= each.to);
   return Math.min(to, Math.max(from, gap?.to ?? at));
 }
@@ -247,9 +247,9 @@ async function backupOf({ fixture }: WalkCheck, id: string): Promise<BackupJson>
 }
 
 /** Data of a backup are not older than its begin, nor than the moment that it names. */
-function momentOf({ without }: WalkCheck, backup: BackupJson, begunAt: number): Moment {
+function momentOf({ without }: WalkCheck, backup: BackupJson, startedAt: number): Moment {
   const named = Date.parse(backup.restores_to ?? "");
-  const from = without.has("moment-of-backups") ? begunAt : Math.max(begunAt, named);
+  const from = without.has("moment-of-backups") ? startedAt : Math.max(startedAt, named);
   return { from, to: Date.parse(backup.finished_at ?? "") };
 }
 
@@ -266,23 +266,23 @@ export async function restoreById(check: WalkCheck, name: string): Promise<reado
   const { fixture } = check;
   const ended = await Promise.all(fixture.backups.map(({ id }) => endedBackup(check, id)));
   const completed = fixture.backups.filter((_, index) => ended[index]?.status === "completed");
-  const { id, begunAt } = completed.at(-1) ?? (await takeBackup(fixture));
+  const { id, startedAt } = completed.at(-1) ?? (await takeBackup(fixture));
   const backup = await endedBackup(check, id);
   if (backup.status === "failed") return [`backup ${id} failed: ${backup.error_message}`];
   const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path(`/backups/${id}/restore`), {
     target_service_name: name,
   });
-  return checkCopy(check, answer, () => momentOf(check, backup, begunAt));
+  return checkCopy(check, answer, () => momentOf(check, backup, startedAt));
 }
 
-async function takeBackup(fixture: ServiceFixture): Promise<{ id: string; begunAt: number }> {
+async function takeBackup(fixture: ServiceFixture): Promise<{ id: string; startedAt: number }> {
   fixture.resume();
-  await fixture.writesGoOn();
-  const begunAt = Date.now();
+  await fixture.writesContinue();
+  const startedAt = Date.now();
   const { json } = await fixture.call("POST", fixture.path("/backups"), [202]);
-  await fixture.writesGoOn();
+  await fixture.writesContinue();
   await fixture.pause();
-  return { id: String(json["id"]), begunAt };
+  return { id: String(json["id"]), startedAt };
 }
 
 /** Forks the service from its newest backup. */
@@ -292,7 +292,7 @@ export async function checkFork(check: WalkCheck, name: string): Promise<readonl
   return checkCopy(check, answer, async (copy) => (await momentOfCopy(check, copy)).moment);
 }
 
-/** A drill of the newest backup and of a moment. */
+/** Runs a drill of the newest backup and of a point in time; resolves with what failed, a sentence each. */
 export async function checkDrill({ fixture }: WalkCheck): Promise<readonly string[]> {
   const { json } = await fixture.call("POST", fixture.path("/backups/drill"), [202]);
   const drill = await drilled(fixture.platform, fixture.source.service.id, String(json["id"]));
@@ -307,7 +307,7 @@ export async function checkUndelete({ fixture }: WalkCheck): Promise<readonly st
   const { platform, services, source, faultsIn } = fixture;
   const { id } = source.service;
   fixture.resume();
-  await fixture.writesGoOn();
+  await fixture.writesContinue();
   await fixture.call("DELETE", fixture.path(), [202]);
   await services.deleted(id, longMs);
   await fixture.pause();

@@ -13,7 +13,7 @@ import type { WalkVictim } from "./walk-step.ts";
 /** Limit for any single step on a busy machine, including kills. */
 export const longMs = 300_000;
 
-/** `crashesMax` and `crashWindowMs` of controller/src/fleet/machine/machine-plan.ts. */
+/** Limit of crashes within a time, as in controller/src/fleet/machine/machine-plan.ts. */
 const crashesMax = 5;
 const crashWindowMs = 600_000;
 
@@ -25,14 +25,14 @@ export interface Answer {
   readonly text: string;
 }
 
-/** One service of any engine with a continuous writer, whatever happens to it. */
+/** One service of any engine, with a writer that continues through all faults. */
 export interface ServiceFixture {
   readonly platform: Platform;
   readonly services: Services;
   readonly source: RunningService;
   readonly ledger: WalkLedger;
   /** Manual backups, with the time of each request. */
-  readonly backups: { readonly id: string; readonly begunAt: number }[];
+  readonly backups: { readonly id: string; readonly startedAt: number }[];
   readonly failures: ReturnType<typeof createFailures>;
   /** Number of the next row. */
   nextRow(): number;
@@ -48,12 +48,12 @@ export interface ServiceFixture {
   call(verb: string, path: string, statuses: readonly number[], body?: object): Promise<Answer>;
   /** The service once it is Running and no operation is in progress. */
   settled(): Promise<ServiceJson>;
-  /** Resolves when rows are acknowledged that were begun after the call. */
-  writesGoOn(): Promise<void>;
+  /** Resolves when rows are acknowledged whose writes started after the call. */
+  writesContinue(): Promise<void>;
   /** Stops the writer until `resume`. */
   pause(): Promise<void>;
   resume(): void;
-  /** True when the victim existed, and was killed. A machine is spared that `mayEnd` refuses. */
+  /** Kills the victim; false if it does not exist, or if it is a machine that `mayEnd` refuses. */
   kill(victim: WalkVictim): boolean;
   /**
    * True if the machine may end once more, which is counted: a fifth end within ten minutes makes its state failed
@@ -63,11 +63,11 @@ export interface ServiceFixture {
   remove(): Promise<void>;
 }
 
-/** The same of a PostgreSQL. */
+/** A fixture whose service is a PostgreSQL. */
 export interface WalkFixture extends ServiceFixture {
   /** Sessions with an open transaction, by name. */
   readonly open: Map<string, Client>;
-  /** Work in a session of its own. */
+  /** Runs `work` in a new session. */
   within<T>(work: (client: Client) => Promise<T>, database?: string, options?: string): Promise<T>;
 }
 
@@ -84,7 +84,7 @@ export interface FixtureParts<C> extends Pick<ServiceFixture, "faultsIn"> {
   unprotect(fixture: ServiceFixture): Promise<void>;
 }
 
-/** A fixture on a platform of its own, which is removed with it. */
+/** Opens a fixture on a new platform, which is removed with the fixture. */
 export async function openFixture<G>(on: (platform: Platform) => Promise<G>): Promise<G> {
   const platform = await startPlatform({ environment: walkEnvironment });
   try {
@@ -170,7 +170,7 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
     async write(client) {
       await gate?.promise;
       if (stop.signal.aborted) return;
-      const created: Action = { begunAt: Date.now() };
+      const created: Action = { startedAt: Date.now() };
       const row = nextRow();
       ledger.rows.push({ id: row, created });
       const written = parts.write(client, row);
@@ -217,10 +217,10 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
       primary = service.primary_node_id;
       return service;
     },
-    async writesGoOn() {
+    async writesContinue() {
       const since = Date.now();
       const goesOn = () =>
-        ledger.rows.some(({ created }) => created.begunAt > since && created.acknowledgedAt !== undefined);
+        ledger.rows.some(({ created }) => created.startedAt > since && created.acknowledgedAt !== undefined);
       const describe = () => services.describe(id);
       await waitUntil("writes are acknowledged", goesOn, { withinMs: longMs, everyMs: 20, describe });
     },

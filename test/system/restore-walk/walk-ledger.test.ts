@@ -8,13 +8,13 @@ import {
   type WalkLedger,
 } from "./walk-ledger.ts";
 
-const action = (begunAt: number, acknowledgedAt?: number) => ({
-  begunAt,
+const action = (startedAt: number, acknowledgedAt?: number) => ({
+  startedAt,
   ...(acknowledgedAt !== undefined && { acknowledgedAt }),
 });
 const at = (moment: number) => ({ from: moment, to: moment });
 
-describe("objects in data of a moment", () => {
+describe("objects in data of a point in time", () => {
   // biome-ignore format: a table, aligned so that it reads as one
   it.each([
     // created        dropped          moment             presence

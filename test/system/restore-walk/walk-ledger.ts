@@ -3,7 +3,7 @@
  * unknown.
  */
 export interface Action {
-  readonly begunAt: number;
+  readonly startedAt: number;
   acknowledgedAt?: number;
 }
 
@@ -80,10 +80,10 @@ export function presenceIn(
   { created, dropped }: { created: Action; dropped?: Action | undefined },
   moment: Moment,
 ): Presence {
-  if (created.begunAt > moment.to) return "absent";
+  if (created.startedAt > moment.to) return "absent";
   if (dropped?.acknowledgedAt !== undefined && dropped.acknowledgedAt < moment.from) return "absent";
   const isMade = created.acknowledgedAt !== undefined && created.acknowledgedAt < moment.from;
-  const remains = dropped === undefined || dropped.begunAt > moment.to;
+  const remains = dropped === undefined || dropped.startedAt > moment.to;
   return isMade && remains ? "present" : "either";
 }
 
@@ -104,11 +104,11 @@ function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Content
           `${list.length} rows ${text}: ${list.slice(0, mostListed).map(({ id, created }) => `${id} ${JSON.stringify(created)}`)}`,
         ];
   const ids = new Set(rows.map(({ id }) => id));
-  const strangers = [...contents.rows].filter((id) => !ids.has(id));
+  const unwritten = [...contents.rows].filter((id) => !ids.has(id));
   return [
     ...sentence(found("present", false), "acknowledged before the moment are missing"),
     ...sentence(found("absent", true), "begun after the moment are there"),
-    ...(strangers.length === 0 ? [] : [`rows without a write are there: ${strangers.slice(0, mostListed)}`]),
+    ...(unwritten.length === 0 ? [] : [`rows without a write are there: ${unwritten.slice(0, mostListed)}`]),
     ...(contents.damaged.length === 0 ? [] : [`rows have another text: ${contents.damaged.slice(0, mostListed)}`]),
   ];
 }

@@ -36,7 +36,7 @@ export function createLifecycleUnderTest(): LifecycleUnderTest {
   return fixture;
 }
 
-/** A change that the process has to execute is not executed meanwhile, however quick it is. */
+/** Runs `run` while a process is paused, so that the process executes no change before `run` resolves. */
 export async function whilePaused<T>(pid: number | undefined, run: () => Promise<T>): Promise<T> {
   if (pid === undefined) throw new Error("there is no such process");
   killAtOnce(pid, "SIGSTOP");

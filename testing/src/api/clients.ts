@@ -30,7 +30,7 @@ export function inside(connection: ConnectionJson): ConnectionJson {
   return { ...connection, host: connection.private_host };
 }
 
-/** As libpq with `host`, `hostaddr` and `sslmode=verify-full`. The caller ends it. */
+/** Connects as libpq does with `host`, `hostaddr` and `sslmode=verify-full`. The caller ends the client. */
 export async function openPostgresql(platform: Platform, connection: ConnectionJson, login: Login): Promise<Client> {
   const address = await addressOf(platform, connection.host);
   const config: ClientConfig = {
@@ -82,7 +82,7 @@ export async function connectValkey(options: RedisOptions & { host: string; port
   return client;
 }
 
-/** One query on a connection of its own. */
+/** Runs one query on a new connection. */
 export async function queryOnce<Row extends object>(
   platform: Platform,
   connection: ConnectionJson,
@@ -97,7 +97,7 @@ export async function queryOnce<Row extends object>(
   }
 }
 
-/** One command on a connection of its own. */
+/** Runs one command on a new connection. */
 export async function commandOnce(
   platform: Platform,
   connection: ConnectionJson,

@@ -83,7 +83,7 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
   return {
     async check({ mayLoseLast = false } = {}) {
       const before = acked.length;
-      await waitUntil("messages go on", () => acked.length > before + 3, patient);
+      await waitUntil("messages continue", () => acked.length > before + 3, patient);
       isFinished = true;
       await Promise.all([sending, working]);
       const list = await waitUntil("the remaining messages are listed", async () => {
@@ -104,9 +104,9 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
       if (mayLoseLast) {
         // One sender and one worker, each with one request at a time: what a failover undoes of each is one contiguous
         // run.
-        expect({ gone: missing, passed: skippedIn(missing, all) }).toEqual({ gone: missing, passed: [] });
+        expect({ lost: missing, passed: skippedIn(missing, all) }).toEqual({ lost: missing, passed: [] });
         expect({ back, passed: skippedIn(back, [...new Set(ends)]) }).toEqual({ back, passed: [] });
-      } else expect({ gone: missing, back }).toEqual({ gone: [], back: [] });
+      } else expect({ lost: missing, back }).toEqual({ lost: [], back: [] });
       const settled = await rest.post<{ done: string[]; lost: string[] }>(path("/messages/ack"), {
         messages: claimed.map(({ receipt }) => ({ receipt })),
       });

@@ -51,10 +51,10 @@ function faultsOfErrors(errors: unknown, code: unknown): string[] {
   if (!Array.isArray(errors)) return ["errors is no array"];
   if (code === "invalid_request" && errors.length === 0) return ["errors is empty"];
   return errors.flatMap(({ field, pointer, code: kind, detail }, index) => {
-    const isWhole =
+    const isComplete =
       typeof field === "string" && typeof kind === "string" && typeof detail === "string" && detail !== "";
     const pointsRight = pointer === null || (typeof pointer === "string" && /^(\/.*)?$/.test(pointer));
-    return isWhole && pointsRight ? [] : [`errors[${index}] is not {field, pointer, code, detail}`];
+    return isComplete && pointsRight ? [] : [`errors[${index}] is not {field, pointer, code, detail}`];
   });
 }
 
@@ -68,7 +68,7 @@ function faultsOfSuccess(verb: string, path: string, { status, headers, json, te
   if (found.rules.text !== "")
     return headers["content-type"] === found.rules.text ? faults : [...faults, `it is ${headers["content-type"]}`];
   if (headers["content-type"] !== "application/json") faults.push(`Content-Type is ${headers["content-type"]}`);
-  // A change that completed at once has no location.
+  // A change that is complete with its response has no location.
   const hasLocation = found.rules.location !== "" && status !== 200;
   if (hasLocation && !headers.location?.startsWith("/")) faults.push(`Location is ${headers.location}`);
   return [...faults, ...faultsOfResponse(found.method.output, json)];

@@ -27,7 +27,7 @@ export interface Rest {
     path: string,
     options?: RestOptions & { withinMs?: number },
   ): Promise<RestResponse<T>>;
-  /** The same API with another credential. */
+  /** Calls with another credential; without one if undefined. */
   as(authorization: string | undefined): Rest;
   close(): void;
 }

@@ -27,7 +27,8 @@ export interface ServiceQueues {
   active(name: string): Promise<QueueJson>;
   /** Deletes the queue, and waits until it is absent. */
   remove(name: string): Promise<void>;
-  gone(name: string): Promise<void>;
+  /** Resolves once the queue is deleted. */
+  deleted(name: string): Promise<void>;
   /** Returns the id of the task. */
   send(name: string, numbers: readonly number[]): Promise<string>;
   claim(name: string, body: object): Promise<MessageJson[]>;
@@ -60,9 +61,9 @@ export function queuesOf({ rest }: Platform, serviceId: string): ServiceQueues {
       ),
     async remove(name) {
       expectStatus(await rest.delete(path(`/${name}`)), 202);
-      await fixture.gone(name);
+      await fixture.deleted(name);
     },
-    async gone(name) {
+    async deleted(name) {
       const isDeleted = async () => (await rest.get(path(`/${name}`))).status === 404;
       await waitUntil(`the queue ${name} is deleted`, isDeleted, wait);
     },

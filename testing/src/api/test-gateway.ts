@@ -51,7 +51,7 @@ export interface TestAnswer {
 export const owner = `Basic ${Buffer.from("hfk_owner:secret").toString("base64")}`;
 export const reader = `Basic ${Buffer.from("hfk_reader:secret").toString("base64")}`;
 
-/** A gateway on a TLS port of its own, over services in memory. */
+/** Starts a gateway on a new TLS port, over services in memory. */
 export async function startTestGateway(
   more: readonly ServedService[] = [],
   options: Pick<GatewayDeps, "rateLimit" | "schemaRules" | "console"> = {},

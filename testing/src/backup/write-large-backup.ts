@@ -13,7 +13,7 @@ async function* source() {
     const bytes = Buffer.from(chunk);
     bytes.writeUInt32BE(i);
     yield bytes;
-    // Each chunk comes with an event of its own, as those of a pipe do.
+    // Each chunk arrives in a separate event, as from a pipe.
     await new Promise((resolve) => void setImmediate(resolve));
   }
 }

@@ -8,7 +8,7 @@ import { type Platform, startPlatform } from "../platform/platform.ts";
 import { expectStatus } from "../platform/services.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** A platform with templates of its own, for suites of projects, stacks and pipelines. */
+/** A platform with test templates, for suites of projects, stacks and pipelines. */
 export interface DeliveryFixture {
   readonly platform: Platform;
   /** Writes a descriptor to a file; returns its path. */

@@ -8,7 +8,7 @@ const never = () => {
   throw new Error("no resource of the fixture is created here");
 };
 
-/** Its dependencies: named by its spec, as those of an app. */
+/** Dependencies of a fixture resource, which its spec names as an app's spec does. */
 export const fixtureConsumer: ConsumerFacet = {
   attachmentsOf: ({ attachments = [] }) =>
     (attachments as (string | { name: string; prefix?: string })[]).map((each) =>

@@ -33,8 +33,8 @@ export async function watchWrites(directory: string, onWrite: () => void = () =>
 }
 
 /**
- * Calls `kill` with each write of a composition that etcd reports, at once: the writer's next action, and the response
- * to this one, are lost. Writes during a kill trigger no second one.
+ * Calls `kill` immediately with each write of a composition that etcd reports, so that the response to this write and
+ * the writer's next action are lost. Writes during a kill trigger no second kill.
  */
 export async function killAfterWrites(
   directory: string,

@@ -3,8 +3,8 @@ import type { SdkCalls } from "./sdk-calls.ts";
 
 /**
  * Facts about an API that tests of the whole platform compare with the code. The contract of `<r>-api.ts` is the
- * default export of `<r>.conformance.ts` beside it; `contracts.ts` finds it there. Tables of several contracts are merged,
- * and an entry in two of them is refused.
+ * default export of `<r>.conformance.ts` beside it; `contracts.ts` finds it there. Tables of several contracts are
+ * merged, and an entry in two of them is refused.
  */
 export interface Contract {
   /** An authorization case for each RPC. */
@@ -42,7 +42,7 @@ export interface BaseObjects {
   readonly organizationId: string;
 }
 
-/** Objects of an organization that other organizations must not access. A contract declares the ids of its own. */
+/** Objects of an organization that other organizations must not access. A contract adds the ids of its objects. */
 export interface Existing extends BaseObjects {}
 
 /** Creates objects over REST as the owner of the organization. */
@@ -63,7 +63,7 @@ export interface AuthorizationCase {
    * Result for an owner of another organization: the object does not exist, or the caller's own object, or a missing
    * scope.
    */
-  readonly stranger: "not found" | "own" | "no scope";
+  readonly outsider: "not found" | "own" | "no scope";
 }
 
 /** Cases by full name of the method. */
@@ -80,14 +80,14 @@ export function casesOf<S extends DescService>(
   );
 }
 
-export const own = (request: AuthorizationCase["request"]): AuthorizationCase => ({ request, stranger: "own" });
+export const own = (request: AuthorizationCase["request"]): AuthorizationCase => ({ request, outsider: "own" });
 export const object = (request: AuthorizationCase["request"]): AuthorizationCase => ({
   request,
-  stranger: "not found",
+  outsider: "not found",
 });
 export const platform = (request: AuthorizationCase["request"]): AuthorizationCase => ({
   request,
-  stranger: "no scope",
+  outsider: "no scope",
 });
 
 /** Cases that several contracts have. */

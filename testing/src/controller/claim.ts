@@ -5,7 +5,7 @@ import { waitUntil } from "../wait-until.ts";
 const claims: Server[] = [];
 
 /**
- * True when no other test of this host has the name, nor gets it while this process lives. The claim is an abstract
+ * Claims a name for the rest of this process; false if another test of this host has it. The claim is an abstract
  * socket, which Linux removes with the process, however that ends.
  */
 export async function claim(name: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, wr
 import { join } from "node:path";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
 
-/** A wall clock of its own for one process; its monotonic clock stays the kernel's. */
+/** A wall clock for one process that the test sets; the monotonic clock of the process remains the kernel's. */
 export interface FakeClock {
   /** Environment that the process is started with. */
   readonly environment: Readonly<Record<string, string>>;

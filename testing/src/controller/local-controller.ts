@@ -14,7 +14,7 @@ export interface ControllerFixture {
   readonly etcd: TestEtcd;
   readonly postgresql: TestPostgresql;
   readonly bootstrap: Readonly<Record<"username" | "password" | "api_key_id" | "api_key_secret" | "token", string>>;
-  /** Settings of a controller with its files below a directory of its own. */
+  /** Settings of a controller whose files are below `root`. */
   settingsIn(root: string): Promise<Record<string, string>>;
   /** Runs a command of the command line. */
   command(args: readonly string[], variables: Record<string, string | undefined>): Promise<CommandResult>;

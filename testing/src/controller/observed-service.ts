@@ -25,7 +25,7 @@ export function observedNode(node: NodeSpec, reported: Observation, more: Partia
   };
 }
 
-/** A service whose DNS names lead to the right nodes. */
+/** A service whose DNS names resolve to the right nodes. */
 export function observedService(nodes: readonly ObservedNode[], more: Partial<ObservedService> = {}): ObservedService {
   return { nodes, names: "verified", isChanging: false, ...more };
 }

@@ -41,7 +41,7 @@ interface Member {
   isMember: boolean;
   /** Acknowledged writes on its disk. */
   writes: number;
-  /** Its host is lost: nothing of it ever answers again. */
+  /** True if the member's host is lost, so that no process of it ever responds again. */
   isLost: boolean;
   reported: InstanceObservation | undefined;
 }
@@ -174,8 +174,8 @@ export class PeersScenario {
     const moved = nodeToMove(object, this.observe());
     if (moved !== undefined) {
       const nodeId = `n-${object.spec.nextNodeNumber}`;
-      const begun = beginMove(object, moved, { nodeId, operationId: `op-${(this.ids += 1)}`, now: this.now });
-      [this.object, this.operation] = [begun.after, begun.operation];
+      const started = beginMove(object, moved, { nodeId, operationId: `op-${(this.ids += 1)}`, now: this.now });
+      [this.object, this.operation] = [started.after, started.operation];
       return;
     }
     const written = advance(object, this.observe(), open, this.now, silentLog);
@@ -223,7 +223,7 @@ export class PeersScenario {
     const joining = [...this.members.values()].filter(
       ({ isMember, settings }) => !isMember && settings?.form === false,
     );
-    if (joining.length > 1) this.violations.push("two members join at once");
+    if (joining.length > 1) this.violations.push("two members join at the same time");
   }
 
   /** The next step of a member's agent and engine. */

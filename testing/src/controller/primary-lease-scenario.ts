@@ -158,7 +158,7 @@ function act(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): bool
     case "restart":
       // Its lease is extended; a vote in progress refers to an earlier write, which no replica receives any more.
       if (!isWritable(state) || state.lease.untilMs <= clockA(state)) return false;
-      state.history = { number: state.history.number + 1, begunAt: state.written };
+      state.history = { number: state.history.number + 1, rowsBefore: state.written };
       state.vote = undefined;
       return true;
     case "end":
@@ -218,7 +218,7 @@ function control(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): 
       controller.decided = undefined;
       if (decided === undefined || decided.revision !== state.stored.revision) return false;
       state.stored = { revision: decided.revision + 1, primary: decided.primary, isFenced: false };
-      // The new primary accepts writes at once: the fastest behavior is the least safe one.
+      // The new primary accepts writes immediately: the fastest behavior is the least safe one.
       if (decided.primary === "b") Object.assign(state, { isPromoted: true, rowsOfNew: state.received });
       return true;
     }
@@ -282,7 +282,7 @@ function quietOf(state: PrimaryLeaseModel) {
 
 /** The bug mistakes a position of one history for the same position of another. */
 function receivedOf({ received, followed }: PrimaryLeaseModel, bug: Bug | undefined): string {
-  const position = received - followed.begunAt;
+  const position = received - followed.rowsBefore;
   return bug === "noHistory" ? `${position}` : `${followed.number}:${position}`;
 }
 

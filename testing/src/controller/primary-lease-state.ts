@@ -26,11 +26,11 @@ export interface Controller {
   /** A decision that is not written yet. */
   decided: { readonly revision: number; readonly primary: "a" | "b" } | undefined;
   hasLease: boolean;
-  /** It grants nothing more until its view is newer than this revision. */
+  /** The controller grants no lease until its view is newer than this revision. */
   revokedRevision: number;
   /** The other controller's response about its grants: for this time it has granted nothing. */
   peerGrants: { readonly revision: number; readonly ungrantedForMs: number } | undefined;
-  /** It ended its lease itself, and stopped at once. */
+  /** True if the primary released its lease, and stopped immediately. */
   hasLeft: boolean;
   /** Time at which this one saw the other leave, by its own clock. */
   aloneMs: number | undefined;
@@ -43,7 +43,7 @@ export interface Controller {
 interface History {
   readonly number: number;
   /** Rows that there were before. */
-  readonly begunAt: number;
+  readonly rowsBefore: number;
 }
 
 /**
@@ -63,7 +63,7 @@ export interface PrimaryLeaseModel {
   deadlineMs: number;
   number: number;
   isUp: boolean;
-  /** Its disk records that it is not the primary. */
+  /** True if the node's disk records that it is not the primary. */
   isReplicaOnDisk: boolean;
   /** Connectivity between `a` and `b`. */
   isLinked: boolean;
@@ -74,7 +74,7 @@ export interface PrimaryLeaseModel {
   silence: ReplicationSilenceState;
   written: number;
   received: number;
-  /** Engines without timelines count positions anew from each start of the primary on. */
+  /** Current history; engines without timelines count positions from 0 again in each history. */
   history: History;
   /** The history that b's positions belong to. */
   followed: History;
@@ -126,8 +126,8 @@ export function newPrimaryLeaseModel(): PrimaryLeaseModel {
     silence: { latest: { received: "1:0", sinceMs: 0 } },
     written: 0,
     received: 0,
-    history: { number: 1, begunAt: 0 },
-    followed: { number: 1, begunAt: 0 },
+    history: { number: 1, rowsBefore: 0 },
+    followed: { number: 1, rowsBefore: 0 },
     acknowledged: 0,
     isPromoted: false,
     rowsOfNew: 0,

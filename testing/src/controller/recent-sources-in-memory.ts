@@ -1,6 +1,6 @@
 import type { RecentSources } from "@holdfast/controller/access/user/sign-in-guard.ts";
 
-/** For tests without earlier sign-ins. */
+/** An empty list of recent sources, for tests without earlier sign-ins. */
 export function createRecentSourcesInMemory(): RecentSources {
   const known = new Set<string>();
   return {

@@ -31,7 +31,7 @@ interface Member {
   /** Settings that its engine started with; undefined while it does not run. */
   runs: { readonly restarts: number; readonly image: string } | undefined;
   data: "primary" | "follower" | "none";
-  /** Its agent's last report. */
+  /** Last report of the member's agent. */
   reported: ObservedService["nodes"][number]["instance"];
 }
 

@@ -65,7 +65,7 @@ export function newServiceObject(): { service: ManagedServiceObject; operation: 
   return { service, operation };
 }
 
-/** The same once it is Running and healthy without an operation, with changes. */
+/** A service that is Running and healthy without an operation, with changes to spec and status. */
 export function runningService(
   metadata: Partial<Metadata> = {},
   spec: Partial<ManagedServiceSpec> = {},

@@ -53,7 +53,7 @@ interface Broken {
 /** Image and kernel of the service's machine. */
 interface Made {
   readonly image: "old" | "new";
-  /** Of a virtual machine. */
+  /** Kernel of a virtual machine; absent for a container. */
   readonly guestKernel?: "guest-old" | "guest-new";
   /** Protocol version of its keeper; every start brings a keeper of version 5. */
   readonly keeper?: number;
@@ -91,7 +91,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
   let names: ObservedService["names"] = "absent";
   let now = 1;
   let operations = 0;
-  /** Its host is drained. */
+  /** True while the machine's host is drained. */
   let stoppedForDrain = false;
   /** The last setting that its agent received, and applies when its machine starts. */
   let engineEnabled = false;
@@ -126,7 +126,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
     acknowledged += 1;
     data = { ...data, writes: data.writes + 1 };
   }
-  /** As the machine's reconciler does before a start. */
+  /** Applies a machine's data snapshot or rollback, as its reconciler does before a start. */
   function secureData(of: MachineObject): MachineObject {
     const names = () => [...snapshots.keys()];
     const facts = () =>
@@ -237,7 +237,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
         expect((error as { key?: string }).key).toMatch(/WRONG_STATE|OPERATION_IN_PROGRESS/);
       }
     },
-    /** As the API does it; a rejected request changes nothing. */
+    /** Requests maintenance as the API does; a rejected request changes nothing. */
     maintain(acceptsTextOrder = false): void {
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
       const { image = "", guestKernel = "" } = machine?.spec ?? {};

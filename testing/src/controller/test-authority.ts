@@ -17,7 +17,7 @@ export interface TestAuthority {
   identityOf(installationId: string, identity: Identity, notAfter?: Date): Promise<KeyWithCertificate>;
 }
 
-/** For a server with these names, or for a client with these URIs. */
+/** A certificate of a server with these names, or of a client with these URIs. */
 type TestLeaf = Pick<Leaf, "commonName" | "publicKey"> & Partial<Pick<Leaf, "names" | "uris" | "client" | "notAfter">>;
 
 interface IssuedLeaf {

@@ -62,7 +62,7 @@ export interface TestInstallation {
   close(): Promise<void>;
 }
 
-/** An empty installation on this etcd; on one of its own when none is given. */
+/** An empty installation on `given`, or else on a new etcd. */
 export async function newInstallation(given?: TestEtcd): Promise<TestInstallation> {
   const etcd = given ?? (await startTestEtcd());
   const directory = await mkdtemp(join(tmpdir(), "holdfast-fleet-"));
@@ -83,7 +83,7 @@ export async function newInstallation(given?: TestEtcd): Promise<TestInstallatio
 interface TestControllerOptions {
   readonly lifetimes?: Partial<Lifetimes>;
   readonly leaseS?: number;
-  /** Further services on its listener. */
+  /** Additional gRPC services on the controller's listener. */
   readonly services?: (controllerRegistry: ControllerRegistry) => NonNullable<FleetDeps["services"]>;
 }
 

@@ -9,7 +9,7 @@ import { createUnitOfWork, type UnitOfWork } from "@holdfast/controller/kernel/s
 import { uuidv7 } from "uuidv7";
 import { startTestEtcd } from "./etcd.ts";
 
-/** An empty store in an etcd of its own, with the controller's collections over it. */
+/** An empty store in a new etcd, with the controller's collections over it. */
 export interface TestStore {
   readonly store: Store;
   readonly collections: Collections;

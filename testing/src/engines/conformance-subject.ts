@@ -16,12 +16,12 @@ export interface ConformanceSubject {
   /** The engine's own text of each refusal, so that no other failure passes for one. */
   readonly refusals: {
     readonly wrongPassword: RegExp;
-    /** Of the platform's user, whose name no client may use. */
+    /** Refusal of a sign-in as the platform's user, whose name no client may use. */
     readonly platformUser: RegExp;
-    /** Of an address that the allow-list lacks. */
+    /** Refusal of an address that the allow-list lacks. */
     readonly notAllowed: RegExp;
     readonly withoutTls: RegExp;
-    /** Of a write by a user that only reads. */
+    /** Refusal of a write by a user that may only read. */
     readonly mayNotWrite: RegExp;
   };
   /** A parameter that applies live and one that needs a restart, with values other than the defaults. */

@@ -78,7 +78,7 @@ export async function postgresqlClient(machine: EngineEndpoint, options: Connect
   };
 }
 
-/** A RESP client of its own: the test is about the wire, with TLS checked as by a user's client. */
+/** A minimal RESP client, so that a test sees the bytes of the protocol; it checks TLS as a user's client does. */
 export async function connectValkey(
   machine: EngineEndpoint,
   options: ConnectOptions & { readonly plain?: boolean },

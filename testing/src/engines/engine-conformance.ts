@@ -69,7 +69,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await driver.ready(instance, machine.signal);
       });
 
-      it("is ready at once if it runs, and does not bootstrap existing data", async () => {
+      it("is ready immediately if it runs, and does not bootstrap existing data", async () => {
         await machine.bootstrap();
         await machine.driver.ready(machine.instance, machine.signal);
       });
@@ -98,7 +98,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         ).rejects.toThrow("reserved for the platform");
       });
 
-      it("applies the allow-list to new and open sessions at once", async () => {
+      it("applies the allow-list to new and open sessions immediately", async () => {
         await expect(enter(machine, { from: outside })).rejects.toThrow(notAllowed);
         const open = await enter(machine);
         await allow(machine, [`${outside}/32`]);
@@ -177,7 +177,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await owner.close();
       });
 
-      it("applies live parameters at once, and reports which need a restart", async () => {
+      it("applies live parameters immediately, and reports which need a restart", async () => {
         const { driver } = machine;
         machine.change({
           parameters: { [subject.live[0]]: subject.live[1], [subject.atStart[0]]: subject.atStart[1] },

@@ -62,7 +62,7 @@ export interface EngineMachine {
 
 const serverName = "orders-1.local.holdfast.test";
 
-/** True when an image with this version exists. */
+/** True if an image with this version exists. */
 export function hasEngine(engine: Program, version: string): boolean {
   return hasSoftware(engine, version);
 }
@@ -76,7 +76,7 @@ const inNodeImage: CommandWrapper = (engine, version, directory) => {
   return (argv) => inImage(found.image.root, { argv, uid: testUid, binds: [directory], asRoot });
 };
 
-/** For an engine that is part of the tests. */
+/** Command wrapper of an engine that is part of the tests, and so runs outside of an image. */
 export const onThisHost: CommandWrapper = () => dyingWithParent;
 
 /** An empty machine. `address` is one of this test's own, so that connections from others are distinguishable. */
@@ -215,7 +215,7 @@ function machinePaths(directory: string) {
   return { data: under("data"), config: under("config"), tls: under("tls"), run: under("run") };
 }
 
-/** Gives all files below a directory to the engine's user; files that the engine deletes meanwhile need no owner. */
+/** Gives all files below a directory to the engine's user; ignores files that the engine deletes at the same time. */
 function giveAll(directory: string): void {
   for (const entry of ignoreMissing(() => readdirSync(directory, { withFileTypes: true })) ?? []) {
     const path = join(directory, entry.name);

@@ -21,11 +21,11 @@ export interface QueueDatabase {
   readonly machine: EngineMachine;
   /** Session of the agent: the superuser over the Unix socket. */
   asPlatform<T>(work: (session: Session) => Promise<T>, database?: string): Promise<T>;
-  /** The same, with only the privileges that work on queues needs. */
+  /** Runs `work` in a session with only the privileges that work on queues needs. */
   asAgent<T>(work: (session: Session) => Promise<T>, database?: string): Promise<T>;
   /** A session of a user; the caller ends it. */
   connect(user?: keyof typeof roles, database?: string): Promise<pg.Client>;
-  /** For a pool of app_user's sessions in a process of its own. */
+  /** Configuration of a pool of app_user's sessions, for another process. */
   readonly poolConfig: pg.PoolConfig;
   /** Sessions of app_user; they end with the database. */
   pool(max: number, database?: string): pg.Pool;
@@ -39,8 +39,8 @@ export interface QueueDatabase {
 }
 
 /**
- * Resolves when it accepts connections; `withSchema: false` leaves the default database as in services without queues.
- * With the library of a fake clock the engine has a wall clock of its own.
+ * Resolves when the engine accepts connections. `withSchema: false` leaves the default database as in services without
+ * queues. With the library of a fake clock the engine's wall clock is separate from the host's.
  */
 export async function createQueueDatabase(
   version = "17",

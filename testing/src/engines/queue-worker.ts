@@ -2,9 +2,9 @@ import pg from "pg";
 import { createQueue } from "@holdfast/sdk/queue/index.ts";
 
 /**
- * A worker in a process of its own, to be killed: `node queue-worker.ts`, with the configuration of a pg.Pool as JSON
- * in HOLDFAST_POOL and the queue's name in HOLDFAST_QUEUE. Each processed message leaves a row in `effects`, with the
- * end of its visibility timeout.
+ * A worker in a separate process, which a test kills: `node queue-worker.ts`, with the configuration of a pg.Pool as
+ * JSON in HOLDFAST_POOL and the queue's name in HOLDFAST_QUEUE. Each processed message leaves a row in `effects`, with
+ * the end of its visibility timeout.
  */
 const { HOLDFAST_POOL = "{}", HOLDFAST_QUEUE = "" } = process.env;
 const pool = new pg.Pool({ ...(JSON.parse(HOLDFAST_POOL) as pg.PoolConfig), max: 3 });

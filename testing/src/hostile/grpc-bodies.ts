@@ -26,7 +26,7 @@ export function framed(message: Buffer, { flags = 0, length = message.length } =
   return Buffer.concat([head, message]);
 }
 
-/** The same bytes in each run. */
+/** Pseudo-random bytes, identical in each run. */
 function noise(bytes: number): Buffer {
   let state = 0x2545f491;
   return Buffer.from(

@@ -16,7 +16,7 @@ export function bundleAgentTo(directory: string): void {
   execFileSync(process.execPath, [join(import.meta.dirname, "../../../agent/bundle.ts"), directory]);
 }
 
-/** Bundles the agent once; each call of the returned function packs it anew, with each file after `edit`. */
+/** Bundles the agent once. The returned function packs it as a release, with `edit` applied to each file. */
 export function bundleAgent(): (release: string, edit?: (text: string, isMain: boolean) => string) => AgentCode {
   const directory = mkdtempSync(join(tmpdir(), "agent-code-"));
   bundleAgentTo(directory);

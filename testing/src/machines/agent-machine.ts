@@ -64,7 +64,7 @@ export interface AgentMachineOptions {
   readonly spec: SpecChange;
   /** The data disk is a file system of this size. */
   readonly diskBytes?: number;
-  /** Its data disk is a device of its own, and not memory. */
+  /** True if the machine's data disk is a separate block device, and not memory. */
   readonly diskIsDevice?: boolean;
   /** Limits of memory and CPUs of the whole machine, where the host can enforce them. */
   readonly memoryBytes?: number;

@@ -6,11 +6,11 @@ import { cacheDirectory, findImage, imagesDirectory, newestPath } from "@holdfas
 
 /** A cache of a test's own with the real node image, whose newest kernel of virtual machines a test chooses. */
 export interface ChangingGuests {
-  /** For HOLDFAST_CACHE. */
+  /** Directory for HOLDFAST_CACHE. */
   readonly cache: string;
   /** The newest one at first. */
   readonly first: string;
-  /** The same files; its manifest names Linux 98.1. */
+  /** Id of a kernel with the same files, whose manifest names Linux 98.1. */
   readonly valid: string;
   /** No kernel in the place of one: QEMU does not start with it. Its manifest names Linux 99.1. */
   readonly broken: string;

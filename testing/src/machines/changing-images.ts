@@ -6,19 +6,19 @@ import { cacheDirectory, findImage, imagesDirectory, newestPath, setNewest } fro
 
 /** A cache of a test's own, whose newest image with PostgreSQL 17 a test chooses. */
 export interface ChangingImages {
-  /** For HOLDFAST_CACHE. */
+  /** Directory for HOLDFAST_CACHE. */
   readonly cache: string;
   /** The newest one at first; with `looksOlder` its manifest names an older PostgreSQL and etcd than it has. */
   readonly first: string;
-  /** The same programs; its manifest is correct. */
+  /** Id of an image with the same programs and a correct manifest. */
   readonly valid: string;
   /** Equal to that one. */
   readonly equal: string;
-  /** The same without the programs of its engines; its manifest names another ICU than it has. */
+  /** Id of an image without the programs of its engines; its manifest names an ICU that it does not have. */
   readonly broken: string;
   /**
-   * Its engines start, run for four seconds, exit, and leave damaged data; from then on they do not start. Its manifest
-   * names newer versions than they have, so the expected version never appears.
+   * Id of an image whose engines start, run for four seconds, exit and leave damaged data; from then on they do not
+   * start. Its manifest names newer versions than the engines have, so the expected version never appears.
    */
   readonly spoiling: string;
   /** Removes this image from the cache, as on a host that never had it. */

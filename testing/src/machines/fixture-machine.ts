@@ -71,14 +71,14 @@ export async function openFixtureMachine(): Promise<FixtureMachine> {
           const command = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
           const running = !readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ");
           const direct = command[0]?.endsWith("node") && command.some((word) => word.endsWith(text));
-          return running && direct && isOurs(pid, command);
+          return running && direct && namesDirectory(pid, command);
         } catch {
           return false;
         }
       });
   }
 
-  function isOurs(pid: number, command: readonly string[]): boolean {
+  function namesDirectory(pid: number, command: readonly string[]): boolean {
     return command.join(" ").includes(directory) || readFileSync(`/proc/${pid}/environ`, "latin1").includes(directory);
   }
 

@@ -10,7 +10,7 @@ import { incusChild, incusDirectory, incusSocket } from "@holdfast/local/incus-d
 import { guardDirectory } from "../platform/directory-guard.ts";
 import { claimIncusNumber } from "./incus-machines.ts";
 
-/** A daemon of Incus of another user: with projects, pools, profiles and an instance of theirs. */
+/** A daemon of Incus of another user: with projects, pools, profiles and an instance of that user. */
 export interface ForeignIncus {
   readonly socket: string;
   /** The daemon's own files: database, logs, pools. */
@@ -32,23 +32,23 @@ export async function startForeignIncus(): Promise<ForeignIncus> {
     monotonicMs: systemClock.monotonicMs,
   });
   const socket = incusSocket(directory);
-  const projects = ["default", "theirs"];
-  const [ofDefault, ofTheirs] = projects.map((project) => createIncusClient({ socket }, project));
-  if (ofDefault === undefined || ofTheirs === undefined) throw new Error("there are two");
+  const projects = ["default", "foreign"];
+  const [ofDefault, ofForeign] = projects.map((project) => createIncusClient({ socket }, project));
+  if (ofDefault === undefined || ofForeign === undefined) throw new Error("there are two");
   await untilServing(ofDefault, signal);
-  await ofDefault.call("POST", "/1.0/projects", signal, { name: "theirs", config: { "features.images": "true" } });
-  await ofDefault.call("POST", "/1.0/storage-pools", signal, { name: "theirs", driver: "dir" });
-  const root = { type: "disk", path: "/", pool: "theirs" };
+  await ofDefault.call("POST", "/1.0/projects", signal, { name: "foreign", config: { "features.images": "true" } });
+  await ofDefault.call("POST", "/1.0/storage-pools", signal, { name: "foreign", driver: "dir" });
+  const root = { type: "disk", path: "/", pool: "foreign" };
   for (const [name, incus] of [
     ["first", ofDefault],
-    ["second", ofTheirs],
+    ["second", ofForeign],
   ] as const) {
     await incus.call("POST", "/1.0/profiles", signal, {
-      name: "theirs",
+      name: "foreign",
       config: { "user.kept": "yes" },
       devices: { root },
     });
-    const instance = { name, source: { type: "none" }, profiles: ["theirs"] };
+    const instance = { name, source: { type: "none" }, profiles: ["foreign"] };
     await incus.run("POST", "/1.0/instances", signal, instance);
   }
 
@@ -58,7 +58,7 @@ export async function startForeignIncus(): Promise<ForeignIncus> {
     directory,
     async everything() {
       const all: Record<string, unknown> = {};
-      for (const [index, incus] of [ofDefault, ofTheirs].entries()) {
+      for (const [index, incus] of [ofDefault, ofForeign].entries()) {
         for (const path of collections)
           all[`${projects[index]} ${path}`] = await incus.call("GET", `/1.0/${path}?recursion=1`, signal);
         all["config"] = (await incus.call<{ config: unknown }>("GET", "/1.0", signal)).config;
@@ -68,7 +68,7 @@ export async function startForeignIncus(): Promise<ForeignIncus> {
     async close() {
       for (const [name, incus] of [
         ["first", ofDefault],
-        ["second", ofTheirs],
+        ["second", ofForeign],
       ] as const) {
         await incus.run("DELETE", `/1.0/instances/${name}`, signal);
         await incus.close();

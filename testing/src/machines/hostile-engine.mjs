@@ -80,7 +80,7 @@ const others = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).flatMap((
     files: tried(() => readdirSync(`/proc/${pid}/fd`).length),
     signal: tried(() => process.kill(Number(pid), 0)),
   }];
-  // Checked last: a process that ended meanwhile has nothing to inspect.
+  // Checked last: a process that ended during the attempts cannot be inspected.
 }).filter(({ signal }) => signal !== "ESRCH");
 writeFileSync(report, JSON.stringify({ received, readable, writable, dialled, others }));
 process.exit(0);

@@ -48,7 +48,7 @@ export interface TestIncus {
   readonly addressBlock: string;
   /** Network of its machines' public addresses. */
   readonly publicBlock: string;
-  /** Kills the daemon with SIGKILL; machines run on, and the next daemon is started at once. */
+  /** Kills the daemon with SIGKILL; machines continue to run, and the next daemon is started immediately. */
   killDaemon(): Promise<void>;
   /** Simulates a reboot: the machine is not running any more, and no daemon observed its end. */
   reboot(instance: string): Promise<void>;
@@ -120,7 +120,7 @@ export async function startTestIncus(
   const abilities = await detectAbilities();
   const publicBlock = `198.19.${number}.0/24`;
   const log = openBoundedLog(join(directory, "incus.log"), { maxBytes: 1 << 20, filesMax: 1 });
-  if (host.daemon === undefined) throw new Error("a test has a daemon of its own");
+  if (host.daemon === undefined) throw new Error("this test needs its own Incus daemon");
   const daemon = startChild(host.daemon, { log, print: () => undefined, monotonicMs: systemClock.monotonicMs });
   await host.open(signal);
 

@@ -47,7 +47,7 @@ const on = {
       writeFileSync(`${directory}/outcome`, error.message);
     }
   },
-  gone: (reason) => writeFileSync(`${directory}/outcome`, reason),
+  ["gone"]: (reason) => writeFileSync(`${directory}/outcome`, reason),
   async charge(state) {
     if (mode === "crash-in-charge") process.exit(3);
     if (mode === "hang-in-charge") return;

@@ -3,7 +3,7 @@ import type { MachineObject, MachineSpecObject } from "@holdfast/controller/flee
 
 const gib = 1024 ** 3;
 
-/** A desired machine that is not placed yet: of a service of its own, unless the spec has another owner. */
+/** A desired machine that is not placed yet. Its owner is a new service, unless the spec has another owner. */
 export function machineObject(spec: Partial<MachineSpecObject> = {}): MachineObject {
   const id = randomUUID();
   return {
@@ -28,7 +28,7 @@ export function machineObject(spec: Partial<MachineSpecObject> = {}): MachineObj
   };
 }
 
-/** The same once it runs on its host. */
+/** A machine that runs on its host. */
 export function runningMachine(id: string, spec: Partial<MachineSpecObject>, address = "127.98.0.1"): MachineObject {
   const { metadata, ...rest } = machineObject(spec);
   const status = { ...rest.status, state: "running", address, publicAddress: address } as const;

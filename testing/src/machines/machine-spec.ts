@@ -3,7 +3,7 @@ import type { MachineSpec } from "@holdfast/compute/compute-provider.ts";
 
 const gib = 1024 ** 3;
 
-/** A machine for PostgreSQL 17 with a disk of 1 GiB and an id of its own. */
+/** A machine for PostgreSQL 17 with a disk of 1 GiB and a new id. */
 export function testMachineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {
   return {
     id: `m-${randomUUID()}`,

@@ -87,7 +87,7 @@ async function startMaintenanceFixture() {
     }),
   };
 
-  /** A controller's parts, with a memory of its own where one is given. */
+  /** A controller's parts, with the memory of another controller if `memory` is given. */
   function controller(memory: Collections = collections) {
     const { services, operations, machines, hosts, nodeImages, rolloutRecords } = memory;
     const access = createServiceAccess({ services, operations });

@@ -10,7 +10,7 @@ export interface MaintenanceRequests {
   get(serviceId: string): Promise<Maintenance>;
   /** Resolves once the update, which is an image or "restart", is pending. */
   pending(serviceId: string, update: string): Promise<Maintenance>;
-  /** The response, whatever its status. */
+  /** Requests maintenance; returns the response with any status. */
   apply(serviceId: string, body?: object): Promise<RestResponse<OperationJson & ProblemJson>>;
   operation(operationId: string): Promise<OperationJson>;
   /** The operation of the service once it has ended. */

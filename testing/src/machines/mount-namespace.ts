@@ -2,8 +2,8 @@ import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "../platform/temporary-process.ts";
 
 /**
- * A program of the host in this directory, in a mount namespace of its own: it has the current mounts, and no later
- * unmount of the host reaches it.
+ * Starts a program of the host in this directory, in a separate mount namespace: it has the current mounts, and is not
+ * affected by later unmounts of the host.
  */
 export function startMountNamespace(directory = "/"): Promise<TemporaryProcess> {
   const script = 'cd "$1" && echo ready && exec sleep infinity';

@@ -5,7 +5,7 @@ import { createMachineEdge, edgeConfig } from "@holdfast/compute/incus/machine-e
 /** Network of one host of two; runs in the network that stands for the host. */
 export interface PathWork {
   readonly block: string;
-  /** Networks of its own machines. */
+  /** Networks of the worker's machines. */
   readonly networks: readonly string[];
   readonly peers: readonly PeerHost[];
   readonly rules: readonly PolicyRule[];

@@ -26,7 +26,7 @@ setsid sleep 1000 9>&- &
 while :; do sleep 0.05; done`,
 ];
 
-/** A process provider over a directory of its own, for one test file. Its machines run a stand-in for the keeper. */
+/** A process provider over a new directory, for one test file. Its machines run a stand-in for the keeper. */
 export interface TestMachines {
   readonly directory: string;
   readonly layout: ReturnType<typeof layoutOf>;

@@ -46,7 +46,7 @@ export interface DialOptions {
 export function dial({ address, trustBundle, identity }: DialOptions): Client {
   const own = identity === undefined ? [] : [Buffer.from(identity.key), Buffer.from(identity.chain)];
   const tls = credentials.createSsl(Buffer.from(trustBundle), own[0] ?? null, own[1] ?? null);
-  // A channel of its own each time, as each agent has one.
+  // A new channel for each client, as each agent has its own.
   return new Client(address, tls, {
     "grpc.use_local_subchannel_pool": 1,
     "grpc.ssl_target_name_override": "localhost",

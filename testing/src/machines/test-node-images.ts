@@ -10,7 +10,8 @@ export interface TestNodeImages {
   readonly imagesDir: string;
   /**
    * Adds another image besides the newest, once: the same engines, and /etc/other-image. Its programs are links to
-   * those of the newest one, unless it is to be `packed` elsewhere: then it has files of its own, and no engines.
+   * the programs of the newest image, unless the image is to be `packed` elsewhere: then it has its own files, and no
+   * engines.
    */
   other(options?: { readonly packed: boolean }): string;
   /** From now on this one is the newest. */

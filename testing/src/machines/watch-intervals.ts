@@ -14,7 +14,7 @@ export const primaryByLease = {
   replication: { primaryNodeId: "n-1", members: [{ nodeId: "n-1", number: 1 }], underPrimaryLease: true },
 };
 
-/** Of a PostgreSQL, during `work`; `ask` runs a query of the platform's own. */
+/** Checks of a PostgreSQL during `work`; `ask` runs a query as the platform's user. */
 export async function watchIntervals(
   { controller }: AgentMachine,
   ask: (sql: string) => Promise<readonly { readonly at: Date }[]>,

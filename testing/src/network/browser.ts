@@ -27,7 +27,7 @@ export interface Browser {
   close(): Promise<void>;
 }
 
-/** Further trust and names of a browser. */
+/** Additional authorities and names of a browser. */
 export interface BrowserOptions {
   /** PEM of authorities that it trusts as well. */
   readonly authorities?: readonly string[];

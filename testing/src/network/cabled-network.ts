@@ -4,9 +4,9 @@ import { claimNumber } from "../controller/claim.ts";
 
 const run = promisify(execFile);
 
-/** A network of its own for a second host, joined to this one's by a cable, as two machines in a rack are. */
+/** A separate network for a second host, joined to this host's network by a cable, as two machines in a rack are. */
 export interface CabledNetwork {
-  /** This host's address on the cable, and the other one's. */
+  /** Addresses of this host (`near`) and of the other host (`far`) on the cable. */
   readonly near: string;
   readonly far: string;
   /** Prefix of command lines that run there. Their mounts are visible there alone. */
@@ -18,7 +18,7 @@ export interface CabledNetwork {
   close(): Promise<void>;
 }
 
-/** Devices of the network are in a /sys of its own, with the shared control groups. */
+/** Devices of the network are in a separate /sys, with the shared control groups. */
 const ownSys = `mount --rbind /sys/fs/cgroup /mnt
 mount -t sysfs sysfs /sys
 mount --rbind /mnt /sys/fs/cgroup

@@ -4,7 +4,7 @@ import { claimNumber } from "../controller/claim.ts";
 
 const run = promisify(execFile);
 
-/** A network namespace of this host with an address of its own: a client from elsewhere. */
+/** A network namespace of this host with a separate address, for a client from elsewhere. */
 export interface ClientNamespace {
   readonly address: string;
   /** The host's address towards it. */

@@ -8,8 +8,8 @@ export function socketQueueBytes(ports: readonly number[]): number {
   const rows = readFileSync("/proc/net/tcp", "utf8").trim().split("\n").slice(1);
   return rows.reduce((sum, row) => {
     const [, local = "", remote = "", , queues = ""] = row.trim().split(/\s+/);
-    const isOurs = [local, remote].some((address) => ports.includes(hexadecimal(address.split(":")[1])));
-    if (!isOurs) return sum;
+    const isIncluded = [local, remote].some((address) => ports.includes(hexadecimal(address.split(":")[1])));
+    if (!isIncluded) return sum;
     return queues.split(":").reduce((bytes, queue) => bytes + hexadecimal(queue), sum);
   }, 0);
 }

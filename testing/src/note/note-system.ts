@@ -82,7 +82,7 @@ function contributeNotes({ collections, installationId, log }: Kernel): readonly
       dataPlane: "note",
       service: {
         definition: grpcService(noteService),
-        // The fixture has no process of its own: the DNS server's identity stands for one.
+        // The fixture has no separate process, so it uses the identity of the DNS server.
         implementation: {
           listNotes: unary("ListNotes", log, async (_, call) => {
             requirePeer(call, installationId, "dns");

@@ -1,7 +1,7 @@
 import { defineKind } from "@holdfast/controller/kernel/store/kind.ts";
 import type { Resource } from "@holdfast/controller/kernel/store/resource.ts";
 
-/** A text that the reconciler renders with a prefix, a moment after its creation. */
+/** A text that the reconciler renders with a prefix after its creation. */
 export type Note = Resource<NoteSpec, NoteStatus>;
 
 export interface NoteSpec {

@@ -6,7 +6,7 @@ import { freePorts } from "./free-ports.ts";
 import type { Platform } from "./platform.ts";
 import { argumentsAndEnvironment, isAlive } from "./platform-processes.ts";
 
-/** An additional controller on the platform's stores, without machines of its own. */
+/** An additional controller on the platform's stores, on a host without machines. */
 export interface AdditionalController {
   readonly pid: number;
   kill9(): Promise<void>;
@@ -89,7 +89,7 @@ function filesOf(pid: number): readonly string[] {
       try {
         return readlinkSync(join(directory, fd));
       } catch {
-        // The descriptor was closed meanwhile.
+        // The descriptor was closed after the directory was listed.
         return [];
       }
     });

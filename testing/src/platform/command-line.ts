@@ -16,7 +16,7 @@ export interface CommandResult {
 export interface RunningCommand {
   readonly child: ChildProcess;
   readonly ended: Promise<CommandResult>;
-  /** Its output so far, on both streams. */
+  /** Output of the command so far, on both streams. */
   written(): string;
   /** Types on its standard input. */
   type(text: string): void;
@@ -26,16 +26,16 @@ export interface RunOptions {
   /** Standard input; empty when absent. */
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Runs it on a terminal of its own, 120 columns wide; both outputs are then one. */
+  /** Runs the command on a new terminal of 120 columns; both outputs are then one. */
   readonly onTerminal?: boolean;
 }
 
-/** The `holdfast` command as in a user's shell, with a home directory of its own. */
+/** The `holdfast` command as in a user's shell, with a separate home directory. */
 export interface CommandLine {
-  /** The same within this process, which is quicker; lines of the input answer its prompts. */
+  /** Runs the command within this process, which is quicker; lines of the input answer its prompts. */
   runHere(args: readonly string[], options?: RunOptions): Promise<CommandResult>;
   readonly home: string;
-  /** Its directory for temporary files. */
+  /** Directory for temporary files of the command. */
   readonly temporary: string;
   run(args: readonly string[], options?: RunOptions): Promise<CommandResult>;
   start(args: readonly string[], options?: RunOptions): RunningCommand;

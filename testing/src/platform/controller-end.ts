@@ -83,7 +83,7 @@ export interface ControllerEnd {
   isAway: boolean;
   /** Number of handover probes that were closed because of that. */
   readonly cutProofs: number;
-  /** Closes all streams at once. */
+  /** Closes all streams. */
   cut(): void;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// A controller's fleet as a process of its own, to be killed: `node controller-process.ts <settings as JSON>`.
+// A controller's fleet as a separate process, which a test kills: `node controller-process.ts <settings as JSON>`.
 import type { TestEtcd } from "../controller/etcd.ts";
 import { startController } from "../controller/test-fleet.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
  * Kills all processes that name a directory, and removes the directory, when the test's process ends for any reason.
  */
 export interface DirectoryGuard {
-  /** The same now; resolves when it is done. */
+  /** Kills the processes and removes the directory now; resolves when both are done. */
   end(): Promise<void>;
 }
 

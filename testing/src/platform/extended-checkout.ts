@@ -7,7 +7,7 @@ const checkout = join(import.meta.dirname, "..", "..", "..");
 /** Parts of the checkout that no process of a platform needs. */
 const unneeded = new Set([".git", "bench", "docs"]);
 
-/** A line that an engine adds to a file outside of its own: below the first line with this text. */
+/** A line that an engine adds to a shared file, below the first line with this text. */
 export interface RegistryLine {
   readonly file: string;
   readonly below: string;

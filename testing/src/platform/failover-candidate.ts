@@ -7,8 +7,8 @@ interface ObservationJson {
 }
 
 /**
- * By the store of the platform in this directory: true once a replica of the service is a failover candidate, and its
- * primary runs with settings that include it. No controller's view is older.
+ * True once a replica of the service is a failover candidate, and its primary runs with settings that include it. Reads
+ * the etcd of the platform in `directory`, so that every controller's later view includes the candidate.
  */
 export async function isFailoverCandidate(directory: string, service: string, primary: string): Promise<boolean> {
   const etcd = openEtcd(directory);

@@ -53,7 +53,7 @@ export function createInferenceCallers(
   rest: Rest = platform.rest,
 ): InferenceCallers {
   const base = `/organizations/${organization}/inference`;
-  // Over h2 Node's client rejects a response while more than 10 MB of its own bodies wait, as with some of these.
+  // Over h2 Node's client rejects a response while more than 10 MB of request bodies wait, as with some of these.
   const agent = new Agent({ connect: { ca: platform.ca }, connections: 256, allowH2: false });
   const secrets: string[] = [];
 

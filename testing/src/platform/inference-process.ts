@@ -12,7 +12,7 @@ export interface InferenceProcess {
   /** Base URL for clients. */
   readonly url: string;
   readonly directory: string;
-  /** Its output so far. */
+  /** Output of the process so far. */
   readonly output: string;
   readonly pid: number;
   kill9(): Promise<void>;
@@ -24,8 +24,8 @@ export interface InferenceProcess {
 const checkout = join(import.meta.dirname, "..", "..", "..");
 
 /**
- * It shares the identity and the controllers of the platform's own, and has a port and a directory of its own.
- * `settings` override those of the platform's own.
+ * Starts a process with the identity and the controllers of the platform's own process, on another port and with
+ * another directory. `settings` override the settings of the platform's process.
  */
 export async function startInferenceProcess(
   platform: Platform,
@@ -37,7 +37,7 @@ export async function startInferenceProcess(
     const { inference = 0 } = platform.processes();
     return argumentsAndEnvironment(inference).environ || undefined;
   });
-  const theirs = Object.fromEntries(
+  const inherited = Object.fromEntries(
     environ
       .split("\0")
       .filter((entry) => entry.includes("="))
@@ -50,7 +50,7 @@ export async function startInferenceProcess(
     output = "";
     child = spawn(process.execPath, ["--disable-warning=DEP0123", join(checkout, "inference", "src", "main.ts")], {
       env: {
-        ...theirs,
+        ...inherited,
         HOLDFAST_INFERENCE_LISTEN: `127.0.0.1:${port}`,
         HOLDFAST_INFERENCE_DIR: directory,
         HOLDFAST_INFERENCE_KEY_FILE: join(directory, "key"),

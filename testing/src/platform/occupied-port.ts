@@ -17,7 +17,7 @@ export async function occupyPort(port: number, free: () => void, address = "127.
 }
 
 function listen(port: number, address: string): Promise<Server | undefined> {
-  // Connections are closed at once.
+  // Connections are closed immediately.
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {

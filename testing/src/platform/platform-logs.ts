@@ -68,7 +68,7 @@ export function crashesOf(directory: string): string[] {
   });
 }
 
-/** Empty for a directory that does not exist, or is deleted with its machine meanwhile. */
+/** Names of files in a directory; empty if it does not exist, such as after the removal of its machine. */
 function list(directory: string): string[] {
   try {
     return readdirSync(directory);

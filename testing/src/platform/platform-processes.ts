@@ -64,7 +64,7 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
     ({ cmdline, parent }: HostProcess) =>
       /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") &&
       programs.some((program) => cmdline.includes(program)) &&
-      // A process that was just forked has its parent's command line until it executes a program of its own.
+      // A process that was just forked has its parent's command line until it executes another program.
       byPid.get(parent)?.cmdline !== cmdline;
 
   const ofMachines = processes.filter(({ pid }) => machineOf(pid, dataDirectory) !== undefined);
@@ -112,7 +112,7 @@ export function findBelow(pid: number): number[] {
   return below(pid);
 }
 
-/** Kills the process at once; false when it has ended already. */
+/** Sends the signal to a process; false if the process does not exist. */
 export function killAtOnce(pid: number, signal: NodeJS.Signals = "SIGKILL"): boolean {
   // To the kernel such numbers are groups of processes, the test's own among them.
   if (!(pid > 0)) throw new Error(`there is no process ${pid} to send ${signal} to`);

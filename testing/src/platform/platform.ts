@@ -20,7 +20,7 @@ export interface AdminFile {
   readonly dns_server: string;
 }
 
-/** The whole platform, run as `npm start` runs it, in a data directory of its own. */
+/** A complete installation, run as `npm start` runs it, in a separate data directory. */
 export interface Platform {
   readonly directory: string;
   readonly admin: AdminFile;
@@ -59,7 +59,7 @@ export interface PlatformOptions {
 const noWarmPool = { HOLDFAST_WAITING_MACHINES_MAX: "0" };
 /** Prepared disks cost a busy machine more than they save for the few services of a test. */
 const noPreparedDisks = { HOLDFAST_SPARES: "0" };
-/** For tests with the default settings. */
+/** Default settings of prepared disks, for tests that need them: `startPlatform` disables prepared disks. */
 export const preparedDisks = { HOLDFAST_SPARES: "2" };
 /** Agent handovers would disturb tests that count processes. */
 const noAgentUpgrade = { HOLDFAST_AGENT_UPGRADE: "off" };

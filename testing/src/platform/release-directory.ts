@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { unpackAgent, versionFile } from "@holdfast/common/agent-package.ts";
 import { bundleAgent } from "../machines/agent-code.ts";
 
-/** For HOLDFAST_AGENT_CODE: a starting controller offers the release that it finds there. */
+/** Directory for HOLDFAST_AGENT_CODE: a starting controller offers the release that it finds there. */
 export interface ReleaseDirectory {
   readonly directory: string;
   /** Stores this checkout's agent as a release of that name, in place of the last one; returns its digest. */

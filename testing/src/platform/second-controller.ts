@@ -10,10 +10,10 @@ import { createRest, type Rest } from "../api/rest.ts";
 import { freePorts } from "./free-ports.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** Another controller on the same etcd, as a second replica, with a DNS server of its own. */
+/** A second controller on the platform's etcd, with a separate DNS server. */
 export interface SecondController {
   readonly pid: number;
-  /** Its REST API, for the owner. */
+  /** REST API of the second controller, as the owner of the organization. */
   readonly rest: Rest;
   stop(): Promise<void>;
 }

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { argumentsAndEnvironment, type PlatformProcesses } from "./platform-processes.ts";
 import { newSupervised } from "./supervised.ts";
 
-/** A host without controllers, run as `npm start -- host` runs it, with data of its own. */
+/** A host without controllers, run as `npm start -- host` runs it, with a separate data directory. */
 export interface SecondHost {
   readonly directory: string;
-  /** Its output since its start. */
+  /** Output of the host's program since its start. */
   readonly output: string;
   processes(): PlatformProcesses;
   /** Pid of the program that controllers dial; undefined while it is down. */

@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 
 /** Tests that do not run on this host. */
 export interface SkippedTests {
-  /** Such as `tests of valkey 9`. */
+  /** Description of the skipped tests, such as `tests of valkey 9`. */
   readonly tests: string;
   readonly reason: string;
   /** True if every host of continuous integration is to run them: there it fails the run. */

@@ -8,10 +8,10 @@ import { saveLogs, lastLogLines } from "./platform-logs.ts";
 import { findProcesses, type PlatformProcesses } from "./platform-processes.ts";
 import { GiveUp, waitUntil } from "../wait-until.ts";
 
-/** A run of `npm start`, in a data directory of its own. It ends with the test's process, for any reason. */
+/** A run of `npm start`, in a separate data directory. It ends with the test's process, for any reason. */
 export interface Supervised {
   readonly directory: string;
-  /** Its output since its start. */
+  /** Output of the run since its start. */
   readonly output: string;
   processes(): PlatformProcesses;
   /** Runs it as `npm start -- ARGUMENTS` and resolves once `ready`; throws with its output when it ends before. */
@@ -39,7 +39,7 @@ const unlimitedRates = {
   HOLDFAST_FOLLOWERS: "1000",
 };
 
-/** This checkout, whose code runs unless another one is given. */
+/** Default checkout whose code runs: the one of this file. */
 const ownCheckout = join(import.meta.dirname, "..", "..", "..");
 
 /**

@@ -29,7 +29,7 @@ import { startTestMachines, type TestMachines } from "../machines/process-machin
 import { testOwners } from "../machines/test-owners.ts";
 import { readyHost, testHostFacts } from "./ready-host.ts";
 
-/** A controller's view of hosts and machines, with a memory of its own. */
+/** A controller's view of hosts and machines, with a separate memory. */
 export interface HostsController {
   readonly machines: Collection<MachineObject>;
   readonly hosts: Collection<HostObject>;

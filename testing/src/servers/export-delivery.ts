@@ -19,7 +19,7 @@ export interface ExportDelivery {
   probe(dataType?: ExportDataType): Promise<string | undefined>;
   samples(items: readonly MetricItem[]): Promise<Delivered>;
   entries(items: readonly LogItem[]): Promise<Delivered>;
-  /** Its responses so far. */
+  /** Responses of the receiver so far. */
   readonly answers: readonly Pick<DestinationResponse, "status" | "body">[];
   /** Waits between attempts, in milliseconds; no test waits that long. */
   readonly waits: readonly number[];

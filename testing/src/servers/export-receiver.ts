@@ -21,7 +21,7 @@ export type ExportReply =
 export interface ExportReceiver {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
-  /** All requests, whatever the reply. */
+  /** All requests, with any reply. */
   readonly arrivals: readonly ExportArrival[];
   /** Replaces the replies from now on. */
   reply(next: (arrival: ExportArrival) => ExportReply): void;

@@ -15,8 +15,8 @@ export const hostileResponses = {
   "a body byte by byte":  (socket) => drip(socket, head("200 OK", "content-length: 100000"), "{".repeat(100_000)),
   "no answer":                   () => undefined,
   "a bomb of gzip":              (socket) => socket.end(Buffer.concat([Buffer.from(head("200 OK", "content-encoding: gzip", `content-length: ${bomb().length}`)), bomb()])),
-  "deeply nested JSON":          (socket) => whole(socket, "200 OK", "[".repeat(500_000)),
-  "counts beyond reason":        (socket) => whole(socket, "200 OK", '{"errors":true,"items":[{"create":{"status":1e308}}],"partialSuccess":{"rejectedDataPoints":"1e308","rejectedLogRecords":-5},"rejectedLogEventsInfo":{"tooOldLogEventEndIndex":1e308,"tooNewLogEventStartIndex":-1e308}}'),
+  "deeply nested JSON":          (socket) => respond(socket, "200 OK", "[".repeat(500_000)),
+  "counts beyond reason":        (socket) => respond(socket, "200 OK", '{"errors":true,"items":[{"create":{"status":1e308}}],"partialSuccess":{"rejectedDataPoints":"1e308","rejectedLogRecords":-5},"rejectedLogEventsInfo":{"tooOldLogEventEndIndex":1e308,"tooNewLogEventStartIndex":-1e308}}'),
   "a redirect inside":           (socket) => socket.end(head("307 Temporary Redirect", "location: http://169.254.169.254/latest/meta-data/", "content-length: 0")),
   "informational heads for ever": (socket) => pour(socket, "", "HTTP/1.1 102 Processing\r\n\r\n".repeat(1_000)),
   "no HTTP at all":              (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"),
@@ -63,7 +63,7 @@ function head(status: string, ...headers: readonly string[]): string {
   return `HTTP/1.1 ${[status, ...headers].join("\r\n")}\r\n\r\n`;
 }
 
-function whole(socket: Socket, status: string, body: string): void {
+function respond(socket: Socket, status: string, body: string): void {
   socket.end(head(status, "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`) + body);
 }
 

@@ -38,7 +38,7 @@ export interface IssuerProcess {
   readonly clientSecret: string;
   readonly machine: EngineMachine;
   readonly mail: MailServer;
-  /** As the superuser, in the database of the users. */
+  /** Rows of a query as the superuser, in the database of the users. */
   rows<R = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
   /** Connections from this address. */
   agent(from?: string): Agent;

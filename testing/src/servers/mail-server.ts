@@ -25,7 +25,7 @@ export interface MailServer {
 export interface MailServerOptions {
   readonly user?: { readonly name: string; readonly password: string };
   readonly tls?: "starttls" | "implicit" | "none";
-  /** Its listen address; a free port of 127.0.0.1 when absent. */
+  /** Listen address; absent: a free port of 127.0.0.1. */
   readonly at?: { readonly host: string; readonly port: number };
   /** Rejects mail to an address by throwing. */
   readonly admit?: (address: string) => void | Promise<void>;

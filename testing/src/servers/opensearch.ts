@@ -17,7 +17,7 @@ export interface OpenSearch {
   readonly url: string;
   /** A user who may only write to the indexes of exports. */
   readonly user: { readonly username: string; readonly password: string };
-  /** As an administrator; parsed JSON. */
+  /** Sends a request as an administrator; resolves with the parsed JSON of the response. */
   ask(method: "GET" | "PUT" | "POST", path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
   remove(): Promise<void>;
 }

@@ -12,13 +12,13 @@ import { startTemporaryProcess, type TemporaryProcess } from "../platform/tempor
 import { waitUntil } from "../wait-until.ts";
 import type { S3Program } from "./s3-program.ts";
 
-/** A real S3 server with one bucket, known as localhost under an authority of its own. */
+/** A real S3 server with one bucket, served as localhost with a certificate of a separate authority. */
 export interface S3Server {
   /** Value of HOLDFAST_OBJECTS, with this prefix of all keys. */
   url(prefix: string): string;
-  /** Its credential, as the value of HOLDFAST_OBJECTS_KEY_FILE. */
+  /** File with the server's credential, the value of HOLDFAST_OBJECTS_KEY_FILE. */
   readonly keyFile: string;
-  /** Its authority, as the value of HOLDFAST_OBJECTS_CA. */
+  /** File with the server's authority, the value of HOLDFAST_OBJECTS_CA. */
   readonly caFile: string;
   /** Kills it; its data remain. */
   kill(): Promise<void>;

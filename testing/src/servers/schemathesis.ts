@@ -35,11 +35,11 @@ interface SchemathesisOptions {
   readonly baseUrl: string;
   readonly caFile: string;
   readonly authorization: string;
-  /** For the events of the run. */
+  /** Directory for the events of the run. */
   readonly directory: string;
   /** Tags of the operations to test. */
   readonly tags: readonly string[];
-  /** Further operations, by their ids. */
+  /** Ids of additional operations that the cases call. */
   readonly helpers: readonly string[];
   /** Ids of the run's own key, user and organization. */
   readonly own: readonly string[];

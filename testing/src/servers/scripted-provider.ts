@@ -29,7 +29,7 @@ export interface ScriptedProvider {
   readonly connections: number;
   /** Bytes of responses of the model `flood`, which continue as long as a client reads them. */
   readonly flooded: number;
-  /** By model; only of responses that were sent completely. */
+  /** Charged usage by model, only of responses that were sent completely. */
   readonly ledger: ReadonlyMap<string, Charged>;
   /** Calls that wait for `release`, of the model `held`. */
   readonly waiting: number;

@@ -2,7 +2,7 @@ import type { StoredValue } from "../platform/stored-samples.ts";
 
 /** A series of remote write at a receiver, with its samples in the order of time. */
 export interface StoredSeries {
-  /** Its labels, with the name as `__name__`. */
+  /** Labels of the series, with the name as `__name__`. */
   readonly metric: Readonly<Record<string, string>>;
   readonly values: readonly number[];
   /** Milliseconds since 1970. */

@@ -71,7 +71,7 @@ export interface Delivering {
   stop(): Promise<void>;
 }
 
-/** On servers of its own. */
+/** Starts a webhook platform on new servers. */
 export async function startWebhookPlatform(): Promise<WebhookPlatform> {
   const [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
   const platform = await openWebhookPlatform({ etcdUrl: etcd.url, historyUrl: postgresql.url });

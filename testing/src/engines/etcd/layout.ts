@@ -38,7 +38,7 @@ export function readInitial(instance: Files): Initial {
   return JSON.parse(readFileSync(initialFile(instance), "utf8")) as Initial;
 }
 
-/** This member's number. */
+/** Number of the instance's member in its service. */
 export function ownNumber(instance: Pick<Instance, "spec">): number {
   return ownMember(instance)?.number ?? 0;
 }
@@ -49,7 +49,7 @@ export function targetOf({ spec, paths }: Instance, member: Pick<Member, "addres
   return { address: member.address, port: spec.port, serverName: member.hostname, ca };
 }
 
-/** This member. */
+/** Client address of the instance's member. */
 export function ownTarget(instance: Instance): EtcdTarget {
   const own = ownMember(instance);
   if (own === undefined) throw new Error("the settings do not list this member");

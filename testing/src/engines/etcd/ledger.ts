@@ -7,7 +7,7 @@ import { callEtcd, decoded, encoded, type EtcdTarget, prefixRange, type RangeRep
 const prefix = "ledger/";
 const withinMs = 3_000;
 
-/** A member that a name of the service leads to, and that answers. */
+/** Connects to a member that a name of the service resolves to, and that responds. */
 export async function connectEtcd(
   platform: Platform,
   connection: ConnectionJson,

@@ -107,7 +107,7 @@ const report: PeersFacet["report"] = async (instance, signal) => {
   const own = await statusAt(ownTarget(instance), signal);
   if (own === undefined) throw new Error("the engine does not answer");
   const isLeader = own.leader === own.header.member_id;
-  // A member that does not vote has no list of its own.
+  // A member that does not vote has no list of members.
   const members = await membersAt(ownTarget(instance), signal, false).catch(() =>
     throughAny(instance, signal, (other) => membersAt(other, signal, false)),
   );
