@@ -44,13 +44,13 @@ test("moves to another controller on a redirect, and ends the old session only t
 });
 
 test("an enrollment whose response was lost with the agent is repeated with the same key", async () => {
-  controller.losesEnrollments = true;
+  controller.dropsEnrollmentResponses = true;
   writeEnrollment();
   startKeeper();
   // The agent retries, possibly more than once between two polls.
   await expect.poll(() => controller.enrollments.length).toBeGreaterThan(0);
   for (const pid of agentPids()) process.kill(pid, "SIGKILL");
-  controller.losesEnrollments = false;
+  controller.dropsEnrollmentResponses = false;
   await expect.poll(() => controller.hellos.length).toBeGreaterThan(0);
   expect(controller.tokens.size).toBe(0);
   await expect.poll(() => existsSync(file("enrolling.json"))).toBe(false);

@@ -167,7 +167,7 @@ describe.skipIf(skipped !== undefined)(
 
     test("wait on disk during an outage, survive the agent, and arrive in order", async () => {
       const { controller } = machine;
-      controller.keepsSamples = false;
+      controller.storesSamples = false;
       const spooled = () => readFileSync(join(machine.directory, "state/samples"), "utf8").trim().split("\n");
       const received = controller.samples.length;
       await waitUntil("samples wait", () => controller.samples.length === received && spooled().length > 6);
@@ -179,7 +179,7 @@ describe.skipIf(skipped !== undefined)(
       const waiting = await waitUntil("the waiting samples are read completely", () =>
         spooled().map((line) => BigInt(JSON.parse(line.slice(9)).t)),
       );
-      controller.keepsSamples = true;
+      controller.storesSamples = true;
       const last = waiting.at(-1) ?? 0n;
       await waitUntil("they came", () => controller.samples.some(({ timeMs }) => timeMs > last));
       const came = controller.samples.slice(received).map(({ timeMs }) => timeMs);

@@ -98,7 +98,7 @@ test("withdrawn tasks end without waiting, and never start when they arrive late
     case: "convergeInstance" as const,
     value: { instance: specOf({ parameters: { slow_start_ms: "60000" } }) },
   };
-  controller.give({ ...durable, id: "withdrawn-running", input: slow });
+  controller.deliver({ ...durable, id: "withdrawn-running", input: slow });
   const dropEngineUser = { case: "dropEngineUser" as const, value: { username: "u" } };
   const withdrawnTasks = ["withdrawn-running", "withdrawn-coming"];
   const settleEngineChange = { withdrawnTasks, change: dropEngineUser };
@@ -134,10 +134,10 @@ test("tasks sent before a pause run after it only if the stream survived the pau
     await sleep(2_000);
     signalIfAlive(agent, "SIGCONT");
   };
-  await paused(() => controller.give({ ...readLogs, id: "quick-outlived" }));
+  await paused(() => controller.deliver({ ...readLogs, id: "quick-outlived" }));
   await expect.poll(() => controller.results.map(({ taskId }) => taskId)).toContain("quick-outlived");
   await paused(() => {
-    controller.give({ ...readLogs, id: "quick-given-up" });
+    controller.deliver({ ...readLogs, id: "quick-given-up" });
     controller.cut();
   });
   await expect.poll(() => controller.hellos.length).toBeGreaterThan(length);

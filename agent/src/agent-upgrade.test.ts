@@ -213,10 +213,10 @@ describe.skipIf(skipped !== undefined)(
       const [pid] = agents();
       const upgrading = upgraded(code);
       await waitUntil("the next one is there", () => agents().some((each) => each !== pid), { everyMs: 5 });
-      controller.isAway = true;
+      controller.closesStreams = true;
       controller.cut();
-      await waitUntil("it has tried more often than a refusal would take", () => controller.cutProofs > 5);
-      controller.isAway = false;
+      await waitUntil("it has tried more often than a refusal would take", () => controller.closedProbes > 5);
+      controller.closesStreams = false;
       await upgrading;
       expect(runs()).toBe(code.digest);
       expect(postmaster()).toEqual(engine);

@@ -49,13 +49,13 @@ function archive(): ArchiveObject {
 
 const backups = [
   completed("b-1", 0),
-  // Later after the start of the term than clocks may differ.
+  // Later than the start of the term by more than clocks may differ.
   completed("b-2", 1.01),
   backup("b-3", { state: "running", attempt: 2, machineId: "m-1", startedAt: 2 * dayMs }),
   backup("b-4", { state: "pending" }),
   backup("b-5", { state: "failed", attempt: 1, finishedAt: 2 * dayMs, isClear: true }),
 ];
-/** Parts of an attempt that was given up, and parts of the current attempt. */
+/** Parts of an abandoned attempt, and parts of the current attempt. */
 const parts = [1, 2].map((attempt) => partObject({ service: id, backup: "b-3", attempt }, "files", 1));
 
 function collection<R>(objects: readonly R[]) {
@@ -102,7 +102,7 @@ describe("archives as operators see them", () => {
     expect([code, stderr]).toEqual([0, ""]);
     return JSON.parse(stdout);
   }
-  const ask = (method: string, body: object) =>
+  const send = (method: string, body: object) =>
     gateway.call("POST", `/holdfast.admin.v1.BackupService/${method}`, {
       body,
       headers: { "connect-protocol-version": "1" },
@@ -129,9 +129,9 @@ describe("archives as operators see them", () => {
       { ...range, term: "1", to: "1970-01-01T23:59:59.999Z" },
       { ...range, term: "2", from: "1970-01-02T00:00:00Z", continues: true },
     ]);
-    const first = await ask("ListLogRanges", { serviceId: id, page: { limit: 1 } });
+    const first = await send("ListLogRanges", { serviceId: id, page: { limit: 1 } });
     const [cursor, serviceId] = [first.json.nextCursor, id];
-    const rest = await ask("ListLogRanges", { serviceId, page: { limit: 1, cursor } });
+    const rest = await send("ListLogRanges", { serviceId, page: { limit: 1, cursor } });
     expect([first, rest].map(({ json }) => json.ranges.map(({ term }: { term: string }) => term))).toEqual([
       ["1"],
       ["2"],
@@ -139,19 +139,19 @@ describe("archives as operators see them", () => {
   });
 
   test("an unknown service has no archive, and the request must name a service", async () => {
-    expect((await ask("ListLogRanges", { serviceId: "unknown" })).json).toMatchObject({ code: "not_found" });
-    const unnamed = await ask("ListLogRanges", {});
+    expect((await send("ListLogRanges", { serviceId: "unknown" })).json).toMatchObject({ code: "not_found" });
+    const unnamed = await send("ListLogRanges", {});
     expect(unnamed.status).toBe(400);
     expect(unnamed.text).toContain("service_id");
   });
 
-  test("an upload is a backup that has begun and not ended, with the objects of all its attempts", async () => {
+  test("an upload is a backup that has started and not ended, with the objects of all its attempts", async () => {
     expect(await listed("uploads")).toMatchObject([
       { backupId: "b-3", status: "running", attempt: 2, machineId: "m-1", objects: "2", sizeBytes: "200" },
     ]);
   });
 
-  test("expiry is evaluated now or at a future time, and shows what it waits for", async () => {
+  test("expiry is evaluated now or at a future time, and names the reasons for waiting", async () => {
     const at = ["--at", "1970-01-08T00:00:00Z"];
     const log = { kind: "log", id: "a-1", term: "1", objects: "10" };
     expect(await listed("expiry")).toEqual([]);

@@ -77,9 +77,9 @@ describe("holdfast", () => {
   ];
   for (const [line, environment, code, message] of failures) {
     test(`${line} ends with ${code} and the reason`, async () => {
-      const answer = await holdfast(line, environment);
-      expect(answer.stderr).toMatch(message);
-      expect(answer.code).toBe(code);
+      const response = await holdfast(line, environment);
+      expect(response.stderr).toMatch(message);
+      expect(response.code).toBe(code);
     });
   }
 
@@ -114,8 +114,8 @@ describe("holdfast", () => {
     expect((await holdfast("services list", { HOLDFAST_TOKEN: "hft_wrong" })).stderr).toMatch(
       /\(unauthenticated\)\n {2}sign in again with holdfast login/,
     );
-    const taken = await holdfast("services create waited --type postgresql");
-    expect(taken.stderr).toMatch(/\(name_taken\)\n {2}Choose another name, or wait until/);
+    const rejected = await holdfast("services create waited --type postgresql");
+    expect(rejected.stderr).toMatch(/\(name_taken\)\n {2}Choose another name, or wait until/);
   });
 
   test("a service in Error exits with 7, and help with 0", async () => {

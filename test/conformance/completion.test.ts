@@ -63,11 +63,11 @@ describe("holdfast complete", () => {
     ["members set-role anna ",                        ["viewer", "owner"]],
     ["completion ",                                   ["bash", "zsh", "fish"]],
   ];
-  test.each(cases)("after '%s' it knows %j", async (line, among) => {
+  test.each(cases)("completes '%s' to %j", async (line, among) => {
     expect(await suggested(line)).toEqual(expect.arrayContaining([...among]));
   });
 
-  test("suggests nothing where nothing matches, and is silent without an answer", async () => {
+  test("suggests nothing if nothing matches, or if the API does not respond", async () => {
     expect(await suggested("services get orders ")).toEqual([]);
     expect(await suggested("nonsense ")).toEqual([]);
     expect(await suggested("services create ")).toEqual([]);

@@ -23,7 +23,7 @@ test.each([
   expect(contractFileOf(methodOf(name))).toBe(path);
 });
 
-test("each case is where a missing one would be reported", () => {
+test("each case is in the file that an error about a missing case would name", () => {
   const misplaced = [...contracts].flatMap(([path, { authorization = [] }]) =>
     authorization
       .flatMap((cases) => Object.keys(cases))

@@ -24,7 +24,7 @@ const cases = services.flatMap(({ typeName, methods }) =>
     return before === undefined ? [] : [[`${typeName}.${method.name}`, before, method] as const];
   }),
 );
-/** One for each version, because it finds messages by their names. */
+/** A validation for each version, because a validation finds messages by their names. */
 const validations = { before: createValidation(), now: createValidation() };
 
 test("the agreed contract has methods to compare", () => {

@@ -56,7 +56,7 @@ const unchecked = [
 function namesEngine(path: string, text: string): boolean {
   const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/(^|\s)\/\/.*$/gm, "");
   return engineCatalog.some(({ engine, title }) => {
-    // A title is prose.
+    // The title of an engine is prose.
     const withoutTitle = code.replaceAll(new RegExp(String.raw`(?<!\w)${title}(?!\w)`, "g"), "");
     return !isOwn(path, engine) && withoutTitle.toLowerCase().includes(engine);
   });

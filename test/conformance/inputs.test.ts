@@ -52,8 +52,8 @@ function largest(message: DescMessage, depth = 0): number {
 
 function valueOf(field: DescField, depth: number): number {
   const rules = constraintsOf(field);
-  const single = (own: ReturnType<typeof constraintsOf> | undefined) =>
-    field.message === undefined ? ((own && longestText(own)) ?? 64) : largest(field.message, depth + 1);
+  const single = (constraints: ReturnType<typeof constraintsOf> | undefined) =>
+    field.message === undefined ? ((constraints && longestText(constraints)) ?? 64) : largest(field.message, depth + 1);
   if (rules.case === "repeated") return Number(rules.value.maxItems) * (single(rules.value.items?.type) + 3);
   if (rules.case !== "map") return single(rules) + 3;
   const key = (rules.value.keys && longestText(rules.value.keys.type)) ?? 64;
@@ -65,7 +65,7 @@ test.each(methods.map((method) => [String(method), method] as const))(
   "the largest body of %s is accepted",
   (_, method) => {
     const { maxBodyBytes, scope } = getOption(method, rulesOption);
-    const taken = maxBodyBytes || (scope === "public" ? 8 : 64) * 1024;
-    expect(largest(method.input)).toBeLessThanOrEqual(taken);
+    const maxBytes = maxBodyBytes || (scope === "public" ? 8 : 64) * 1024;
+    expect(largest(method.input)).toBeLessThanOrEqual(maxBytes);
   },
 );

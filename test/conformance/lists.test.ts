@@ -94,7 +94,7 @@ describe("lists of operators that are complete in memory", () => {
     await gateway?.close();
   });
 
-  const ask = (method: string, page: object) =>
+  const send = (method: string, page: object) =>
     gateway.call("POST", `/holdfast.admin.v1.ControlService/${method}`, {
       body: { page },
       headers: { "connect-protocol-version": "1" },
@@ -111,7 +111,7 @@ describe("lists of operators that are complete in memory", () => {
     const pages: string[][] = [];
     let cursor: string | undefined;
     do {
-      const { status, json } = await ask(method, { limit, ...(cursor !== undefined && { cursor }) });
+      const { status, json } = await send(method, { limit, ...(cursor !== undefined && { cursor }) });
       expect(status).toBe(200);
       pages.push(json[plural].map((entry: Record<string, string>) => entry[key]));
       cursor = json.nextCursor;
@@ -121,9 +121,9 @@ describe("lists of operators that are complete in memory", () => {
   });
 
   test("a page is never larger than 200, and a cursor is for its own list", async () => {
-    expect((await ask("ListControllers", { limit: 201 })).status).toBe(400);
-    const { json } = await ask("ListControllers", { limit: 1 });
-    expect((await ask("ListHolds", { cursor: json.nextCursor })).status).toBe(400);
+    expect((await send("ListControllers", { limit: 201 })).status).toBe(400);
+    const { json } = await send("ListControllers", { limit: 1 });
+    expect((await send("ListHolds", { cursor: json.nextCursor })).status).toBe(400);
   });
 
   test("the command line follows the pages", async () => {

@@ -16,8 +16,8 @@ import { exportReaders } from "@holdfast/testing/servers/export-readers.ts";
 import { type ExportReceiver, startExportReceiver } from "@holdfast/testing/servers/export-receiver.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-// A board owns a machine and is no service (testing/src/board). The controller is the real one; its machine's samples
-// come from this test instead of an agent, since no host runs the machine.
+// A board owns a machine and is not a service (testing/src/board). The controller is the real one; samples of the
+// board's machine come from this test instead of an agent, since no host runs the machine.
 
 type Json = Record<string, unknown>;
 
@@ -32,7 +32,7 @@ let receiver: ExportReceiver;
 let board: Board;
 
 beforeAll(async () => {
-  receiver = await startExportReceiver((arrival) => reader.taken(arrival));
+  receiver = await startExportReceiver((arrival) => reader.acceptance(arrival));
   fixture = await newControllerFixture("inst-monitored");
   settings = { ...(await fixture.settingsIn(fixture.directory)), HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" };
   controller = await startController(

@@ -47,7 +47,7 @@ describe.skipIf(skip !== undefined)("the query console of MySQL", () => {
 
   const limits = { database: "defaultdb", functions: [], types: [], qualified: [], relations: [], rowsMax: 100 };
 
-  /** Runs a statement that nobody checked. */
+  /** Runs a statement without the guard's check. */
   async function unchecked(sql: string, change: object = {}): Promise<ReadOnlyResult> {
     const query = { ...limits, bytesMax: 1 << 20, timeoutMs: 20_000, sql, ...change };
     const result = await machine.driver.readOnlyQuery?.run(machine.instance, query, machine.signal);
@@ -55,7 +55,7 @@ describe.skipIf(skip !== undefined)("the query console of MySQL", () => {
     return result;
   }
 
-  async function ask(sql: string): Promise<unknown> {
+  async function query(sql: string): Promise<unknown> {
     const verdict = checkStatement(sql);
     if ("refused" in verdict) return verdict;
     const result = await unchecked(verdict.sql, { relations: verdict.relations });
@@ -65,36 +65,36 @@ describe.skipIf(skip !== undefined)("the query console of MySQL", () => {
   it("returns values in the types of JSON that hold them exactly", async () => {
     const sql =
       "SELECT orders.id, customer, at, paid, amount, note, 1.5e0 AS f, name, NULL FROM orders JOIN customers ON customer = customers.id";
-    expect(await ask(sql)).toEqual([
+    expect(await query(sql)).toEqual([
       ["9007199254740993", 1, "2026-01-02T03:04:05.678", "2026-01-02T03:04:05Z", "1.50", "0x00ff", 1.5, "Ada", null],
     ]);
-    expect(await ask("DESCRIBE customers")).toEqual([
+    expect(await query("DESCRIBE customers")).toEqual([
       ["id", "int", "NO", "PRI", null, ""],
       ["name", "text", "YES", "", null, ""],
     ]);
-    expect(await ask("SHOW TABLES LIKE 'cust%'")).toEqual([["customers"]]);
-    expect(await ask("EXPLAIN SELECT * FROM plain")).toHaveLength(1);
+    expect(await query("SHOW TABLES LIKE 'cust%'")).toEqual([["customers"]]);
+    expect(await query("EXPLAIN SELECT * FROM plain")).toHaveLength(1);
   });
 
   it("calls functions of the engine only", async () => {
     const missing: string[] = [];
     await withSession(machine.instance, machine.signal, async (session) => {
-      // ER_SP_DOES_NOT_EXIST, of a function that is none of the engine's.
+      // ER_SP_DOES_NOT_EXIST: the function is not one of the engine's.
       for (const name of readingFunctions)
         await session.rows(`SELECT ${name}(1, 2, 3, 4, 5, 6, 7, 8, 9) FROM (SELECT 1) t`).catch((error: unknown) => {
           if ([1305, 1046].includes(numberOf(error))) missing.push(name);
         });
     });
     expect(missing).toEqual([]);
-    expect(await ask("SELECT abs(-2)")).toEqual([[2]]);
-    expect(await ask("SELECT abs (-2)")).toHaveProperty("refused");
-    expect(await ask("SELECT harm()")).toHaveProperty("refused");
+    expect(await query("SELECT abs(-2)")).toEqual([[2]]);
+    expect(await query("SELECT abs (-2)")).toHaveProperty("refused");
+    expect(await query("SELECT harm()")).toHaveProperty("refused");
   });
 
   it.each(["SELECT * FROM harmful", "SELECT * FROM `a``b`", "SELECT (SELECT h FROM defaultdb . harmful)"])(
     "refuses views that call routines of users: %s",
     async (sql) => {
-      expect(await ask(sql)).toMatchObject({ message: expect.stringContaining("calls a routine") });
+      expect(await query(sql)).toMatchObject({ message: expect.stringContaining("calls a routine") });
       expect((await owner.query("SELECT * FROM harm_done"))[0]).toEqual([]);
     },
   );
@@ -132,8 +132,8 @@ describe.skipIf(skip !== undefined)("the query console of MySQL", () => {
     const rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)";
     const texts = ["a", "b", "c", "d"].map((text) => `MAX(LENGTH(CONCAT(REPEAT('${text}', 60000000 + i - i), i)))`);
     const large = `${rows} SELECT ${texts.join(", ")} FROM n`;
-    expect(await ask(large)).toMatchObject({ message: expect.stringContaining("memory") });
-    expect(await ask("SELECT 1")).toEqual([[1]]);
+    expect(await query(large)).toMatchObject({ message: expect.stringContaining("memory") });
+    expect(await query("SELECT 1")).toEqual([[1]]);
   });
 
   it("reads tables, columns and keys for the translation of a question", async () => {

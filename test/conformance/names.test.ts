@@ -6,12 +6,12 @@ import { sourceFiles } from "../../bin/source-files.js";
 import { nameScopes } from "@holdfast/testing/contract/contracts.ts";
 
 const checkout = join(import.meta.dirname, "../..");
-const taken = Object.entries(CATALOG).flatMap(([key, { grpc }]) => (grpc === "ALREADY_EXISTS" ? [key] : []));
+const conflictKeys = Object.entries(CATALOG).flatMap(([key, { grpc }]) => (grpc === "ALREADY_EXISTS" ? [key] : []));
 
 // `system/access/names.ts` asserts these scopes over the API.
 test("the contract beside each file that rejects or claims a name declares the scope of its uniqueness", () => {
-  expect(taken).toContain("NAME_TAKEN");
-  const refuses = new RegExp(String.raw`"(?:${taken.join("|")})"[,)]|claimName\(|globalNames: `);
+  expect(conflictKeys).toContain("NAME_TAKEN");
+  const refuses = new RegExp(String.raw`"(?:${conflictKeys.join("|")})"[,)]|claimName\(|globalNames: `);
   const found = sourceFiles("controller/src").filter(
     (path) => path.endsWith(".ts") && !/\.(?:test|contract)\.ts$/.test(path) && refuses.test(textOf(path)),
   );

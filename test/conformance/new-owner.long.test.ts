@@ -16,7 +16,7 @@ import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-// A board owns a machine and is no service (testing/src/board): its files and one line in the
+// A board owns a machine and is not a service (testing/src/board): its files and one line in the
 // list of systems add it. The controller, the hosts, and the keepers and agents of its machines are the real ones.
 
 interface HostJson {

@@ -98,19 +98,19 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   expect(await renderedNote(id)).toEqual({ id, text: "Ada slept", rendered: "In this house: Ada slept" });
 
   // Its event arrives through the outbox, with the audit entry of its creation.
-  const seen = async (path: string, member: string) =>
+  const found = async (path: string, member: string) =>
     ((await rest.get<Record<string, Record<string, unknown>[]>>(path)).json[member] ?? []).find(
       (entry) => entry["event_type"] === "note.rendered" || entry["action"] === "note.create",
     );
-  await waitUntil("the event is in the history", async () => (await seen("/events", "events")) !== undefined);
+  await waitUntil("the event is in the history", async () => (await found("/events", "events")) !== undefined);
   const refusal = async () =>
     ((await rest.get<Record<string, Record<string, unknown>[]>>("/audit-log")).json["entries"] ?? []).find(
       ({ action }) => action === "CreateNote quota_exceeded",
     );
-  expect(await seen("/events", "events")).toMatchObject({
+  expect(await found("/events", "events")).toMatchObject({
     data: { note_id: id, rendered: "In this house: Ada slept" },
   });
-  await waitUntil("the audit entry exists", async () => (await seen("/audit-log", "entries")) !== undefined);
+  await waitUntil("the audit entry exists", async () => (await found("/audit-log", "entries")) !== undefined);
 
   // Its metric is among those of the process.
   expect(await controller.metrics.text()).toMatch(/^holdfast_notes 1$/m);
@@ -146,7 +146,7 @@ test("every controller lists a failing key with its error, until the key succeed
   };
   for (const name of ["HOLDFAST_MASTER_KEY_FILE", "HOLDFAST_OBJECTS"] as const)
     otherSettings[name] = environment[name] ?? "";
-  const other = await startController(systemsWithNotes, otherSettings);
+  const secondController = await startController(systemsWithNotes, otherSettings);
   try {
     const { notes } = (await rest.get<{ notes: Note[] }>("/notes")).json;
     const id = notes[0]?.id ?? "";
@@ -174,7 +174,7 @@ test("every controller lists a failing key with its error, until the key succeed
       expect(all.map(({ controllerId }) => controllerId)).toEqual(["controller-1", "controller-2"]);
       expect(all.map(({ failing = 0 }) => failing).toSorted()).toEqual([0, 1]);
     }
-    const texts = await Promise.all([controller, other].map(({ metrics }) => metrics.text()));
+    const texts = await Promise.all([controller, secondController].map(({ metrics }) => metrics.text()));
     expect(texts.join("\n")).toMatch(/^holdfast_reconcile_failing_keys\{reconciler="note"\} 1$/m);
 
     await setText("Ada woke");
@@ -184,7 +184,7 @@ test("every controller lists a failing key with its error, until the key succeed
         (await reconciles(settings, "--failing")).every((each) => each["key"] !== id),
       );
   } finally {
-    await other.stop();
+    await secondController.stop();
     await store.close();
   }
 });

@@ -33,7 +33,7 @@ test("every stored kind has a quota, or is bounded by a kind that has one", asyn
 const methods = organizationServices.flatMap((service) => service.methods);
 const makers = methods.filter(({ name }) => /^(?:Create|Add|Invite|Copy)/.test(name));
 
-/** Kinds that end by themselves, or whose objects have another name. */
+/** Kinds whose objects expire, or have another name in the API. */
 const deletedOtherwise: Readonly<Record<string, string>> = {
   "rpc holdfast.v1.SessionService.CreateSessionCode": "a code is used once, and expires after a minute",
 };

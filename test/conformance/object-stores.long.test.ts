@@ -108,7 +108,7 @@ describe.each([
     return found && (await buffer(found)).toString();
   }
 
-  it("has an object as written, in full or by range, and overwritten as a whole", async () => {
+  it("returns an object as written, in full or by range, and overwrites it as a unit", async () => {
     const { objects } = store;
     expect(await objects.put("a/b/one", stream("hello ", "world"))).toMatchObject({ key: "a/b/one", sizeBytes: 11 });
     expect(await objects.head("a/b/one")).toMatchObject({ key: "a/b/one", sizeBytes: 11 });
@@ -121,7 +121,7 @@ describe.each([
     expect(await read("a/b/one")).toBeUndefined();
   });
 
-  it("has no object that was not written, and accepts its deletion", async () => {
+  it("returns no object that was not written, and accepts its deletion", async () => {
     expect(await read("none")).toBeUndefined();
     expect(await store.objects.head("none")).toBeUndefined();
     await store.objects.delete("none");
@@ -162,8 +162,8 @@ describe.each([
     const { signer } = store;
     const send = async (url: string, method: "PUT" | "GET" | "HEAD", headers = {}) => {
       const body = method === "PUT" ? "bytes" : null;
-      const answer = await request(url, { method, headers, body, dispatcher });
-      return { status: answer.statusCode, text: await answer.body.text() };
+      const response = await request(url, { method, headers, body, dispatcher });
+      return { status: response.statusCode, text: await response.body.text() };
     };
     const put = await signer.sign({ method: "PUT", key: "signed/1" }, 600);
     expect((await send(put.url, "PUT")).status).toBeGreaterThanOrEqual(400);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { sourceFiles } from "../../bin/source-files.js";
 
-/** Programs without a handler for faults that no code handled: one ends them, and whoever started them sees it. */
+/** Programs without a handler for unhandled faults: such a fault ends them, and the starter reports that. */
 // biome-ignore format: a table, aligned so that it reads as one
 const others: Readonly<Record<string, string>> = {
   "cli/src/main.ts":                          "a command of a user",

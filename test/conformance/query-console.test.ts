@@ -96,16 +96,16 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     if ("refused" in verdict) return { refusal: { message: verdict.refused, position: verdict.position, name: "" } };
     const limits = { rowsMax: 1_000, bytesMax: 8 << 20, timeoutMs: 10_000, ...change };
     const query = { database: "defaultdb", ...verdict, ...limits };
-    const answer = await machine.driver.readOnlyQuery?.run(machine.instance, query, machine.signal);
-    if (answer === undefined) throw new Error("the driver has no console");
-    if (!("refusal" in answer)) return answer;
-    return { refusal: { ...answer.refusal, position: requestPosition(answer.refusal, verdict) } };
+    const response = await machine.driver.readOnlyQuery?.run(machine.instance, query, machine.signal);
+    if (response === undefined) throw new Error("the driver has no console");
+    if (!("refusal" in response)) return response;
+    return { refusal: { ...response.refusal, position: requestPosition(response.refusal, verdict) } };
   }
 
-  async function answered(sql: string, change = {}) {
-    const answer: ReadOnlyResult = await execute(sql, change);
-    if ("refusal" in answer) throw new Error(`${sql}: ${answer.refusal.message}`);
-    return { ...answer, rows: JSON.parse(answer.rows) as unknown[][] };
+  async function resultOf(sql: string, change = {}) {
+    const response: ReadOnlyResult = await execute(sql, change);
+    if ("refusal" in response) throw new Error(`${sql}: ${response.refusal.message}`);
+    return { ...response, rows: JSON.parse(response.rows) as unknown[][] };
   }
 
   /** State that an effect would change. */
@@ -127,8 +127,8 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     expect(allowedStatements.length).toBeGreaterThanOrEqual(100);
     const refused: string[] = [];
     for (const sql of allowedStatements) {
-      const answer = await execute(sql);
-      if ("refusal" in answer) refused.push(`${sql}: ${answer.refusal.message}`);
+      const response = await execute(sql);
+      if ("refusal" in response) refused.push(`${sql}: ${response.refusal.message}`);
     }
     expect(refused).toEqual([]);
   });
@@ -142,7 +142,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     expect(await traces()).toEqual(before);
   });
 
-  test("does nothing that writes even without the guard", async () => {
+  test("executes no writing statement even without the guard", async () => {
     const before = await traces();
     const raw = (sql: string) =>
       machine.driver.readOnlyQuery?.run(
@@ -179,7 +179,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
 
   test("returns values without losing a digit", async () => {
     const { columns, rows } =
-      await answered(`SELECT 1 AS small, 9007199254740993 AS large, 0.10::numeric AS exact, 1.5::float8,
+      await resultOf(`SELECT 1 AS small, 9007199254740993 AS large, 0.10::numeric AS exact, 1.5::float8,
       'NaN'::float8, true, NULL, '\\xdeadbeef'::bytea, '2026-01-02 03:04:05.678+02'::timestamptz,
       '2026-01-02 03:04:05'::timestamp, '2026-01-02'::date, 'infinity'::timestamptz, '{1,2}'::int[], '{"a": 1}'::jsonb`);
     expect(columns.slice(0, 3)).toEqual(["small", "large", "exact"]);
@@ -196,17 +196,17 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
   });
 
   test("limits rows and bytes, ends long statements, and returns no response that is too large", async () => {
-    const many = await answered("SELECT n FROM generate_series(1, 1001) AS n");
+    const many = await resultOf("SELECT n FROM generate_series(1, 1001) AS n");
     expect([many.rowCount, many.rows.length, many.truncated]).toEqual([1_000, 1_000, true]);
-    expect((await answered("SELECT n FROM generate_series(1, 1000) AS n")).truncated).toBe(false);
-    const wide = await answered("SELECT repeat('x', 1000) FROM generate_series(1, 100)", { bytesMax: 10_000 });
+    expect((await resultOf("SELECT n FROM generate_series(1, 1000) AS n")).truncated).toBe(false);
+    const wide = await resultOf("SELECT repeat('x', 1000) FROM generate_series(1, 100)", { bytesMax: 10_000 });
     expect([wide.rowCount, wide.truncated]).toEqual([9, true]);
     // Pages of a hundred rows, each far over the limit: bytea is printed as hex, two letters a byte.
-    const long = await answered("SELECT n, repeat('x', 1000000) FROM generate_series(1, 1000) AS n");
+    const long = await resultOf("SELECT n, repeat('x', 1000000) FROM generate_series(1, 1000) AS n");
     expect([long.rowCount, long.rows.at(-1)?.[0], long.truncated]).toEqual([8, 8, true]);
-    const bytes = await answered("SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 1000)");
+    const bytes = await resultOf("SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 1000)");
     expect([bytes.rowCount, bytes.truncated]).toEqual([4, true]);
-    const uneven = await answered(
+    const uneven = await resultOf(
       "SELECT repeat('x', CASE WHEN n < 3 THEN 10 ELSE 20000000 END) FROM generate_series(1, 9) AS n",
     );
     expect([uneven.rowCount, uneven.truncated]).toEqual([2, true]);
@@ -232,7 +232,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     expect(await execute(sql, { timeoutMs: 60_000 })).toMatchObject({ refusal: { message } });
     await waitUntil("its session has ended", async () => (await owner.query(sessions)).rows[0].count === 0);
     expect(await started()).toBe(before);
-    expect((await answered("SELECT count(*) FROM orders")).rows).toEqual([["20"]]);
+    expect((await resultOf("SELECT count(*) FROM orders")).rows).toEqual([["20"]]);
   });
 
   test("a user's session fails at half of the machine's memory, and the engine continues", async () => {
@@ -243,7 +243,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     expect(await started()).toBe(before);
   });
 
-  test("runs four at a time, and another one as soon as one of them has ended", async () => {
+  test("runs four statements at a time, and starts another one as soon as one has ended", async () => {
     const slow = () => execute("SELECT count(*) FROM generate_series(1, 1000000000)", { timeoutMs: 100_000 });
     const four = [slow(), slow(), slow(), slow()];
     const consoleSessions = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = 'holdfast_console'";
@@ -254,9 +254,9 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'holdfast_console'";
     await expect(owner.query(cancel)).rejects.toThrow("permission denied");
     await withSession(machine.instance, machine.signal, (session) => session.rows(cancel));
-    for (const one of await Promise.all(four))
-      expect(one).toMatchObject({ refusal: { message: expect.stringMatching(/user request/) } });
-    expect((await answered("SELECT 1")).rows).toEqual([[1]]);
+    for (const response of await Promise.all(four))
+      expect(response).toMatchObject({ refusal: { message: expect.stringMatching(/user request/) } });
+    expect((await resultOf("SELECT 1")).rows).toEqual([[1]]);
     // A connection serves one statement.
     await waitUntil("no session remains", async () => (await owner.query(consoleSessions)).rows[0].count === 0);
   });
@@ -306,7 +306,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     const inExtended = (sql: string) => execute(sql, { database: "extended" });
 
     test.each(extensionStatements)("%s answers %j", async (sql, first) => {
-      expect((await answered(sql, { database: "extended" })).rows[0]).toEqual(first);
+      expect((await resultOf(sql, { database: "extended" })).rows[0]).toEqual(first);
     });
 
     test(`refuses ${extensionAttacks.length} statements in which a user's object shadows an extension's`, async () => {
@@ -319,7 +319,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       expect(rows).toEqual([{ harm: "0" }]);
     });
 
-    test("finds no name of an extension where an operator of users could be found too", async () => {
+    test("looks up no name of an extension in a schema where users can create operators", async () => {
       await client.query(`CREATE FUNCTION harm_near(text, text) RETURNS float8 LANGUAGE sql AS 'SELECT harm()::float8';
         CREATE OPERATOR <-> (LEFTARG = text, RIGHTARG = text, FUNCTION = harm_near)`);
       const none = { refusal: { message: expect.stringMatching(/^operator does not exist/) } };
@@ -330,7 +330,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       expect(await inExtended("SELECT embedding OPERATOR(public.<->) embedding FROM items")).toMatchObject(mixed);
       await client.query("DROP OPERATOR <-> (text, text)");
       expect(
-        (await answered("SELECT embedding <-> '[1,0,0]' FROM items WHERE id = 1", { database: "extended" })).rows,
+        (await resultOf("SELECT embedding <-> '[1,0,0]' FROM items WHERE id = 1", { database: "extended" })).rows,
       ).toEqual([[0]]);
     });
   });
@@ -366,7 +366,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       });
 
     test.each(besideStatements)("%s answers %j", async (sql, first) => {
-      expect((await answered(sql, { database: "coded" })).rows[0]).toEqual(first);
+      expect((await resultOf(sql, { database: "coded" })).rows[0]).toEqual(first);
     });
   });
 
@@ -375,6 +375,6 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       CREATE CAST (pair AS text) WITH FUNCTION harm_cast(pair) AS IMPLICIT`);
     expect(await execute("SELECT 1")).toMatchObject({ refusal: { message: expect.stringMatching(/user-defined cast/) } });
     await owner.query("DROP CAST (pair AS text)");
-    expect((await answered("SELECT 1")).rows).toEqual([[1]]);
+    expect((await resultOf("SELECT 1")).rows).toEqual([[1]]);
   });
 });

@@ -32,7 +32,7 @@ interface Real {
 }
 
 const maxAttempts = 3;
-/** Longest visibility timeout of a claim, and longest delay, in hours. */
+/** Maximum visibility timeout of a claim, and maximum delay, in hours. */
 const hours = 2;
 
 const isClaimable = (model: Model) => (message: Reference) =>
@@ -70,11 +70,11 @@ const claim = (way: Way, most: number): Command => ({
     const claimed = await idsOf(real, ways[way].claim, [real.queue, worker, most, hours * 3600]);
     const ready = model.messages.filter(isClaimable(model));
     if (way === "statements") expect(claimed).toEqual(ready.slice(0, most).map(({ id }) => id));
-    // The function may choose other messages, but as many, and each of them is ready.
+    // The function may choose other messages, but the same number, and each of them is ready.
     expect(claimed).toHaveLength(Math.min(most, ready.length));
     expect(claimed).toEqual(claimed.toSorted((a, b) => a - b));
     for (const id of claimed) {
-      const message = ready.find((one) => one.id === id);
+      const message = ready.find((each) => each.id === id);
       if (message === undefined) throw new Error(`message ${id} was not to be claimed`);
       Object.assign(message, { claim: worker, attempts: message.attempts + 1, visibleAt: model.now + hours });
     }

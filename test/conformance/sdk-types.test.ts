@@ -51,10 +51,10 @@ describe("the SDK's methods", () => {
         return Response.json({});
       },
     });
-    const answer = calls[name]?.(client);
-    await (typeof answer === "object" && answer !== null && "pages" in answer
-      ? (answer as sdk.List<unknown>).pages().next()
-      : answer);
+    const response = calls[name]?.(client);
+    await (typeof response === "object" && response !== null && "pages" in response
+      ? (response as sdk.List<unknown>).pages().next()
+      : response);
     expect(requests).toHaveLength(1);
     const [{ verb, url, body } = { verb: "", url: new URL("x:"), body: {} }] = requests;
     expect(findRestMethod(verb, url.pathname)?.method.name).toBe(method.name);
@@ -65,7 +65,7 @@ describe("the SDK's methods", () => {
   });
 });
 
-/** update_mask is for gRPC; `follow` lists have methods of their own. */
+/** True for fields without a member in the SDK: update_mask is for gRPC, and `follow` lists are separate methods. */
 function isElsewhere(field: string): boolean {
   return field === "update_mask" || field === "follow";
 }

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
 import { mergeTables } from "@holdfast/testing/contract/contracts.ts";
 
-const given = mergeTables(({ sentSecrets }) => [sentSecrets]);
+const declared = mergeTables(({ sentSecrets }) => [sentSecrets]);
 const shapeless = mergeTables(({ shapelessFields }) => [shapelessFields]);
 
 const inputs = [...organizationServices, ...platformServices]
@@ -12,7 +12,7 @@ const inputs = [...organizationServices, ...platformServices]
   .map(({ input }) => input);
 
 test("every secret that a request can have is in a contract", () => {
-  expect(fieldsOf(inputs, (field) => getOption(field, fieldRules).sensitive)).toEqual(Object.keys(given).toSorted());
+  expect(fieldsOf(inputs, (field) => getOption(field, fieldRules).sensitive)).toEqual(Object.keys(declared).toSorted());
 });
 
 test("every configuration of any shape that a request can have is in a contract", () => {

@@ -7,41 +7,41 @@ import { clientId, confidentialId, type Oracle, redirectUri, secret, startOracle
 interface Difference {
   readonly name: string;
   readonly reason: string;
-  readonly holds: (request: ReadonlyMap<string, string>) => boolean;
+  readonly applies: (request: ReadonlyMap<string, string>) => boolean;
   readonly holdfast: string;
-  /** Absent: any outcome. */
+  /** Outcome of oidc-provider; absent: any. */
   readonly reference?: string;
 }
 
 const signInPrompt = "sign-in page";
 const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbvaTyXoqqqU";
-const words = (request: ReadonlyMap<string, string>, name: string) => (request.get(name) ?? "").split(" ");
+const partsOf = (request: ReadonlyMap<string, string>, name: string) => (request.get(name) ?? "").split(" ");
 
 const atAuthorize: readonly Difference[] = [
   {
     name: "a scope without openid is an invalid scope",
     reason:
       "The error for a scope that is not valid is invalid_scope (RFC 6749 4.1.2.1); oidc-provider returns invalid_request.",
-    holds: (request) => !words(request, "scope").includes("openid"),
+    applies: (request) => !partsOf(request, "scope").includes("openid"),
     holdfast: "invalid_scope",
   },
   {
     name: "query is the only response mode",
     reason: "The code flow needs no code in a fragment or a form, and each mode is another way to leak it.",
-    holds: (request) => (request.get("response_mode") ?? "query") !== "query",
+    applies: (request) => (request.get("response_mode") ?? "query") !== "query",
     holdfast: "invalid_request",
   },
   {
     name: "redirect_uri is required",
     reason: "redirect_uri is required (Core 3.1.2.1); oidc-provider uses the only registered one.",
-    holds: (request) => request.get("redirect_uri") === "",
+    applies: (request) => request.get("redirect_uri") === "",
     holdfast: "a page",
   },
   {
     name: "unsupported prompts are ignored",
     reason:
       "A server ignores a prompt that it does not support (Core 3.1.2.1): no consent is requested, and another account signs in.",
-    holds: (request) => words(request, "prompt").some((word) => ["select_account", "create"].includes(word)),
+    applies: (request) => partsOf(request, "prompt").some((word) => ["select_account", "create"].includes(word)),
     holdfast: signInPrompt,
     reference: "invalid_request",
   },
@@ -49,13 +49,13 @@ const atAuthorize: readonly Difference[] = [
     name: "values are bounded",
     reason:
       "The browser's cookie stores the request while the user signs in, and a cookie has no space for more than 4 KiB.",
-    holds: (request) => (request.get("state") ?? "").length > 4_096,
+    applies: (request) => (request.get("state") ?? "").length > 4_096,
     holdfast: "invalid_request",
     reference: signInPrompt,
   },
 ];
 
-/** Faults of a request, by member. */
+/** Check of each member of a request: true if its value is a fault. */
 const faults: Readonly<Record<string, (text: string) => boolean>> = {
   response_type: (text) => text !== "code",
   scope: (text) => !text.split(" ").includes("openid"),
@@ -138,10 +138,10 @@ function compare(
   differences: readonly Difference[],
 ): void {
   if (holdfast === reference) return;
-  const meant = differences.find(
-    (each) => each.holds(request) && each.holdfast === holdfast && (each.reference ?? reference) === reference,
+  const listed = differences.find(
+    (each) => each.applies(request) && each.holdfast === holdfast && (each.reference ?? reference) === reference,
   );
-  if (meant !== undefined) return void seen.add(meant.name);
+  if (listed !== undefined) return void seen.add(listed.name);
   // With several faults, the error is that of the first check.
   if (faultsOf(request) > 1 && [holdfast, reference].every((outcome) => outcome !== signInPrompt)) return;
   expect.fail(`${JSON.stringify([...request])}: holdfast ${holdfast}, reference ${reference}`);
@@ -196,7 +196,7 @@ const atToken: readonly Difference[] = [
     name: "a client without credentials is unknown",
     reason:
       "A request without a client, or with a header that names none, comes from an unknown client (RFC 6749 5.2).",
-    holds: (request) => ["", "Basic ?"].includes(request.get("authorization") ?? ""),
+    applies: (request) => ["", "Basic ?"].includes(request.get("authorization") ?? ""),
     holdfast: "401 invalid_client",
     reference: "400 invalid_request",
   },
@@ -204,7 +204,7 @@ const atToken: readonly Difference[] = [
     name: "the form of a code_verifier is checked first",
     reason:
       "A malformed code_verifier (RFC 7636 4.1) makes the request malformed with any code; oidc-provider checks the code first.",
-    holds: (request) => request.get("code_verifier") === "short",
+    applies: (request) => request.get("code_verifier") === "short",
     holdfast: "400 invalid_request",
     reference: "400 invalid_grant",
   },

@@ -71,7 +71,7 @@ describe("the specification's tables", () => {
     ]);
   });
 
-  it("States and transitions: stop leads from Running to Stopped; provisioning ends in Running or Error", () => {
+  it("States and transitions: stop changes Running to Stopped; provisioning ends in Running or Error", () => {
     const moves = managedServiceLifecycle.rows.map(([from, , to]) => `${from} ${to}`);
     expect(moves).toEqual(
       expect.arrayContaining(["Pending Provisioning", "Provisioning Running", "Provisioning Error", "Running Stopped"]),

@@ -7,7 +7,7 @@ const checkout = join(import.meta.dirname, "../..");
 const names = /\b(?:primaryOf|isPrimary|namedPrimary|primaryNodeId)\b/;
 const strategy = "controller/src/services/service/member/primary-replicas/";
 
-/** Files that store, restore or send the field; all others call the roles and strategy of the topology. */
+/** Files that store, restore or send the field; all other files call the roles and strategy of the topology. */
 const records = [
   "controller/src/operator/inventory/fleet-api.ts",
   "controller/src/services/backup/restore/undelete.ts",

@@ -17,7 +17,7 @@ import {
 import { startWebhookReceiver, type WebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
 import { type ReferenceServer, startDebianWebhook, startNginx } from "@holdfast/testing/servers/webhook-servers.ts";
 
-// Third-party programs that receive our deliveries.
+// Third-party programs that receive the platform's deliveries.
 describe("Debian's receivers", () => {
   let platform: WebhookPlatform;
   let delivering: Delivering;
@@ -92,7 +92,7 @@ describe("Debian's receivers", () => {
          location / { proxy_pass ${behind.url}; }`,
       );
       stopped.push(nginx);
-      // A peer that is connected and silent: the kernel accepts connections for a stopped program.
+      // A connected, silent peer: the kernel accepts connections for a stopped program.
       const silent = await startNginx(image, "");
       stopped.push(silent);
       silent.signal("SIGSTOP");

@@ -6,7 +6,7 @@ import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import type { RunningService } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-/** An acknowledged row, with the times at which its write began and ended, in milliseconds since 1970. */
+/** An acknowledged row, with the times at which its write started and ended, in ms since 1970. */
 export interface AcknowledgedRow {
   readonly id: number;
   readonly startedAt: number;
@@ -15,7 +15,7 @@ export interface AcknowledgedRow {
 
 /** Writes numbered rows and records each that the engine acknowledged. */
 export interface AcknowledgedWriter {
-  /** In the order of writing. */
+  /** Acknowledged rows, in the order of writing. */
   readonly rows: readonly AcknowledgedRow[];
   readonly acknowledged: number;
   /** Number of the last acknowledged row; 0 before the first. */

@@ -11,7 +11,7 @@ export const agentVictims = ["old", "next", "keeper", "machine", "controller"] a
 
 export interface AgentKill {
   readonly victim: (typeof agentVictims)[number];
-  /** Time after the start of the next agent beside the old one. */
+  /** Time of the kill, in ms after the start of the next agent. */
   readonly afterMs: number;
 }
 
@@ -21,7 +21,7 @@ export interface AgentKillFixture {
   readonly service: RunningService;
   readonly writer: AcknowledgedWriter;
   /**
-   * Makes the controllers roll out a release of this name to all machines, and returns its digest; it may restart them.
+   * Makes the controllers roll out a release of this name to all machines, possibly by a restart; returns its digest.
    */
   readonly offer: (release: string) => Promise<string>;
 }

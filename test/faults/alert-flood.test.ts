@@ -4,7 +4,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { startWebhookPlatform, type WebhookPlatform } from "@holdfast/testing/servers/webhook-platform.ts";
 import { type Respond, startWebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
 
-/** 10,000 take a minute on two busy cores: `npm run faults -- --alerts`. */
+/** Number of alerts. `npm run faults -- --alerts` sends 10,000, which takes a minute on two busy cores. */
 const alerts = Number(process.env["HOLDFAST_TEST_ALERTS"] ?? 1_000);
 /** Alerts in one transaction: each is an entry of the outbox. */
 const together = 100;
@@ -40,7 +40,7 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
   const [beside, elsewhere] = [await receiver(), await receiver()];
   const stuck = await platform.channel("crowded", hanging.url);
   const channelId = await platform.channel("crowded", beside.url);
-  const other = await platform.channel("quiet", elsewhere.url);
+  const otherChannelId = await platform.channel("quiet", elsewhere.url);
   // All of them exist before delivery starts. The hanging ones are the first of each transaction.
   const half = Array.from({ length: alerts / 2 }, (_, index) => String(index));
   for (let from = 0; from < half.length; from += together / 2) {
@@ -53,7 +53,7 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
   // No attempt times out during this test: a hanging attempt occupies its slot until the end.
   const delivering = platform.deliver({ attemptMs: 600_000 });
   onTestFinished(() => delivering.stop());
-  await platform.emit("quiet", "alert.fired", { id: "quiet", notification_channel_id: other });
+  await platform.emit("quiet", "alert.fired", { id: "quiet", notification_channel_id: otherChannelId });
 
   const everyMs = 250;
   const progress = async () => `${beside.ids().size} of ${half.length}, ${await waiting(channelId)} wait`;
@@ -65,7 +65,7 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
       everyMs,
     },
   );
-  await waitUntil("so has another organization's", async () => (await delivered(other)) === 1, {
+  await waitUntil("so has another organization's", async () => (await delivered(otherChannelId)) === 1, {
     describe: progress,
     everyMs,
   });
@@ -75,9 +75,9 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
   expect(await delivered(stuck)).toBe(0);
   expect([await waiting(stuck), await waiting(channelId)]).toEqual([half.length, 0]);
 
-  const late = pending;
+  const unanswered = pending;
   pending = undefined;
-  for (const response of late) response.end();
+  for (const response of unanswered) response.end();
   await waitUntil(
     "the channel that hung has all of its notifications",
     async () => (await delivered(stuck)) === half.length,

@@ -37,10 +37,10 @@ export interface BackupKillFixture {
   readonly source: RunningService;
   /** Options of `waitUntil`. */
   readonly wait: { readonly withinMs: number; readonly everyMs: number; readonly describe: () => Promise<string> };
-  /** Path below the service's backups. */
+  /** Path of the service's backups, with `rest` appended. */
   path(rest?: string): string;
-  ask<Row extends object>(of: RunningService, sql: string): Promise<Row[]>;
-  /** Undefined while no controller responds. */
+  query<Row extends object>(of: RunningService, sql: string): Promise<Row[]>;
+  /** Response to GET; undefined while no controller responds. */
   read<T>(path: string): Promise<T | undefined>;
   /** Retries while controllers are killed, until one accepts the request or has accepted it. */
   post<T>(path: string, body: object, statuses: readonly number[]): Promise<T>;
@@ -78,18 +78,18 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
   const { id } = source.service;
   const wait = { withinMs: longMs, everyMs: 50, describe: () => services.describe(id) };
   const path = (rest = "") => `/managed-services/${id}/backups${rest}`;
-  const ask = <Row extends object>({ connection, password }: RunningService, sql: string) =>
+  const query = <Row extends object>({ connection, password }: RunningService, sql: string) =>
     queryOnce<Row>(platform, connection, { password }, sql);
   const read = async <T>(at: string) => {
-    const answer = await platform.rest.get<T>(at).catch(() => undefined);
-    return answer?.status === 200 ? answer.json : undefined;
+    const response = await platform.rest.get<T>(at).catch(() => undefined);
+    return response?.status === 200 ? response.json : undefined;
   };
 
   // Some parts of a backup contain only this table, and are identical each time.
   const line = "repeat(md5(i::text), 8) AS line";
-  await ask(source, `CREATE TABLE kept AS SELECT i, ${line} FROM generate_series(1, ${initialRows}) AS i`);
-  await ask(source, "VACUUM (FREEZE) kept");
-  await ask(source, "CREATE TABLE entries (i int PRIMARY KEY)");
+  await query(source, `CREATE TABLE kept AS SELECT i, ${line} FROM generate_series(1, ${initialRows}) AS i`);
+  await query(source, "VACUUM (FREEZE) kept");
+  await query(source, "CREATE TABLE entries (i int PRIMARY KEY)");
 
   async function durable(): Promise<void> {
     const now = new Date().toISOString();
@@ -104,11 +104,11 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
     source,
     wait,
     path,
-    ask,
+    query,
     read,
     durable,
     async post<T>(at: string, body: object, statuses: readonly number[]) {
-      const answer = await waitUntil(
+      const response = await waitUntil(
         `POST ${at} is answered`,
         async () => {
           const found = await platform.rest.post<T>(at, body).catch(() => undefined);
@@ -116,7 +116,7 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
         },
         wait,
       );
-      return answer.json;
+      return response.json;
     },
     async kill(victim, machineId) {
       const killed = () => {

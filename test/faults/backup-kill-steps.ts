@@ -17,7 +17,7 @@ async function completed(fixture: BackupKillFixture, operationId: string): Promi
   await waitUntil("its operation has ended", async () => (await status()) === "completed", fixture.wait);
 }
 
-/** The backup completes, and of all attempts only its own objects remain. */
+/** Expects a backup to complete, and only the objects of its last attempt to remain. */
 async function backup(fixture: BackupKillFixture, victim: BackupVictim): Promise<void> {
   const { platform, source, wait } = fixture;
   const { id } = await fixture.backup();
@@ -26,7 +26,7 @@ async function backup(fixture: BackupKillFixture, victim: BackupVictim): Promise
   const stored = async () => (await namesBelow(objects, `${prefix}1/`)).length;
   // Ten of seventeen parts contain only the table: some of these are among them.
   await waitUntil("half of it is stored", async () => (await stored()) > 8, { ...wait, everyMs: 5 });
-  // Later parts wait, and so does the reader of the engine: the kill comes in the middle.
+  // Later parts wait, and so does the reader of the engine, so that the kill is in the middle of the backup.
   const resume = fixture.pauseStore();
   await fixture.kill(victim, primaryOf(fixture));
   if (victim === "engine") await waitUntil("the backup stopped reading", () => !fixture.isBeingRead(), wait);
@@ -47,7 +47,7 @@ async function backup(fixture: BackupKillFixture, victim: BackupVictim): Promise
   if (isSecond) expect(takenOver.length).toBeGreaterThan(0);
 }
 
-/** The copy runs, has every row, and is the only one. */
+/** Expects one restored service, which runs and has every row. */
 async function restore(fixture: BackupKillFixture, victim: BackupVictim): Promise<void> {
   const { platform, services, wait } = fixture;
   const { backups } = expectStatus(
@@ -72,20 +72,20 @@ async function restore(fixture: BackupKillFixture, victim: BackupVictim): Promis
     return found?.status === "Running" && found.operation === null;
   };
   await waitUntil("the copy runs", isRunning, { ...wait, describe: () => services.describe(copy.id) });
-  const rows = await fixture.ask(await services.open(copy.id), "SELECT count(*)::int AS count FROM kept");
+  const rows = await fixture.query(await services.open(copy.id), "SELECT count(*)::int AS count FROM kept");
   expect(rows).toEqual([{ count: initialRows }]);
   expectStatus(await platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`), 202);
   await services.deleted(copy.id);
 }
 
-/** Every acknowledged row is in a copy of the newest moment. */
+/** Expects every acknowledged row in a copy of the newest restorable time. */
 async function archive(fixture: BackupKillFixture, victim: BackupVictim): Promise<void> {
   const { platform, services, source, wait } = fixture;
   const acknowledged: number[] = [];
   const write = async (count: number) => {
-    const [last] = await fixture.ask<{ i: number }>(source, "SELECT coalesce(max(i), 0)::int AS i FROM entries");
+    const [last] = await fixture.query<{ i: number }>(source, "SELECT coalesce(max(i), 0)::int AS i FROM entries");
     for (let i = (last?.i ?? 0) + 1, end = i + count; i < end; i += 1) {
-      await fixture.ask(source, `INSERT INTO entries VALUES (${i}) ON CONFLICT DO NOTHING`);
+      await fixture.query(source, `INSERT INTO entries VALUES (${i}) ON CONFLICT DO NOTHING`);
       acknowledged.push(i);
     }
   };
@@ -110,14 +110,14 @@ async function archive(fixture: BackupKillFixture, victim: BackupVictim): Promis
   const body = { restore_point: restorable.to, target_service_name: `newest-${victim}` };
   const copy = await fixture.post<ServiceJson>(fixture.path("/restore"), body, [202]);
   await services.settled(copy.id, "Running", wait.withinMs);
-  const rows = await fixture.ask<{ i: number }>(await services.open(copy.id), "SELECT i FROM entries");
-  const there = new Set(rows.map(({ i }) => i));
-  expect(acknowledged.filter((i) => !there.has(i))).toEqual([]);
+  const rows = await fixture.query<{ i: number }>(await services.open(copy.id), "SELECT i FROM entries");
+  const restoredRows = new Set(rows.map(({ i }) => i));
+  expect(acknowledged.filter((i) => !restoredRows.has(i))).toEqual([]);
   expectStatus(await platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`), 202);
   await services.deleted(copy.id);
 }
 
-/** Nothing remains of an expired backup, and nothing is missing of the others. */
+/** Expects an expired backup to be removed completely, and the others to remain complete. */
 async function expiry(fixture: BackupKillFixture, victim: BackupVictim): Promise<void> {
   const { platform, source, wait } = fixture;
   const [deleted, staying] = [await fixture.backup(), await fixture.backup()];
@@ -127,8 +127,8 @@ async function expiry(fixture: BackupKillFixture, victim: BackupVictim): Promise
   await deletion;
   const isDeleted = async () => {
     // The controller that accepted the request may have been killed before.
-    const answer = await platform.rest.delete(fixture.path(`/${deleted.id}`)).catch(() => undefined);
-    return answer?.status === 404;
+    const response = await platform.rest.delete(fixture.path(`/${deleted.id}`)).catch(() => undefined);
+    return response?.status === 404;
   };
   await waitUntil("users do not see it any more", isDeleted, wait);
   const remaining = () => namesBelow(objectsOf(platform), backupPrefix(source.service.id, deleted.id));
@@ -136,7 +136,7 @@ async function expiry(fixture: BackupKillFixture, victim: BackupVictim): Promise
   await (await openStoredBackup(platform, source.service.id, staying.id)).verify("all");
 }
 
-/** A backup from before the rotation opens, and one from after it is encrypted under the new key. */
+/** Expects a backup from before a key rotation to open, and a backup from after it to use the new key. */
 async function rotation(fixture: BackupKillFixture, victim: BackupVictim): Promise<void> {
   const { platform, source, wait } = fixture;
   const before = await fixture.ended((await fixture.backup()).id);

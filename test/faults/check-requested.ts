@@ -19,7 +19,7 @@ const run = promisify(execFile);
 const convergeMs = 120_000;
 const warmPoolSize = 2;
 
-/** Besides the default settings: a fixed number of warm-pool machines, and first backups while processes are killed. */
+/** Settings of the platform: a fixed number of warm-pool machines, and first backups while processes are killed. */
 export const faultSettings: Readonly<Record<string, string>> = {
   ...preparedDisks,
   HOLDFAST_WAITING_MACHINES: String(warmPoolSize),
@@ -33,19 +33,19 @@ export async function checkRequested(platform: Platform, requests: RequestLog): 
   await checkList(platform, requests);
   const waiting = await warmMachines(platform);
   const idle = [...waiting, ...(await retainedMachines(platform, requests))];
-  await becomesTrue("only requested machines exist", () => checkMachines(platform, requests, { waiting, idle }));
+  await untilPassing("only requested machines exist", () => checkMachines(platform, requests, { waiting, idle }));
   await checkNames(platform, requests);
-  await becomesTrue("only requested objects are in the store", () => checkStore(platform, requests, idle));
+  await untilPassing("only requested objects are in the store", () => checkStore(platform, requests, idle));
 }
 
 /** Waits, because some lists show the effects of a deletion or a new machine only after a delay. */
-function becomesTrue(what: string, check: () => Promise<void>): Promise<boolean> {
+function untilPassing(what: string, check: () => Promise<void>): Promise<boolean> {
   return waitUntil(what, () => check().then(() => true), { withinMs: convergeMs, everyMs: 200 });
 }
 
 /**
- * Ids of the machines of the warm pool, once none is being created or deleted: they have no owner, and are no more than
- * configured.
+ * Ids of the machines of the warm pool, once the pool has exactly its configured size: none is being created or
+ * deleted, and none has an owner.
  */
 async function warmMachines(platform: Platform): Promise<string[]> {
   return asOperator(platform, FleetService, (fleet) => {
@@ -64,8 +64,8 @@ async function warmMachines(platform: Platform): Promise<string[]> {
 }
 
 /**
- * Ids of machines whose disk is retained until the undelete window of its service ends: services that were not running
- * when they were deleted, and had an archive by then.
+ * Ids of machines whose disk is retained until the undelete window of the service ends, because the service was not
+ * running when it was deleted, and had an archive.
  */
 async function retainedMachines(platform: Platform, requests: RequestLog): Promise<string[]> {
   const isArchive = (key: string) => key.startsWith("/holdfast/v1/archive/");
@@ -76,8 +76,8 @@ async function retainedMachines(platform: Platform, requests: RequestLog): Promi
     // oxlint-disable-next-line holdfast/names -- a stored key
     return status.deleted?.keptNodes ?? [];
   });
-  const undeletable = requests.services.filter(({ desired, isForGood }) => desired === "gone" && !isForGood);
-  const nodeIds = new Set(undeletable.flatMap((service) => service.nodeIds));
+  const withUndelete = requests.services.filter(({ desired, isPermanent }) => desired === "deleted" && !isPermanent);
+  const nodeIds = new Set(withUndelete.flatMap((service) => service.nodeIds));
   expectSame(
     "retained disks of services without undelete",
     retained.filter((id) => !nodeIds.has(id)),
@@ -90,24 +90,24 @@ async function checkService(platform: Platform, service: RequestedService): Prom
   const services = createServices(platform);
   const { id, desired, name } = service;
   const describe = async () =>
-    `asked: ${JSON.stringify({ ...service, users: [...service.users] })}\nis: ${await services.describe(id)}`;
+    `requested: ${JSON.stringify({ ...service, users: [...service.users] })}\nis: ${await services.describe(id)}`;
   const check = async () => {
-    const answer = await platform.rest.get<ServiceJson>(`/managed-services/${id}`);
-    if (desired === "gone") return answer.status === 404;
-    const { status, operation } = answer.json;
-    return answer.status === 200 && status === desired && operation === null;
+    const response = await platform.rest.get<ServiceJson>(`/managed-services/${id}`);
+    if (desired === "deleted") return response.status === 404;
+    const { status, operation } = response.json;
+    return response.status === 200 && status === desired && operation === null;
   };
   await waitUntil(`${name} is ${desired} and no operation is in progress`, check, {
     withinMs: convergeMs,
     everyMs: 100,
     describe,
   });
-  if (desired === "gone") return;
+  if (desired === "deleted") return;
   const { tags, allowed_cidrs: allowedCidrs } = await services.get(id);
   expectSame(`tags of ${name}`, tags, service.tags);
   expectSame(`allowed_cidrs of ${name}`, allowedCidrs, service.allowedCidrs);
-  // A backup delays nothing of its service: it may end last.
-  await becomesTrue(`every operation of ${name} has ended`, async () => {
+  // A backup delays no other operation of its service, so it may end last.
+  await untilPassing(`every operation of ${name} has ended`, async () => {
     const open = (await services.operations(id)).filter(({ finished_at }) => finished_at === null);
     expectSame(`operations of ${name} without an end`, open, []);
   });
@@ -118,7 +118,7 @@ async function checkService(platform: Platform, service: RequestedService): Prom
   });
 }
 
-/** Every created user can sign in with the password that the API reveals. */
+/** Expects that every created user can sign in with the password that the API reveals. */
 async function canSignIn(platform: Platform, { id, engine, users }: RequestedService): Promise<boolean> {
   const { connection } = await createServices(platform).open(id);
   for (const user of ["app_user", ...users]) {
@@ -185,23 +185,23 @@ async function checkMachines(
 async function loopDevices(directory: string): Promise<string[]> {
   const { stdout } = await run("losetup", ["--list", "--noheadings", "--output", "BACK-FILE"]);
   // The kernel names a file by the machine's own mounts, without the path above the host's mount point.
-  const place = `/${basename(directory)}/machines/`;
+  const machinesPath = `/${basename(directory)}/machines/`;
   return stdout
     .split("\n")
-    .flatMap((file) => file.split(place)[1]?.split("/")[0] ?? [])
+    .flatMap((file) => file.split(machinesPath)[1]?.split("/")[0] ?? [])
     .sort();
 }
 
 async function checkNames(platform: Platform, requests: RequestLog): Promise<void> {
   for (const { hostname, desired } of requests.services) {
-    await waitUntil(`${hostname} is ${desired === "gone" ? "no name" : "a name"}`, async () => {
+    await waitUntil(`${hostname} is ${desired === "deleted" ? "no name" : "a name"}`, async () => {
       const addresses = await resolveName(platform.admin.dns_server, hostname);
-      return addresses.length === (desired === "gone" ? 0 : 1);
+      return addresses.length === (desired === "deleted" ? 0 : 1);
     });
   }
 }
 
-/** No key of a deleted object remains, except records that are retained for a time on purpose. */
+/** Expects no key of a deleted object in etcd, except records with a retention time. */
 async function checkStore(platform: Platform, requests: RequestLog, idle: readonly string[]): Promise<void> {
   const keys = [...(await dumpEtcd(platform.directory)).keys()];
   const below = (kind: string) =>
@@ -223,7 +223,7 @@ async function checkStore(platform: Platform, requests: RequestLog, idle: readon
   );
   const users = living.flatMap(({ id, users: created }) => ["app_user", ...created].map((user) => `${id}.${user}`));
   expectSame("keys of users", below("database-user"), users.sort());
-  const deleted = requests.services.filter(({ desired }) => desired === "gone").map(({ hostname }) => hostname);
+  const deleted = requests.services.filter(({ desired }) => desired === "deleted").map(({ hostname }) => hostname);
   expectSame(
     "keys of names of deleted services",
     below("dns-record").filter((name) => deleted.some((host) => name.endsWith(host))),

@@ -23,7 +23,7 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
   beforeAll(async () => {
     platform = await startPlatform();
     clock = createFakeClock(library ?? "", join(platform.directory, "clock"));
-    // Only the clock may expire its lease: half a minute without CPU on a busy machine must not, an hour would.
+    // Half a minute without CPU on a busy machine must not expire its lease; an hour of clock step would.
     second = await startSecondController(platform, { ...clock.environment, HOLDFAST_CONTROLLER_LEASE_S: "60" });
     services = createServices(platform, second.rest);
   });
@@ -38,14 +38,14 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
   it("warns and defers time-based deletion, and keeps leases, until an operator accepts the clock", async () => {
     const { id } = await services.create("short-lived", { database_type: "valkey", ttl_hours: 2 });
     await services.settled(id, "Running");
-    // From here on the controller with the stepped clock does all work.
+    // From here on only the controller with the stepped clock reconciles.
     await withControl((rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
     const controllers = async () => (await withControl((rpcs) => rpcs.listControllers({}))).controllers;
-    const other = () => controllers().then((all) => all.find((each) => each.id === "controller-2"));
+    const findSecond = () => controllers().then((all) => all.find((each) => each.id === "controller-2"));
     const before = await waitUntil("the other one has everything", async () => {
       const all = await controllers();
-      const mine = all.find((each) => each.id === "controller-2");
-      return all.every((each) => each === mine || (each.shards === 0 && each.sessions === 0)) && mine;
+      const second = all.find((each) => each.id === "controller-2");
+      return all.every((each) => each === second || (each.shards === 0 && each.sessions === 0)) && second;
     });
 
     clock.step(hourS + 60);
@@ -61,7 +61,7 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
     await services.delete(created.id);
     expect(await services.get(id)).toMatchObject({ status: "Running", operation: null });
     const { startedAt, shards } = before;
-    expect(await other()).toMatchObject({ startedAt, shards });
+    expect(await findSecond()).toMatchObject({ startedAt, shards });
     expect(readFileSync(join(platform.directory, "log", "second-controller.log"), "utf8")).not.toContain("lease lost");
 
     await withControl((rpcs) => rpcs.releaseHold({ kind: "clock" }));

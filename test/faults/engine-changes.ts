@@ -18,7 +18,7 @@ interface UserJson {
   readonly operation: OperationJson | null;
 }
 
-/** The operation once it has ended. */
+/** Resolves with the operation once it has ended. */
 export async function endOf({ rest }: Pick<Platform, "rest">, id: string): Promise<OperationJson> {
   const check = async () => {
     const { status, json } = await rest.get<OperationJson>(`/operations/${id}`);
@@ -27,7 +27,7 @@ export async function endOf({ rest }: Pick<Platform, "rest">, id: string): Promi
   return waitUntil(`operation ${id} has ended`, check, { everyMs: 200 });
 }
 
-/** Each of the statements waits for a lock: none of the changes below is late for another reason. */
+/** Expects each statement to wait for a lock, so that no change below is delayed for another reason. */
 async function expectLocked(
   platform: Platform,
   { connection, password }: Pick<RunningService, "connection" | "password">,
@@ -86,32 +86,32 @@ export async function changeUnderLocks(platform: Platform, { service, connection
     return changing.length === 4 && new Map(changing.map((each) => [each.username, each]));
   });
   expect([...underWay.keys()]).toEqual(["coming", "kept", "leaving", "duplicate"]);
-  const again = expectStatus(await create("coming"), 409).json;
-  expect(again.code).toBe("operation_in_progress");
-  expect(again.operation?.id).toBe(underWay.get("coming")?.operation?.id);
-  const other = expectStatus(await rest.post<UnderWayJson>(user("leaving/reset-password")), 409).json;
-  expect(other.operation?.type).toBe("delete_user");
+  const conflict = expectStatus(await create("coming"), 409).json;
+  expect(conflict.code).toBe("operation_in_progress");
+  expect(conflict.operation?.id).toBe(underWay.get("coming")?.operation?.id);
+  const conflicting = expectStatus(await rest.post<UnderWayJson>(user("leaving/reset-password")), 409).json;
+  expect(conflicting.operation?.type).toBe("delete_user");
   const leavingAgain = rest.delete<UnderWayJson>(user("leaving"));
   // Handles the rejection when the test fails earlier.
   leavingAgain.catch(() => undefined);
   expect(await reveal("kept")).toBe(before);
 
-  const answers = await Promise.all([...requests, dropped]);
-  expect(answers.map(({ status, json }) => ({ status, type: json?.operation?.type }))).toEqual(
+  const responses = await Promise.all([...requests, dropped]);
+  expect(responses.map(({ status, json }) => ({ status, type: json?.operation?.type }))).toEqual(
     ["create_user", "create_user", "reset_password", "delete_user", "delete_database"].map((type) => ({
       status: 202,
       type,
     })),
   );
-  const [coming, duplicate, resetUser, leaving, database] = answers.map(({ json, headers }) => {
+  const [coming, duplicate, resetUser, leaving, database] = responses.map(({ json, headers }) => {
     expect(headers["location"]).toBe(`/operations/${json.operation?.id}`);
     return json.operation?.id ?? "";
   });
   expect(expectStatus(await leavingAgain, 202).json.operation?.id).toBe(leaving);
   const replayed = await reset();
-  expect([replayed.status, replayed.text]).toEqual([202, answers[2]?.text]);
+  expect([replayed.status, replayed.text]).toEqual([202, responses[2]?.text]);
   expect(replayed.headers["idempotency-replayed"]).toBe("true");
-  const after = answers[2]?.json.password ?? "";
+  const after = responses[2]?.json.password ?? "";
   expect(after).not.toBe(before);
 
   const { controllers, machines } = platform.processes();

@@ -46,7 +46,7 @@ describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
   }, 60_000);
 
   /**
-   * All nodes, as in `all_nodes_uri`; the host's own DNS does not resolve the platform's names, so addresses are added.
+   * Connection string of all nodes, as `all_nodes_uri`, with addresses, because the host's DNS lacks the names.
    */
   async function everyNode(): Promise<string> {
     const { connection } = fixture.main;
@@ -61,7 +61,7 @@ describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
     ].join(" ");
   }
 
-  /** A program of PostgreSQL, from the node image. */
+  /** Runs a program of PostgreSQL from the node image; resolves with its output. */
   async function runOfImage(program: string, ...args: string[]): Promise<string> {
     const found = findSoftware(imagesDirectory(process.env), "postgresql", "17");
     if (found === undefined) throw new Error("no node image");
@@ -84,7 +84,7 @@ describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
       .map((line) => line.split(/\s+/));
   };
 
-  /** A switchover to the replica happens while the program runs. */
+  /** Switches over to the replica while the program runs; resolves with the program's result. */
   async function switchedOver<T>(program: Promise<T>): Promise<T> {
     await fixture.untilReplicaCounts();
     const { primary, replica } = await fixture.roles();
@@ -96,13 +96,13 @@ describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
     return output;
   }
 
-  /** The primary's machine is paused while the program runs. */
+  /** Pauses the primary's machine while the program runs; resolves with the program's result. */
   async function failedOver<T>(program: Promise<T>): Promise<T> {
     await fixture.untilReplicaCounts();
     const before = await fixture.roles();
     const repair = fixture.pause(fixture.pidsOf(before.primary, "machine"));
     try {
-      await fixture.takesWrites(before.newHost, performance.now());
+      await fixture.acceptsWrites(before.newHost, performance.now());
     } finally {
       repair();
     }
@@ -146,7 +146,7 @@ describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
         return [...seen];
       })(),
     );
-    // Two addresses, and never that of a replica.
+    // Two addresses, and never the address of a replica.
     expect(output).toHaveLength(2);
     expect(output.every((output) => output.endsWith("|f"))).toBe(true);
   });

@@ -33,7 +33,7 @@ describe.skipIf(!isEnabled || library === undefined)(
       // A draining controller sends no requests to agents any more.
       const bySecond = { ...platform, rest: second.rest };
       fixture = await createFailoverFixture(bySecond, "sync", { random: createRandom(1) });
-      // From here on the controller with the stepped clock decides.
+      // From here on only the controller with the stepped clock decides.
       await asOperator(platform, ControlService, (rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
       await waitUntil("the other one has everything", async () => {
         const { controllers } = await asOperator(platform, ControlService, (rpcs) => rpcs.listControllers({}));
@@ -51,14 +51,14 @@ describe.skipIf(!isEnabled || library === undefined)(
     const stepped = (name: string, before: number, within: number): FailoverFault => ({
       name,
       expects: "failover",
-      async run({ pause, pidsOf, takesWrites, reaches }, { primary, newHost, operations }, markFault) {
+      async run({ pause, pidsOf, acceptsWrites, reaches }, { primary, newHost, operations }, markFault) {
         clock.step(before);
         const repair = pause(pidsOf(primary, "machine"));
         const atMs = markFault();
         try {
           await reaches("FencePrimary", operations);
           clock.step(within);
-          await takesWrites(newHost, atMs);
+          await acceptsWrites(newHost, atMs);
         } finally {
           repair();
         }

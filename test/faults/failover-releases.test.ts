@@ -14,7 +14,7 @@ import type { Before, FailoverFault } from "./failovers/failover-fault.ts";
 import { createFailoverFixture, type FailoverFixture, type FixtureKind } from "./failovers/failover-fixture.ts";
 import { injectFault } from "./failovers/inject-fault.ts";
 
-/** Enabled by `npm run faults -- --failovers`. */
+/** Number of faults; `npm run faults -- --failovers` enables the test. */
 const faultCount = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0");
 const seed = Number(process.env["HOLDFAST_TEST_SEED"] ?? Date.now() % 1_000_000);
 const longMs = 10 * 60_000;
@@ -52,8 +52,8 @@ describe.skipIf(faultCount === 0 || !asRoot)(
     const describeRollout = async () => `${JSON.stringify(await agents())}\n${lastLogLines(platform.directory, 40)}`;
 
     /**
-     * A machine whose engine is failed over while its new agent is on probation counts as unhealthy: an operator
-     * resumes then.
+     * Resumes the rollout as an operator. It halts at a machine whose engine fails over while its new agent is on
+     * probation.
      */
     async function resumeRollout(): Promise<void> {
       const { state, reason } = await rollout();
@@ -85,7 +85,7 @@ describe.skipIf(faultCount === 0 || !asRoot)(
       );
     }
 
-    /** A starting controller offers the release that it finds, and nothing begins before the pause ends. */
+    /** Restarts the controllers, which offer the release that they find. No machine gets it before `resume`. */
     async function offerNext(): Promise<void> {
       await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.pauseAgentRollout({}));
       release += 1;
@@ -107,7 +107,7 @@ describe.skipIf(faultCount === 0 || !asRoot)(
           await fixture.reaches(step, operations);
           // The paused machine is unreachable, so the other one is the first.
           await resume();
-          await Promise.all([fixture.takesWrites(newHost, atMs), replaced(replica)]);
+          await Promise.all([fixture.acceptsWrites(newHost, atMs), replaced(replica)]);
         } finally {
           repair();
         }
@@ -145,7 +145,7 @@ describe.skipIf(faultCount === 0 || !asRoot)(
       },
     });
 
-    /** Resolves once the machine's next agent runs beside the old one. */
+    /** Resolves once the machine's next agent runs together with the old one. */
     async function changing(fixture: FailoverFixture, machineId: string): Promise<void> {
       await waitUntil(`agents of ${machineId} change places`, () => fixture.processesOf(machineId).agents.length > 1, {
         everyMs: 10,
@@ -154,13 +154,14 @@ describe.skipIf(faultCount === 0 || !asRoot)(
     }
 
     async function askToFailOver(fixture: FailoverFixture, { replica, operations }: Before): Promise<void> {
-      const ask = async () => (await platform.rest.post(fixture.path(`/nodes/${replica}/failover`))).status === 202;
-      await waitUntil("the switchover is taken", ask, { everyMs: 20 });
+      const isAccepted = async () =>
+        (await platform.rest.post(fixture.path(`/nodes/${replica}/failover`))).status === 202;
+      await waitUntil("the switchover is taken", isAccepted, { everyMs: 20 });
       await fixture.ends(operations);
-      const [own] = (await fixture.services.operations(fixture.main.service.id)).filter(
+      const [failover] = (await fixture.services.operations(fixture.main.service.id)).filter(
         ({ id }) => !operations.has(id),
       );
-      expect(own).toMatchObject({ type: "failover", status: "completed" });
+      expect(failover).toMatchObject({ type: "failover", status: "completed" });
     }
 
     const faults = [

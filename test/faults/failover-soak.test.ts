@@ -8,7 +8,7 @@ import { type NodeWriters, rowsOf, startNodeWriters } from "../system/replicatio
 import { createFailures } from "../system/replication/failures.ts";
 import { createReplicationUnderTest } from "../system/replication/replication-under-test.ts";
 
-/** Enabled by `npm run faults -- --soak`; 600 is the ten minutes of the specification. */
+/** Duration in seconds, set by `npm run faults -- --soak`; 600 is the ten minutes of the specification. */
 const soakS = Number(process.env["HOLDFAST_TEST_SOAK_S"] ?? "0");
 const longestPauseMs = 2_000;
 const longestCalmMs = 3_000;
@@ -28,7 +28,7 @@ describe.skipIf(soakS === 0)(
     let busy: ChildProcess | undefined;
 
     beforeAll(async () => {
-      // Not before: vitest also loads files whose tests are excluded.
+      // Started here, because vitest also loads files whose tests are excluded.
       busy = spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" });
       await fixture.start();
       await fixture.addReplica();

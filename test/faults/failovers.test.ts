@@ -13,10 +13,10 @@ import { machineFaults } from "./failovers/primary-machine-faults.ts";
 import { injectFault } from "./failovers/inject-fault.ts";
 import { sharedFaults } from "./failovers/shared-faults.ts";
 
-/** `npm run faults -- --failovers [N]` plays N faults; each of the list comes in turn, in an order by seed. */
+/** Number of faults, set by `npm run faults -- --failovers [N]`. The seed determines their order. */
 const faultCount = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0");
 const seed = Number(process.env["HOLDFAST_TEST_SEED"] ?? Date.now() % 1_000_000);
-/** Only faults whose names contain this text. */
+/** Text that the names of the injected faults must contain. */
 const only = process.env["HOLDFAST_TEST_FAULT"] ?? "";
 const kinds: readonly FixtureKind[] = ["async", "sync", "valkey"];
 const sessions = 1_000;
@@ -51,7 +51,7 @@ describe.skipIf(faultCount === 0)("services of two nodes whose primary fails rep
   const laden = loadFaults({ lagMb, sessions });
   const all = [...machineFaults, ...sharedFaults, ...etcdFaults, ...laden].filter(({ name }) => name.includes(only));
 
-  it("have one writable primary at any time, every operation ended, and only permitted losses", {
+  it("always have one writable primary, end every operation, and lose only what is permitted", {
     timeout: faultCount * longestMs,
   }, async () => {
     const schedules = new Map(kinds.map((kind) => [kind, scheduleOf(kind, all, random.fork())]));
@@ -94,11 +94,11 @@ describe.skipIf(faultCount === 0)("services of two nodes whose primary fails rep
 });
 
 function scheduleOf(kind: FixtureKind, all: readonly FailoverFault[], random: Random) {
-  const own = all.filter(({ isExclusive: isAlone, kinds: of = kinds }) => isAlone !== true && of.includes(kind));
-  return cycle(own, random);
+  const candidates = all.filter(({ isExclusive: isAlone, kinds: of = kinds }) => isAlone !== true && of.includes(kind));
+  return cycle(candidates, random);
 }
 
-/** Each fault once, in random order, and then each of them again. */
+/** Endless sequence of the faults: each once in random order, then each again. */
 function cycle(faults: readonly FailoverFault[], random: Random): { next(): FailoverFault | undefined } {
   let remaining: FailoverFault[] = [];
   return {

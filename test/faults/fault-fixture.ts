@@ -12,7 +12,7 @@ import { type StatusSampler, sampleStatuses } from "./status-samples.ts";
 /** Times in milliseconds until the API reported a fault, and from its end until recovery. */
 export interface FaultFigures {
   note(fault: string, figures: { readonly reportedMs?: number; readonly backMs: number }): void;
-  /** Prints a table; the promise is 15 s on an idle machine. */
+  /** Prints a table; the documented limit is 15 s on an idle machine. */
   print(): void;
 }
 
@@ -65,7 +65,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
         database_type: engine,
         ...(engine === "valkey" && { parameters: flushOnWrite }),
       });
-      // The very first machine waits for the image.
+      // The first machine waits until the image is imported.
       await services.settled(id, "Running", 150_000);
       const running = await services.open(id);
       const writer =

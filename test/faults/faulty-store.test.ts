@@ -37,7 +37,7 @@ interface Exchange {
   readonly forward: (body: Buffer) => Promise<{ status: number; headers: IncomingMessage["headers"]; body: Buffer }>;
 }
 
-const answered =
+const respondWith =
   (status: number) =>
   async ({ response }: Exchange) => {
     response.writeHead(status).end("<Error/>");
@@ -46,10 +46,10 @@ const answered =
 const first = (count: number) => (nth: number) => nth <= count;
 const always = () => true;
 const flipped = (body: Buffer) => {
-  const other = Buffer.from(body);
-  const at = Math.floor(other.length / 2);
-  other[at] = (other[at] ?? 0) ^ 1;
-  return other;
+  const changed = Buffer.from(body);
+  const at = Math.floor(changed.length / 2);
+  changed[at] = (changed[at] ?? 0) ^ 1;
+  return changed;
 };
 
 /** Stores a changed body, and responds with success. */
@@ -69,11 +69,11 @@ const halved = async ({ response, forward }: Exchange) => {
 
 /** Faults in spite of which the backup is stored completely. */
 const tolerated: Readonly<Record<string, Fault>> = {
-  "refuses a URL": { method: "PUT", matches: first(2), misbehave: answered(403) },
-  "fails now and then": { method: "PUT", matches: (nth) => nth % 2 === 1, misbehave: answered(500) },
-  "fails to give back": { method: "GET", matches: first(1), misbehave: answered(500) },
-  "is full for a while": { method: "PUT", matches: first(3), misbehave: answered(507) },
-  "asks for less": { method: "PUT", matches: first(2), misbehave: answered(429) },
+  "refuses a URL": { method: "PUT", matches: first(2), misbehave: respondWith(403) },
+  "fails now and then": { method: "PUT", matches: (nth) => nth % 2 === 1, misbehave: respondWith(500) },
+  "fails to return an object": { method: "GET", matches: first(1), misbehave: respondWith(500) },
+  "is full for a while": { method: "PUT", matches: first(3), misbehave: respondWith(507) },
+  "rate-limits requests": { method: "PUT", matches: first(2), misbehave: respondWith(429) },
   "is slow": {
     method: "PUT",
     matches: always,
@@ -105,15 +105,15 @@ const tolerated: Readonly<Record<string, Fault>> = {
 /** The backup fails, with a reason that names the object or the response. */
 const fatal: Readonly<Record<string, { readonly fault: Fault; readonly reason: RegExp }>> = {
   "refuses every URL": {
-    fault: { method: "PUT", matches: always, misbehave: answered(403) },
+    fault: { method: "PUT", matches: always, misbehave: respondWith(403) },
     reason: /the store responded 403 to PUT/,
   },
   "takes nothing": {
-    fault: { method: "PUT", matches: always, misbehave: answered(400) },
-    reason: /answered 400 to PUT/,
+    fault: { method: "PUT", matches: always, misbehave: respondWith(400) },
+    reason: /responded 400 to PUT/,
   },
   "acknowledges an object that it did not store": {
-    fault: { method: "PUT", matches: first(1), misbehave: answered(200) },
+    fault: { method: "PUT", matches: first(1), misbehave: respondWith(200) },
     reason: /has no bytes instead of \d+/,
   },
   "stores a part of an upload": {
@@ -169,8 +169,8 @@ async function startFaulty(fault: Fault): Promise<{ port: number; close(): void 
       const forward = (sent: Buffer) => forwarded(request, sent);
       if (request.method === fault.method && fault.matches((count += 1)))
         if (await fault.misbehave({ request, body, response, forward })) return;
-      const answer = await forward(body);
-      response.writeHead(answer.status, answer.headers).end(answer.body);
+      const fromStore = await forward(body);
+      response.writeHead(fromStore.status, fromStore.headers).end(fromStore.body);
     };
     serve().catch(() => response.destroy());
   });
@@ -185,10 +185,10 @@ async function startFaulty(fault: Fault): Promise<{ port: number; close(): void 
 async function forwarded({ method, url, headers }: IncomingMessage, body: Buffer) {
   const length = method === "PUT" ? { "content-length": String(body.length) } : {};
   const options = { host: "127.0.0.1", port: store.port, method, path: url, headers: { ...headers, ...length } };
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
     httpRequest(options, resolve).once("error", reject).end(body);
   });
-  return { status: answer.statusCode ?? 0, headers: answer.headers, body: await buffer(answer) };
+  return { status: response.statusCode ?? 0, headers: response.headers, body: await buffer(response) };
 }
 
 /** A backup of `plain` by the agent's own pipeline. */
@@ -229,8 +229,8 @@ async function backedUp(backup: string, fault: Fault): Promise<Report> {
   });
   const data = join(directory, backup);
   await mkdir(data);
-  const place = { service: "s-1", backup, attempt: 1 };
-  const job = { kind: "backup", location: place, key, pageMap: false, background: false } as BackupJob;
+  const target = { service: "s-1", backup, attempt: 1 };
+  const job = { kind: "backup", location: target, key, pageMap: false, background: false } as BackupJob;
   try {
     return await runBackup(job, {
       instance: partial<Instance>({ spec: { engine: "fixture", nodeId: "n-1" }, paths: { data } }),
@@ -254,9 +254,9 @@ test.concurrent.each(Object.entries(tolerated))(
     const report = await backedUp(backup, fault);
     expect(report).toMatchObject({ state: "stored" });
     const objects = createDirectoryStore(join(directory, "objects"));
-    const place = { service: "s-1", backup, attempt: 1 };
+    const target = { service: "s-1", backup, attempt: 1 };
     const reader = await openBackup({
-      location: place,
+      location: target,
       key: { id: key.id, secret: Buffer.from(key.secret, "base64") },
       get: (object) => objects.get(object),
       manifestSha256: String(report["manifestSha256"]),

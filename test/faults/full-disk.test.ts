@@ -35,7 +35,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     platform = await startPlatform({ directory: join(disk, "data") });
     services = createServices(platform);
     first = await services.createRunning("first");
-    await ask("CREATE TABLE kept (turn int)");
+    await query("CREATE TABLE kept (turn int)");
   });
   afterAll(async () => {
     await platform?.remove();
@@ -43,7 +43,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     rmSync(disk, { recursive: true, force: true });
   });
 
-  const ask = (sql: string) => queryOnce<{ round: number }>(platform, first.connection, first, sql);
+  const query = (sql: string) => queryOnce<{ round: number }>(platform, first.connection, first, sql);
   const filler = () => join(disk, "filler");
 
   /**
@@ -64,7 +64,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     return expectStatus(await platform.rest.insist<ServiceJson>("GET", `/managed-services/${id}`), 200).json;
   }
 
-  /** The service runs; one that ended in Error is started again, as its user would. */
+  /** Resolves when the service runs; starts it again if it is in Error, as its user would. */
   async function recovers(id: string): Promise<void> {
     await waitUntil(
       "the service runs once there is space",
@@ -92,7 +92,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     expect(failed.operation).toBeNull();
     const [create] = await services.operations(id);
     expect(create).toMatchObject({ type: "create", status: "failed", error: failed.error });
-    await ask("INSERT INTO kept VALUES (1)");
+    await query("INSERT INTO kept VALUES (1)");
 
     rmSync(filler());
     await recovers(id);
@@ -113,7 +113,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     await leave(0);
     const written: number[] = [];
     for (let round = 100; round < 120; round += 1) {
-      await ask(`INSERT INTO kept SELECT ${round} FROM generate_series(1, 1)`).then(
+      await query(`INSERT INTO kept SELECT ${round} FROM generate_series(1, 1)`).then(
         () => written.push(round),
         () => undefined,
       );
@@ -122,7 +122,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     const { id } = expectStatus(await created, 202).json;
     await recovers(id);
     await recovers(first.service.id);
-    const rows = await waitUntil("rows can be read", () => ask("SELECT turn FROM kept"));
+    const rows = await waitUntil("rows can be read", () => query("SELECT turn FROM kept"));
     expect(rows.map(({ round }) => round)).toEqual(expect.arrayContaining([1, ...written]));
     await queue.check();
     await services.delete(id);
@@ -130,7 +130,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
   }, 240_000);
 });
 
-/** False when there was no space for it; any other error is thrown. */
+/** Returns false if the error is a full disk; throws any other error. */
 function orFull(error: Error): false {
   if (!error.message.includes("No space left on device")) throw error;
   return false;

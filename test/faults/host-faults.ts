@@ -22,15 +22,15 @@ import type { FaultFixture, WrittenService } from "./fault-fixture.ts";
 const run = promisify(execFile);
 const mib = 1024 ** 2;
 
-/** The instances that Incus itself lists. */
+/** Instances that Incus itself lists. */
 async function instancesOf({ incus }: FaultFixture): Promise<string[]> {
   const paths = await incus.call<string[]>("GET", "/1.0/instances", AbortSignal.timeout(30_000));
   return paths.map((path) => path.split(/[/?]/)[3] ?? "").sort();
 }
 
 /**
- * Creates and then removes a service with a daemon that is killed as soon as it began. Running machines are not
- * affected.
+ * Creates and then removes a service, and kills the daemon as soon as it works on that. Expects no effect on running
+ * machines.
  */
 export async function killDaemonAtWork(fixture: FaultFixture, bystander: WrittenService): Promise<void> {
   const { services, platform, incus, figures } = fixture;
@@ -63,7 +63,7 @@ export async function killDaemonAtWork(fixture: FaultFixture, bystander: Written
   expect(await firstProcessOf(incus, bystander.machineId)).toBe(keeper);
 }
 
-/** The pool of machine roots is full: a new machine is rejected with the reason, and nothing of it remains. */
+/** Fills the pool of machine roots: a new machine is rejected with the reason, and nothing of it remains. */
 export async function fillPool(fixture: FaultFixture, bystander: WrittenService): Promise<void> {
   const { services, platform, statuses: sights, figures } = fixture;
   const { number } = listeners(platform);
@@ -103,7 +103,7 @@ export async function fillPool(fixture: FaultFixture, bystander: WrittenService)
   expect(await instancesOf(fixture)).toEqual(before);
 }
 
-/** Machines reconnect from a draining controller to a new one, and back when that one leaves. */
+/** Drains a controller: machines reconnect to a new one, and back when the new one stops. */
 export async function changeController(fixture: FaultFixture, all: readonly WrittenService[]): Promise<void> {
   const { platform, figures } = fixture;
   const second = await startSecondController(platform);
@@ -126,7 +126,7 @@ export async function changeController(fixture: FaultFixture, all: readonly Writ
   await sessionsOf("controller-1");
 }
 
-/** All previous controllers are stopped, and the new one listens elsewhere. */
+/** Stops all controllers, and starts a new one at another address. */
 export async function moveController(fixture: FaultFixture, all: readonly WrittenService[]): Promise<void> {
   const { platform, incus, figures } = fixture;
   const keepers = await Promise.all(all.map(({ machineId }) => firstProcessOf(incus, machineId)));
@@ -151,7 +151,7 @@ export async function cutPower(
   const keepers = await Promise.all(machineIds.map((id) => firstProcessOf(incus, id)));
   const monitors = keepers.map((pid) => statOf(pid)?.parent ?? 0);
   const pids = [...platform.processes().all, ...monitors, ...keepers];
-  // All are stopped before the first is killed, so that none can react to another one's end.
+  // All processes are stopped before the first is killed, so that none can react to the end of another.
   for (const pid of pids) killAtOnce(pid, "SIGSTOP");
   for (const pid of pids) killAtOnce(pid);
   await waitUntil("all processes have ended", () => pids.every((pid) => !isAlive(pid)));
@@ -178,7 +178,7 @@ export async function rebootHosts(fixture: FaultFixture, all: readonly WrittenSe
   expect(before).toEqual(all.map(({ machineId }) => instanceName(machineId)).sort());
 }
 
-/** Mounts below the directories, and loop devices with files there. */
+/** Unmounts all mounts below the directories, and detaches loop devices with files there. */
 async function loseMounts(directories: readonly string[]): Promise<void> {
   const isBelow = (path = "") => directories.some((directory) => path.startsWith(`${directory}/`));
   const mounts = readFileSync("/proc/mounts", "utf8")

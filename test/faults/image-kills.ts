@@ -44,8 +44,8 @@ export async function killAtImageStep(fixture: ImageKillFixture, { step, victim 
   const { id } = service.service;
   const requests = createMaintenanceRequests(platform, services);
   const { image: from } = await requests.get(id);
-  const [one, other] = images.both;
-  const to = images.spoiling ?? (from === one ? other : one);
+  const [first, second] = images.both;
+  const to = images.spoiling ?? (from === first ? second : first);
   await images.choose(to);
   await requests.pending(id, to);
   const started = expectStatus(await requests.apply(id), 202).json;

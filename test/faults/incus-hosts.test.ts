@@ -87,7 +87,7 @@ describe.skipIf(missing !== undefined)(
       return id;
     };
     const running = async (id: string) => {
-      // The very first machine of a daemon waits for the image.
+      // The first machine of a daemon waits until the image is imported.
       await services.settled(id, "Running", 150_000);
       return services.open(id);
     };
@@ -163,7 +163,7 @@ describe.skipIf(missing !== undefined)(
     it("report machines of a lost host as unreachable, create others elsewhere, and adopt it when it is back", async () => {
       const keeper = await firstProcessOf(incus.second, machineOf(far));
       const before = await count(far);
-      const goes = await running(await create("goes"));
+      const drained = await running(await create("goes"));
       expect(await instancesOn(incus.second)).toBe(2);
       await hosts((rpcs) => rpcs.uncordonHost({ hostId: "local" }));
       await network.cable(false);
@@ -174,12 +174,12 @@ describe.skipIf(missing !== undefined)(
       await waitUntil("its machine is reported unreachable", async () => (await node()) === "Unreachable");
       console.log(`host lost: reported after ${Date.now() - at} ms`);
       expect(await count(near)).toBeGreaterThanOrEqual(0);
-      const elsewhere = await running(await create("elsewhere"));
-      expect(await firstProcessOf(incus.local, machineOf(elsewhere))).toBeGreaterThan(0);
-      expectStatus(await platform.rest.delete(`/managed-services/${goes.service.id}`), 202);
+      const onOtherHost = await running(await create("elsewhere"));
+      expect(await firstProcessOf(incus.local, machineOf(onOtherHost))).toBeGreaterThan(0);
+      expectStatus(await platform.rest.delete(`/managed-services/${drained.service.id}`), 202);
 
       await network.cable(true);
-      const back = Date.now();
+      const backAtMs = Date.now();
       await hostIs(({ state }) => state === "ready");
       await waitUntil(
         "its service is healthy",
@@ -189,12 +189,12 @@ describe.skipIf(missing !== undefined)(
         },
         { describe: () => services.describe(far.service.id) },
       );
-      console.log(`host back: its service is healthy after ${Date.now() - back} ms`);
+      console.log(`host back: its service is healthy after ${Date.now() - backAtMs} ms`);
       expect(await firstProcessOf(incus.second, machineOf(far))).toBe(keeper);
       expect(await count(far)).toBe((before ?? 0) + 1);
-      await services.deleted(goes.service.id);
+      await services.deleted(drained.service.id);
       expect([await instancesOn(incus.local), await instancesOn(incus.second)]).toEqual([2, 1]);
-      await services.delete(elsewhere.service.id);
+      await services.delete(onOtherHost.service.id);
     });
 
     it("accept HTTPS clients with certificates until the next start", async () => {
@@ -248,8 +248,8 @@ describe.skipIf(missing !== undefined)(
       await services.delete(far.service.id);
       expect(await instancesOn(incus.second)).toBe(0);
       await hosts((rpcs) => rpcs.removeHost({ hostId: "second" }));
-      const { hosts: left } = await hosts((rpcs) => rpcs.listHosts({}));
-      expect(left.map(({ id }) => id)).toEqual(["local"]);
+      const { hosts: remaining } = await hosts((rpcs) => rpcs.listHosts({}));
+      expect(remaining.map(({ id }) => id)).toEqual(["local"]);
       await waitUntil("the route to its machines is removed", async () => {
         const { stdout } = await run("ip", ["route", "show", "proto", "146"]);
         return !stdout.includes(block);

@@ -26,7 +26,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   afterAll(() => machines?.close());
 
   const spec = () => testMachineSpec({ id: `fault-${created++}`, plan: { vcpu: 1, memoryBytes: gib } });
-  /** Runs it, and kills the daemon when that has begun an operation. Resolves with all results. */
+  /** Runs `work`, and kills the daemon once it has begun an operation. Resolves with all results. */
   async function killedAtWork<T>(work: () => readonly Promise<T>[]): Promise<T[]> {
     const { events } = machines.incus;
     await events.ready(signal);
@@ -52,7 +52,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     for (const end of ends) expect(end).not.toBeInstanceOf(ComputeFailure);
     for (const each of specs) {
       expect(await machines.provider.create(each, signal)).toMatchObject({ state: "stopped" });
-      // It exists completely, not by its name alone.
+      // The machine exists completely, not only its name.
       await machines.provider.start(each.id, enrollment, signal);
     }
     expect((await instances()).sort()).toEqual(specs.map(({ id }) => instanceName(id)).sort());

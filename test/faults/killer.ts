@@ -16,7 +16,7 @@ const victims: readonly Victim[] = [
   "history",
 ];
 
-/** Kills random processes, one after another, until `count` are dead; resolves with the number of each kind. */
+/** Kills `count` random processes, one after another; resolves with the number of each kind. */
 export async function killAtRandom(
   platform: Platform,
   random: Random,

@@ -13,7 +13,7 @@ import type { StatusSample } from "./status-samples.ts";
 
 const run = promisify(execFile);
 
-/** The machine is unreachable, and its engine's health is unknown. */
+/** True if the machine is reported unreachable, and its engine's health unknown. */
 export const isUnreachable = ({ node, health }: StatusSample) => node === "Unreachable" && health === "unknown";
 
 export async function killMachine(fixture: FaultFixture, service: WrittenService): Promise<void> {
@@ -72,7 +72,7 @@ export async function fillDisk(fixture: FaultFixture, service: WrittenService): 
           "CREATE TABLE more AS SELECT generate_series(1, 1000000) AS n",
         ),
       ).rejects.toThrow(/No space left|disk is full|read-only|terminat|connection|ECONN|timeout|recovery|starting up/i);
-    // Long enough for a restart that cannot succeed.
+    // Enough time for a restart that fails.
     await sleep(3_000);
   } finally {
     await rm(filler, { force: true });
@@ -96,11 +96,11 @@ async function fill(file: string): Promise<void> {
   }
 }
 
-/** A query that needs more memory than the plan has: the kernel kills it. */
+/** Runs a query that needs more memory than the plan has, so that the kernel kills its process. */
 export async function exhaustMemory(fixture: FaultFixture, service: WrittenService): Promise<void> {
   const { statuses: sights, figures, platform, incus } = fixture;
   const keeper = await firstProcessOf(incus, service.machineId);
-  // The whole row is built in memory.
+  // The engine builds the complete row in memory.
   const greedy = Array.from({ length: 8 }, () => "length(repeat(repeat('x', 1024), 900000))");
   await expect(queryOnce(platform, service.connection, service, `SELECT ${greedy.join(" + ")}`)).rejects.toThrow(
     /terminat|timeout|closed|ECONN/i,

@@ -24,10 +24,10 @@ export async function cutNetwork(
   lastMs: number,
 ): Promise<void> {
   const { statuses: sights, figures, cuts, platform, incus } = fixture;
-  const ask = (sql: string) => queryOnce<{ at: string }>(platform, service.connection, service, sql);
+  const query = (sql: string) => queryOnce<{ at: string }>(platform, service.connection, service, sql);
   const path = `/managed-services/${service.id}/database-users`;
   const keeper = await firstProcessOf(incus, service.machineId);
-  const before = await ask(startedAt);
+  const before = await query(startedAt);
   const at = Date.now();
   await cuts.cut(service.address, direction);
   const request = platform.rest.post<ProblemJson & { operation: { id: string } }>(path, {
@@ -49,14 +49,14 @@ export async function cutNetwork(
   }
   const backMs = await fixture.recoveredMs(service, Date.now());
   expect(await firstProcessOf(incus, service.machineId)).toBe(keeper);
-  expect(await ask(startedAt)).toEqual(before);
+  expect(await query(startedAt)).toEqual(before);
   const { status, json } = await request;
   const created =
     status === 201 || (status === 202 && (await endOf(platform, json.operation.id)).status === "completed");
   await waitUntil("the API and the engine agree on users", async () => {
     const { users } = expectStatus(await platform.rest.get<{ users: { username: string }[] }>(path), 200).json;
     const listed = users.some(({ username }) => username === `cut_${direction}`);
-    const rows = await ask(`SELECT rolname::text AS at FROM pg_roles WHERE rolname = 'cut_${direction}'`);
+    const rows = await query(`SELECT rolname::text AS at FROM pg_roles WHERE rolname = 'cut_${direction}'`);
     return listed === created && rows.length === (created ? 1 : 0);
   });
   figures.note(`network cut, ${direction === "both" ? "both ways" : `${direction} the machine`}`, {

@@ -11,7 +11,7 @@ describe("an outage", () => {
   const fixture = createOutageFixture();
   beforeAll(fixture.start);
   afterAll(fixture.remove);
-  // A test that failed during its outage fails alone.
+  // A test that failed during its outage does not make later tests fail.
   beforeEach(fixture.expectHealthy);
   afterEach(() => {
     expect(crashesOf(fixture.platform.directory)).toEqual([]);
@@ -24,7 +24,7 @@ describe("an outage", () => {
   it("of all processes at the same time: the same services return with the same data", async () => {
     const stopped = await fixture.services.createRunning("stopped", { database_type: "valkey" });
     await fixture.services.verb(stopped.service.id, "stop");
-    await fixture.ask("INSERT INTO kept VALUES (2)");
+    await fixture.query("INSERT INTO kept VALUES (2)");
     const before = await fixture.platform.rest.get<{ services: ServiceJson[] }>("/managed-services");
     await fixture.platform.kill9();
     await fixture.platform.start();
@@ -41,7 +41,7 @@ describe("an outage", () => {
     }
     // A service that is reported healthy is healthy, although the store still has the health of the previous engines.
     await fixture.expectServing();
-    expect((await fixture.ask("SELECT turn FROM kept ORDER BY turn")).map(({ turn }) => turn)).toEqual([1, 2]);
+    expect((await fixture.query("SELECT turn FROM kept ORDER BY turn")).map(({ turn }) => turn)).toEqual([1, 2]);
     expect(fixture.machineOf(stopped)).toBeUndefined();
     await fixture.expectWorking();
     await fixture.services.verb(stopped.service.id, "start");

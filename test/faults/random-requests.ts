@@ -27,14 +27,14 @@ const mostServices = 3;
  */
 export async function sendRequestsUntil(deps: RandomRequestDeps): Promise<void> {
   const { random, signal } = deps;
-  const own: RequestedService[] = [];
+  const requested: RequestedService[] = [];
   let count = 0;
   while (!signal.aborted) {
-    const living = own.filter(({ desired }) => desired !== "gone");
+    const living = requested.filter(({ desired }) => desired !== "deleted");
     count += 1;
     if (living.length === 0 || (living.length < mostServices && random.next() < 0.35)) {
       const created = await createOne(deps, `${deps.name}-${count}`);
-      if (created !== undefined) own.push(created);
+      if (created !== undefined) requested.push(created);
     } else {
       await changeOne(deps, random.pick(living), `${deps.name}-${count}`);
     }
@@ -46,10 +46,10 @@ export async function sendRequestsUntil(deps: RandomRequestDeps): Promise<void> 
 async function createOne(deps: RandomRequestDeps, name: string): Promise<RequestedService | undefined> {
   const engine = deps.random.next() < 0.6 ? "postgresql" : "valkey";
   const body = { name, database_type: engine, plan_name: "tier-1", storage_size_gb: 1, tags: { by: deps.name } };
-  const answer = await send(deps, "POST", "/managed-services", name, body);
-  deps.log(`create ${name}: ${answer.status}`);
-  if (answer.status !== 202) throw new Error(`creating ${name}: ${answer.status} ${answer.text}`);
-  const { id, hostname, nodes, tags, allowed_cidrs: allowedCidrs } = answer.json;
+  const response = await send(deps, "POST", "/managed-services", name, body);
+  deps.log(`create ${name}: ${response.status}`);
+  if (response.status !== 202) throw new Error(`creating ${name}: ${response.status} ${response.text}`);
+  const { id, hostname, nodes, tags, allowed_cidrs: allowedCidrs } = response.json;
   const users = new Set<string>();
   const nodeIds = nodes.map((node) => node.id);
   const service: RequestedService = {
@@ -71,8 +71,8 @@ async function changeOne(deps: RandomRequestDeps, service: RequestedService, key
   const { random } = deps;
   const path = `/managed-services/${service.id}`;
   const action = random.pick(["tag", "tag", "networks", "stop", "start", "start", "restart", "user", "delete"]);
-  const logResponse = (answer: Answer) =>
-    deps.log(`${action} ${service.name}: ${answer.status} ${answer.json.code ?? ""}`);
+  const logResponse = (response: Answer) =>
+    deps.log(`${action} ${service.name}: ${response.status} ${response.json.code ?? ""}`);
   switch (action) {
     case "tag": {
       const tags = { turn: key };
@@ -89,19 +89,19 @@ async function changeOne(deps: RandomRequestDeps, service: RequestedService, key
     case "user": {
       const username = `user_${key.replaceAll("-", "_")}`;
       const body = { username, role: "readwrite" };
-      const answer = await send(deps, "POST", `${path}/database-users`, key, body);
-      logResponse(answer);
+      const result = await send(deps, "POST", `${path}/database-users`, key, body);
+      logResponse(result);
       // The engine may be down, and the next request may stop it: no user is left in doubt.
       const isCreated =
-        answer.status === 202 ? await isCompleted(deps, answer.json.operation?.id ?? "") : answer.status === 201;
+        result.status === 202 ? await isCompleted(deps, result.json.operation?.id ?? "") : result.status === 201;
       if (isCreated) service.users.add(username);
       return;
     }
     case "delete": {
-      const isForGood = random.next() < 0.5;
-      const answer = await send(deps, "DELETE", `${path}?skip_final_backup=${isForGood}`, key);
+      const isPermanent = random.next() < 0.5;
+      const answer = await send(deps, "DELETE", `${path}?skip_final_backup=${isPermanent}`, key);
       logResponse(answer);
-      if (answer.status === 202 || answer.status === 404) Object.assign(service, { desired: "gone", isForGood });
+      if (answer.status === 202 || answer.status === 404) Object.assign(service, { desired: "deleted", isPermanent });
       else throw new Error(`deleting ${service.name}: ${answer.status} ${answer.text}`);
       return;
     }
@@ -138,7 +138,7 @@ function send(
   return platform.rest.insist<ServiceJson & ProblemJson>(verb, path, options);
 }
 
-function accepted(answer: Answer, status: number): Answer {
-  if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text}`);
-  return answer;
+function accepted(response: Answer, status: number): Answer {
+  if (response.status !== status) throw new Error(`${response.status} instead of ${status}: ${response.text}`);
+  return response;
 }

@@ -5,12 +5,12 @@ export interface RequestedService {
   readonly engine: "postgresql" | "valkey";
   readonly hostname: string;
   readonly nodeIds: readonly string[];
-  desired: "Running" | "Stopped" | "gone";
+  desired: "Running" | "Stopped" | "deleted";
   tags: Readonly<Record<string, string>>;
   allowedCidrs: readonly string[];
   readonly users: Set<string>;
-  /** Deleted permanently: nothing of it is retained. */
-  isForGood?: boolean;
+  /** True if the service was deleted without retained data. */
+  isPermanent?: boolean;
 }
 
 /** All requests of one run, by service. */
@@ -22,5 +22,5 @@ export interface RequestLog {
 
 export function createRequestLog(): RequestLog {
   const services: RequestedService[] = [];
-  return { services, living: () => services.filter(({ desired }) => desired !== "gone") };
+  return { services, living: () => services.filter(({ desired }) => desired !== "deleted") };
 }

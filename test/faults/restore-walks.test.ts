@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { excludedFeatures } from "../system/restore-walk/walk-step.ts";
 import { walkEnds, walkUnderTest } from "../system/restore-walk/restore-walk.ts";
 
-/** With the second seed a replica once found its connection to the primary closed early. */
+/** Seeds of the walks. With the second seed a replica's connection to its primary once closed too early. */
 const seeds = [41, 31];
 const steps = 45;
 

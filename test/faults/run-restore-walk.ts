@@ -1,4 +1,4 @@
-// A random life of a service and each way to restore its data: npm run faults -- --restore-walk [--seed N] [--minutes
+// Random steps on a service, then each way to restore its data: npm run faults -- --restore-walk [--seed N] [--minutes
 // N] [--steps N] [--type valkey] runs that of a Valkey; [--logs DIRECTORY] saves the logs of a walk that failed.
 // [--ends id,fork] takes these restores alone, and --short omits slow ones. [--with FEATURE]... includes features that
 // are excluded until they are fixed; "all" includes all of them.

@@ -53,8 +53,8 @@ try {
   const isUnder = (engine: keyof typeof writers) => values.engine === undefined || values.engine === engine;
 
   /**
-   * One service at a time: all machine processes that are killed belong to it. Throws when an acknowledged write is
-   * lost.
+   * Runs `work` with the only service of the platform, so that all killed machine processes belong to it. Throws if an
+   * acknowledged write is lost.
    */
   async function withService(engine: keyof typeof writers, work: (fixture: ImageKillFixture) => Promise<void>) {
     if (!isUnder(engine)) return;

@@ -22,9 +22,9 @@ export interface StatusSample {
 
 /** Polls the list of all services continuously. */
 export interface StatusSampler {
-  /** All statuses of the service since then. */
+  /** All statuses of the service since `at`. */
   since(id: string, at: number): readonly StatusSample[];
-  /** Milliseconds from `at` until the service first had such a status. */
+  /** Milliseconds from `at` until the service first had a matching status. */
   until(
     id: string,
     what: string,
@@ -49,12 +49,12 @@ export function sampleStatuses(platform: Platform): StatusSampler {
     if (status !== 200) return;
     for (const service of json.services) {
       const sample = sampleOf(service, at);
-      const seen = samples.get(service.id) ?? [];
-      samples.set(service.id, seen);
-      const last = seen.at(-1);
+      const ofService = samples.get(service.id) ?? [];
+      samples.set(service.id, ofService);
+      const last = ofService.at(-1);
       if (last !== undefined && JSON.stringify({ ...last, at, lastAt: at }) === JSON.stringify(sample))
         last.lastAt = at;
-      else seen.push(sample);
+      else ofService.push(sample);
     }
   }
 

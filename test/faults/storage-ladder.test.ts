@@ -61,8 +61,8 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
       await query("CREATE TABLE kept (id int PRIMARY KEY)");
       const queues = queuesOf(platform, id);
       await queues.create("blocked");
-      const answered = [1, 2];
-      await queues.send("blocked", answered);
+      const accepted = [1, 2];
+      await queues.send("blocked", accepted);
       const claimed = await queues.claim("blocked", { visibility_timeout_seconds: 3_600 });
       const working = await startQueueWorkload(platform, id, "worked-on");
       let acknowledged = 0;
@@ -100,10 +100,10 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
         "messages are refused, and claims",
         async () => {
           await fill().catch(() => undefined);
-          const n = (answered.at(-1) ?? 0) + 1;
+          const n = (accepted.at(-1) ?? 0) + 1;
           const messages = [{ payload: { n } }];
           const sent = await platform.rest.post<ProblemJson>(queues.path("/blocked/messages"), { messages });
-          if (sent.status === 202) answered.push(n);
+          if (sent.status === 202) accepted.push(n);
           const claimed = await platform.rest.post<ProblemJson>(queues.path("/worked-on/messages/claim"), {});
           return [sent, claimed].every(({ status, json }) => status === 507 && json.code === "storage_full");
         },
@@ -127,8 +127,8 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
       await waitUntil("it can be deleted", async () => (await query("TRUNCATE filler"), true), options);
       await released(id, () => query("INSERT INTO filler VALUES (0, '')"));
       await working.check();
-      expect(numbersOf(await queues.peek("blocked"))).toEqual(answered.slice(1));
-      expect(numbersOf(await queues.claim("blocked", { max: 100 }))).toEqual(answered.slice(1));
+      expect(numbersOf(await queues.peek("blocked"))).toEqual(accepted.slice(1));
+      expect(numbersOf(await queues.claim("blocked", { max: 100 }))).toEqual(accepted.slice(1));
       expect(await services.get(id)).toMatchObject({ status: "Running", operation: null });
       await services.delete(id);
     },
@@ -163,7 +163,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
       try {
         // Another file takes most of the disk first; Valkey writes the rest. Random bytes do not compress on disk.
         const machine = first.service.nodes[0]?.id ?? "";
-        const { engine } = platform.processes().machines.find(({ id: one }) => one === machine) ?? {};
+        const { engine } = platform.processes().machines.find(({ id }) => id === machine) ?? {};
         await run("fallocate", ["--length", "800MiB", `/proc/${engine}/root/data/filler`]);
         const block = randomBytes(1 << 20);
         let written = 0;

@@ -26,7 +26,7 @@ const isRoot = process.getuid?.() === 0;
 describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", () => {
   let base: string;
   let keeper: ChildProcess;
-  let answers: Record<string, string>;
+  let responses: Record<string, string>;
   /** Environment of a program between the keeper and the user that it switches to. */
   let outer = "";
 
@@ -63,7 +63,7 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
     outer = environmentsOfRoot(keeper.pid as number);
     rmSync(join(base, "pause"));
     await until(() => existsSync(join(base, "answers.json")) || keeper.exitCode !== null);
-    answers = JSON.parse(readFileSync(join(base, "answers.json"), "utf8")) as Record<string, string>;
+    responses = JSON.parse(readFileSync(join(base, "answers.json"), "utf8")) as Record<string, string>;
   });
 
   afterAll(async () => {
@@ -73,20 +73,20 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
   });
 
   test("has no program on its PATH that it could replace and root would run", () => {
-    expect(answers["PATH"]).toBe("started");
+    expect(responses["PATH"]).toBe("started");
     expect(readdirSync(base).filter((name) => name.startsWith("ran-as-"))).not.toContain("ran-as-0");
   });
 
   test("has no environment variable that a program of root reads", () => {
-    expect(answers["LD_PRELOAD"]).toBe("started");
+    expect(responses["LD_PRELOAD"]).toBe("started");
     expect(readFileSync(join(base, "inner"), "utf8")).toContain("LD_PRELOAD=");
     expect(outer).toContain("PATH=");
     expect(outer.split("\0").filter((each) => /^(LD_PRELOAD|ENV)=/.test(each))).toEqual([]);
   });
 
   test("has no foreign file created or written by any path or link", () => {
-    for (const attempt of Object.keys(answers).filter((each) => each.startsWith("log")))
-      expect(answers[attempt], attempt).not.toBe("started");
+    for (const attempt of Object.keys(responses).filter((each) => each.startsWith("log")))
+      expect(responses[attempt], attempt).not.toBe("started");
     const target = join(base, "target");
     expect(readdirSync(target).sort()).toEqual(["file", "open"]);
     expect(readFileSync(join(target, "file"), "utf8")).toBe("root's own");
@@ -95,16 +95,19 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
   });
 
   test("has no component's name used as a path, and a limited number of names", () => {
-    for (const attempt of Object.keys(answers).filter((each) => each.startsWith("name ")))
-      expect(answers[attempt], attempt).toBe("name is not a component name");
-    expect(answers["too many names"]).toBe("there are too many components");
-    expect(answers["no command"]).toBe("argv is not a command line");
-    expect(answers["signal"]).toBe("signal is not a signal");
-    expect(answers["variable"]).toBe("env is not an environment");
+    for (const attempt of Object.keys(responses).filter((each) => each.startsWith("name ")))
+      expect(responses[attempt], attempt).toBe("name is not a component name");
+    expect(responses["too many names"]).toBe("there are too many components");
+    expect(responses["no command"]).toBe("argv is not a command line");
+    expect(responses["signal"]).toBe("signal is not a signal");
+    expect(responses["variable"]).toBe("env is not an environment");
   });
 
   test("has no capability, and no way to gain one", () => {
-    const caps = [...(answers["status"] ?? "").matchAll(/^(Cap\w+):\s+(\w+)$/gm)].map(([, name, bits]) => [name, bits]);
+    const caps = [...(responses["status"] ?? "").matchAll(/^(Cap\w+):\s+(\w+)$/gm)].map(([, name, bits]) => [
+      name,
+      bits,
+    ]);
     expect(Object.fromEntries(caps)).toEqual({
       CapInh: "0000000000000000",
       CapPrm: "0000000000000000",

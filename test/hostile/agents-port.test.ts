@@ -17,7 +17,7 @@ import { inheritedNames, unknownMethods } from "@holdfast/testing/hostile/inheri
 
 /** Another source than the valid agents', which dial from 127.0.0.1. */
 const outsider = "127.0.0.66";
-const most = 300;
+const maxHandshakes = 300;
 
 /** The agents' port of a real controller, with a client that has no certificate. */
 describe("the agents' port", () => {
@@ -28,7 +28,11 @@ describe("the agents' port", () => {
   beforeAll(async () => {
     installation = await newInstallation();
     controller = await startController(installation, "c-1", {
-      limits: { connections: most, unauthenticatedMs: 3_000, failedEnrollments: { burst: 5, perSecond: 0.01 } },
+      limits: {
+        connections: maxHandshakes,
+        unauthenticatedMs: 3_000,
+        failedEnrollments: { burst: 5, perSecond: 0.01 },
+      },
     });
   });
   afterEach(async () => {
@@ -108,7 +112,7 @@ describe("the agents' port", () => {
   });
 
   test("is never full of silent connections, nor of idle ones after their handshake", async () => {
-    for (let n = 0; n < most + 100; n += 1) await open();
+    for (let n = 0; n < maxHandshakes + 100; n += 1) await open();
     await honest("while-silent");
     for (let n = 0; n < 20; n += 1) await openTls();
     await honest("while-idle");
@@ -135,9 +139,15 @@ describe("the agents' port", () => {
 
   test("limits failed enrollments by source, while streams continue", async () => {
     const { address, authority } = controller;
-    const ask = { address, trustBundle: authority.trustBundle, installationId, machineId: "nobody", token: "guessed" };
+    const enrollment = {
+      address,
+      trustBundle: authority.trustBundle,
+      installationId,
+      machineId: "nobody",
+      token: "guessed",
+    };
     const refusals: string[] = [];
-    for (let n = 0; n < 8; n += 1) await enroll(ask).catch((error: Error) => refusals.push(error.message));
+    for (let n = 0; n < 8; n += 1) await enroll(enrollment).catch((error: Error) => refusals.push(error.message));
     expect(refusals.filter((each) => each.includes("the enrollment is not valid"))).toHaveLength(5);
     expect(refusals.at(-1)).toContain("too many failed enrollments");
   });

@@ -16,8 +16,8 @@ describe("names that every object inherits, from a client", () => {
 
   test.each(paths)("are no methods of %s: 405", async (path) => {
     const verbs = [...inheritedNames, ...unknownMethods];
-    const answers = await Promise.all(verbs.map((verb) => gateway.ask({ verb, path, as: "owner" })));
-    expect(answers).toEqual(verbs.map(() => 405));
+    const responses = await Promise.all(verbs.map((verb) => gateway.statusOf({ verb, path, as: "owner" })));
+    expect(responses).toEqual(verbs.map(() => 405));
     expect(gateway.logged).toEqual([]);
   });
 
@@ -35,14 +35,14 @@ describe("names that every object inherits, from a client", () => {
           { verb: "POST", path: `/${method.parent.typeName}/${word}`, text: "{}" },
         ];
         for (const request of tried) {
-          const status = await gateway.ask({ ...request, as: "owner" });
+          const status = await gateway.statusOf({ ...request, as: "owner" });
           expect([request.path, status >= 400 && status < 500], `${request.verb} ${request.path}: ${status}`).toEqual([
             request.path,
             true,
           ]);
         }
       }
-      // Such a name may stand in the position of an id: then the method responds that there is no such object.
+      // A name in the position of an id is valid: the method responds that no such object exists.
       expect(gateway.logged).toEqual([]);
     },
   );

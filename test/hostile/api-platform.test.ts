@@ -89,7 +89,7 @@ test("an expired token, a removed member and a narrowed role end their streams",
   expect(await judged.removed.ended).toMatch(/"status":40[134]/);
   expect(await judged.narrowed.ended).toContain('"status":403');
   await services.delete(service.id);
-  // Its machine may be deleted before its stream ends.
+  // The machine of the deleted service may be removed before the stream ends.
   expect(await judged.deleted.ended).toMatch(/event: error\ndata: .*"status":(404|503)/);
 });
 
@@ -108,14 +108,14 @@ test("a loop of changes that cancel out is limited by its writes, and may still 
   const rest = platform.rest.as(authorization);
   const created: string[] = [];
   for (let n = 0; n < 1_000; n += 1) {
-    const answer = await rest.post<{ id: string; detail: string }>("/webhooks", { url: "https://1.1.1.1/" });
-    if (answer.status === 429) {
-      expect(answer.json.detail).toContain("100000 bytes");
-      expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
+    const response = await rest.post<{ id: string; detail: string }>("/webhooks", { url: "https://1.1.1.1/" });
+    if (response.status === 429) {
+      expect(response.json.detail).toContain("100000 bytes");
+      expect(Number(response.headers["retry-after"])).toBeGreaterThan(0);
       break;
     }
-    expect(answer.status).toBe(201);
-    created.push(answer.json.id);
+    expect(response.status).toBe(201);
+    created.push(response.json.id);
     const last = created.length > 1 ? created.shift() : undefined;
     if (last !== undefined) expect((await rest.delete(`/webhooks/${last}`)).status).toBe(204);
   }

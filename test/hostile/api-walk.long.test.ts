@@ -92,8 +92,8 @@ describe("over REST", () => {
           expect([what, status, bytes <= refusalBytes]).toEqual([what, 403, true]);
         }
         for (const key of verb === "POST" ? [undefined, what] : [undefined]) {
-          const answer = await gateway.send({ verb, path: pathOf(path), text, key, as: "owner" });
-          expectRefusal(what, answer);
+          const response = await gateway.send({ verb, path: pathOf(path), text, key, as: "owner" });
+          expectRefusal(what, response);
         }
       }
       const large = { verb, path: pathOf(path), text: `{"a":"${"x".repeat(bodyBytes(method))}"}` };
@@ -107,12 +107,12 @@ describe("over REST", () => {
     "%s rejects the longest query in 16 KiB",
     async (_, { verb, path }) => {
       const query = fill(12_000, "?", (n) => `q${n}=1`, "").replaceAll(",", "&");
-      const answer = await gateway.send({ verb, path: `${pathOf(path)}${query}`, as: "owner" });
-      expectRefusal("longest query", answer);
-      const again = `?${Array.from({ length: 1_000 }, () => "limit=1").join("&")}`;
+      const response = await gateway.send({ verb, path: `${pathOf(path)}${query}`, as: "owner" });
+      expectRefusal("longest query", response);
+      const repeatedLimits = `?${Array.from({ length: 1_000 }, () => "limit=1").join("&")}`;
       expectRefusal(
         "one parameter over and over",
-        await gateway.send({ verb, path: `${pathOf(path)}${again}`, as: "owner" }),
+        await gateway.send({ verb, path: `${pathOf(path)}${repeatedLimits}`, as: "owner" }),
       );
       expect([gateway.invoked, gateway.logged]).toEqual([0, []]);
     },
@@ -140,6 +140,6 @@ describe("over gRPC's methods", () => {
 test("requests that end midway leave nothing behind, and the next ones get responses", async () => {
   for (const { verb, path } of restMethods.filter((each) => each.verb === "POST"))
     await gateway.cancelMidway(verb, path.replaceAll(/\{[^}]*\}/g, "x"));
-  const answer = await gateway.send({ verb: "GET", path: "/catalog", as: "owner" });
-  expect([answer.status, gateway.stored.size]).toEqual([200, 0]);
+  const response = await gateway.send({ verb: "GET", path: "/catalog", as: "owner" });
+  expect([response.status, gateway.stored.size]).toEqual([200, 0]);
 });

@@ -43,7 +43,7 @@ describe("a compromised machine", () => {
   let attacker: AgentIdentity;
   let honest: TestSession;
   const batches: number[] = [];
-  const answers: (() => void)[] = [];
+  const responses: (() => void)[] = [];
 
   beforeAll(async () => {
     installation = await newInstallation();
@@ -53,7 +53,7 @@ describe("a compromised machine", () => {
       samples: {
         take: async (_, samples: readonly Sample[]) => {
           batches.push(samples.length);
-          await new Promise<void>((resolve) => answers.push(resolve));
+          await new Promise<void>((resolve) => responses.push(resolve));
           return { stored: true, refused: 0, reason: "" };
         },
       },
@@ -190,8 +190,8 @@ describe("a compromised machine", () => {
       // Twice: a repeated result is acknowledged as before.
       for (let n = 0; n < 2; n += 1) {
         session.send({ case: "primaryLeaseRequest", value: { serviceId, term, number, engineUnresponsive: false } });
-        const answer = await session.expect("primaryLeaseResponse", (each) => each.number === number);
-        expect([serviceId, term, answer.granted]).toEqual([serviceId, term, granted]);
+        const response = await session.expect("primaryLeaseResponse", (each) => each.number === number);
+        expect([serviceId, term, response.granted]).toEqual([serviceId, term, granted]);
       }
     }
     expect(controller.fleet.leaseReport("honest")?.grantedAgoMs).toBeUndefined();
@@ -241,7 +241,7 @@ describe("a compromised machine", () => {
     for (let n = 2; n <= 50; n += 1)
       expect((await session.expect("samplesAck", ({ batch }) => batch === BigInt(n))).stored).toBe(false);
     expect(batches).toHaveLength(1);
-    answers[0]?.();
+    responses[0]?.();
     expect((await session.expect("samplesAck", ({ batch }) => batch === 1n)).stored).toBe(true);
     session.close();
   });

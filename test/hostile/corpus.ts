@@ -1,4 +1,4 @@
-/** Texts that broke parsers before, here and elsewhere; each is tried beside random ones. */
+/** Texts that broke parsers before, of this project and of others; tests add them to random texts. */
 export const corpus: readonly string[] = [
   "",
   "\u0000",

@@ -81,8 +81,10 @@ async function audited(actor: string): Promise<number> {
     const query = new URLSearchParams({ actor, limit: "200", ...(cursor !== "" && { cursor }) });
     // Reads of the audit log are expensive: counting many entries has to stay within their rate as well.
     const page = await waitUntil("a page of the audit log is answered", async () => {
-      const answer = await platform.rest.get<{ entries: unknown[]; next_cursor: string | null }>(`/audit-log?${query}`);
-      return answer.status === 200 && answer.json;
+      const response = await platform.rest.get<{ entries: unknown[]; next_cursor: string | null }>(
+        `/audit-log?${query}`,
+      );
+      return response.status === 200 && response.json;
     });
     count += page.entries.length;
     cursor = page.next_cursor;
@@ -93,17 +95,19 @@ async function audited(actor: string): Promise<number> {
 const json = { "content-type": "application/json" };
 
 /** One RPC of each kind, with the statuses that a thousand of them may have. */
-const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H2Request; nobody?: true }>> = {
-  "a list": { statuses: [200, 429], ask: () => ({ verb: "GET", path: "/managed-services" }) },
+const kinds: Readonly<
+  Record<string, { statuses: readonly number[]; newRequest: () => H2Request; isAnonymous?: true }>
+> = {
+  "a list": { statuses: [200, 429], newRequest: () => ({ verb: "GET", path: "/managed-services" }) },
   "an absent object": {
     statuses: [404, 429],
-    ask: () => ({ verb: "GET", path: `/managed-services/${randomUUID()}` }),
+    newRequest: () => ({ verb: "GET", path: `/managed-services/${randomUUID()}` }),
   },
-  "an expensive read": { statuses: [200, 429, 503], ask: () => ({ verb: "GET", path: "/audit-log" }) },
+  "an expensive read": { statuses: [200, 429, 503], newRequest: () => ({ verb: "GET", path: "/audit-log" }) },
   "a change under a separate key": {
     // The quota of webhooks, concurrent changes of others, and the rate limit.
     statuses: [201, 409, 429, 503],
-    ask: () => ({
+    newRequest: () => ({
       verb: "POST",
       path: "/webhooks",
       headers: { ...json, "idempotency-key": randomUUID() },
@@ -112,7 +116,7 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
   },
   "a repeated change": {
     statuses: [201, 409, 429, 503],
-    ask: () => ({
+    newRequest: () => ({
       verb: "POST",
       path: "/webhooks",
       headers: { ...json, "idempotency-key": `again-${keys.length}` },
@@ -121,7 +125,7 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
   },
   "a rejected change": {
     statuses: [400, 429],
-    ask: () => ({
+    newRequest: () => ({
       verb: "POST",
       path: "/managed-services",
       headers: { ...json, "idempotency-key": randomUUID() },
@@ -130,11 +134,11 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
   },
   "a deletion of nothing": {
     statuses: [404, 429],
-    ask: () => ({ verb: "DELETE", path: `/webhooks/${randomUUID()}` }),
+    newRequest: () => ({ verb: "DELETE", path: `/webhooks/${randomUUID()}` }),
   },
   "a call of gRPC": {
     statuses: [200],
-    ask: () => ({
+    newRequest: () => ({
       verb: "POST",
       path: "/holdfast.v1.ManagedServiceService/ListManagedServices",
       headers: { "content-type": "application/grpc+proto", te: "trailers" },
@@ -143,14 +147,14 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
   },
   "a request without a credential": {
     statuses: [401, 429],
-    nobody: true,
-    ask: () => ({ verb: "GET", path: "/managed-services" }),
+    isAnonymous: true,
+    newRequest: () => ({ verb: "GET", path: "/managed-services" }),
   },
   "a password without a credential": {
     // A store that is overloaded responds with 503.
     statuses: [400, 429, 503],
-    nobody: true,
-    ask: () => ({
+    isAnonymous: true,
+    newRequest: () => ({
       verb: "POST",
       path: "/users/setup",
       headers: { ...json, "idempotency-key": randomUUID() },
@@ -160,24 +164,27 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
 };
 
 for (let round = 0; round < rounds; round += 1)
-  test.each(Object.entries(kinds))(`a thousand concurrent requests of %s`, async (_, { statuses, ask, nobody }) => {
-    const headers = nobody === true ? {} : { authorization: await newKey() };
-    const [stored, memory] = [await storedBytes(), controllerMemory()];
-    const answers = await Promise.all(
-      Array.from({ length: crowd }, () => {
-        const request = ask();
-        return caller.send({ ...request, headers: { ...headers, ...request.headers } });
-      }),
-    );
-    expect(new Set(answers.map(({ status }) => status)).difference(new Set(statuses))).toEqual(new Set());
-    const large = answers.filter(({ status, bytes }: H2Answer) => status >= 400 && bytes > refusalBytes);
-    expect(large).toEqual([]);
-    expect((await storedBytes()) - stored).toBeLessThan(etcdBytes);
-    expect(controllerMemory() - memory).toBeLessThan(memoryBytes);
-    // Another caller is served, and no unexpected error was logged.
-    expect((await platform.rest.get("/managed-services")).status).toBe(200);
-    expect(platform.errorBodies.filter((body) => body.includes('"status":500'))).toEqual([]);
-  });
+  test.each(Object.entries(kinds))(
+    `a thousand concurrent requests of %s`,
+    async (_, { statuses, newRequest, isAnonymous }) => {
+      const headers = isAnonymous === true ? {} : { authorization: await newKey() };
+      const [stored, memory] = [await storedBytes(), controllerMemory()];
+      const responses = await Promise.all(
+        Array.from({ length: crowd }, () => {
+          const request = newRequest();
+          return caller.send({ ...request, headers: { ...headers, ...request.headers } });
+        }),
+      );
+      expect(new Set(responses.map(({ status }) => status)).difference(new Set(statuses))).toEqual(new Set());
+      const large = responses.filter(({ status, bytes }: H2Answer) => status >= 400 && bytes > refusalBytes);
+      expect(large).toEqual([]);
+      expect((await storedBytes()) - stored).toBeLessThan(etcdBytes);
+      expect(controllerMemory() - memory).toBeLessThan(memoryBytes);
+      // Another caller is served, and no unexpected error was logged.
+      expect((await platform.rest.get("/managed-services")).status).toBe(200);
+      expect(platform.errorBodies.filter((body) => body.includes('"status":500'))).toEqual([]);
+    },
+  );
 
 test("thousands of requests for a webhook create twenty, and rejections do not fill the audit log", async () => {
   const { json: listed } = await platform.rest.get<{ webhooks: unknown[] }>("/webhooks?limit=200");
@@ -206,7 +213,7 @@ test("calls that are canceled midway release their limits, over REST and gRPC", 
   };
   await Promise.all(Array.from({ length: 60 }, () => Promise.all([expensive, call, half].map(caller.cancel))));
   // A credential has 16 concurrent expensive reads: those of canceled calls are released.
-  const other = await newKey();
+  const otherKey = await newKey();
   const isFree = async () => {
     statuses = (await Promise.all(Array.from({ length: 16 }, () => caller.send(expensive)))).map(
       ({ status }) => status,
@@ -217,7 +224,7 @@ test("calls that are canceled midway release their limits, over REST and gRPC", 
   const describe = () => statuses.join();
   // The rate that sixteen of them use recovers during this time.
   await waitUntil("sixteen are answered concurrently", isFree, { everyMs: 1_000, describe });
-  expect((await caller.send({ ...expensive, headers: { authorization: other } })).status).toBe(200);
+  expect((await caller.send({ ...expensive, headers: { authorization: otherKey } })).status).toBe(200);
 });
 
 test("a hundred handshakes that stall keep no other client out", async () => {
@@ -229,13 +236,13 @@ test("a hundred handshakes that stall keep no other client out", async () => {
     socket.write(half);
     return socket;
   });
-  const late = openH2(platform.admin.base_url, platform.ca, 1);
+  const newClient = openH2(platform.admin.base_url, platform.ca, 1);
   try {
     const headers = { authorization: platform.owner };
-    expect((await late.send({ verb: "GET", path: "/managed-services", headers })).status).toBe(200);
+    expect((await newClient.send({ verb: "GET", path: "/managed-services", headers })).status).toBe(200);
     expect(sockets.filter(({ destroyed }) => !destroyed).length).toBeGreaterThan(0);
   } finally {
-    late.close();
+    newClient.close();
     for (const socket of sockets) socket.destroy();
   }
 });

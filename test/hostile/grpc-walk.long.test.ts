@@ -36,14 +36,14 @@ describe("over binary gRPC", () => {
     "%s rejects invalid calls, in 16 KiB",
     async (path, method) => {
       for (const { what, body, headers } of hostileBodies(method.input, bodyBytes(method))) {
-        const answer = await gateway.call({ path, body, as: "owner", ...(headers && { headers }) });
-        const description = `${what}: ${answer.status}, ${answer.bytes} bytes`;
+        const response = await gateway.call({ path, body, as: "owner", ...(headers && { headers }) });
+        const description = `${what}: ${response.status}, ${response.bytes} bytes`;
         // A body that cannot be decoded is INTERNAL in gRPC; one that decodes is rejected by its method, or accepted by
         // the catalog.
-        expect([answer.status > 0 || path.endsWith("/GetCatalog"), answer.bytes <= refusalBytes], description).toEqual([
-          true,
-          true,
-        ]);
+        expect(
+          [response.status > 0 || path.endsWith("/GetCatalog"), response.bytes <= refusalBytes],
+          description,
+        ).toEqual([true, true]);
         for (const [as, refusal] of refusedBy(method))
           expect([what, as, (await gateway.call({ path, body, as })).status]).toEqual([what, as, refusal]);
       }

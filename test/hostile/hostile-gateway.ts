@@ -12,7 +12,7 @@ import { createApiServer } from "@holdfast/https/server.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 
-/** Without a credential, with a read-only role, and with every scope. */
+/** Callers: without a credential, with a read-only role, and with every scope. */
 export type Caller = "nobody" | "viewer" | "owner";
 
 /** One request of a hostile caller. */
@@ -56,8 +56,10 @@ export interface HostileGateway {
   readonly logged: readonly unknown[];
   authorizationOf(caller: Exclude<Caller, "nobody">): string;
   send(input: HostileRequest): Promise<HostileResponse>;
-  /** The status of a request with any method and headers, over h2, which sends both unchanged. */
-  ask(input: Omit<HostileRequest, "key"> & { readonly headers?: Readonly<Record<string, string>> }): Promise<number>;
+  /** Status of a request with any method and headers, over h2, which sends both unchanged. */
+  statusOf(
+    input: Omit<HostileRequest, "key"> & { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<number>;
   /** Over one connection of h2 for each caller. */
   call(input: HostileCall): Promise<CallResponse>;
   /** Sends the head of a request and a part of its body, and resets the stream. */
@@ -120,7 +122,7 @@ export async function startHostileGateway(
     storedResponses: {
       find: async () => undefined,
       reserve: () => () => undefined,
-      store: async (idempotency, answer) => void stored.set(idempotency.key, answer),
+      store: async (idempotency, response) => void stored.set(idempotency.key, response),
     },
     reached: async () => undefined,
     ready: () => true,
@@ -166,7 +168,7 @@ export async function startHostileGateway(
     get invoked() {
       return invoked;
     },
-    ask: ({ verb, path, text, as, headers }) =>
+    statusOf: ({ verb, path, text, as, headers }) =>
       new Promise((resolve) => {
         const json = text === undefined ? {} : { "content-type": "application/json" };
         const stream = sessionOf(as).request({
@@ -212,9 +214,9 @@ export async function startHostileGateway(
             outgoing.destroy();
           });
         });
-        let answered = false;
-        outgoing.once("response", () => (answered = true));
-        outgoing.on("error", (error) => !answered && reject(error));
+        let hasResponse = false;
+        outgoing.once("response", () => (hasResponse = true));
+        outgoing.on("error", (error) => !hasResponse && reject(error));
         outgoing.end(text);
       }),
     call: ({ path, body, as, headers }) =>

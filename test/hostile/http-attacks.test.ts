@@ -22,7 +22,7 @@ import {
 } from "./raw-http2.ts";
 
 const largeBytes = 4 << 20;
-const most = 40;
+const maxInFlight = 40;
 const streamsMax = 250;
 
 /** A public port with its limits; limits of connections and times are low. */
@@ -38,7 +38,7 @@ beforeAll(async () => {
     key,
     cert: ca,
     log: silentLog,
-    maxConnections: most,
+    maxConnections: maxInFlight,
     stalledMs: 1_200,
     headMs: 5_000,
     handler(incoming, answer) {
@@ -71,7 +71,7 @@ afterEach(async () => {
 afterAll(() => server?.close(100));
 
 /** Duration of a request, in ms, of a client at another address over a new connection. */
-function honest(): Promise<number> {
+function callHonestly(): Promise<number> {
   const { port, ca } = target;
   const options = {
     host: "127.0.0.1",
@@ -108,23 +108,23 @@ async function flood(client: RawClient, bytes: Buffer, times: number): Promise<v
 }
 
 const odd = (n: number) => n * 2 + 1;
-const ask = (n: number, path: string) => frame(frameTypes.headers, endHeaders | endStream, odd(n), get(path));
+const headersFrame = (n: number, path: string) => frame(frameTypes.headers, endHeaders | endStream, odd(n), get(path));
 
 describe("over h2", () => {
   test("rapid reset ends the connection after a thousand or two", async () => {
     const client = await raw();
     const reset = (n: number) => frame(frameTypes.reset, 0, odd(n), Buffer.from([0, 0, 0, 8]));
-    for (let n = 0; n < 20_000 && client.send(Buffer.concat([ask(n, "/never"), reset(n)])); n += 1)
+    for (let n = 0; n < 20_000 && client.send(Buffer.concat([headersFrame(n, "/never"), reset(n)])); n += 1)
       if (n % 50 === 49) await turn();
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     await client.closed;
     expect(paths.length).toBeLessThan(3_000);
   });
 
   test("of ten thousand streams 250 are opened, and the connection is closed", async () => {
     const client = await raw();
-    for (let n = 0; n < 10_000 && client.send(ask(n, "/never")); n += 1) if (n % 50 === 49) await turn();
-    expect(await honest()).toBe(200);
+    for (let n = 0; n < 10_000 && client.send(headersFrame(n, "/never")); n += 1) if (n % 50 === 49) await turn();
+    expect(await callHonestly()).toBe(200);
     await client.closed;
     expect(paths.filter((path) => path === "/never").length).toBeLessThanOrEqual(streamsMax);
   });
@@ -140,7 +140,7 @@ describe("over h2", () => {
     );
     await flood(client, more, 10_000);
     await client.closed;
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     expect(paths).toEqual(["/"]);
   });
 
@@ -163,15 +163,15 @@ describe("over h2", () => {
         client.socket.destroyed ||
         (client.received.get(frameTypes.reset) ?? 0) + (client.received.get(frameTypes.headers) ?? 0) >= 20,
     );
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     expect(paths).not.toContain("/bomb");
   });
 
   test("responses to a window of zero are cut off, including small ones", async () => {
     const client = await raw(setting(4, 0));
-    for (let n = 0; n < 200; n += 1) client.send(ask(n, n % 2 === 0 ? "/large" : "/"));
+    for (let n = 0; n < 200; n += 1) client.send(headersFrame(n, n % 2 === 0 ? "/large" : "/"));
     await waitUntil("all are requested", () => paths.length >= 200 || client.socket.destroyed);
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     await waitUntil("all are cut", () => underWay.size === 0);
   });
 
@@ -184,7 +184,7 @@ describe("over h2", () => {
       if (!reads) client.socket.pause();
       const many = Buffer.concat(Array.from({ length: 20 }, () => bytes));
       const flooding = flood(client, many, 5_000);
-      expect(await honest()).toBe(200);
+      expect(await callHonestly()).toBe(200);
       await flooding;
       client.socket.resume();
       await client.closed;
@@ -200,7 +200,7 @@ describe("over h2", () => {
     const client = await raw();
     client.send(frame(frameTypes.headers, endHeaders, 1, get("/never")));
     const flooding = flood(client, Buffer.concat(Array.from({ length: 20 }, () => bytes)), 1_000);
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     await flooding;
   });
 });
@@ -213,12 +213,12 @@ describe("over HTTP/1.1", () => {
     const socket = await openTls(target, "http/1.1");
     open.push(socket);
     paths.length = 0;
-    let answer = "";
-    socket.on("data", (chunk: Buffer) => (answer += chunk.toString("latin1")));
+    let response = "";
+    socket.on("data", (chunk: Buffer) => (response += chunk.toString("latin1")));
     const closed = closeOf(socket);
     socket.write(text, "latin1");
     await closed;
-    return { answer, paths: paths.filter((path) => path !== "") };
+    return { answer: response, paths: paths.filter((path) => path !== "") };
   }
 
   const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -247,10 +247,10 @@ describe("over HTTP/1.1", () => {
     ["an empty host", `GET /smuggled HTTP/1.1\r\nHost: \r\n\r\n`],
     ["a host with a space", `GET /smuggled HTTP/1.1\r\nHost: a b\r\n\r\n`],
   ])("%s is rejected, and no later bytes are parsed as a request", async (_, text) => {
-    const { answer, paths: parsed } = await exchange(text);
-    expect(answer.slice(0, 12)).toMatch(/^(HTTP\/1\.1 4\d\d)?$/);
+    const { answer: response, paths: parsed } = await exchange(text);
+    expect(response.slice(0, 12)).toMatch(/^(HTTP\/1\.1 4\d\d)?$/);
     expect(parsed).not.toContain("/smuggled");
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
   });
 
   test("slow request heads are ended", async () => {
@@ -259,7 +259,7 @@ describe("over HTTP/1.1", () => {
     const ends = sockets.map((socket) => closeOf(socket.resume()));
     for (const socket of sockets) socket.write("GET / HTTP/1.1\r\nHost: x\r\n");
     const dripping = setInterval(() => sockets.forEach((socket) => socket.writable && socket.write("A: b\r\n")), 100);
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     await Promise.all(ends);
     clearInterval(dripping);
     expect(paths.filter((path) => path !== "/")).toEqual([]);
@@ -271,7 +271,7 @@ describe("over HTTP/1.1", () => {
     socket.resume();
     const closed = closeOf(socket);
     socket.write("GET /never HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000));
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     await closed;
     expect(paths.length).toBeLessThanOrEqual(streamsMax + 10);
   });
@@ -281,7 +281,7 @@ describe("over HTTP/1.1", () => {
     open.push(...sockets);
     for (const socket of sockets) socket.pause().write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n".repeat(10));
     await waitUntil("all are requested", () => paths.length >= 20);
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     await waitUntil("all are cut", () => underWay.size === 0);
   });
 });
@@ -296,10 +296,10 @@ describe("before the first request", () => {
 
   test("stalled handshakes end, and connections over the limit shut no other client out", async () => {
     const half = Buffer.from("1603010200010001fc0303", "hex");
-    const sockets = Array.from({ length: most * 5 }, openPlain);
+    const sockets = Array.from({ length: maxInFlight * 5 }, openPlain);
     const ends = sockets.map((socket) => closeOf(socket));
     for (const [n, socket] of sockets.entries()) if (n % 2 === 0) socket.write(half);
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
     await Promise.all(ends);
   });
 
@@ -308,6 +308,6 @@ describe("before the first request", () => {
     const closed = closeOf(socket);
     socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     await closed;
-    expect(await honest()).toBe(200);
+    expect(await callHonestly()).toBe(200);
   });
 });

@@ -38,8 +38,8 @@ interface Plan {
 
 /** Rows that all steps of a plan read. */
 function rowsRead(plan: Plan): number {
-  const own = (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
-  return (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), own);
+  const scanned = (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
+  return (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), scanned);
 }
 
 /** Runs `work` many times, a bounded number of times concurrently. */
@@ -127,15 +127,15 @@ test("a mailed code has five concurrent guesses", async () => {
   expect((await fixture.post(path, { code }, options)).status).toBe(400);
 });
 
-test("a flood of addresses gets one and the same page, and leaves rows of mails alone", async () => {
+test("a flood of addresses always gets the same page, and leaves only rows of mails", async () => {
   const from = "127.0.42.4";
   const browser = fixture.browser(from);
   const page = await fixture.begin(browser);
   const path = new URL(page.url).pathname;
   const options = { dispatcher: fixture.agent(from), cookies: browser.cookies };
   const before = await count("login_tokens");
-  const answers = await flood(400, (at) => fixture.post(path, { email: `stranger${at}@example.com` }, options));
-  const statuses = [...new Set(answers.map(({ status }) => status))].toSorted();
+  const responses = await flood(400, (at) => fixture.post(path, { email: `stranger${at}@example.com` }, options));
+  const statuses = [...new Set(responses.map(({ status }) => status))].toSorted();
   expect(statuses).toEqual([303, 429]);
   // A source may have 30 mails sent to unknown addresses in ten minutes.
   expect((await count("login_tokens")) - before).toBeLessThanOrEqual(30);
@@ -194,8 +194,8 @@ test("refreshes continue while every form is flooded over a large database", asy
   expect(locks?.waiting).toBeGreaterThan(0);
   await holder.query("COMMIT");
   await holder.end();
-  const answers = await Promise.all(waiting);
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 303));
+  const responses = await Promise.all(waiting);
+  expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 303));
   const issuer = await connectPostgresql(fixture.machine, { user: issuerRole, password: "issuer" });
   await issuer.query("SET enable_seqscan = off; SET enable_bitmapscan = off");
   const explained = await issuer.query<{ "QUERY PLAN": { Plan: Plan }[] }>(
@@ -237,17 +237,17 @@ test("the owner of the database ends no session of an issuer", async () => {
 test("failures at the token endpoint leave bounded rows, and delay no client that proves its secret", async () => {
   const guess = { client_id: fixture.appId, grant_type: "refresh_token", refresh_token: "guess" };
   const before = await count("events", "type = 'token.refused'");
-  const answers = await flood(400, async (at) => {
+  const responses = await flood(400, async (at) => {
     const from = `127.0.45.${(at % 20) + 1}`;
     return fixture.post("/token", guess, { dispatcher: fixture.agent(from) });
   });
-  expect(answers.every(({ status }) => status === 400 || status === 429)).toBe(true);
+  expect(responses.every(({ status }) => status === 400 || status === 429)).toBe(true);
   expect((await count("events", "type = 'token.refused'")) - before).toBeLessThanOrEqual(220);
   const from = "127.0.42.8";
   const dispatcher = fixture.agent(from);
   const web = { client_id: "web", client_secret: fixture.clientSecret };
-  const back = await signIn("fred@example.com", from, fixture.browser(from), { client_id: "web" });
-  const tokens = await tokensOf(back.url, web);
+  const signedIn = await signIn("fred@example.com", from, fixture.browser(from), { client_id: "web" });
+  const tokens = await tokensOf(signedIn.url, web);
   const dead = { ...web, grant_type: "refresh_token", refresh_token: tokens.refresh_token };
   await fixture.post("/revoke", { ...web, token: tokens.refresh_token }, { dispatcher });
   const failed = await flood(80, () => fixture.post("/token", dead, { dispatcher }));
@@ -257,8 +257,8 @@ test("failures at the token endpoint leave bounded rows, and delay no client tha
   expect((await fixture.post("/token", guess, { dispatcher })).status).toBe(429);
   const browser = fixture.browser(from);
   await fixture.rows("UPDATE _mdb_auth.login_tokens SET created_at = created_at - interval '2 minutes'");
-  const again = await signIn("gina@example.com", from, browser, { client_id: "web" });
-  const code = new URL(again.url).searchParams.get("code") ?? "";
+  const secondSignIn = await signIn("gina@example.com", from, browser, { client_id: "web" });
+  const code = new URL(secondSignIn.url).searchParams.get("code") ?? "";
   const form = {
     ...web,
     grant_type: "authorization_code",

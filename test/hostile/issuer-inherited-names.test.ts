@@ -79,16 +79,16 @@ interface Answer {
   readonly allow: string | undefined;
 }
 
-function ask(method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
+function send(method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
   return new Promise<Answer>((resolve, reject) => {
     const stream = session.request({ ":method": method, ":path": path, ...headers });
-    let answer: Answer = { status: 0, allow: undefined };
+    let response: Answer = { status: 0, allow: undefined };
     stream.on(
       "response",
-      (fields) => (answer = { status: Number(fields[":status"]), allow: fields["allow"] as string }),
+      (fields) => (response = { status: Number(fields[":status"]), allow: fields["allow"] as string }),
     );
     stream.on("error", reject);
-    stream.once("close", () => resolve(answer));
+    stream.once("close", () => resolve(response));
     stream.resume();
     stream.end(body);
   });
@@ -101,7 +101,7 @@ describe("names that every object inherits, from a client", () => {
   test("are no methods of a page: 405 with those that are", async () => {
     for (const method of [...inheritedNames, ...unknownMethods])
       for (const path of [step, `${step}/code`, "/authorize", "/token", "/style.css", "/callback/oidc"])
-        expect(await ask(method, path), `${method} ${path}`).toMatchObject({
+        expect(await send(method, path), `${method} ${path}`).toMatchObject({
           status: 405,
           allow: expect.stringMatching(/GET|POST/),
         });
@@ -116,24 +116,24 @@ describe("names that every object inherits, from a client", () => {
         `/account/${word}`,
         `/callback/${word}`,
       ])
-        expect((await ask("GET", path)).status, path).toBeOneOf([400, 404]);
+        expect((await send("GET", path)).status, path).toBeOneOf([400, 404]);
   });
 
   test("are no parameters, headers or fields", async () => {
     for (const word of inheritedNames) {
-      expect((await ask("GET", `/authorize?${word}=1&client_id=${word}`)).status, word).toBe(400);
+      expect((await send("GET", `/authorize?${word}=1&client_id=${word}`)).status, word).toBe(400);
       expect(
-        (await ask("GET", `/callback/oidc?state=${word}&${word}=x`, { cookie: `${word}=${word}` })).status,
+        (await send("GET", `/callback/oidc?state=${word}&${word}=x`, { cookie: `${word}=${word}` })).status,
         word,
       ).toBe(400);
       expect(
-        (await ask("GET", "/jwks.json", { [word.toLowerCase()]: word, "accept-encoding": word })).status,
+        (await send("GET", "/jwks.json", { [word.toLowerCase()]: word, "accept-encoding": word })).status,
         word,
       ).toBe(200);
     }
     const fields = (word: string) => `${word}=${word}&grant_type=${word}&client_id=${word}`;
-    const answers = await Promise.all(inheritedNames.map((word) => ask("POST", "/token", form, fields(word))));
-    expect(answers.map(({ status }) => status)).toEqual(inheritedNames.map(() => 401));
+    const responses = await Promise.all(inheritedNames.map((word) => send("POST", "/token", form, fields(word))));
+    expect(responses.map(({ status }) => status)).toEqual(inheritedNames.map(() => 401));
   });
 
   test("and interrupted bodies, invalid paths and unknown host names fail nothing", async () => {
@@ -144,10 +144,10 @@ describe("names that every object inherits, from a client", () => {
       stream.write("grant_type=", () => stream.close(8 /* CANCEL */));
       await over;
     }
-    expect((await ask("GET", "/%zz")).status).toBe(404);
-    expect((await ask("GET", "//elsewhere.example/")).status).toBe(400);
-    expect((await ask("GET", "/", { ":authority": "constructor" })).status).toBe(421);
-    expect((await ask("POST", "/token", { "content-type": "constructor" }, "{}")).status).toBe(415);
+    expect((await send("GET", "/%zz")).status).toBe(404);
+    expect((await send("GET", "//elsewhere.example/")).status).toBe(400);
+    expect((await send("GET", "/", { ":authority": "constructor" })).status).toBe(421);
+    expect((await send("POST", "/token", { "content-type": "constructor" }, "{}")).status).toBe(415);
   });
 
   test("fail no request, and leave no promise without a handler", () => {

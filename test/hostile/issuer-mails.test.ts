@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Browser, Page } from "@holdfast/testing/network/browser.ts";
 import { type IssuerProcess, startIssuerProcess } from "@holdfast/testing/servers/issuer-process.ts";
 
-/** Strangers who know addresses of users: the mails that they use up, and the answers that they compare. */
+/** Attackers who know addresses of users use up limits of mails, and compare responses. */
 let fixture: IssuerProcess;
 
 beforeAll(async () => {
@@ -39,7 +39,7 @@ const sourcesOf = async (email: string) =>
   );
 const mailsTo = (email: string) => fixture.mail.received.filter(({ to }) => to.includes(email)).length;
 
-test("strangers at five sources leave the owner of an address a mail", async () => {
+test("requests from five other sources leave an owner's address a mail", async () => {
   await addUsers("victim@example.com");
   for (let at = 1; at <= 5; at += 1) await requestMail("victim@example.com", `127.0.82.${at}`);
   expect((await requestMail("victim@example.com", "127.0.83.1")).status).toBe(200);
@@ -55,7 +55,7 @@ test("a source that knows the addresses of all users leaves mails to other sourc
   expect((await fixture.mailTo("last@example.com")).code).toMatch(/^\d{6}$/);
 });
 
-test("a browser that signed in before gets a mail after strangers used up those of its address and app", async () => {
+test("a browser that signed in before gets a mail after others used up the limits of address and app", async () => {
   await fixture.restart({ mailsPerHour: 24 });
   const from = "127.0.86.1";
   const browser = fixture.browser(from);
@@ -71,12 +71,14 @@ test("a browser that signed in before gets a mail after strangers used up those 
     if (status !== 200) refusedStatus = status;
   }
   expect(refusedStatus).toBe(429);
-  // A withoutUser at the same source has no share of the browser's.
+  // Another browser at the same source has no part of this browser's limit.
   expect((await requestMail("owner@example.com", from)).status).toBe(429);
   const before = mailsTo("owner@example.com");
-  const again = await requestMail("owner@example.com", from, browser);
+  const secondRequest = await requestMail("owner@example.com", from, browser);
   const mail = await fixture.mailTo("owner@example.com", before + 1);
-  expect((await browser.submit(again, { code: mail.code }, { stopAt: fixture.callback })).url).toContain("code=");
+  expect((await browser.submit(secondRequest, { code: mail.code }, { stopAt: fixture.callback })).url).toContain(
+    "code=",
+  );
 });
 
 test("a browser's share is that of the user who signed in", async () => {
@@ -114,7 +116,7 @@ async function observedBy(from: string, email: string, pass: () => Promise<void>
 }
 
 test.each([{ signUpOpen: false }, { signUpOpen: true }])(
-  "wrong codes and a second mail show no difference between a user and a withoutUser ($signUpOpen)",
+  "wrong codes and a second mail do not reveal whether an address has a user ($signUpOpen)",
   async ({ signUpOpen }) => {
     await fixture.restart({ mailsPerHour: 600, signUpOpen });
     await addUsers("user1@example.com");
@@ -141,7 +143,7 @@ test.each([{ signUpOpen: false }, { signUpOpen: true }])(
   },
 );
 
-test("a hundred concurrent guesses at the token endpoint have fifty judged", async () => {
+test("of a hundred concurrent guesses at the token endpoint fifty are checked", async () => {
   await fixture.rows("TRUNCATE _mdb_auth.events");
   await fixture.restart();
   const dispatcher = fixture.agent("127.0.92.1");
@@ -151,9 +153,9 @@ test("a hundred concurrent guesses at the token endpoint have fifty judged", asy
       { client_id: fixture.appId, grant_type: "refresh_token", refresh_token: `guess${at}` },
       { dispatcher },
     );
-  const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => guess(at)));
-  expect(answers.filter(({ status }) => status === 400)).toHaveLength(50);
-  expect(answers.filter(({ status }) => status === 429)).toHaveLength(50);
+  const responses = await Promise.all(Array.from({ length: 100 }, (_, at) => guess(at)));
+  expect(responses.filter(({ status }) => status === 400)).toHaveLength(50);
+  expect(responses.filter(({ status }) => status === 429)).toHaveLength(50);
   const [row] = await fixture.rows<{ count: number }>(
     "SELECT count(*)::int AS count FROM _mdb_auth.events WHERE type = 'token.refused'",
   );

@@ -36,7 +36,7 @@ const listeners: Readonly<Record<string, string>> = {
 };
 
 /** Files that listen only to check whether an address is free, and one that forwards bytes unread. */
-const looks = [
+const probes = [
   "agent/src/engines/mysql/replication/peer-relay.ts",
   "agent/src/os/listening-sockets.ts",
   "local/src/machine-host.ts",
@@ -52,7 +52,7 @@ const begins = /\.(?:listen|bind)\(/;
 
 test("every listener of the platform has a test of inherited names", () => {
   const found = sourceFiles()
-    .filter((path) => /^(?!bench|test)[a-z]+\/(src|keeper)\/.*(?<!\.test)\.ts$/.test(path) && !looks.includes(path))
+    .filter((path) => /^(?!bench|test)[a-z]+\/(src|keeper)\/.*(?<!\.test)\.ts$/.test(path) && !probes.includes(path))
     .filter((path) => {
       const text = textOf(path);
       return opens.test(text) || (makesServer.test(text) && begins.test(text));
@@ -81,7 +81,7 @@ describe("names that every object inherits", () => {
     const server = await serveMetrics(place === "a port" ? `127.0.0.1:${port}` : socketPath, {
       text: async () => "up 1",
     });
-    const ask = (method: string, path: string, headers = {}) =>
+    const send = (method: string, path: string, headers = {}) =>
       new Promise<number | undefined>((resolve, reject) => {
         const at = place === "a port" ? { host: "127.0.0.1", port } : { socketPath };
         const outgoing = request({ ...at, method, path, headers, agent: false }, (response) => {
@@ -91,16 +91,16 @@ describe("names that every object inherits", () => {
       });
     try {
       for (const word of inheritedNames) {
-        expect(await ask("GET", `/${word}`)).toBe(404);
-        expect(await ask("GET", `/metrics/${word}?${word}=${word}`)).toBe(404);
-        expect(await ask("GET", "/metrics", { [word]: word })).toBe(200);
+        expect(await send("GET", `/${word}`)).toBe(404);
+        expect(await send("GET", `/metrics/${word}?${word}=${word}`)).toBe(404);
+        expect(await send("GET", "/metrics", { [word]: word })).toBe(200);
         // The HTTP parser has no such method.
-        expect(await ask(word, "/metrics")).toBe(400);
+        expect(await send(word, "/metrics")).toBe(400);
       }
       // The client sends "get" as GET.
       for (const method of unknownMethods.filter((each) => each.toUpperCase() !== "GET"))
-        expect(await ask(method, "/metrics"), method).toBeOneOf([400, 404]);
-      expect(await ask("GET", "/metrics")).toBe(200);
+        expect(await send(method, "/metrics"), method).toBeOneOf([400, 404]);
+      expect(await send("GET", "/metrics")).toBe(200);
     } finally {
       server.close();
       server.closeAllConnections();
@@ -111,16 +111,16 @@ describe("names that every object inherits", () => {
     const authority = await createTestAuthority();
     const host = await startTestHost(emptyProvider, authority);
     const controller = await authority.identityOf(hostInstallation, { kind: "controller", id: "c-1" });
-    const own = { key: controller.privateKey, cert: controller.certificate, ca: authority.trustBundle };
+    const credentials = { key: controller.privateKey, cert: controller.certificate, ca: authority.trustBundle };
     try {
-      for (const options of [{}, own]) {
+      for (const options of [{}, credentials]) {
         const session = connectH2(`https://127.0.0.1:${host.port}`, { ...options, rejectUnauthorized: false });
         session.on("error", () => undefined);
         const statusOf = (path: string, method = "POST", headers = {}) =>
           new Promise<unknown>((resolve) => {
             const fields = { "content-type": "application/grpc", te: "trailers", ...headers };
             const stream = session.request({ ...fields, ":method": method, ":path": path });
-            stream.on("response", (answer) => resolve(answer["grpc-status"] ?? answer[":status"]));
+            stream.on("response", (response) => resolve(response["grpc-status"] ?? response[":status"]));
             stream.on("error", resolve);
             stream.end();
           });

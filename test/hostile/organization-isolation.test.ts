@@ -17,7 +17,7 @@ import { type Marked, markEverything } from "./marked-organization.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
 
-/** The owner of another organization calls every RPC about the objects of this one, and learns nothing of them. */
+/** The owner of another organization calls every RPC about this organization's objects; no response reveals them. */
 let platform: Platform;
 let organizations: Organizations;
 let marked: Marked;
@@ -84,7 +84,7 @@ async function overRest(method: DescMethod, request: JsonObject, as = outsider):
 }
 
 /**
- * No object of another organization exists: requests for them, and for ids that never existed, have equal responses.
+ * The request with ids that never existed: its response must equal the response for another organization's objects.
  */
 const madeUp = (request: JsonObject): JsonObject =>
   Object.fromEntries(
@@ -96,8 +96,8 @@ const madeUp = (request: JsonObject): JsonObject =>
   );
 
 /** Removes what differs between responses: ids, times and the remaining rate. */
-const normalized = (answer: string, request: JsonObject): string => {
-  const [status = "", ...rest] = answer.split("\n");
+const normalized = (response: string, request: JsonObject): string => {
+  const [status = "", ...rest] = response.split("\n");
   const [, code] = /"code":"([a-z_]+)"/.exec(rest.at(-1) ?? "") ?? [];
   const [, detail] = /"detail":"([^"]*)"/.exec(rest.at(-1) ?? "") ?? [];
   const ids = Object.values(request).filter((value) => typeof value === "string");
@@ -130,12 +130,12 @@ test.each(ownFirst.map((method) => [nameOf(method), method] as const))(
   async (_name, method) => {
     const request = requestOf(method, marked.existing) as JsonObject;
     for (const over of [overRest, overGrpc]) {
-      const answer = await over(method, request);
-      expect([over.name, ...leakedIn(answer, request)]).toEqual([over.name]);
+      const response = await over(method, request);
+      expect([over.name, ...leakedIn(response, request)]).toEqual([over.name]);
       if (caseOf(method).outsider !== "not found" || JSON.stringify(request) === JSON.stringify(madeUp(request)))
         continue;
-      const other = madeUp(request);
-      expect(normalized(await over(method, other), other)).toBe(normalized(answer, request));
+      const unknown = madeUp(request);
+      expect(normalized(await over(method, unknown), unknown)).toBe(normalized(response, request));
     }
   },
 );
@@ -165,10 +165,14 @@ test("an Idempotency-Key of another organization returns none of its stored resp
   const headers = { "idempotency-key": "the same" };
   const body = { url: `https://1.1.1.1/${marked.text}` };
   const { json: first } = await platform.rest.post<{ id: string }>("/webhooks", body, { headers });
-  const again = await platform.rest.post<{ id: string }>("/webhooks", body, { headers });
-  expect(again.json.id).toBe(first.id);
-  const other = await outsider.post<{ id: string }>("/webhooks", body, { headers });
-  expect([other.status, other.json.id === first.id, other.text.includes(first.id)]).toEqual([201, false, false]);
+  const repeated = await platform.rest.post<{ id: string }>("/webhooks", body, { headers });
+  expect(repeated.json.id).toBe(first.id);
+  const ofOutsider = await outsider.post<{ id: string }>("/webhooks", body, { headers });
+  expect([ofOutsider.status, ofOutsider.json.id === first.id, ofOutsider.text.includes(first.id)]).toEqual([
+    201,
+    false,
+    false,
+  ]);
 });
 
 test("a follower of events receives only its own organization's, while others have events too", async () => {
@@ -193,8 +197,8 @@ test("a follower of events receives only its own organization's, while others ha
       return json.id;
     };
     await eventOf(platform.rest, `${marked.text}-again`);
-    const own = await eventOf(platform.rest.as(authorization), "heard");
-    await waitUntil("its own event arrives", async () => received.includes(own));
+    const ownEvent = await eventOf(platform.rest.as(authorization), "heard");
+    await waitUntil("its own event arrives", async () => received.includes(ownEvent));
     expect(leakedIn(received, "")).toEqual([]);
   } finally {
     outgoing.destroy();

@@ -113,8 +113,8 @@ test("a parsed time survives printing and parsing", () => {
     (text) => {
       const read = parseTimestamp(text);
       if (read === undefined) return;
-      const again = formatTimestamp(read.seconds, read.nanos);
-      expect(parseTimestamp(again)).toEqual(read);
+      const formatted = formatTimestamp(read.seconds, read.nanos);
+      expect(parseTimestamp(formatted)).toEqual(read);
     },
   );
 });

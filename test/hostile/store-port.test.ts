@@ -61,9 +61,9 @@ async function use(dispatcher: Agent, method: "PUT" | "GET", object: string): Pr
   });
   const { url, headers } = await signer.sign({ method, key: object }, 3_600);
   const body = method === "PUT" ? "what an engine has" : null;
-  const answer = await request(url, { dispatcher, method, headers, body });
-  await answer.body.dump();
-  return answer.statusCode;
+  const response = await request(url, { dispatcher, method, headers, body });
+  await response.body.dump();
+  return response.statusCode;
 }
 
 test("silent connections of one source over the limit are closed, and machines can store", async () => {
@@ -81,9 +81,9 @@ test("silent connections of one source over the limit are closed, and machines c
 test("invalid signatures of one source are rate-limited, and a valid one is never delayed", async () => {
   const outsider = agentFrom("127.0.0.67");
   const guess = async () => {
-    const answer = await request(`https://127.0.0.1:${server.port}/${storeBucket}/a/1`, { dispatcher: outsider });
-    await answer.body.dump();
-    return answer.statusCode;
+    const response = await request(`https://127.0.0.1:${server.port}/${storeBucket}/a/1`, { dispatcher: outsider });
+    await response.body.dump();
+    return response.statusCode;
   };
   const statuses = await Promise.all(Array.from({ length: 700 }, guess));
   expect(statuses.filter((status) => status === 403)).toHaveLength(500);

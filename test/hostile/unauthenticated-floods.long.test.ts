@@ -16,7 +16,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { framed } from "@holdfast/testing/hostile/grpc-bodies.ts";
 
 /**
- * Each endpoint of each process that callers without a credential reach, and the traces of floods of it. Issuers:
+ * Floods each endpoint of each process that callers without a credential reach, and counts the traces. Issuers:
  * `issuer-floods`.
  */
 let platform: Platform;
@@ -101,7 +101,7 @@ interface Endpoint {
   readonly statuses: readonly number[];
   /** A thousand when absent. */
   readonly times?: number;
-  /** Limit of the audit log entries of a flood; none when absent. */
+  /** Maximum number of audit log entries of a flood; absent: 0. */
   readonly rows?: number;
   /** Limit of the log lines; a few that are not of the flood when absent. */
   readonly lines?: number;
@@ -125,9 +125,9 @@ async function http(
   url: string,
   { method = "GET", headers = {}, body }: Http = {},
 ): Promise<number> {
-  const answer = await request(url, { dispatcher: agent, method, headers, ...(body !== undefined && { body }) });
-  await answer.body.dump();
-  return answer.statusCode;
+  const response = await request(url, { dispatcher: agent, method, headers, ...(body !== undefined && { body }) });
+  await response.body.dump();
+  return response.statusCode;
 }
 
 const api = (path: string) => `${platform.admin.base_url}${path}`;

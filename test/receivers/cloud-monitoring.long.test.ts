@@ -22,7 +22,7 @@ describe("CloudWatch of moto", () => {
     if (typeof started === "object") await started.remove();
   });
 
-  async function ask(url: string, service: "monitoring" | "logs", body: string, action?: string): Promise<string> {
+  async function send(url: string, service: "monitoring" | "logs", body: string, action?: string): Promise<string> {
     const call = { service, body, ...(action !== undefined && { action }) };
     const context = { nowMs: Date.now(), vendors: { apm: "", logSaas: "", cloud: url } };
     const { method, url: to, headers, body: signed = "" } = await cloudRequest(call, [], key, context);
@@ -36,8 +36,8 @@ describe("CloudWatch of moto", () => {
     expect(await delivery.probe()).toBeUndefined();
     const items = exportSamples(100, nowMs);
     expect(await delivery.samples(items)).toMatchObject({ taken: 200, refused: 0 });
-    expect(new Set(delivery.answers.map(({ status }) => status))).toEqual(new Set([200]));
-    const listed = await ask(url, "monitoring", "Action=ListMetrics&Version=2010-08-01&Namespace=Platform");
+    expect(new Set(delivery.responses.map(({ status }) => status))).toEqual(new Set([200]));
+    const listed = await send(url, "monitoring", "Action=ListMetrics&Version=2010-08-01&Namespace=Platform");
     for (const name of ["platform_cpu", "platform_memory", "ServiceID", "DBType", "NodeID", "ServiceName"])
       expect(listed).toContain(name);
     const window = {
@@ -66,8 +66,8 @@ describe("CloudWatch of moto", () => {
           form.set(`Dimensions.member.${index + 1}.Name`, of);
           form.set(`Dimensions.member.${index + 1}.Value`, value);
         });
-        const answer = await ask(url, "monitoring", form.toString());
-        for (const [, point = ""] of answer.matchAll(/<member>(.*?)<\/member>/gs)) {
+        const response = await send(url, "monitoring", form.toString());
+        for (const [, point = ""] of response.matchAll(/<member>(.*?)<\/member>/gs)) {
           const timeMs = Date.parse(/<Timestamp>(.*?)<\/Timestamp>/.exec(point)?.[1] ?? "");
           const value = Number(/<Sum>(.*?)<\/Sum>/.exec(point)?.[1]);
           read.push(readKey({ name: metric, value, timeMs, nodeId: `node-${name}` }));
@@ -83,15 +83,15 @@ describe("CloudWatch of moto", () => {
     const items = exportEntries(500, nowMs);
     expect(await delivery.entries(items)).toMatchObject({ taken: 1_000, refused: 0 });
     // Missing, then created: the first response requests it.
-    expect(delivery.answers[0]?.status).toBe(400);
-    expect(delivery.answers[0]?.body.toString()).toContain("ResourceNotFoundException");
+    expect(delivery.responses[0]?.status).toBe(400);
+    expect(delivery.responses[0]?.body.toString()).toContain("ResourceNotFoundException");
     const read: string[] = [];
     const names = [...new Set(items.map(({ timeMs }) => `platform-${new Date(timeMs).toISOString().slice(0, 10)}`))];
     for (const logStreamName of names) {
       let nextToken: string | undefined;
       for (;;) {
         const body = JSON.stringify({ logGroupName: "/platform/logs", logStreamName, startFromHead: true, nextToken });
-        const page = JSON.parse(await ask(url, "logs", body, "GetLogEvents")) as {
+        const page = JSON.parse(await send(url, "logs", body, "GetLogEvents")) as {
           events: { timestamp: number; message: string }[];
           nextForwardToken: string;
         };

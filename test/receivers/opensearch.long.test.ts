@@ -43,8 +43,8 @@ describe("OpenSearch with security", () => {
     );
 
   async function read(real: OpenSearch, what: "metrics" | "logs"): Promise<string[]> {
-    await real.ask("POST", `/platform-platform-${what}/_refresh`);
-    const { hits } = (await real.ask("GET", `/platform-platform-${what}/_search?size=10000`)) as {
+    await real.send("POST", `/platform-platform-${what}/_refresh`);
+    const { hits } = (await real.send("GET", `/platform-platform-${what}/_search?size=10000`)) as {
       hits: { hits: Hit[] };
     };
     return hits.hits.map(({ _source: { tags, metric = "platform_log", value, message, ...rest } }) =>
@@ -63,24 +63,24 @@ describe("OpenSearch with security", () => {
     expect(await delivery.probe()).toBeUndefined();
     const samples = exportSamples(300, nowMs);
     const entries = exportEntries(300, nowMs);
-    // New, then already there.
+    // The first round creates the items, the second one finds them.
     for (const status of [201, 409]) {
       const delivered = await delivery
         .samples(samples)
-        .catch(() => delivery.answers.at(-1)?.body.toString().slice(0, 2_000));
+        .catch(() => delivery.responses.at(-1)?.body.toString().slice(0, 2_000));
       expect(delivered).toMatchObject({ taken: 600, refused: 0 });
       expect(await delivery.entries(entries)).toMatchObject({ taken: 600, refused: 0 });
-      const ofItems = delivery.answers.slice(-2).flatMap(({ body }) => statusesOf(body));
+      const ofItems = delivery.responses.slice(-2).flatMap(({ body }) => statusesOf(body));
       expect([...new Set(ofItems)]).toEqual([status]);
     }
-    expect(delivery.answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(delivery.responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect((await read(started, "metrics")).toSorted()).toEqual(samples.map(sampleKey).toSorted());
     expect((await read(started, "logs")).toSorted()).toEqual(entries.map(entryKey).toSorted());
   });
 
   test("rejects items by its mapping, one by one", async (context) => {
     if (typeof started === "string") return context.skip(started);
-    await started.ask("PUT", "/narrow-platform-metrics", {
+    await started.send("PUT", "/narrow-platform-metrics", {
       mappings: { properties: { value: { type: "byte", coerce: true } } },
     });
     // The user may write to the usual indexes only: no item is dropped for that.

@@ -36,26 +36,26 @@ describe("Prometheus", () => {
     expect(await delivery.probe()).toBeUndefined();
     const items = exportSamples(60, nowMs);
     expect(await delivery.samples(items)).toMatchObject({ taken: 120, refused: 0, tooOld: 0 });
-    expect(delivery.answers.map(({ status }) => status)).toEqual([204, 204]);
+    expect(delivery.responses.map(({ status }) => status)).toEqual([204, 204]);
     // Simulates the death of a controller before it learned that they were accepted.
     expect(await delivery.samples(items)).toMatchObject({ taken: 4, refused: 0, tooOld: 116 });
-    expect(new Set(delivery.answers.slice(2).map(({ status }) => status))).toEqual(new Set([204, 400]));
+    expect(new Set(delivery.responses.slice(2).map(({ status }) => status))).toEqual(new Set([204, 400]));
     for (const node of ["node-a", "node-b"]) {
       const [series] = await started.series(`platform_cpu{node_id="${node}"}`);
-      const own = items.filter(
+      const ofNode = items.filter(
         ({ metric, origin, timeMs }) => metric === "cpu" && origin.nodeId === node && timeMs <= Date.now(),
       );
-      expect(series?.timestamps).toEqual(own.map(({ timeMs }) => timeMs));
+      expect(series?.timestamps).toEqual(ofNode.map(({ timeMs }) => timeMs));
     }
   });
 
   test("rejects samples older than the newest, which are reported as too old and delay nothing", async (context) => {
     if (typeof started === "string") return context.skip(started);
-    const late = exportSamples(2, nowMs - 7_200_000);
+    const outdated = exportSamples(2, nowMs - 7_200_000);
     const fresh = exportSamples(2, nowMs + 600_000);
-    const delivered = await delivery.samples([...late, ...fresh]);
+    const delivered = await delivery.samples([...outdated, ...fresh]);
     expect(delivered.taken + delivered.tooOld).toBe(8);
     expect(delivered).toMatchObject({ refused: 0, tooOld: 4 });
-    expect(delivery.answers.find(({ status }) => status === 400)?.body.toString()).toMatch(/out of order/);
+    expect(delivery.responses.find(({ status }) => status === 400)?.body.toString()).toMatch(/out of order/);
   });
 });

@@ -25,7 +25,7 @@ describe("VictoriaLogs", () => {
     if (typeof started === "object") await started.remove();
   });
 
-  const statusesOf = ({ answers }: ExportDelivery) => [...new Set(answers.map(({ status }) => status))];
+  const statusesOf = ({ responses }: ExportDelivery) => [...new Set(responses.map(({ status }) => status))];
   const keyOf = ({ _time = "", message = "", node_id: nodeId = "" }: Readonly<Record<string, string>>) =>
     readKey({ name: "log", value: message, timeMs: Date.parse(_time), nodeId });
 
@@ -48,7 +48,7 @@ describe("VictoriaLogs", () => {
     const configuration = { endpoint: `${started.url}/insert`, labels: { team: "old" } };
     const delivery = createExportDelivery(destinations.log_aggregator, configuration, { egress });
     const fresh = exportEntries(20, nowMs);
-    // It accepts the request and leaves out what is too old.
+    // VictoriaLogs accepts the request and omits entries that are too old.
     expect(await delivery.entries([...exportEntries(2, nowMs - 30 * dayMs), ...fresh])).toMatchObject({ taken: 44 });
     const entries = await started.entries('team:"old"');
     expect(entries.map(keyOf).toSorted()).toEqual(fresh.map(entryKey).toSorted());

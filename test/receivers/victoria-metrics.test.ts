@@ -25,8 +25,8 @@ describe("VictoriaMetrics", () => {
   test("has every sample of remote write, with its labels, including those sent while it was down", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const real = started;
-    const given = { url: `${real.url}/api/v1/write` };
-    const delivery = createExportDelivery(remoteWrite, given, { egress });
+    const configuration = { url: `${real.url}/api/v1/write` };
+    const delivery = createExportDelivery(remoteWrite, configuration, { egress });
     expect(await delivery.probe()).toBeUndefined();
     const items = exportSamples(300, nowMs);
     expect(await delivery.samples(items.slice(0, 300))).toMatchObject({ taken: 300, refused: 0 });
@@ -39,19 +39,19 @@ describe("VictoriaMetrics", () => {
     expect(series.map(({ metric }) => Object.keys(metric).toSorted().join())).toEqual(
       Array.from({ length: 4 }, () => "__name__,db_type,node_id,service_id,service_name"),
     );
-    expect(delivery.answers.map(({ status }) => status)).toEqual([204, 204, 204]);
+    expect(delivery.responses.map(({ status }) => status)).toEqual([204, 204, 204]);
   });
 
   test("has every point of the Datadog API, by host and tags", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const real = started;
-    const given = { api_key: "k", tags: { team: "core" } };
+    const configuration = { api_key: "k", tags: { team: "core" } };
     const vendors = { apm: `${real.url}/datadog` };
-    const delivery = createExportDelivery(apm, given, { egress, vendors });
+    const delivery = createExportDelivery(apm, configuration, { egress, vendors });
     expect(await delivery.probe()).toBeUndefined();
     const items = exportSamples(100, nowMs);
     expect(await delivery.samples(items)).toMatchObject({ taken: 200, refused: 0 });
-    expect(delivery.answers.map(({ status }) => status)).toEqual([200, 202]);
+    expect(delivery.responses.map(({ status }) => status)).toEqual([200, 202]);
     const series = await real.series('{team="core"}');
     expect(valuesOfSeries(series, "host").map(readKey).toSorted()).toEqual(items.map(sampleKey).toSorted());
     expect(series[0]?.metric).toMatchObject({ db_type: "postgresql", team: "core" });
@@ -59,7 +59,9 @@ describe("VictoriaMetrics", () => {
 
   test("accepts no OTLP as JSON, as the first test of the integration reports", async (context) => {
     if (typeof started === "string") return context.skip(started);
-    const given = { endpoint: `${started.url}/opentelemetry`, insecure: true };
-    expect(await createExportDelivery(destinations.otlp, given, { egress }).probe()).toMatch(/^HTTP 400|^HTTP 415/);
+    const configuration = { endpoint: `${started.url}/opentelemetry`, insecure: true };
+    expect(await createExportDelivery(destinations.otlp, configuration, { egress }).probe()).toMatch(
+      /^HTTP 400|^HTTP 415/,
+    );
   });
 });

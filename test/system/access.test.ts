@@ -5,7 +5,7 @@ import { createAccessUnderTest, type Entry, status } from "./access/access-under
 import { credentialCases } from "./access/credentials.ts";
 import { organizationCases } from "./access/organizations.ts";
 import { nameCases } from "./access/names.ts";
-import { peopleCases } from "./access/people.ts";
+import { userCases } from "./access/users.ts";
 import { sessionCases } from "./access/sessions.ts";
 
 describe("access", () => {
@@ -13,7 +13,7 @@ describe("access", () => {
   beforeAll(fixture.start);
   afterAll(fixture.remove);
 
-  peopleCases(fixture);
+  userCases(fixture);
   organizationCases(fixture);
   nameCases(fixture);
   credentialCases(fixture);

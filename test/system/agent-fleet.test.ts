@@ -67,10 +67,10 @@ function first(): TestController {
   return controllers[0] as TestController;
 }
 
-/** Every running controller knows the controller of the machine's stream. */
+/** True if every running controller has the session of the machine. */
 const seenByAll = () => controllers.every(({ fleet }) => fleet.session("m-1") !== undefined);
 
-/** No running controller takes a closed stream for the machine's. */
+/** True if no running controller has a session of the machine. */
 const seenByNone = () => controllers.every(({ fleet }) => fleet.session("m-1") === undefined);
 
 /** Id of the controller with the machine's stream, as the first running one sees it. */
@@ -131,8 +131,8 @@ function agentLog(): string {
 }
 
 /** Number of times that the agent logged this. */
-function logged(words: string): number {
-  return agentLog().split(words).length - 1;
+function logged(message: string): number {
+  return agentLog().split(message).length - 1;
 }
 
 const refusal = "the certificate is not valid any more";
@@ -151,7 +151,7 @@ test("30 MB pass through a task by reference and back while other tasks complete
   onTestFailed(() => console.log(agentLog()));
   const { fleet } = controllers.find(({ fleet }) => fleet.streamCount === 1) ?? first();
   const transfer = fleet.probeTransfer("m-1", 30 << 20);
-  let answered = 0;
+  let responses = 0;
   let going = true;
   const stop = () => {
     going = false;
@@ -159,11 +159,11 @@ test("30 MB pass through a task by reference and back while other tasks complete
   transfer.then(stop, stop);
   while (going) {
     await fleet.run("m-1", listLogs, 20_000);
-    answered += 1;
+    responses += 1;
   }
   expect((await transfer).sha256).toMatch(/^[0-9a-f]{64}$/);
-  // None waited until all of it was through.
-  expect(answered).toBeGreaterThan(3);
+  // No other task waited for the end of the payload.
+  expect(responses).toBeGreaterThan(3);
 });
 
 test("no task fails while certificates and streams change, through either controller", async () => {

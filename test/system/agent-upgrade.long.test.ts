@@ -72,14 +72,8 @@ describe.skipIf(!asRoot)(
       }
     }
 
-    async function admin(words: string): Promise<string> {
-      const { code, stdout, stderr } = await shell.runHere([
-        "admin",
-        "agents",
-        ...words.split(" "),
-        "--output",
-        "json",
-      ]);
+    async function admin(line: string): Promise<string> {
+      const { code, stdout, stderr } = await shell.runHere(["admin", "agents", ...line.split(" "), "--output", "json"]);
       if (code !== 0) throw new Error(stderr);
       return stdout;
     }

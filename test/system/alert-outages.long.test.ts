@@ -116,8 +116,8 @@ describe("alerts", { timeout: 600_000 }, () => {
     let receiver: WebhookReceiver;
     beforeAll(async () => {
       receiver = await startWebhookReceiver();
-      const channel = await fixture.answer<{ id: string }>(`channels create on-call --url ${receiver.url}`);
-      await fixture.answer(`alerts default-channel ${channel.id}`);
+      const channel = await fixture.jsonOf<{ id: string }>(`channels create on-call --url ${receiver.url}`);
+      await fixture.jsonOf(`alerts default-channel ${channel.id}`);
     });
     afterAll(() => receiver?.close());
 

@@ -24,7 +24,7 @@ const address = "on-call@example.com";
 
 describe("alerts", { timeout: 600_000 }, () => {
   const fixture = createAlertsUnderTest();
-  const { answer, rulesPath, eventsOfAlerts } = fixture;
+  const { jsonOf, rulesPath, eventsOfAlerts } = fixture;
   let platform: Platform;
   let services: Services;
   let receiver: WebhookReceiver;
@@ -62,10 +62,10 @@ describe("alerts", { timeout: 600_000 }, () => {
   /** Follows a link of a mail as a browser does. */
   const visit = (method: "GET" | "POST", url: string) =>
     new Promise<{ status: number | undefined; html: string }>((resolve, reject) => {
-      const outgoing = request(url, { method, ca: platform.ca, servername: "" }, (answered) => {
+      const outgoing = request(url, { method, ca: platform.ca, servername: "" }, (response) => {
         let html = "";
-        answered.on("data", (chunk: Buffer) => (html += chunk.toString()));
-        answered.on("end", () => resolve({ status: answered.statusCode, html }));
+        response.on("data", (chunk: Buffer) => (html += chunk.toString()));
+        response.on("end", () => resolve({ status: response.statusCode, html }));
       });
       outgoing.on("error", reject).end();
     });
@@ -74,7 +74,7 @@ describe("alerts", { timeout: 600_000 }, () => {
 
   it("gives each service default rules", async () => {
     const rules = await waitUntil("the default rules are there", async () => {
-      const found = await answer<RuleJson[]>("alerts rules watched");
+      const found = await jsonOf<RuleJson[]>("alerts rules watched");
       return found.length > 2 && found;
     });
     const metrics = rules.map(({ metric }) => metric);
@@ -82,28 +82,28 @@ describe("alerts", { timeout: 600_000 }, () => {
   });
 
   it("sends mail only to confirmed addresses, and requests the confirmation once", async () => {
-    const channel = await answer<ChannelJson>(`channels create mail --address ${address}`);
+    const channel = await jsonOf<ChannelJson>(`channels create mail --address ${address}`);
     expect(channel).toMatchObject({ confirmed_at: null, warning: expect.stringContaining("link") });
     const [first] = await waitUntil("the link arrives", () => mail.received.length > 0 && mail.received);
     expect(first).toMatchObject({ to: [address], secure: true, user: mailUser.name });
     expect(first?.email.html).toContain("/channel-confirmation?");
-    await answer(`channels test ${channel.id}`);
+    await jsonOf(`channels test ${channel.id}`);
     const links = await waitUntil("another link arrives", () => mail.received.length > 1 && mail.received);
     const [old, link] = links.map(({ email }) => linkIn(email.text));
     expect(await visit("POST", old ?? "")).toMatchObject({ status: 404 });
     // Mail scanners follow links: that alone confirms nothing.
     expect(await visit("GET", link ?? "")).toMatchObject({ status: 200, html: expect.stringContaining("<button>") });
-    expect(await answer<ChannelJson>(`channels get ${channel.id}`)).toMatchObject({ confirmed_at: null });
+    expect(await jsonOf<ChannelJson>(`channels get ${channel.id}`)).toMatchObject({ confirmed_at: null });
     expect(await visit("POST", `${link?.slice(0, -1)}${link?.endsWith("A") ? "B" : "A"}`)).toMatchObject({
       status: 404,
     });
     expect(await visit("POST", link ?? "")).toMatchObject({ status: 200 });
     expect(await visit("POST", link ?? "")).toMatchObject({ status: 404 });
-    expect(await answer<ChannelJson>(`channels get ${channel.id}`)).toMatchObject({
+    expect(await jsonOf<ChannelJson>(`channels get ${channel.id}`)).toMatchObject({
       confirmed_at: expect.any(String),
       warning: null,
     });
-    await answer(`channels test ${channel.id}`);
+    await jsonOf(`channels test ${channel.id}`);
     await waitUntil("the test arrives", () => mailsOf("test of your alert channel").length === 1);
     expect((await platform.rest.call("PATCH", "/channel-confirmation")).status).toBe(405);
   });
@@ -123,9 +123,9 @@ describe("alerts", { timeout: 600_000 }, () => {
   });
 
   it("fires under load, by webhook and mail, and resolves, although the controller is killed in between", async () => {
-    const channel = await answer<ChannelJson>(`channels create on-call --url ${receiver.url}`);
-    const byMail = (await answer<ChannelJson[]>("channels list")).find(({ type }) => type === "email");
-    const rule = await answer<RuleJson>(
+    const channel = await jsonOf<ChannelJson>(`channels create on-call --url ${receiver.url}`);
+    const byMail = (await jsonOf<ChannelJson[]>("channels list")).find(({ type }) => type === "email");
+    const rule = await jsonOf<RuleJson>(
       `alerts create watched --metric pg_connections --gt 2 --severity critical --channel ${channel.id}`,
     );
     expect(rule).toMatchObject({ state: "ok", name: "pg_connections gt 2", severity: "critical" });
@@ -151,12 +151,12 @@ describe("alerts", { timeout: 600_000 }, () => {
       "octokit, X-Platform-Signature",
     );
     await waitUntil("the mail arrives", () => mailsOf("is firing").length > 0);
-    expect(await answer<AlertJson[]>("alerts firing")).toContainEqual(
+    expect(await jsonOf<AlertJson[]>("alerts firing")).toContainEqual(
       expect.objectContaining({ id: fired?.id, rule_id: rule.id }),
     );
-    expect(await answer<RuleJson>(`alerts get watched ${rule.id}`)).toMatchObject({ state: "firing" });
+    expect(await jsonOf<RuleJson>(`alerts get watched ${rule.id}`)).toMatchObject({ state: "firing" });
 
-    const recorded = async (id: string | undefined) => answer<object[]>(`channels deliveries ${id}`);
+    const recorded = async (id: string | undefined) => jsonOf<object[]>(`channels deliveries ${id}`);
     // A notification that is not on record yet is sent again after a crash.
     await waitUntil("both are on record", async () => {
       const [posted, sent] = [await recorded(channel.id), await recorded(byMail?.id)];
@@ -191,16 +191,16 @@ describe("alerts", { timeout: 600_000 }, () => {
   });
 
   it("ends a firing alert when its rule changes or is deleted, and notifies the default channel", async () => {
-    const channel = (await answer<ChannelJson[]>("channels list")).find(({ type }) => type === "webhook");
+    const channel = (await jsonOf<ChannelJson[]>("channels list")).find(({ type }) => type === "webhook");
     expect(channel?.config.secret).toBe("********");
-    const moved = { name: "night shift", config: { url: `${receiver.url}/night` } };
-    const patched = await platform.rest.call("PATCH", `/alerts/channels/${channel?.id}`, { body: moved });
-    expect(expectStatus(patched, 200).json).toMatchObject({ name: "night shift", config: moved.config });
-    await answer(`channels test ${channel?.id}`);
+    const change = { name: "night shift", config: { url: `${receiver.url}/night` } };
+    const patched = await platform.rest.call("PATCH", `/alerts/channels/${channel?.id}`, { body: change });
+    expect(expectStatus(patched, 200).json).toMatchObject({ name: "night shift", config: change.config });
+    await jsonOf(`channels test ${channel?.id}`);
     await waitUntil("the test arrives where the channel leads now", () =>
       receiver.received.some(({ path, body }) => path === "/night" && body.includes("This is a test")),
     );
-    await answer(`alerts default-channel ${channel?.id}`);
+    await jsonOf(`alerts default-channel ${channel?.id}`);
     const path = rulesPath();
     const body = { metric: "memory", condition: "gt", threshold: 0, name: "some memory" };
     const { id } = expectStatus(await platform.rest.post<RuleJson>(path, body), 201).json;
@@ -264,7 +264,7 @@ describe("alerts", { timeout: 600_000 }, () => {
       errors: [{ field: "duration_minutes" }],
     });
     expect(await refused({ ...rule, notification_channel_id: watched.service.id })).toMatchObject({ status: 404 });
-    const channel = (await answer<ChannelJson[]>("channels list")).find(({ type }) => type === "webhook");
+    const channel = (await jsonOf<ChannelJson[]>("channels list")).find(({ type }) => type === "webhook");
     expect((await platform.rest.delete(`/alerts/channels/${channel?.id}`)).json).toMatchObject({ status: 409 });
     const make = async (body: object) => (await platform.rest.post("/alerts/channels", body)).json;
     const inside = { name: "inside", type: "webhook", config: { url: "http://10.0.0.1/" } };

@@ -38,10 +38,10 @@ describe("the API's contract", () => {
 
     it("may have equal names", async () => {
       const body = { ...valid, name: "main" };
-      const answer = await fixture.outsider.post<ServiceJson>("/managed-services", body);
-      expect(expectStatus(answer, 202).json.hostname).not.toBe(fixture.service.hostname);
-      expectStatus(await fixture.outsider.delete(`/managed-services/${answer.json.id}`), 202);
-      await createServices(fixture.platform, fixture.outsider).deleted(answer.json.id);
+      const response = await fixture.outsider.post<ServiceJson>("/managed-services", body);
+      expect(expectStatus(response, 202).json.hostname).not.toBe(fixture.service.hostname);
+      expectStatus(await fixture.outsider.delete(`/managed-services/${response.json.id}`), 202);
+      await createServices(fixture.platform, fixture.outsider).deleted(response.json.id);
     });
   });
 
@@ -60,16 +60,16 @@ describe("the API's contract", () => {
     });
 
     it("come in pages that together contain all, oldest first", async () => {
-      const seen: string[] = [];
+      const listed: string[] = [];
       for (let cursor = ""; ; ) {
         const at = `/managed-services?limit=2&tag=list:yes${cursor}`;
         const { json } = expectStatus(await fixture.platform.rest.get<PageJson<"services", ServiceJson>>(at), 200);
         expect(json.services.length).toBeLessThanOrEqual(2);
-        seen.push(...json.services.map(({ name }) => name));
+        listed.push(...json.services.map(({ name }) => name));
         if (json.next_cursor === null) break;
         cursor = `&cursor=${encodeURIComponent(json.next_cursor)}`;
       }
-      expect(seen).toEqual(names);
+      expect(listed).toEqual(names);
     });
 
     it("reject a cursor of another filter, another list and another organization", async () => {

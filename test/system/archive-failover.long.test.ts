@@ -28,7 +28,7 @@ const secondMs = 1_000;
 describe("the archive of a PostgreSQL whose primary fails", () => {
   const fixture = createReplicationUnderTest();
   const { roles, untilReplicaCounts: untilCandidate, pauseMachine } = createFailures(fixture, () => undefined, []);
-  /** Moments to restore to, each with its reason. */
+  /** Points in time to restore to, each with its reason. */
   const targets: { readonly why: string; readonly at: number; readonly inWindow?: true }[] = [];
   const wait = { withinMs: longMs, everyMs: 200, describe: () => fixture.services.describe(fixture.main.service.id) };
 
@@ -99,7 +99,9 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
     }
   }
 
-  it("has no gap after a failover, nor after another one back", { timeout: longMs * 2 }, async () => {
+  it("has no gap after a failover, nor after another one back to the first primary", {
+    timeout: longMs * 2,
+  }, async () => {
     await failsOver("the first failover");
     const old = await failsOver("the second one", async (primary) => {
       await fixture.queryNode(
@@ -123,28 +125,28 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
     expectStatus(await fixture.platform.rest.patch(fixture.path("/backup-settings"), dueSoonAfter(newest)), 200);
   });
 
-  it("restores the rows of moments before, between and after both", {
+  it("restores the rows of points in time before, between and after both failovers", {
     timeout: restoringMs,
   }, async () => {
     await fixture.stopWriting();
-    const there = await rowsOf(fixture.main);
+    const sourceRows = await rowsOf(fixture.main);
     const waiting = targets.map((target, index) => ({ ...target, name: `then-${index}` }));
     expect(waiting).toHaveLength(7);
     const restoreAll = async () => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { why, at, inWindow = false, name: target_service_name } = next;
         const body = { restore_point: new Date(at).toISOString(), target_service_name };
-        const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path("/backups/restore"), body);
-        const copy = expectStatus(answer, 202).json;
+        const response = await fixture.platform.rest.post<ServiceJson>(fixture.path("/backups/restore"), body);
+        const copy = expectStatus(response, 202).json;
         await fixture.services.settled(copy.id, "Running", longMs);
         const rows = await rowsOf(await fixture.services.open(copy.id));
         // Rows that the new primary never had are restored at moments of the window before it. Within the millisecond
         // itself the order is unknown.
         const missing = fixture.writer.rows.filter(
-          (row) => row.acknowledgedAt < at && (inWindow || there.has(row.id)) && !rows.has(row.id),
+          (row) => row.acknowledgedAt < at && (inWindow || sourceRows.has(row.id)) && !rows.has(row.id),
         );
-        const early = fixture.writer.rows.filter((row) => row.startedAt > at && rows.has(row.id));
-        expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });
+        const tooNew = fixture.writer.rows.filter((row) => row.startedAt > at && rows.has(row.id));
+        expect({ why, at, missing, early: tooNew }).toEqual({ why, at, missing: [], early: [] });
         await fixture.platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
       }
     };
@@ -169,8 +171,8 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
       [],
     ]);
     const body = { target_service_name: "increment" };
-    const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path(`/backups/${daily?.id}/restore`), body);
-    const copy = expectStatus(answer, 202).json;
+    const response = await fixture.platform.rest.post<ServiceJson>(fixture.path(`/backups/${daily?.id}/restore`), body);
+    const copy = expectStatus(response, 202).json;
     await fixture.services.settled(copy.id, "Running", longMs);
     expect(await rowsOf(await fixture.services.open(copy.id))).toEqual(await rowsOf(fixture.main));
   });

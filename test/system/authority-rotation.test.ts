@@ -165,11 +165,11 @@ describe("the rotation of the certificate authority", () => {
 
   it("is aborted while the old one signs", async () => {
     const [remaining] = (await withAuthority((rpcs) => rpcs.getAuthority({}))).trusted;
-    const { rotation, trusted: left } = await whileAgentsPaused(async () => {
+    const { rotation, trusted: afterAbort } = await whileAgentsPaused(async () => {
       await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 1 }));
       return withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}));
     });
-    expect({ rotation, left: left.map(({ fingerprint }) => fingerprint) }).toEqual({
+    expect({ rotation, left: afterAbort.map(({ fingerprint }) => fingerprint) }).toEqual({
       rotation: "idle",
       left: [remaining?.fingerprint],
     });

@@ -39,12 +39,12 @@ describe("a restore point of a service", () => {
       await client.end();
       await sql(source, "SELECT pg_sleep(1); DELETE FROM later");
       await waitUntil("it is durable", async () => ((await restorable())?.to ?? "") > point, wait);
-      const then = await created(`services restore orders --name orders-then --to ${point}`);
-      expect(await sql(then, "SELECT count(*)::int AS count FROM later")).toEqual([{ count: 100 }]);
+      const earlier = await created(`services restore orders --name orders-then --to ${point}`);
+      expect(await sql(earlier, "SELECT count(*)::int AS count FROM later")).toEqual([{ count: 100 }]);
       expect(await sql(source, "SELECT count(*)::int AS count FROM later")).toEqual([{ count: 0 }]);
-      const inside = { ...then, connection: { ...then.connection, database: "doomed" } };
+      const inside = { ...earlier, connection: { ...earlier.connection, database: "doomed" } };
       expect(await sql(inside, "SELECT count(*)::int AS count FROM inside")).toEqual([{ count: 100 }]);
-      const creation = (await services.operations(then.service.id)).find(({ type }) => type === "create");
+      const creation = (await services.operations(earlier.service.id)).find(({ type }) => type === "create");
       expect(creation?.warnings).toEqual([expect.stringContaining("Database halfway is invalid")]);
     },
     longMs,
@@ -54,14 +54,14 @@ describe("a restore point of a service", () => {
     "a drill restores the newest backup and a point in time, checks both, and leaves no machine",
     async () => {
       const { id } = source.service;
-      await fixture.taken();
+      await fixture.takeBackup();
       const requested = expectStatus(await platform.rest.post<DrillJson>(pathOf(id, "/drill")), 202).json;
       expect(requested).toMatchObject({ status: "pending", trigger: "request", finished_at: null });
       expect((await platform.rest.post(pathOf(id, "/drill"))).status).toBe(409);
       const drill = await drilled(platform, id, requested.id);
       expect(drill).toMatchObject({ status: "completed", error: null });
       expect(drill.target).not.toBeNull();
-      // The moment may be before the database became invalid.
+      // The restored time may be before the database became invalid.
       const certain = drill.checks.filter(({ name, of }) => name !== "databases" || of === "backup");
       expect(certain.map(({ name, of, passed }) => [name, of, passed])).toEqual([
         ["restored", "backup", true],

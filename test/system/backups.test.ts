@@ -11,7 +11,7 @@ import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backu
 
 describe("backups of a service", () => {
   const fixture = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, taken, created, createdInSteps, window } = fixture;
+  const { holdfast, pathOf, read, sql, digest, takeBackup, created, createdInSteps, window } = fixture;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -40,7 +40,7 @@ describe("backups of a service", () => {
       // Backups of services that began before new ones had this database lack it.
       await client.query("DROP DATABASE postgres");
       await client.end();
-      first = await taken();
+      first = await takeBackup();
       expect(first).toMatchObject({ status: "completed", error_message: null, key_version: 1 });
       expect(first.size_bytes).toBeGreaterThan(100_000);
       const { backups } = (await services.get(source.service.id)) as {
@@ -66,26 +66,26 @@ describe("backups of a service", () => {
         expect(steps).toEqual(provisioningSteps.filter((step) => steps.includes(step)));
       }
       expect(await digest(source)).toEqual(after);
-      for (const one of [copy, fork]) {
-        expect(one.service).toMatchObject({ database_type: "postgresql", allowed_cidrs: ["127.0.0.0/8"] });
-        expect(one.service.hostname).not.toBe(source.service.hostname);
-        expect(await digest(one)).toEqual(before);
-        const path = `/managed-services/${one.service.id}/events?type=service.restored`;
+      for (const restored of [copy, fork]) {
+        expect(restored.service).toMatchObject({ database_type: "postgresql", allowed_cidrs: ["127.0.0.0/8"] });
+        expect(restored.service.hostname).not.toBe(source.service.hostname);
+        expect(await digest(restored)).toEqual(before);
+        const path = `/managed-services/${restored.service.id}/events?type=service.restored`;
         // The store has an event together with its change; the outbox then copies it into the history.
         const events = await waitUntil("its restore has an event", async () => {
           const response = await platform.rest.get<{ events: { data: object }[] }>(path);
           return expectStatus(response, 200).json.events.length > 0 && response.json.events;
         });
         expect(events).toMatchObject([{ data: { source_service_id: source.service.id } }]);
-        expect((await sql(one, "SHOW work_mem"))[0]).toEqual({ work_mem: "5MB" });
-        expect(one.password).not.toBe(source.password);
-        await expect(sql(one, "SELECT 1", source.password)).rejects.toThrow(/authentication failed/);
-        const creation = (await services.operations(one.service.id)).find(({ type }) => type === "create");
+        expect((await sql(restored, "SHOW work_mem"))[0]).toEqual({ work_mem: "5MB" });
+        expect(restored.password).not.toBe(source.password);
+        await expect(sql(restored, "SELECT 1", source.password)).rejects.toThrow(/authentication failed/);
+        const creation = (await services.operations(restored.service.id)).find(({ type }) => type === "create");
         expect(creation).toMatchObject({
           status: "completed",
           warnings: [expect.stringContaining("halfway is invalid")],
         });
-        const reader = { ...one.connection, user: "made_in_sql" };
+        const reader = { ...restored.connection, user: "made_in_sql" };
         await expect(openPostgresql(platform, reader, { password: "known to the source" })).rejects.toThrow(
           /authentication failed/,
         );
@@ -148,7 +148,7 @@ describe("backups of a service", () => {
       ],
       [await rest.post(`/managed-services/${id}/undelete`), 409, "wrong_state"],
     ];
-    for (const [answer, status, code] of refused) expect(answer).toMatchObject({ status, json: { code } });
+    for (const [response, status, code] of refused) expect(response).toMatchObject({ status, json: { code } });
   });
 
   it("retains the chosen settings", async () => {
@@ -212,8 +212,8 @@ describe("backups of a service", () => {
       await waitUntil("rows are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
       await services.delete(id);
       await cut;
-      const back = await created(`services undelete ${id}`);
-      const found = new Set((await sql(back, "SELECT i FROM late")).map(({ i }) => i));
+      const undeleted = await created(`services undelete ${id}`);
+      const found = new Set((await sql(undeleted, "SELECT i FROM late")).map(({ i }) => i));
       expect(acknowledged.filter((i) => !found.has(i))).toEqual([]);
     },
     2 * longMs,

@@ -61,14 +61,14 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
       .map((each) => JSON.parse(each) as unknown);
   };
 
-  /** Runs it on a terminal, and answers each prompt once it appears. */
+  /** Runs the command on a terminal, and answers each prompt once it appears. */
   const runOnTerminal = async (
     line: string,
     environment: RunOptions["environment"],
-    answers: Readonly<Record<string, string>>,
+    responses: Readonly<Record<string, string>>,
   ) => {
     const running = shell.start(wordsOf(line), { environment: environment ?? {}, onTerminal: true });
-    for (const [question, typed] of Object.entries(answers)) {
+    for (const [question, typed] of Object.entries(responses)) {
       await waitUntil(question, () => running.written().includes(question));
       running.type(`${typed}\n`);
     }
@@ -81,8 +81,8 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
   let key: { id: string; secret: string };
 
   it("takes a new user from a login to a signed event", async () => {
-    const made = await jsonOf<{ id: string }>("orgs create acme", { asProcess: true });
-    organization = { HOLDFAST_ORGANIZATION: made.id };
+    const acme = await jsonOf<{ id: string }>("orgs create acme", { asProcess: true });
+    organization = { HOLDFAST_ORGANIZATION: acme.id };
     const inAcme = { environment: organization };
     const inShell = { ...inAcme, asProcess: true };
     key = await jsonOf("keys create dashboard --scope services:read", inAcme);
@@ -210,16 +210,16 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     const password = (await holdfast("users password demo app_user", { environment: organization })).stdout.trim();
     const check = `\\! tr '\\0' '\\n' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/$PPID/environ; stat -c 'mode %a' "$TMPDIR"/holdfast-*/ "$TMPDIR"/holdfast-*/*`;
     const scopes = ["services:read", "services:secrets"].map((scope) => `--scope ${scope}`).join(" ");
-    const made = await jsonOf<{ id: string; secret: string }>(`keys create opener ${scopes}`, {
+    const key = await jsonOf<{ id: string; secret: string }>(`keys create opener ${scopes}`, {
       environment: organization,
     });
-    const seen = await shell.run(["services", "connect", "demo", "--", "-X", "-Atc", "SELECT 6 * 7", "-c", check], {
-      environment: { HOLDFAST_API_KEY_ID: made.id, HOLDFAST_API_KEY_SECRET: made.secret },
+    const ran = await shell.run(["services", "connect", "demo", "--", "-X", "-Atc", "SELECT 6 * 7", "-c", check], {
+      environment: { HOLDFAST_API_KEY_ID: key.id, HOLDFAST_API_KEY_SECRET: key.secret },
     });
-    expect(seen).toMatchObject({ code: 0, stdout: expect.stringMatching(/^42\n/) });
-    expect(seen.stdout).toContain("sslmode=verify-full");
-    expect(seen.stdout.match(/mode \d+/g)).toEqual(["mode 700", "mode 600", "mode 600"]);
-    for (const secret of [password, made.secret]) expect(seen.stdout + seen.stderr).not.toContain(secret);
+    expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/^42\n/) });
+    expect(ran.stdout).toContain("sslmode=verify-full");
+    expect(ran.stdout.match(/mode \d+/g)).toEqual(["mode 700", "mode 600", "mode 600"]);
+    for (const secret of [password, key.secret]) expect(ran.stdout + ran.stderr).not.toContain(secret);
     expect(readdirSync(shell.temporary)).toEqual([]);
     const failed = await shell.run(["services", "connect", "demo", "--", "-Xc", "SELECT 1 / 0"], {
       environment: organization,
@@ -285,28 +285,28 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
   it("stores profiles, lists them without their secrets, uses and deletes them", async () => {
     const away = { XDG_CONFIG_HOME: join(shell.home, "profiles") };
     const { base_url: baseUrl, ca_file: caFile } = platform.admin;
-    const there = { environment: { ...away, HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile } };
+    const remote = { environment: { ...away, HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile } };
     const keep = (name: string, secret: string) =>
-      holdfast(`login --api-key ${key.id} --profile ${name}`, { ...there, input: secret });
+      holdfast(`login --api-key ${key.id} --profile ${name}`, { ...remote, input: secret });
     expect((await keep("one", key.secret)).code).toBe(0);
     expect((await keep("two", key.secret)).code).toBe(0);
     expect((await keep("three", "a guess")).code).toBe(3);
-    const here = { environment: away };
-    expect((await holdfast("profile use one", here)).code).toBe(0);
-    expect(await jsonOf("profile list", here)).toMatchObject([
+    const local = { environment: away };
+    expect((await holdfast("profile use one", local)).code).toBe(0);
+    expect(await jsonOf("profile list", local)).toMatchObject([
       { in_use: "*", name: "one", who: key.id },
       { in_use: "", name: "two" },
     ]);
-    expect((await holdfast("profile show two", here)).stdout).toContain(baseUrl);
-    expect((await holdfast("services get demo", here)).code).toBe(0);
-    expect((await holdfast("profile remove one", here)).code).toBe(2);
-    for (const name of ["one", "two"]) expect((await holdfast(`profile remove ${name} --yes`, here)).code).toBe(0);
-    expect(await holdfast("logout", here)).toMatchObject({ code: 3, stderr: expect.stringContaining("no profile") });
+    expect((await holdfast("profile show two", local)).stdout).toContain(baseUrl);
+    expect((await holdfast("services get demo", local)).code).toBe(0);
+    expect((await holdfast("profile remove one", local)).code).toBe(2);
+    for (const name of ["one", "two"]) expect((await holdfast(`profile remove ${name} --yes`, local)).code).toBe(0);
+    expect(await holdfast("logout", local)).toMatchObject({ code: 3, stderr: expect.stringContaining("no profile") });
   });
 
   it("creates an operator, and leaves the host's own password where the host reads it", async () => {
-    const made = await jsonOf<{ username: string; password: string }>("admin operator create olga");
-    const olga = { HOLDFAST_API_KEY_ID: made.username, HOLDFAST_API_KEY_SECRET: made.password };
+    const operator = await jsonOf<{ username: string; password: string }>("admin operator create olga");
+    const olga = { HOLDFAST_API_KEY_ID: operator.username, HOLDFAST_API_KEY_SECRET: operator.password };
     expect(await jsonOf("admin machines", { environment: olga })).toContainEqual(
       expect.objectContaining({ ownerKind: "managed-service" }),
     );

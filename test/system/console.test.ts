@@ -71,7 +71,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     expect(await page.content()).not.toContain(password);
   });
 
-  it("runs a statement that reads, and says why it refuses one that writes", async () => {
+  it("runs a statement that reads, and rejects one that writes with the reason", async () => {
     await tab("Query");
     const statement = page.getByLabel("Statement");
     await statement.fill("SELECT 40 + 2 AS answer, '<img src=x onerror=alert(1)>' AS markup, NULL AS nothing");
@@ -91,7 +91,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await page.getByRole("heading", { name: "orders-eu", level: 1 }).waitFor();
   });
 
-  it("adds a member by the keyboard alone, and names the person who did it", async () => {
+  it("adds a member with only the keyboard, and names the user who did it", async () => {
     await page.getByRole("link", { name: "Members" }).focus();
     await page.keyboard.press("Enter");
     await page.getByLabel("User name").waitFor();
@@ -125,7 +125,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     expect(json.services).toEqual([]);
   });
 
-  it("signs out, and refuses a wrong password in words", async () => {
+  it("signs out, and rejects a wrong password with a message", async () => {
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Password").fill("not the password");
     await page.getByLabel("User name").fill("admin");

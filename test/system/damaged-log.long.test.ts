@@ -24,7 +24,7 @@ test("log that the store lost is a gap as soon as a restore finds it, and a new 
   const stored = () => namesBelow(objects, logsPrefix(id));
 
   /** Writes a row, and resolves with a later time up to which the log is stored. */
-  async function noted(row: number): Promise<string> {
+  async function writeRow(row: number): Promise<string> {
     await sql(`INSERT INTO rows VALUES (${row})`);
     const at = new Date(await ownMillisecond()).toISOString();
     const isStored = async () => ((await fixture.window())?.restorable?.to ?? "") > at;
@@ -34,16 +34,16 @@ test("log that the store lost is a gap as soon as a restore finds it, and a new 
 
   await fixture.untilRestorable();
   await sql("CREATE TABLE rows (number int)");
-  const before = await noted(1);
+  const before = await writeRow(1);
   const intact = new Set(await stored());
-  await noted(2);
+  await writeRow(2);
   const lost = (await stored()).find((key) => !intact.has(key)) ?? "";
-  const behind = await noted(3);
+  const behind = await writeRow(3);
   await objects.delete(lost);
 
   const body = { target_service_name: "never", restore_point: behind };
-  const answer = await platform.rest.post<ServiceJson>(fixture.pathOf(id, "/restore"), body);
-  const { id: copy } = expectStatus(answer, 202).json;
+  const response = await platform.rest.post<ServiceJson>(fixture.pathOf(id, "/restore"), body);
+  const { id: copy } = expectStatus(response, 202).json;
   const failed = await waitUntil(
     "the restore fails",
     async () => {
@@ -73,7 +73,7 @@ test("log that the store lost is a gap as soon as a restore finds it, and a new 
     wait,
   );
   expect(based).toMatchObject({ backup_type: "automated" });
-  const after = await noted(4);
+  const after = await writeRow(4);
   const window = await fixture.window();
   expect(window?.gaps).toEqual([{ from: gap.since, to: expect.any(String) }]);
   const refused = await platform.rest.post(fixture.pathOf(id, "/restore"), body);

@@ -38,15 +38,15 @@ describe("two controllers, one of which exports", () => {
   let services: Services;
   let serviceId: string;
   let createdAtMs: number;
-  const taken: (ReadItem & { readonly pid: number | undefined; readonly atMs: number })[] = [];
+  const received: (ReadItem & { readonly pid: number | undefined; readonly atMs: number })[] = [];
   let hook: (arrival: ExportArrival, pid: number | undefined) => ExportReply | undefined = () => undefined;
 
   const controllers = () => [...platform.processes().controllers, beside.pid];
 
   function take(arrival: ExportArrival, pid: number | undefined): ExportReply {
     const atMs = Date.now();
-    taken.push(...(reader.read(arrival) ?? []).map((item) => ({ ...item, pid, atMs })));
-    return reader.taken(arrival);
+    received.push(...(reader.read(arrival) ?? []).map((item) => ({ ...item, pid, atMs })));
+    return reader.acceptance(arrival);
   }
 
   beforeAll(async () => {
@@ -78,7 +78,7 @@ describe("two controllers, one of which exports", () => {
       configuration: exportReaders[type].configuration(url),
     });
 
-  const newest = () => Math.max(0, ...taken.map(({ timeMs }) => timeMs));
+  const newest = () => Math.max(0, ...received.map(({ timeMs }) => timeMs));
   const untilNewer = (what: string) => {
     const before = newest();
     return waitUntil(what, () => newest() > before, { withinMs: 120_000 });
@@ -86,24 +86,26 @@ describe("two controllers, one of which exports", () => {
 
   /** First occurrences of each sample, in the order of arrival. */
   function firsts(): ReadItem[][] {
-    const seen = new Map(taken.toReversed().map((item) => [`${item.nodeId} ${item.name} ${item.timeMs}`, item]));
-    return [...Map.groupBy([...seen.values()].toReversed(), ({ nodeId, name }) => `${nodeId} ${name}`).values()];
+    const firstByKey = new Map(
+      received.toReversed().map((item) => [`${item.nodeId} ${item.name} ${item.timeMs}`, item]),
+    );
+    return [...Map.groupBy([...firstByKey.values()].toReversed(), ({ nodeId, name }) => `${nodeId} ${name}`).values()];
   }
 
-  /** All of the history since the integration was created, in order. */
+  /** Expects that the receiver has all history since the integration was created, in order. */
   async function expectComplete(): Promise<void> {
     expect(firsts().length).toBeGreaterThan(3);
     for (const series of firsts()) {
       const times = series.map(({ timeMs }) => timeMs);
       expect(times).toEqual(times.toSorted((a, b) => a - b));
     }
-    const received = [...taken];
+    const arrived = [...received];
     const stored = await storedSamples(platform, serviceId, createdAtMs);
-    expect(stored.length).toBeGreaterThanOrEqual(new Set(received.map(readKey)).size);
-    expect(holesIn(received, stored)).toEqual([]);
+    expect(stored.length).toBeGreaterThanOrEqual(new Set(arrived.map(readKey)).size);
+    expect(holesIn(arrived, stored)).toEqual([]);
   }
 
-  /** Kills it with SIGKILL; starts it again unless the supervisor does. */
+  /** Kills a controller with SIGKILL; starts it again unless the supervisor does. */
   async function kill(pid: number | undefined): Promise<void> {
     const isBeside = pid === beside.pid;
     killAtOnce(pid ?? 0);
@@ -165,7 +167,7 @@ describe("two controllers, one of which exports", () => {
     try {
       await waitUntil(
         "the other one continues",
-        () => taken.some((item) => item.atMs > stoppedAt && item.pid !== pid),
+        () => received.some((item) => item.atMs > stoppedAt && item.pid !== pid),
         {
           withinMs: 120_000,
         },
@@ -179,7 +181,7 @@ describe("two controllers, one of which exports", () => {
     await untilNewer("the controllers export again");
     await untilNewer("they continue to export");
     await expectComplete();
-    const after = taken.filter(({ atMs }) => atMs > wokenAt);
+    const after = received.filter(({ atMs }) => atMs > wokenAt);
     expect(after.filter(({ timeMs }) => timeMs <= before)).toEqual([]);
   }, 300_000);
 
@@ -202,7 +204,7 @@ describe("two controllers, one of which exports", () => {
       await waitUntil("all of them fail", async () => (await Promise.all(ids.map(failing))).every(Boolean), {
         withinMs: 240_000,
       });
-      const arrivals = () => [...new Set(taken.map(({ atMs }) => atMs))];
+      const arrivals = () => [...new Set(received.map(({ atMs }) => atMs))];
       const from = arrivals().length;
       await waitUntil("three more ticks", () => arrivals().length >= from + 3, { withinMs: 120_000 });
       const gaps = arrivals()

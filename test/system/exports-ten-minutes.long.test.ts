@@ -42,8 +42,8 @@ describe("an export by the command line, to a Prometheus that is down for ten mi
       if (typeof prometheus === "string") return context.skip(prometheus);
       const real = prometheus;
       const cli = createCommandLine({ HOLDFAST_DATA: platform.directory });
-      const words = `exports create --to prometheus_remote_write --set url=${real.url}/api/v1/write --service first --interval 30`;
-      const created = await cli.runHere([...words.split(" "), "--output", "json"]);
+      const line = `exports create --to prometheus_remote_write --set url=${real.url}/api/v1/write --service first --interval 30`;
+      const created = await cli.runHere([...line.split(" "), "--output", "json"]);
       expect(created).toMatchObject({ code: 0 });
       const { id, created_at: createdAt } = JSON.parse(created.stdout) as ExportJson;
       const query = `platform_cpu{service_id="${serviceId}"}`;
@@ -66,7 +66,7 @@ describe("an export by the command line, to a Prometheus that is down for ten mi
       await real.start();
 
       // A failing integration is probed every five minutes.
-      const again = await waitUntil(
+      const caughtUp = await waitUntil(
         "it recovered",
         async () => {
           const json = await get();
@@ -74,7 +74,8 @@ describe("an export by the command line, to a Prometheus that is down for ten mi
         },
         { withinMs: 6 * minuteMs, everyMs: 2_000 },
       );
-      expect(again.dropped).toEqual({ too_old: 0, refused: 0, ["gone"]: 0, ["gone_log_segments"]: 0 });
+      // oxlint-disable-next-line holdfast/names -- members of the API
+      expect(caughtUp.dropped).toEqual({ too_old: 0, refused: 0, gone: 0, gone_log_segments: 0 });
       const received = valuesOfSeries(await real.series(`{service_id="${serviceId}"}`, 30));
       const stored = await storedSamples(platform, serviceId, Date.parse(createdAt));
       const cpu = received.filter(({ name }) => name === "cpu");

@@ -75,10 +75,10 @@ describe("exports", () => {
     expect(created).toMatchObject({ code: 0 });
     const { id } = JSON.parse(created.stdout) as ExportJson;
     const reader = exportReaders.otlp;
-    const taken: ReadItem[] = [];
-    const there = await receiver((arrival) => {
-      taken.push(...(reader.read(arrival) ?? []));
-      return reader.taken(arrival);
+    const received: ReadItem[] = [];
+    const accepting = await receiver((arrival) => {
+      received.push(...(reader.read(arrival) ?? []));
+      return reader.acceptance(arrival);
     });
     const both = await platform.rest.post<ExportJson>(path, {
       service_id: serviceId,
@@ -86,7 +86,7 @@ describe("exports", () => {
       destination_type: "otlp",
       data_type: "both",
       export_interval_seconds: 30,
-      configuration: reader.configuration(there.url),
+      configuration: reader.configuration(accepting.url),
     });
     expectStatus(both, 201);
     const { connection, password } = await services.open(serviceId);
@@ -102,17 +102,18 @@ describe("exports", () => {
     expect(labels).toMatchObject({ __name__: "platform_memory", db_type: "postgresql", service_name: "first" });
     expect(labels["node_id"]).toMatch(/^[0-9a-f-]{36}$/);
     const entry = await waitUntil("the error is recorded", () =>
-      taken.find(({ name, value }) => name === "log" && String(value).includes("division by zero")),
+      received.find(({ name, value }) => name === "log" && String(value).includes("division by zero")),
     );
     expect(entry).toMatchObject({ serviceId });
     expect(Math.abs(entry.timeMs - Date.now())).toBeLessThan(120_000);
-    await waitUntil("so are samples", () => taken.some(({ name }) => name === "memory"));
+    await waitUntil("so are samples", () => received.some(({ name }) => name === "memory"));
     const [series, logs] = await waitUntil("the figures are there", async () => {
       const now = await Promise.all([get(id), get(both.json.id)]);
       return now.every(({ exported, backlog_seconds: behind }) => exported.samples > 0 && behind === 0) && now;
     });
     expect(series).toMatchObject({ consecutive_failures: 0, last_export_error: null });
-    expect(series?.dropped).toEqual({ too_old: 0, refused: 0, ["gone"]: 0, ["gone_log_segments"]: 0 });
+    // oxlint-disable-next-line holdfast/names -- members of the API
+    expect(series?.dropped).toEqual({ too_old: 0, refused: 0, gone: 0, gone_log_segments: 0 });
     expect(logs?.exported.log_entries).toBeGreaterThan(0);
     const tested = await cli.runHere(["exports", "test", id, "--output", "json"]);
     expect(JSON.parse(tested.stdout)).toEqual({ success: true, error: null });
@@ -146,12 +147,12 @@ describe("exports", () => {
     expect([nothing.status, nothing.json["code"]]).toEqual([422, "data_type_not_supported"]);
     const inside = await platform.rest.post(path, { ...body, configuration: { endpoint: "https://169.254.169.254" } });
     expect([inside.status, inside.json["code"]]).toEqual([422, "target_not_allowed"]);
-    const again = await platform.rest.post(path, {
+    const duplicate = await platform.rest.post(path, {
       ...body,
       destination_type: "prometheus_remote_write",
       configuration: { url: "https://1.1.1.1/api/v1/write" },
     });
-    expect([again.status, again.json["code"]]).toEqual([409, "destination_exists"]);
+    expect([duplicate.status, duplicate.json["code"]]).toEqual([409, "destination_exists"]);
     const saas = await platform.rest.post(path, {
       ...body,
       destination_type: "log_saas",
@@ -165,10 +166,10 @@ describe("exports", () => {
     const client = createNodeClient({ dataDirectory: platform.directory });
     const tokenFile = join(directory, "token");
     writeFileSync(tokenFile, `${secret}\n`);
-    const here = await receiver(() => ({ status: 403, body: secret }));
+    const refusing = await receiver(() => ({ status: 403, body: secret }));
     const created = await cli.runHere(
       [
-        `exports create --to log_aggregator --service first --set endpoint=${here.url}`,
+        `exports create --to log_aggregator --service first --set endpoint=${refusing.url}`,
         `--from-file bearer_token=${tokenFile} --interval 30 --output json`,
       ].flatMap((words) => words.split(" ")),
     );
@@ -176,11 +177,14 @@ describe("exports", () => {
     const { id, configuration } = JSON.parse(created.stdout) as ExportJson;
     expect(configuration).toMatchObject({ bearer_token: "********" });
     const updated = await client.exports.update(id, { name: "logs", configuration: { bearer_token: "********" } });
-    expect(updated).toMatchObject({ name: "logs", configuration: { endpoint: here.url, bearer_token: "********" } });
-    const elsewhere = await platform.rest.call("PUT", `${path}/${id}`, {
+    expect(updated).toMatchObject({
+      name: "logs",
+      configuration: { endpoint: refusing.url, bearer_token: "********" },
+    });
+    const redirected = await platform.rest.call("PUT", `${path}/${id}`, {
       body: { configuration: { endpoint: "https://1.1.1.1/" } },
     });
-    expect(elsewhere).toMatchObject({ status: 400, json: { errors: [{ code: "secret_required" }] } });
+    expect(redirected).toMatchObject({ status: 400, json: { errors: [{ code: "secret_required" }] } });
     const tested = await client.exports.test(id);
     expect(tested).toEqual({ success: false, error: "HTTP 403: the destination refuses the credential" });
     expect([...(await dumpEtcd(platform.directory))].join()).not.toContain(secret);

@@ -87,7 +87,7 @@ describe("logical slots of a PostgreSQL whose primary fails", () => {
     return expectStatus(await fixture.platform.rest.get<SlotEvents>(path), 200).json.events;
   };
 
-  it("go along with FAILOVER, and an event names each other one", async () => {
+  it("exist on the new primary if they have FAILOVER, and an event names each other slot", async () => {
     await onPrimary("CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)");
     await onPrimary("CREATE PUBLICATION changes FOR TABLE orders");
     const first = await connect();
@@ -108,7 +108,7 @@ describe("logical slots of a PostgreSQL whose primary fails", () => {
     await consumer.end();
   });
 
-  it("go along once more, back to the first primary", async () => {
+  it("exist again after a failover back to the first primary", async () => {
     await untilSynchronized();
     const before = await insertOrder();
     await failsOver("the next primary too", hangUntilKilled);

@@ -9,10 +9,10 @@ import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
-import { allEndedCases, createFailoverUnderTest } from "./replication/failover-under-test.ts";
+import { finalCases, createFailoverUnderTest } from "./replication/failover-under-test.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 
-/** Failovers with further obstacles; a primary that fails alone is among the cases of replication.test.ts. */
+/** Failovers with additional faults; replication.test.ts has the cases in which only the primary fails. */
 describe("a PostgreSQL whose primary fails", () => {
   const fixture = createReplicationUnderTest();
   const failover = createFailoverUnderTest(fixture);
@@ -91,12 +91,16 @@ describe("a PostgreSQL whose primary fails", () => {
     await fixture.platform.killControlPlane();
     const endMs = performance.now() + 2 * primaryLeaseMs;
     // The platform's names are unavailable, too: open sessions continue.
-    await waitUntil("a write later than any right of a controller", () => nodeWriters()?.firstAfter(oldHost, endMs), {
-      withinMs: 60_000,
-    });
+    await waitUntil(
+      "a write after the end of any controller's primary lease",
+      () => nodeWriters()?.firstAfter(oldHost, endMs),
+      {
+        withinMs: 60_000,
+      },
+    );
     await fixture.platform.start();
     expect(await roles()).toMatchObject({ primary, term });
   });
 
-  allEndedCases(fixture, failover);
+  finalCases(fixture, failover);
 });

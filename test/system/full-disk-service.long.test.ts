@@ -41,8 +41,8 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
     if (ran.code !== 0) throw new Error(`${line}: ${ran.code} ${ran.stderr}\n${await services.describe(id)}`);
     return ran.stdout;
   }
-  const answer = async <T>(line: string): Promise<T> => JSON.parse(await done(`--output json ${line}`)) as T;
-  const service = () => answer<ServiceJson>("services get orders");
+  const jsonOf = async <T>(line: string): Promise<T> => JSON.parse(await done(`--output json ${line}`)) as T;
+  const service = () => jsonOf<ServiceJson>("services get orders");
   /** Runs a statement by psql, as `services connect` starts it. */
   const sql = (statement: string) => shell.run(["services", "connect", "orders", "--", "-Xqtc", statement]);
   const insert = () => sql("INSERT INTO orders VALUES ('one more')");
@@ -65,7 +65,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
   const fillUp = () => fillDisk(dataDirectory());
   const storageReason = async () =>
     (await service()).health.checks.find(({ name }) => name === "storage")?.reason ?? "";
-  const takesWrites = (what: string) => waitUntil(what, async () => (await insert()).code === 0, options);
+  const untilWritable = (what: string) => waitUntil(what, async () => (await insert()).code === 0, options);
 
   it(
     "is informed while it fills, rejected with text, and recovers it by deletes",
@@ -112,7 +112,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
       );
       await waitUntil("data is deleted", async () => (await sql("TRUNCATE orders")).code === 0, options);
       await rm(join(dataDirectory(), "filler"));
-      await takesWrites("writes are taken");
+      await untilWritable("writes are taken");
       await waitUntil(
         "its user sees that it has recovered",
         async () => (await service()).health.status === "healthy",
@@ -135,7 +135,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
       await done("services expand orders --storage-gb 2 --wait");
       expect(await service()).toMatchObject({ status: "Stopped", storage_size_gb: 2 });
       await done("services start orders --wait");
-      await takesWrites("writes are taken");
+      await untilWritable("writes are taken");
       expect(await freeBytes(dataDirectory())).toBeGreaterThan(512 * mib);
     },
     longMs,
@@ -152,10 +152,10 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
       killAtOnce(machine()?.agent ?? 0);
       await waitUntil("controllers answer", async () => (await holdfast("services get orders")).code === 0, options);
       await done("services wait orders");
-      await takesWrites("writes are taken");
+      await untilWritable("writes are taken");
       await waitUntil("the expansion is over", async () => (await service()).operation === null, options);
       expect(await service()).toMatchObject({ status: "Running", storage_size_gb: 3 });
-      const [expanded] = await answer<OperationJson[]>("services operations orders");
+      const [expanded] = await jsonOf<OperationJson[]>("services operations orders");
       expect(expanded).toMatchObject({ type: "expand", status: "completed", error: null });
     },
     longMs,
@@ -196,7 +196,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
         await writer.done;
       }
       expect(await writer.missing()).toEqual([]);
-      const operations = await answer<OperationJson[]>("services operations orders");
+      const operations = await jsonOf<OperationJson[]>("services operations orders");
       expect(operations.filter(({ status }) => status !== "completed")).toEqual([]);
     },
     longMs,

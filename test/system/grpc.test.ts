@@ -183,10 +183,11 @@ describe("gRPC", () => {
     it("grants no platform scopes to keys", async () => {
       const rpcs = operator.of(OrganizationService);
       const organizationId = (await rpcs.listOrganizations({})).organizations[0]?.id ?? "";
-      const ask = (scopes: string[]) => statusOf(rpcs.createApiKey({ organizationId, name: "key", scopes }));
-      expect(await ask(["platform:read"])).toBe(status.INVALID_ARGUMENT);
-      expect(await ask(["platform:*"])).toBe(status.INVALID_ARGUMENT);
-      expect(await ask(["nonsense"])).toBe(status.INVALID_ARGUMENT);
+      const createKeyStatus = (scopes: string[]) =>
+        statusOf(rpcs.createApiKey({ organizationId, name: "key", scopes }));
+      expect(await createKeyStatus(["platform:read"])).toBe(status.INVALID_ARGUMENT);
+      expect(await createKeyStatus(["platform:*"])).toBe(status.INVALID_ARGUMENT);
+      expect(await createKeyStatus(["nonsense"])).toBe(status.INVALID_ARGUMENT);
     });
   });
 });

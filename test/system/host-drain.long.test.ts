@@ -87,14 +87,14 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
     async () => {
       const { nodes, primary_node_id: primary } = await services.get(id);
       const hostId = nodesOn(platform, nodes).length === 2 ? "local" : "second";
-      const other = hostId === "local" ? second : platform;
+      const otherHost = hostId === "local" ? second : platform;
       await hosts((rpcs) => rpcs.drainHost({ hostId }));
-      await waitUntil("a node is created on the other host", () => other.processes().machines.length > 0);
+      await waitUntil("a node is created on the other host", () => otherHost.processes().machines.length > 0);
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       await isDrained(hostId);
       const after = await isPlain();
       expect(after.nodes.map((node) => node.id)).not.toContain(primary);
-      expect(nodesOn(other, after.nodes)).toHaveLength(2);
+      expect(nodesOn(otherHost, after.nodes)).toHaveLength(2);
     },
     longMs,
   );

@@ -83,8 +83,8 @@ describe.skipIf(missing !== undefined)(
         const rows = await writeRows(platform, plainTier, stop.signal);
         const values = writeValues(platform, cache, stop.signal);
         await waitUntil("both accept writes", () => rows.acknowledged > 3 && values.acknowledged > 3);
-        for (const one of [plainTier, cache])
-          expect(await pending(one, images.spoiling)).toMatchObject({ no_snapshot_reason: null });
+        for (const service of [plainTier, cache])
+          expect(await pending(service, images.spoiling)).toMatchObject({ no_snapshot_reason: null });
         const [ofPlainTier, ofCache] = [await apply(plainTier), await apply(cache)];
         await waitUntil("a running engine rejects connections", () => refuses(plainTier), {
           withinMs: longMs,

@@ -60,8 +60,8 @@ describe("daily backups", () => {
 
   const pathOf = (rest = "") => `/managed-services/${source.service.id}/backups${rest}`;
   const automated = async () => {
-    const answer = await platform.rest.get<{ backups: BackupJson[] }>(pathOf("?type=automated&status=completed"));
-    return expectStatus(answer, 200).json.backups.toReversed();
+    const response = await platform.rest.get<{ backups: BackupJson[] }>(pathOf("?type=automated&status=completed"));
+    return expectStatus(response, 200).json.backups.toReversed();
   };
 
   async function sql(
@@ -93,8 +93,8 @@ describe("daily backups", () => {
   const contents = "SELECT count(*)::int AS count, md5(string_agg(text, ',' ORDER BY i)) AS sum FROM kept";
   const digest = async (of: RunningService, within = platform) => (await sql(of, contents, within))[0];
 
-  async function created(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
-    const { id } = expectStatus(answer, 202).json as ServiceJson;
+  async function created(response: { status: number; text: string; json: unknown }): Promise<RunningService> {
+    const { id } = expectStatus(response, 202).json as ServiceJson;
     await services.settled(id, "Running", longMs);
     return services.open(id);
   }
@@ -131,10 +131,10 @@ describe("daily backups", () => {
       await sql(source, "DELETE FROM kept WHERE i % 3 = 0");
       await sql(source, "INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(20001, 30000) AS i");
       chain = await daily(1 + increments);
-      const [full, ...others] = chain;
+      const [full, ...incremental] = chain;
       expect(full).toMatchObject({ kind: "full", trigger: "first", base_backup_id: null, key_version: 1 });
-      expect(others).toHaveLength(increments);
-      for (const [at, increment] of others.entries()) {
+      expect(incremental).toHaveLength(increments);
+      for (const [at, increment] of incremental.entries()) {
         const key_version = at + 1 === increments ? 2 : 1;
         const base = { kind: "incremental", trigger: "schedule", base_backup_id: chain[at]?.id, key_version };
         expect(increment).toMatchObject(base);
@@ -157,7 +157,7 @@ describe("daily backups", () => {
       const point = new Date().toISOString();
       await sql(source, "SELECT pg_sleep(1); DELETE FROM kept");
       await durableTo(point);
-      const [copy, fork, then] = await Promise.all([
+      const [copy, fork, earlier] = await Promise.all([
         platform.rest.post(pathOf(`/${newest}/restore`), { target_service_name: "orders-copy" }).then(created),
         platform.rest
           .post(`/managed-services/${source.service.id}/fork`, { name: "orders-fork", backup_id: newest })
@@ -166,7 +166,7 @@ describe("daily backups", () => {
           .post(pathOf("/restore"), { restore_point: point, target_service_name: "orders-then" })
           .then(created),
       ]);
-      for (const one of [copy, fork, then]) expect(await digest(one)).toEqual(before);
+      for (const restored of [copy, fork, earlier]) expect(await digest(restored)).toEqual(before);
       const verified = async () => (await automated()).at(-1)?.verified_at !== null;
       await waitUntil("the chain was read", verified, { withinMs: longMs, everyMs: 200 });
       const requested = expectStatus(await platform.rest.post<DrillJson>(pathOf("/drill")), 202).json;
@@ -181,8 +181,8 @@ describe("daily backups", () => {
     async () => {
       const { descriptorOf, passwordIn } = createStoredDescriptors(platform);
       const ended = async () => {
-        const answer = await platform.rest.get<BackupJson>(pathOf(`/${manual.id}`));
-        return ["completed", "failed"].includes(expectStatus(answer, 200).json.status);
+        const response = await platform.rest.get<BackupJson>(pathOf(`/${manual.id}`));
+        return ["completed", "failed"].includes(expectStatus(response, 200).json.status);
       };
       const wait = { withinMs: longMs, everyMs: 200, describe: () => services.describe(source.service.id) };
       await waitUntil("the manual backup has ended", ended, wait);
@@ -219,22 +219,22 @@ describe("daily backups", () => {
       const found = recovered.platform;
       const after = createServices(found);
       await Promise.all([source, cache].map(({ service }) => after.settled(service.id, "Running", longMs)));
-      const [back, cached] = [await after.open(id), await after.open(cache.service.id)];
-      expect(back.service).toMatchObject({ name: "orders", hostname: source.service.hostname });
-      expect(cached.service).toMatchObject({ name: "cache", hostname: cache.service.hostname });
-      expect([back.password, cached.password]).toEqual([password, cache.password]);
-      expect(await digest(back, found)).toEqual(before);
-      expect(await sql(back, "SHOW work_mem", found)).toEqual([{ work_mem: "5MB" }]);
-      await sql(back, "SELECT 1", found, { user: "made_in_sql", password: "of their own" });
-      expect(await valkey(cached, found, (client) => client.get("kept"))).toBe("value");
+      const [ofPostgresql, ofValkey] = [await after.open(id), await after.open(cache.service.id)];
+      expect(ofPostgresql.service).toMatchObject({ name: "orders", hostname: source.service.hostname });
+      expect(ofValkey.service).toMatchObject({ name: "cache", hostname: cache.service.hostname });
+      expect([ofPostgresql.password, ofValkey.password]).toEqual([password, cache.password]);
+      expect(await digest(ofPostgresql, found)).toEqual(before);
+      expect(await sql(ofPostgresql, "SHOW work_mem", found)).toEqual([{ work_mem: "5MB" }]);
+      await sql(ofPostgresql, "SELECT 1", found, { user: "made_in_sql", password: "of their own" });
+      expect(await valkey(ofValkey, found, (client) => client.get("kept"))).toBe("value");
       const response = await found.rest.get<{ restored_from: { backup_id: string } }>(`/managed-services/${id}`);
       expect(expectStatus(response, 200).json.restored_from.backup_id).toBe(chain.at(-1)?.id);
 
       // The same store continues: the old log is read to its end, and a new archive has begun.
       const body = { restore_point: point, target_service_name: "then-again" };
-      const then = expectStatus(await found.rest.post<ServiceJson>(pathOf("/restore"), body), 202).json;
-      await after.settled(then.id, "Running", longMs);
-      expect(await digest(await after.open(then.id), found)).toEqual(before);
+      const earlier = expectStatus(await found.rest.post<ServiceJson>(pathOf("/restore"), body), 202).json;
+      await after.settled(earlier.id, "Running", longMs);
+      expect(await digest(await after.open(earlier.id), found)).toEqual(before);
       const began = new Date().toISOString();
       const to = async () => (await after.get(id)).backups?.restorable?.to ?? "";
       const describe = () => after.describe(id);

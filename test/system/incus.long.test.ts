@@ -11,7 +11,7 @@ import { networkCases } from "./incus/network.ts";
 
 const missing = await incusMissing();
 
-/** An existing daemon with objects of others; the tests of faults have a daemon of the platform's own. */
+/** On an existing daemon with objects of another user; in the tests of faults the platform has its own daemon. */
 describe.skipIf(missing !== undefined)(
   `a platform with machines of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
@@ -25,15 +25,15 @@ describe.skipIf(missing !== undefined)(
       type Metrics = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
       const mostOf = ({ series }: Metrics) =>
         new Map(series.map(({ metric, points }) => [metric, Math.max(...points.map(([, , , value]) => value))]));
-      // An idle machine has moments without a byte to its disk: the next sample has its heartbeat.
+      // An idle machine may write no byte to its disk for some seconds: a later sample includes its heartbeat.
       const metrics = await waitUntil("each metric has been positive", async () => {
         const { json } = expectStatus(await fixture.platform.rest.get<Metrics>(path), 200);
-        const most = mostOf(json);
-        return names.every((name) => (most.get(name) ?? 0) > 0) ? json : undefined;
+        const max = mostOf(json);
+        return names.every((name) => (max.get(name) ?? 0) > 0) ? json : undefined;
       });
       expect(metrics.absent).toEqual([]);
-      const most = mostOf(metrics);
-      expect(["cpu", "memory", "disk"].filter((name) => (most.get(name) ?? 0) > 100)).toEqual([]);
+      const max = mostOf(metrics);
+      expect(["cpu", "memory", "disk"].filter((name) => (max.get(name) ?? 0) > 100)).toEqual([]);
     });
 
     networkCases(fixture);

@@ -84,7 +84,7 @@ describe("the inference proxy", () => {
     });
   }
 
-  it("answers wrong responses in the provider's words, and charges only completions", async () => {
+  it("reports a wrong response with the provider's text, and charges only completions", async () => {
     const seen = new Map<string, { readonly status: number; readonly hasBody: boolean | string }>();
     for (const [at, { name, isStream, body }] of wrongResponses.entries()) {
       const { status, text } = await call(modelOf(at), { stream: isStream === true });

@@ -9,7 +9,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 type Tokens = readonly [prompt: number, completion: number];
 
-interface Seen {
+interface ClientResult {
   readonly chat: { readonly text: string; readonly usage: Tokens };
   readonly stream: { readonly text: string; readonly usages: readonly Tokens[] };
   readonly litellm: { readonly text: string; readonly usage: Tokens };
@@ -42,7 +42,7 @@ describe("clients of OpenAI's API for Python", () => {
     if (typeof llama === "object") await llama.close();
   });
 
-  async function seen(model: string): Promise<Seen> {
+  async function resultOf(model: string): Promise<ClientResult> {
     const { secret } = await fixture.newKey();
     const poor = await fixture.newKey({ monthly_token_limit: 1 });
     return (await runPythonClients("inference_clients.py", {
@@ -51,11 +51,11 @@ describe("clients of OpenAI's API for Python", () => {
       POOR_KEY: poor.secret,
       MODEL: model,
       SSL_CERT_FILE: platform.admin.ca_file,
-    })) as Seen;
+    })) as ClientResult;
   }
 
   it("chat, stream, embed, and distinguish errors without useless retries", async () => {
-    expect(await seen("provider_c/plain")).toEqual({
+    expect(await resultOf("provider_c/plain")).toEqual({
       chat: { text: "Hello there", usage: [11, 3] },
       stream: { text: "Grüß dich 🙂", usages: [[11, 3]] },
       embeddings: 1,
@@ -75,7 +75,7 @@ describe("clients of OpenAI's API for Python", () => {
     const { url, authority, apiKey } = llama;
     const real = { provider: "provider_e", api_key: apiKey, base_url: url, ca_certificate: authority };
     expect((await fixture.put("providers", real)).status).toBe(200);
-    const usage = await seen("provider_e/smoke");
+    const usage = await resultOf("provider_e/smoke");
     expect(usage.chat.usage[1]).toBeGreaterThan(0);
     expect(usage.stream.usages).toHaveLength(1);
     expect(usage.embeddings).toBe(2);

@@ -42,7 +42,7 @@ describe("a process of the inference proxy that is killed", () => {
   const usage = async (by: "model" | "key") => (await platform.rest.get<Usage>(`${base}/usage?group_by=${by}`)).json;
 
   async function call(url: string, secret: string, model = "uses-16-50"): Promise<string> {
-    const answer = await undiciFetch(`${url}/chat/completions`, {
+    const response = await undiciFetch(`${url}/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${secret}` },
       body: JSON.stringify({
@@ -52,11 +52,11 @@ describe("a process of the inference proxy that is killed", () => {
       }),
       dispatcher: agent,
     });
-    const { error } = (await answer.json()) as { error?: { code: string } };
+    const { error } = (await response.json()) as { error?: { code: string } };
     return error?.code ?? "ok";
   }
 
-  it("charges its reservations, once, and serves on without controllers", async () => {
+  it("charges its reservations, once, and continues to serve without controllers", async () => {
     const { json } = await platform.rest.post<{ secret: string }>(`${base}/keys`, { name: "app" });
     const ended = call(other.url, json.secret, "held").catch(() => "broken");
     await waitUntil("the provider has the call", () => provider.waiting === 1);
@@ -89,15 +89,15 @@ describe("a process of the inference proxy that is killed", () => {
     const chargedBefore = provider.ledger.get("uses-16-50")?.requests ?? 0;
     let sent = 0;
     let isFinished = false;
-    const answered = { ok: 0, refused: 0, broken: 0 };
+    const results = { ok: 0, refused: 0, broken: 0 };
     let refusedSinceOk = 0;
     const worker = async (url: string) => {
       while (!isFinished) {
         sent += 1;
         const end = await call(url, json.secret).catch(() => "broken");
-        if (end === "ok") answered.ok += 1;
-        else if (end === "token_ceiling_exceeded") answered.refused += 1;
-        else answered.broken += 1;
+        if (end === "ok") results.ok += 1;
+        else if (end === "token_ceiling_exceeded") results.refused += 1;
+        else results.broken += 1;
         refusedSinceOk = end === "token_ceiling_exceeded" ? refusedSinceOk + 1 : 0;
         await delay(end === "ok" ? 25 : 50);
       }
@@ -126,7 +126,7 @@ describe("a process of the inference proxy that is killed", () => {
     // The provider's charges are in the usage; beyond them only estimates of calls that a kill left open.
     expect(total.requests).toBeGreaterThanOrEqual(charged);
     expect(total.requests - charged).toBeLessThanOrEqual(total.estimated_requests);
-    expect(total.requests).toBeGreaterThanOrEqual(answered.ok);
+    expect(total.requests).toBeGreaterThanOrEqual(results.ok);
     // No lease is stranded: at rest less remains than a call needs.
     expect(limit - used).toBeLessThan(tokensOfCall);
     expect(sent).toBeGreaterThan(total.requests);

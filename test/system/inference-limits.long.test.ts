@@ -18,25 +18,25 @@ describe("limits of the inference proxy", () => {
   afterAll(() => under?.remove());
 
   it("are released from a process that an operator declares lost", async () => {
-    const { platform, organizations, other, configure } = under;
+    const { platform, organizations, fourth, configure } = under;
     const organization = await organizations.create("losers");
     const rest = platform.rest.as((await organizations.createKey(organization)).authorization);
     const callers = createInferenceCallers(platform, organization, rest);
     await configure(callers, 10);
     const { secret } = await callers.newKey();
-    const own = [platform.admin.inference_url];
+    const platformUrls = [platform.admin.inference_url];
     const fits = Math.floor(10_000_000 / microcentsOfCall);
-    expect(await callers.ends([other.url], 1, () => secret)).toEqual({ ok: 1 });
+    expect(await callers.resultsOf([fourth.url], 1, () => secret)).toEqual({ ok: 1 });
     await waitUntil("its event is emitted", async () => (await callers.usage("key")).total.requests === 1);
     const list = async () =>
       (await asOperator(platform, InferenceProcessService, (rpcs) => rpcs.listInferenceProcesses({}))).processes;
     const following = new Set((await list()).map(({ id }) => id));
     expect(following.size).toBe(4);
-    await other.kill9();
+    await fourth.kill9();
     const lost = await waitUntil("it is away", async () => (await list()).find(({ state }) => state === "away"));
     expect(lost.holds).toBeGreaterThan(0);
-    // The others may use the unleased part, and its leases stay counted.
-    const before = await callers.ends(own, 2 * fits, () => secret);
+    // The other processes may use the unleased part, and the leases of the lost process still count.
+    const before = await callers.resultsOf(platformUrls, 2 * fits, () => secret);
     expect(before["ok"]).toBeLessThan(fits - 1);
     const declare = (processId: string) =>
       asOperator(platform, InferenceProcessService, (rpcs) => rpcs.declareInferenceProcessLost({ processId }));
@@ -47,20 +47,20 @@ describe("limits of the inference proxy", () => {
     // Unspent leases of another process return to the one that requests them.
     let spent = 1 + (before["ok"] ?? 0);
     await waitUntil("all that fits is spent", async () => {
-      spent += (await callers.ends(own, 2 * fits, () => secret))["ok"] ?? 0;
+      spent += (await callers.resultsOf(platformUrls, 2 * fits, () => secret))["ok"] ?? 0;
       return spent >= fits;
     });
     expect(spent).toBe(fits);
     const unaccounted = async () =>
       (await rest.get<Settings>(`${callers.base}/settings`)).json.circuit.unaccounted_cents;
     expect(await unaccounted()).toBeGreaterThan(0);
-    // It was not lost after all: it has only new leases.
-    await other.start();
+    // A process that returns after it was declared lost has only new leases.
+    await fourth.start();
     await waitUntil("it is back", async () => (await list()).every(({ state }) => state === "following"));
     expect(await unaccounted()).toBe(0);
-    expect(await callers.ends([other.url], 1, () => secret)).toEqual({ cost_circuit_open: 1 });
+    expect(await callers.resultsOf([fourth.url], 1, () => secret)).toEqual({ cost_circuit_open: 1 });
     await callers.put("settings", { monthly_cost_limit_cents: 20, reset_circuit: true });
-    expect(await callers.ends([other.url], 1, () => secret)).toEqual({ ok: 1 });
+    expect(await callers.resultsOf([fourth.url], 1, () => secret)).toEqual({ ok: 1 });
     await callers.close();
   }, 60_000);
 
@@ -68,12 +68,12 @@ describe("limits of the inference proxy", () => {
     const { platform, provider, fixture } = under;
     const { secret } = await fixture.newKey();
     const streams = Array.from({ length: 24 }, async () => {
-      const answer = await fixture.send("/chat/completions", {
+      const response = await fixture.send("/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${secret}` },
         body: JSON.stringify({ model: "provider_c/held", stream: true, messages: [{ role: "user", content: "x" }] }),
       });
-      return await answer.text();
+      return await response.text();
     });
     await waitUntil("the provider has all of them", () => provider.waiting === streams.length);
     const stopped = platform.stop();

@@ -21,12 +21,12 @@ describe("processes of the inference proxy", () => {
   it.each(["one process", "three that share a port"])(
     "admit exactly what fits each limit of 2,000 concurrent calls, and report the open circuit, on %s",
     async (which) => {
-      const { platform, organizations, fixture, other, configure } = under;
-      const urls = [which === "one process" ? other.url : platform.admin.inference_url];
+      const { platform, organizations, fixture, fourth, configure } = under;
+      const urls = [which === "one process" ? fourth.url : platform.admin.inference_url];
       const rated = await fixture.newKey({ rate_limit_rpm: 130 });
-      expect(await fixture.ends(urls, calls, () => rated.secret)).toEqual({ ok: 130, rate_limited: calls - 130 });
+      expect(await fixture.resultsOf(urls, calls, () => rated.secret)).toEqual({ ok: 130, rate_limited: calls - 130 });
       const poor = await fixture.newKey({ monthly_token_limit: tokensOfCall * 97 + tokensOfCall - 1 });
-      expect(await fixture.ends(urls, calls, () => poor.secret)).toEqual({
+      expect(await fixture.resultsOf(urls, calls, () => poor.secret)).toEqual({
         ok: 97,
         token_ceiling_exceeded: calls - 97,
       });
@@ -40,10 +40,10 @@ describe("processes of the inference proxy", () => {
       while (keys.length < 10) keys.push((await callers.newKey()).secret);
       const secretOf = (at: number) => keys[at % keys.length] ?? "";
       const fits = Math.floor((limitCents * 1_000_000) / microcentsOfCall);
-      expect(await callers.ends(urls, calls, secretOf)).toEqual({ ok: fits, cost_circuit_open: calls - fits });
+      expect(await callers.resultsOf(urls, calls, secretOf)).toEqual({ ok: fits, cost_circuit_open: calls - fits });
 
       await waitUntil("the circuit is open", async () => {
-        await callers.ends(urls, 1, secretOf);
+        await callers.resultsOf(urls, 1, secretOf);
         const { circuit } = (await rest.get<Settings>(`${callers.base}/settings`)).json;
         return circuit.open && circuit.spent_cents > limitCents - 1;
       });
@@ -51,7 +51,7 @@ describe("processes of the inference proxy", () => {
       expect([less.status, less.json["code"]]).toEqual([409, "limit_still_exceeded"]);
       const raised = await callers.put("settings", { monthly_cost_limit_cents: 200, reset_circuit: true });
       expect(raised.json["circuit"]).toMatchObject({ open: false });
-      expect(await callers.ends(urls, 1, secretOf)).toEqual({ ok: 1 });
+      expect(await callers.resultsOf(urls, 1, secretOf)).toEqual({ ok: 1 });
       const events = await waitUntil("the events are emitted", async () => {
         const { json } = await rest.get<{ events: { event_type: string }[] }>("/events?limit=200");
         const types = json.events.map(({ event_type: type }) => type);

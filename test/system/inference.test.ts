@@ -81,9 +81,9 @@ describe("the inference proxy", () => {
     const created = await holdfast("inference keys create app --rpm 60 --tokens 100000 --output json");
     const { secret } = JSON.parse(created.stdout) as { secret: string };
     secrets.push(secret);
-    const answer = await fixture.chat(secret, "plain");
-    expect(answer.choices[0]?.message.content).toBe("Hello there");
-    expect(answer.usage).toMatchObject({ prompt_tokens: 11, completion_tokens: 3 });
+    const response = await fixture.chat(secret, "plain");
+    expect(response.choices[0]?.message.content).toBe("Hello there");
+    expect(response.usage).toMatchObject({ prompt_tokens: 11, completion_tokens: 3 });
     const [call] = provider.calls;
     expect(call?.headers.authorization).toBe(`Bearer ${providerKey}`);
     expect(call?.body["model"]).toBe("plain");
@@ -121,9 +121,9 @@ describe("the inference proxy", () => {
   });
 
   it("rejects in the order of its table, for the first reason of several", async () => {
-    const other = await organizations.create("refused");
-    const rest = platform.rest.as((await organizations.createKey(other)).authorization);
-    const callers = createInferenceCallers(platform, other, rest);
+    const otherOrganization = await organizations.create("refused");
+    const rest = platform.rest.as((await organizations.createKey(otherOrganization)).authorization);
+    const callers = createInferenceCallers(platform, otherOrganization, rest);
     try {
       await callers.put("settings", { monthly_cost_limit_cents: 0, eu_only: true });
       const c = { provider: "provider_c", base_url: provider.url, ca_certificate: provider.authority };
@@ -169,11 +169,11 @@ describe("the inference proxy", () => {
       const before = provider.connections;
       for (const [mend, send, status, code, type, param] of rows) {
         await mend();
-        const answer = await send();
-        const { error } = (await answer.json()) as { error: object };
-        expect([answer.status, error]).toEqual([status, { message: expect.stringMatching(/./), type, param, code }]);
-        expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
-        const { headers } = answer;
+        const response = await send();
+        const { error } = (await response.json()) as { error: object };
+        expect([response.status, error]).toEqual([status, { message: expect.stringMatching(/./), type, param, code }]);
+        expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+        const { headers } = response;
         if (code === "rate_limited") {
           expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
           expect(headers.get("x-ratelimit-limit-requests")).toBe("1");
@@ -280,7 +280,7 @@ describe("the inference proxy", () => {
   it("reports the provider's usage, to the token, however calls end", async () => {
     const { secret } = await fixture.newKey();
     const streamed = async (model: string) => {
-      const answer = await fixture.send("/chat/completions", {
+      const response = await fixture.send("/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${secret}` },
         body: JSON.stringify({
@@ -289,16 +289,16 @@ describe("the inference proxy", () => {
           messages: [{ role: "user", content: "x" }],
         }),
       });
-      const text = await answer.text();
+      const text = await response.text();
       return {
         isComplete: text.endsWith("data: [DONE]\n\n"),
-        isReported: text.includes('data: {"error"') || answer.status >= 400,
+        isReported: text.includes('data: {"error"') || response.status >= 400,
       };
     };
     const cuts = Array.from({ length: streamBytes.length + 1 }, (_, at) => at);
     await inParallel(cuts, 32, async (at) => {
       const { isComplete, isReported } = await streamed(`cut-${at}`);
-      // Only the very end is complete; before it the client gets an error.
+      // Only the complete stream is a success; a stream that is cut earlier is an error for the client.
       const ended = at === streamBytes.length;
       expect([at, isComplete, isReported]).toEqual([at, ended, !ended]);
     });
@@ -349,8 +349,8 @@ describe("the inference proxy", () => {
     });
     reader.on("error", () => undefined);
     reader.end(body);
-    const answer = await new Promise<NodeJS.ReadableStream>((resolve) => reader.once("response", resolve));
-    answer.on("error", () => undefined);
+    const response = await new Promise<NodeJS.ReadableStream>((resolve) => reader.once("response", resolve));
+    response.on("error", () => undefined);
     let last = -1;
     const isStopped = () => {
       const isStill = provider.flooded > 0 && provider.flooded === last;
@@ -365,7 +365,7 @@ describe("the inference proxy", () => {
     );
     expect(queued).toBeGreaterThan(0);
     expect(stood - queued).toBeLessThan(2 << 20);
-    answer.resume();
+    response.resume();
     await waitUntil("it continues for a client that reads", () => provider.flooded > stood);
     reader.destroy();
   }, 30_000);

@@ -101,19 +101,19 @@ describe("insight into a database", { timeout: 600_000 }, () => {
       role: "primary",
     });
     expect(memory?.value).toBeGreaterThan(100_000);
-    const own = parseExposition(await textAt(pathOf(orders, "metrics/export")));
-    expect(new Set(own.map(({ labels }) => labels["service_name"]))).toEqual(new Set(["orders"]));
-    expect(own.find(({ name }) => name === "holdfast_health")?.value).toBe(0);
+    const exported = parseExposition(await textAt(pathOf(orders, "metrics/export")));
+    expect(new Set(exported.map(({ labels }) => labels["service_name"]))).toEqual(new Set(["orders"]));
+    expect(exported.find(({ name }) => name === "holdfast_health")?.value).toBe(0);
   });
 
   it("includes the platform's own metrics for operators alone", async () => {
     const { admin } = platform;
     expect((await platform.rest.get("/metrics/platform")).status).toBe(403);
-    const own = await metricsText(platform, "/metrics/platform", {
+    const platformMetrics = await metricsText(platform, "/metrics/platform", {
       name: admin.username,
       secret: admin.password,
     });
-    const names = new Set(parseExposition(own).map(({ name }) => name));
+    const names = new Set(parseExposition(platformMetrics).map(({ name }) => name));
     const metricNames = [
       "rpc_seconds_count",
       "etcd_call_seconds_count",
@@ -184,10 +184,10 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     });
     const { task_id: id } = expectStatus(queryTask, 202).json;
     const result = await waitUntil("the task is done", async () => {
-      const answer = await platform.rest.get<StatisticsJson & { status: string }>(
+      const response = await platform.rest.get<StatisticsJson & { status: string }>(
         pathOf(orders, `query-stats?task_id=${id}`),
       );
-      return answer.status === 200 ? answer.json : undefined;
+      return response.status === 200 ? response.json : undefined;
     });
     expect(result).toMatchObject({ status: "completed", database_type: "postgresql" });
     expect(result.queries).toHaveLength(Math.min(result.total_count, 3));
@@ -220,8 +220,13 @@ describe("insight into a database", { timeout: 600_000 }, () => {
   it("runs a reading statement, and rejects all others with the reason", async () => {
     const execute = (body: object, at = orders) =>
       platform.rest.post<ProblemJson & { rows: unknown[][] }>(pathOf(at, "ai-query/execute"), body);
-    const answer = expectStatus(await execute({ sql: "SELECT count(*), 'x;y' AS text FROM counted" }), 200).json;
-    expect(answer).toMatchObject({ columns: ["count", "text"], rows: [["50", "x;y"]], row_count: 1, truncated: false });
+    const response = expectStatus(await execute({ sql: "SELECT count(*), 'x;y' AS text FROM counted" }), 200).json;
+    expect(response).toMatchObject({
+      columns: ["count", "text"],
+      rows: [["50", "x;y"]],
+      row_count: 1,
+      truncated: false,
+    });
     const large = expectStatus(
       await execute({ sql: "SELECT repeat('x', 1000000) FROM generate_series(1, 50)" }),
       200,
@@ -251,14 +256,14 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     expectStatus(await execute({ sql: `SELECT '${"é".repeat(40_000)}'` }), 400);
   });
 
-  it("answers in words, by a model that sees tables and no row, and whose statement is checked", async () => {
+  it("answers a question by a model that sees tables and no row, and checks the model's statement", async () => {
     const client = await connect();
     await client.query(`CREATE TABLE parcels (id int PRIMARY KEY, weight numeric, harmless text DEFAULT '${secret}');
       COMMENT ON COLUMN parcels.weight IS 'in grams'; INSERT INTO parcels VALUES (1, 250, '${secret}')`);
     await client.end();
     type Answer = ProblemJson & { sql: string; explanation: string; database_type: string; warning: string | null };
     const translate = (body: object, at = orders) => platform.rest.post<Answer>(pathOf(at, "ai-query/translate"), body);
-    const script = (answer: object) => model.script(JSON.stringify(answer));
+    const script = (response: object) => model.script(JSON.stringify(response));
 
     script({ sql: "SELECT sum(weight) FROM parcels;", explanation: "All parcels together.", warning: null });
     expect(expectStatus(await translate({ question: "How heavy are all parcels?" }), 200).json).toEqual({

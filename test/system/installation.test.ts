@@ -31,19 +31,19 @@ describe("an installation", () => {
   });
 
   it("names a busy port and its flag", async () => {
-    const taken = new URL(platform.admin.base_url).port;
-    const other = join(platform.directory, "elsewhere");
-    const { code, output } = await tryStart(["up", "--data", other, "--api-port", taken]);
+    const busyPort = new URL(platform.admin.base_url).port;
+    const otherDirectory = join(platform.directory, "elsewhere");
+    const { code, output } = await tryStart(["up", "--data", otherDirectory, "--api-port", busyPort]);
     expect(code).toBe(1);
-    expect(output).toMatch(new RegExp(`port ${taken} is busy.*--api-port`));
+    expect(output).toMatch(new RegExp(`port ${busyPort} is busy.*--api-port`));
   });
 
   it("runs beside another one, and neither sees the other's objects", async () => {
     const second = await startPlatform();
     try {
-      const other = await createServices(second).createRunning("first");
-      expect(other.connection.nodes[0]?.addresses).not.toEqual(service.connection.nodes[0]?.addresses);
-      await queryOnce(second, other.connection, other, "CREATE TABLE kept AS SELECT 8 AS answer");
+      const otherService = await createServices(second).createRunning("first");
+      expect(otherService.connection.nodes[0]?.addresses).not.toEqual(service.connection.nodes[0]?.addresses);
+      await queryOnce(second, otherService.connection, otherService, "CREATE TABLE kept AS SELECT 8 AS answer");
       const rows = await queryOnce(platform, service.connection, service, "SELECT answer FROM kept");
       expect(rows).toEqual([{ answer: 7 }]);
       const foreign = second.rest.as(platform.owner);

@@ -72,14 +72,14 @@ describe("maintenance of a real service", () => {
         { kind: "engine_minor", from: "17.0", to: found.engine_version, blocked_reason: null },
         { id: "restart", kind: "restart" },
       ]);
-      // A paused agent does not stop its engine, so the controller dies during that step, however quick it is.
+      // A paused agent does not stop its engine, so the controller is killed during that step.
       const agents = platform.processes().machines.flatMap((machine) => machine.agents);
       expect(agents).toHaveLength(1);
       for (const pid of agents) killAtOnce(pid, "SIGSTOP");
       let operationId: string;
       try {
-        const answers = await Promise.all([apply(), apply()]);
-        const [first, second] = answers.map((answer) => expectStatus(answer, 202).json);
+        const responses = await Promise.all([apply(), apply()]);
+        const [first, second] = responses.map((response) => expectStatus(response, 202).json);
         expect(second?.id).toBe(first?.id);
         operationId = first?.id ?? "";
         await waitUntil("it is under way", async () => (await requests.operation(operationId)).step === "StopEngine", {

@@ -60,23 +60,23 @@ describe("the metrics of services", () => {
       [cache, "metric=valkey_keyspace_hits"],
     ] as const) {
       const metrics = "metric=disk_iops&metric=disk&metric=memory&metric=network_in&metric=replication_lag_seconds";
-      const answer = await waitUntil("both have rates", async () => {
+      const response = await waitUntil("both have rates", async () => {
         const nodeMetrics = await metricsOf(running, `${metrics}&${own}&period=15m`);
         const rates = nodeMetrics.series.filter(
           ({ metric }) => metric === "disk_iops" || metric === own.slice("metric=".length),
         );
         return rates.length === 2 && rates.every(({ points }) => points.length > 0) ? nodeMetrics : undefined;
       });
-      expect(answer).toMatchObject({ period: "15m", resolution: "1m" });
+      expect(response).toMatchObject({ period: "15m", resolution: "1m" });
       const [node] = running.service.nodes;
-      const disk = answer.series.find(({ metric }) => metric === "disk");
+      const disk = response.series.find(({ metric }) => metric === "disk");
       expect(disk).toMatchObject({ unit: "percent", node_id: node?.id, role: "primary" });
       const [time = 0, average = 0, minimum = 0, maximum = 0] = disk?.points.at(-1) ?? [];
       expect(time % 60).toBe(0);
       expect([minimum > 0, minimum <= average, average <= maximum, maximum < 100]).toEqual([true, true, true, true]);
       // Its machine shares the host's network, and a primary has no lag.
-      expect(answer.series.map(({ metric }) => metric)).not.toContain("network_in");
-      const absent = Object.fromEntries(answer.absent.map(({ metric, reason }) => [metric, reason]));
+      expect(response.series.map(({ metric }) => metric)).not.toContain("network_in");
+      const absent = Object.fromEntries(response.absent.map(({ metric, reason }) => [metric, reason]));
       expect(absent["network_in"]).toMatch(/shares its host's network/);
       expect(absent["replication_lag_seconds"]).toMatch(/is the primary/);
     }
@@ -118,7 +118,7 @@ describe("the metrics of services", () => {
       ] as const;
     };
     // A sample in the middle of the query has a part of it.
-    const answer = await waitUntil("the figures of disk and processor have moved", async () => {
+    const response = await waitUntil("the figures of disk and processor have moved", async () => {
       const nodeMetrics = await metricsOf(orders, query);
       const [low, high] = span(nodeMetrics, "disk");
       // Where the host has no control groups for machines, cpu is absent.
@@ -127,7 +127,7 @@ describe("the metrics of services", () => {
         high > low + 2 && span(nodeMetrics, "disk_iops")[1] > 1 && (!cpuIsThere || span(nodeMetrics, "cpu")[1] > 1);
       return moved ? nodeMetrics : undefined;
     });
-    expect(answer.period).toBeNull();
+    expect(response.period).toBeNull();
   });
 
   it("are drawn by the command line, with the reason for absent ones", async () => {
@@ -163,9 +163,9 @@ describe("the metrics of services", () => {
     await platform.start();
     const { ports } = JSON.parse(readFileSync(join(platform.directory, "installation.json"), "utf8"));
     const password = readFileSync(join(platform.directory, "keys", "history-password"), "utf8").trim();
-    const place = { host: "127.0.0.1", port: ports.history, user: "holdfast", database: "holdfast" };
+    const target = { host: "127.0.0.1", port: ports.history, user: "holdfast", database: "holdfast" };
     const storedSamples = async () => {
-      const history = new Client({ ...place, password, ssl: { rejectUnauthorized: false } });
+      const history = new Client({ ...target, password, ssl: { rejectUnauthorized: false } });
       try {
         await history.connect();
         const sql = "SELECT extract(epoch FROM time) * 1000 AS time FROM sample WHERE machine_id = $1";

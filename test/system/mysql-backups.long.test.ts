@@ -36,12 +36,12 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
     platform = await startPlatform();
     services = createServices(platform);
     shop = await services.createRunning("shop", { database_type: "mysql", allowed_cidrs: ["127.0.0.0/8"] });
-    await ask(shop, "CREATE TABLE versions (version VARCHAR(10))");
-    await ask(shop, "CREATE TABLE bulk (id INT AUTO_INCREMENT PRIMARY KEY, bytes BLOB)");
-    await ask(shop, "INSERT INTO bulk (bytes) VALUES (RANDOM_BYTES(1000))");
+    await query(shop, "CREATE TABLE versions (version VARCHAR(10))");
+    await query(shop, "CREATE TABLE bulk (id INT AUTO_INCREMENT PRIMARY KEY, bytes BLOB)");
+    await query(shop, "INSERT INTO bulk (bytes) VALUES (RANDOM_BYTES(1000))");
     for (let doubled = 0; doubled < 16; doubled += 1)
-      await ask(shop, "INSERT INTO bulk (bytes) SELECT RANDOM_BYTES(1000) FROM bulk");
-    await ask(shop, "CREATE EVENT hourly ON SCHEDULE EVERY 1 HOUR STARTS '2036-01-01' DO DELETE FROM versions");
+      await query(shop, "INSERT INTO bulk (bytes) SELECT RANDOM_BYTES(1000) FROM bulk");
+    await query(shop, "CREATE EVENT hourly ON SCHEDULE EVERY 1 HOUR STARTS '2036-01-01' DO DELETE FROM versions");
   }, longMs);
   afterAll(() => platform?.remove(), longMs);
 
@@ -58,7 +58,7 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
     return client;
   }
 
-  async function ask<Row extends object>(of: RunningService, sql: string): Promise<Row[]> {
+  async function query<Row extends object>(of: RunningService, sql: string): Promise<Row[]> {
     const client = await open(of);
     try {
       return (await client.query(sql))[0] as Row[];
@@ -67,11 +67,11 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
     }
   }
 
-  const setVersion = (version: string) => ask(shop, `REPLACE INTO versions VALUES ('${version}')`);
+  const setVersion = (version: string) => query(shop, `REPLACE INTO versions VALUES ('${version}')`);
   const versions = async (of: RunningService) =>
-    (await ask<{ version: string }>(of, "SELECT version FROM versions")).map(({ version }) => version);
+    (await query<{ version: string }>(of, "SELECT version FROM versions")).map(({ version }) => version);
   const checksum = async (of: RunningService) =>
-    (await ask<{ Checksum: number }>(of, "CHECKSUM TABLE bulk"))[0]?.Checksum;
+    (await query<{ Checksum: number }>(of, "CHECKSUM TABLE bulk"))[0]?.Checksum;
   const machineOf = (id: string) => platform.processes().machines.find((machine) => machine.id === id);
 
   async function startBackup(): Promise<string> {
@@ -89,36 +89,36 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
     return backup;
   }
 
-  async function created(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
-    const { id } = expectStatus(answer, 202).json as ServiceJson;
+  async function created(response: { status: number; text: string; json: unknown }): Promise<RunningService> {
+    const { id } = expectStatus(response, 202).json as ServiceJson;
     await services.settled(id, "Running", longMs);
     return services.open(id);
   }
 
   it(
-    "are restored by id and forked, with the data of their moments and other passwords",
+    "are restored by id and forked, with the data of their times and other passwords",
     async () => {
       await setVersion("one");
       first = await completed(await startBackup());
       await setVersion("two");
       const second = await completed(await startBackup());
       await setVersion("three");
-      const answers = [
+      const responses = [
         await platform.rest.post(backupsOf(`/${first.id}/restore`), { target_service_name: "by-id" }),
         await platform.rest.post(`/managed-services/${shop.service.id}/fork`, { name: "forked" }),
       ];
-      for (const answer of answers) expectStatus(answer, 202);
-      expect(answers.map(({ json }) => json["restored_from"])).toMatchObject([
+      for (const response of responses) expectStatus(response, 202);
+      expect(responses.map(({ json }) => json["restored_from"])).toMatchObject([
         { kind: "restore", backup_id: first.id },
         { kind: "fork", backup_id: second.id },
       ]);
-      const copies = await Promise.all(answers.map(created));
+      const copies = await Promise.all(responses.map(created));
       expect(await Promise.all(copies.map(versions))).toEqual([["one"], ["one", "two"]]);
       for (const copy of copies) {
         expect(copy.password).not.toBe(shop.password);
         expect(await checksum(copy)).toBe(await checksum(shop));
         expect(
-          await ask(copy, "SELECT status FROM information_schema.events WHERE event_name = 'hourly'"),
+          await query(copy, "SELECT status FROM information_schema.events WHERE event_name = 'hourly'"),
         ).toMatchObject([{ STATUS: "DISABLED" }]);
       }
       for (const copy of copies) await services.delete(copy.service.id);
@@ -157,14 +157,14 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
   it.each(["engine", "agent", "controller", "component"] as const)(
     "are restored although the %s is killed while the rows are loaded",
     async (victim) => {
-      const answer = await platform.rest.post<ServiceJson>(backupsOf(`/${first.id}/restore`), {
+      const response = await platform.rest.post<ServiceJson>(backupsOf(`/${first.id}/restore`), {
         target_service_name: `killed-${victim}`,
       });
-      const nodeId = expectStatus(answer, 202).json.nodes[0]?.id ?? "";
+      const nodeId = expectStatus(response, 202).json.nodes[0]?.id ?? "";
       const isLoading = () => (machineOf(nodeId)?.jobs.length ?? 0) > 0 && machineOf(nodeId)?.engine !== undefined;
       await waitUntil("rows are loaded", isLoading, { everyMs: 20, withinMs: longMs });
       kill(victim, nodeId);
-      const copy = await created(answer);
+      const copy = await created(response);
       expect(await versions(copy)).toEqual(["one"]);
       expect(await checksum(copy)).toBe(await checksum(shop));
       await services.delete(copy.service.id);
@@ -187,7 +187,7 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
     "bring a deleted service back with its rows, its hostname and its password",
     async () => {
       // Until its session ends, and beyond the beginning of its final backup.
-      await ask(shop, "CREATE TABLE late (n INT PRIMARY KEY)");
+      await query(shop, "CREATE TABLE late (n INT PRIMARY KEY)");
       const { acknowledged, ended } = writeUntilEnd(async (next, note) => {
         const client = await open(shop);
         for (let n = next(); ; n = next()) {
@@ -198,14 +198,14 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
       await waitUntil("rows are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
       await services.delete(shop.service.id);
       await ended;
-      const back = await created(await platform.rest.post(`/managed-services/${shop.service.id}/undelete`));
-      expect(back.service).toMatchObject({ id: shop.service.id, hostname: shop.service.hostname });
-      expect(back.password).toBe(shop.password);
-      const found = new Set((await ask<{ n: number }>(back, "SELECT n FROM late")).map(({ n }) => n));
+      const undeleted = await created(await platform.rest.post(`/managed-services/${shop.service.id}/undelete`));
+      expect(undeleted.service).toMatchObject({ id: shop.service.id, hostname: shop.service.hostname });
+      expect(undeleted.password).toBe(shop.password);
+      const found = new Set((await query<{ n: number }>(undeleted, "SELECT n FROM late")).map(({ n }) => n));
       expect(acknowledged.filter((n) => !found.has(n))).toEqual([]);
-      expect(await ask(back, "SELECT status FROM information_schema.events WHERE event_name = 'hourly'")).toMatchObject(
-        [{ STATUS: "ENABLED" }],
-      );
+      expect(
+        await query(undeleted, "SELECT status FROM information_schema.events WHERE event_name = 'hourly'"),
+      ).toMatchObject([{ STATUS: "ENABLED" }]);
     },
     longMs,
   );

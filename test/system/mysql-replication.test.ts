@@ -20,7 +20,7 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync", () => {
     const { primary, replica, replicaHost } = await fixture.rolesNow();
     await fixture.writesContinue();
     const count = fixture.numbers.length;
-    const rows = () => fixture.ask<{ count: number }>("SELECT COUNT(*) AS count FROM ledger", { host: replicaHost });
+    const rows = () => fixture.query<{ count: number }>("SELECT COUNT(*) AS count FROM ledger", { host: replicaHost });
     await waitUntil("rows arrive at the replica", async () => ((await rows())[0]?.count ?? 0) >= count);
     expect(await fixture.statusOf(replica)).toMatchObject({
       role: "replica",
@@ -28,7 +28,7 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync", () => {
       sync_state: "streaming",
     });
     expect(await fixture.statusOf(primary)).toMatchObject({ role: "primary", connected: true });
-    await expect(fixture.ask("INSERT INTO ledger VALUES (0)", { host: replicaHost })).rejects.toThrow("read-only");
+    await expect(fixture.query("INSERT INTO ledger VALUES (0)", { host: replicaHost })).rejects.toThrow("read-only");
   });
 
   it("has each user on both nodes", async () => {
@@ -39,7 +39,7 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync", () => {
       fixture.path("/database-users/reader/reveal-password"),
     );
     const { password } = expectStatus(reveal, 200).json;
-    const signedIn = () => fixture.ask("SELECT 1 AS one", { host, user: "reader", password }).catch(() => []);
+    const signedIn = () => fixture.query("SELECT 1 AS one", { host, user: "reader", password }).catch(() => []);
     await waitUntil("the user is at the replica", async () => (await signedIn()).length > 0);
   });
 

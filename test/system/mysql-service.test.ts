@@ -62,7 +62,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     return client;
   }
 
-  async function ask<Row extends object>(sql: string, login = {}): Promise<Row[]> {
+  async function query<Row extends object>(sql: string, login = {}): Promise<Row[]> {
     const client = await open(login);
     try {
       return (await client.query(sql))[0] as Row[];
@@ -76,9 +76,9 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
       .json.password;
 
   it("is entered over TLS with the certificate verified against its name, and not without TLS", async () => {
-    await ask("CREATE TABLE items (id INT PRIMARY KEY, name TEXT)");
-    await ask("INSERT INTO items VALUES (1, 'one')");
-    expect(await ask("SELECT name FROM items")).toEqual([{ name: "one" }]);
+    await query("CREATE TABLE items (id INT PRIMARY KEY, name TEXT)");
+    await query("INSERT INTO items VALUES (1, 'one')");
+    expect(await query("SELECT name FROM items")).toEqual([{ name: "one" }]);
     await expect(open({ plain: true })).rejects.toThrow("Access denied");
     expect(shop.connection.uri).toContain("mysql://app_user@");
   });
@@ -108,14 +108,14 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   it("has users with the privileges of their roles, and passwords that can be revealed and reset", async () => {
     for (const [username, role] of Object.entries({ reader: "readonly", writer: "readwrite" }))
       expectStatus(await platform.rest.post(path("/database-users"), { username, role }), 201);
-    await ask("INSERT INTO items VALUES (2, 'two')", { user: "writer", password: await reveal("writer") });
+    await query("INSERT INTO items VALUES (2, 'two')", { user: "writer", password: await reveal("writer") });
     const reader = { user: "reader", password: await reveal("reader") };
-    expect(await ask("SELECT id FROM items ORDER BY id", reader)).toEqual([{ id: 1 }, { id: 2 }]);
-    await expect(ask("DELETE FROM items", reader)).rejects.toThrow(/denied/);
+    expect(await query("SELECT id FROM items ORDER BY id", reader)).toEqual([{ id: 1 }, { id: 2 }]);
+    await expect(query("DELETE FROM items", reader)).rejects.toThrow(/denied/);
     expectStatus(await platform.rest.post(path("/database-users/writer/reset-password")), 200);
-    expect(await ask("SELECT 1 AS one", { user: "writer", password: await reveal("writer") })).toEqual([{ one: 1 }]);
+    expect(await query("SELECT 1 AS one", { user: "writer", password: await reveal("writer") })).toEqual([{ one: 1 }]);
     // A password that was changed in SQL is not the platform's any more.
-    await ask("ALTER USER 'writer'@'%' IDENTIFIED BY 'by hand'");
+    await query("ALTER USER 'writer'@'%' IDENTIFIED BY 'by hand'");
     expectStatus(await platform.rest.post(path("/database-users/writer/reveal-password")), 409);
     const long = { username: "u".repeat(33), role: "readonly" };
     expect(expectStatus(await platform.rest.post<ProblemJson>(path("/database-users"), long), 400).text).toContain(
@@ -128,7 +128,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
 
   it("has databases that are created, listed and dropped", async () => {
     expectStatus(await platform.rest.post(path("/databases"), { name: "orders-2026" }), 201);
-    await ask("CREATE TABLE `orders-2026`.t (a INT)");
+    await query("CREATE TABLE `orders-2026`.t (a INT)");
     const list = async () =>
       expectStatus(await platform.rest.get<PageJson<"databases", { name: string }>>(path("/databases")), 200).json
         .databases;
@@ -140,7 +140,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   it("applies a parameter without a restart", async () => {
     const parameters = { long_query_time: "2", sort_buffer_size: "1MB" };
     expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
-    const rows = await ask("SELECT @@GLOBAL.long_query_time AS slow, @@GLOBAL.sort_buffer_size AS size");
+    const rows = await query("SELECT @@GLOBAL.long_query_time AS slow, @@GLOBAL.sort_buffer_size AS size");
     expect(rows).toEqual([{ slow: 2, size: 1_048_576 }]);
   });
 
@@ -148,27 +148,27 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     const { id } = expectStatus(await platform.rest.post<BackupJson>(path("/backups")), 202).json;
     const stateOf = async () => (await platform.rest.get<BackupJson>(path(`/backups/${id}`))).json.status;
     await waitUntil("the backup is complete", async () => (await stateOf()) === "completed");
-    await ask("DELETE FROM items WHERE id = 2");
+    await query("DELETE FROM items WHERE id = 2");
     const body = { target_service_name: "before" };
     const restored = await platform.rest.post<ServiceJson>(path(`/backups/${id}/restore`), body);
     const before = expectStatus(restored, 202).json.id;
     await services.settled(before, "Running");
     const copy = await services.open(before);
-    const found = await ask("SELECT id FROM items ORDER BY id", { of: copy, password: copy.password });
+    const found = await query("SELECT id FROM items ORDER BY id", { of: copy, password: copy.password });
     expect(found).toEqual([{ id: 1 }, { id: 2 }]);
-    await expect(ask("SELECT 1", { of: copy })).rejects.toThrow("Access denied");
-    await ask("INSERT INTO items VALUES (2, 'two')");
+    await expect(query("SELECT 1", { of: copy })).rejects.toThrow("Access denied");
+    await query("INSERT INTO items VALUES (2, 'two')");
     await services.delete(before);
   });
 
   it("retains its data over a stop, a start and a killed engine", async () => {
     await services.verb(shop.service.id, "stop");
     await services.verb(shop.service.id, "start");
-    expect(await ask("SELECT COUNT(*) AS count FROM items")).toEqual([{ count: 2 }]);
+    expect(await query("SELECT COUNT(*) AS count FROM items")).toEqual([{ count: 2 }]);
     const engine = platform.processes().machines.find(({ id }) => id === shop.service.nodes[0]?.id)?.engine;
     expect(engine).toBeGreaterThan(1);
     killAtOnce(engine ?? 0);
-    const counted = () => ask<{ count: number }>("SELECT COUNT(*) AS count FROM items").catch(() => []);
+    const counted = () => query<{ count: number }>("SELECT COUNT(*) AS count FROM items").catch(() => []);
     await waitUntil("the engine is back with its rows", async () => (await counted())[0]?.count === 2);
   });
 
@@ -176,10 +176,10 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     const names = ["connections", "mysql_queries_per_second", "mysql_innodb_buffer_pool_hit_rate", "mysql_open_files"];
     const query = [...names, "mysql_replication_lag_seconds"].map((name) => `metric=${name}`).join("&");
     const found = await waitUntil("samples of all metrics", async () => {
-      const answer = await platform.rest.get<MetricsJson>(path(`/metrics?${query}&period=15m`));
-      const { series } = expectStatus(answer, 200).json;
+      const response = await platform.rest.get<MetricsJson>(path(`/metrics?${query}&period=15m`));
+      const { series } = expectStatus(response, 200).json;
       const measured = series.filter(({ points }) => points.length > 0).map(({ metric }) => metric);
-      return names.every((name) => measured.includes(name)) && answer.json;
+      return names.every((name) => measured.includes(name)) && response.json;
     });
     expect(found.absent.map(({ metric }) => metric)).toEqual(["mysql_replication_lag_seconds"]);
   });

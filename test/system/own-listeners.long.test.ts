@@ -21,7 +21,7 @@ let second: SecondController;
 let proxy: InferenceProcess;
 const children: ChildProcess[] = [];
 /** Another address of this host. */
-const elsewhere = "127.0.0.9";
+const otherAddress = "127.0.0.9";
 
 beforeAll(async () => {
   platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
@@ -42,7 +42,7 @@ function settingsOf(pid: number | undefined): Record<string, string> {
   return Object.fromEntries(environ.split("\0").map((entry) => entry.split(/=(.*)/s, 2) as [string, string]));
 }
 
-/** A data plane beside the platform's own, with the same identity; resolves when it has written the line. */
+/** Starts a second process of a data plane with the same identity; resolves when it has written the line. */
 async function startSecond(
   plane: "issuer" | "store",
   settings: Readonly<Record<string, string>>,
@@ -62,15 +62,15 @@ async function startSecondIssuer(port: number, metricsPort: number): Promise<voi
   const directory = join(platform.directory, "second-issuer");
   mkdirSync(directory, { mode: 0o700 });
   const settings = {
-    HOLDFAST_ISSUER_LISTEN: `${elsewhere}:${port}`,
+    HOLDFAST_ISSUER_LISTEN: `${otherAddress}:${port}`,
     HOLDFAST_ISSUER_DIR: directory,
-    HOLDFAST_ISSUER_METRICS: `${elsewhere}:${metricsPort}`,
+    HOLDFAST_ISSUER_METRICS: `${otherAddress}:${metricsPort}`,
   };
   await startSecond("issuer", settings, "following controller");
 }
 
 const provide = async (port: number) => {
-  const body = { provider: "provider_c", api_key: "k", base_url: `https://${elsewhere}:${port}/v1` };
+  const body = { provider: "provider_c", api_key: "k", base_url: `https://${otherAddress}:${port}/v1` };
   const { status, json } = await fixture.put("providers", body);
   return [status, json["code"]];
 };
@@ -79,7 +79,7 @@ it("listeners that processes open later are no targets for any of them", { timeo
   const [issuerPort = 0, metricsPort = 0, storePort = 0] = await freePorts(3);
   const { secret } = await fixture.newKey();
   await fixture.put("settings", { eu_only: false, monthly_cost_limit_cents: 5_000 });
-  // None of the installation's listeners is recorded yet.
+  // The installation has not recorded its listeners yet.
   expect((await provide(issuerPort))[1]).toBeUndefined();
   const sayOfCall = () => fixture.chat(secret, "plain").then(String, (error: Error) => error.message);
   await waitUntil("the proxy serves that", async () => /ECONNREFUSED|could not be called/.test(await sayOfCall()));
@@ -87,7 +87,7 @@ it("listeners that processes open later are no targets for any of them", { timeo
   second = await startSecondController(platform);
   proxy = await startInferenceProcess(platform);
   await startSecondIssuer(issuerPort, metricsPort);
-  await startSecond("store", { HOLDFAST_STORE_LISTEN: `${elsewhere}:${storePort}` }, "store ready");
+  await startSecond("store", { HOLDFAST_STORE_LISTEN: `${otherAddress}:${storePort}` }, "store ready");
   const controllerSettings = settingsOf(second.pid);
   const portOf = (text = "") => Number(text.slice(text.lastIndexOf(":") + 1));
   const ports = {

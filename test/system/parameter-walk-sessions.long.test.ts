@@ -17,7 +17,7 @@ const versions = ["17", "18"];
 const database = "defaultdb";
 /** Settings that are set at a time. */
 const atOnce = 30;
-/** The engine stores these for a database, and RESET does not remove them. */
+/** Settings that the engine stores for a database, and that RESET does not remove. */
 const lasting: readonly Extreme[] = [
   { name: "transaction_read_only", value: "on" },
   { name: "transaction_deferrable", value: "on" },
@@ -45,7 +45,7 @@ describe("settings of a database and of a role, at their least and greatest valu
     await platform?.remove();
   }, longMs);
 
-  /** All actions of the platform in sessions of the database, or for the role. */
+  /** Performs all actions of the platform in sessions of the database, or for the role. */
   async function platformWorks(walk: PostgresqlWalk, queues: ServiceQueues, n: number): Promise<void> {
     const { rest } = platform;
     await walk.manages();
@@ -53,8 +53,8 @@ describe("settings of a database and of a role, at their least and greatest valu
       sql: "SELECT n, 'a\\b' AS text, '2026-02-01'::date AS day FROM public.walked",
       database_name: database,
     };
-    const answer = await rest.post<{ rows: unknown }>(walk.path("/ai-query/execute"), request);
-    expect(expectStatus(answer, 200).json.rows).toEqual([[1, "a\\b", "2026-02-01"]]);
+    const response = await rest.post<{ rows: unknown }>(walk.path("/ai-query/execute"), request);
+    expect(expectStatus(response, 200).json.rows).toEqual([[1, "a\\b", "2026-02-01"]]);
     expectStatus(await rest.get(walk.path("/metrics/query-stats?limit=10&order=calls")), 200);
     expectStatus(await rest.get(walk.path("/queries/running")), 200);
     await queues.send("walked", [n]);
@@ -68,14 +68,14 @@ describe("settings of a database and of a role, at their least and greatest valu
 
   /** Number of these that the engine let the user set, for the database and for the role. */
   async function setAll(walk: PostgresqlWalk, some: readonly Extreme[]): Promise<number> {
-    let taken = 0;
+    let accepted = 0;
     for (const extreme of some) {
       const value = extreme.value === "" ? "''" : extreme.value.split(", ").map(escapeLiteral).join(", ");
       const name = extreme.name.split(".").map(escapeIdentifier).join(".");
       for (const owner of ownersOf(walk))
-        if ((await walk.trySql(`ALTER ${owner} SET ${name} TO ${value}`)) === undefined) taken += 1;
+        if ((await walk.trySql(`ALTER ${owner} SET ${name} TO ${value}`)) === undefined) accepted += 1;
     }
-    return taken;
+    return accepted;
   }
 
   it.concurrent.each(versions)(
@@ -91,9 +91,9 @@ describe("settings of a database and of a role, at their least and greatest valu
         walk.running.connection.user,
       );
       let n = 0;
-      let taken = 0;
+      let accepted = 0;
       for (const some of rounds.flatMap((round) => batchesOf(round, atOnce))) {
-        taken += await setAll(walk, some);
+        accepted += await setAll(walk, some);
         n += 1;
         const under = some.map(({ name, value }) => `${name} = ${value}`).join(", ");
         await platformWorks(walk, queues, n).catch((error: unknown) => {
@@ -103,7 +103,7 @@ describe("settings of a database and of a role, at their least and greatest valu
         for (const owner of ownersOf(walk)) await walk.sql(`ALTER ${owner} RESET ALL`);
       }
       // Few are rejected, by both: values that are valid only elsewhere.
-      expect(taken).toBeGreaterThan(rounds.flat().length);
+      expect(accepted).toBeGreaterThan(rounds.flat().length);
       const [least = []] = rounds;
       await setAll(walk, [...least, ...lasting]);
       await walk.services.verb(walk.id, "restart");

@@ -9,7 +9,7 @@ const longMs = 450_000;
 const atOnce = 12;
 
 /** Parameters of the log and of scripts, which have tests of their own. */
-const elsewhere = [/^busy-reply-threshold$/, /^auto-aof-/, /^appendfsync$/, /^no-appendfsync-on-rewrite$/];
+const testedElsewhere = [/^busy-reply-threshold$/, /^auto-aof-/, /^appendfsync$/, /^no-appendfsync-on-rewrite$/];
 
 describe("each parameter of a Valkey, at its least and greatest value", () => {
   let platform: Platform;
@@ -27,7 +27,7 @@ describe("each parameter of a Valkey, at its least and greatest value", () => {
 
   async function walk(end: End): Promise<void> {
     const extremes = extremesOf("valkey", "8.1", end, ({ name, needsRestart }) => {
-      return !needsRestart && !elsewhere.some((pattern) => pattern.test(name));
+      return !needsRestart && !testedElsewhere.some((pattern) => pattern.test(name));
     });
     for (const batch of batchesOf(extremes, atOnce)) {
       const together: Record<string, string> = {};

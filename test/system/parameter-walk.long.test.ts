@@ -17,7 +17,7 @@ const longMs = 450_000;
 const atOnce = 12;
 
 /** Parameters of Valkey's log and scripts. Other tests cover their limits. */
-const elsewhere = [/^busy-reply-threshold$/, /^auto-aof-/, /^appendfsync$/, /^no-appendfsync-on-rewrite$/];
+const testedElsewhere = [/^busy-reply-threshold$/, /^auto-aof-/, /^appendfsync$/, /^no-appendfsync-on-rewrite$/];
 
 interface Health {
   readonly status: string;
@@ -54,10 +54,10 @@ describe("each parameter of a Valkey, at its least and greatest value", () => {
   /** Resolves with the accepted value: the greatest that fits the plan in place of one that it rejects. */
   async function take(of: RunningService, { name, value }: Extreme): Promise<string | undefined> {
     const set = (text: string) => platform.rest.patch<ProblemJson>(configuration(of), { parameters: { [name]: text } });
-    const answer = await set(value);
-    if (answer.status !== 400) return expectStatus(answer, 200) && value;
-    expect(answer.json.errors).toMatchObject([{ code: "exceeds_plan" }]);
-    const detail = answer.json.errors[0]?.detail ?? "";
+    const response = await set(value);
+    if (response.status !== 400) return expectStatus(response, 200) && value;
+    expect(response.json.errors).toMatchObject([{ code: "exceeds_plan" }]);
+    const detail = response.json.errors[0]?.detail ?? "";
     expect(detail).toContain(name);
     const greatest = /it is (\S+) at most/.exec(detail)?.[1];
     if (greatest === undefined) return undefined;
@@ -104,26 +104,26 @@ describe("each parameter of a Valkey, at its least and greatest value", () => {
 
   async function walk(of: RunningService, extremes: readonly Extreme[]): Promise<void> {
     for (let at = 0; at < extremes.length; at += atOnce) {
-      const taken: Record<string, string> = {};
+      const accepted: Record<string, string> = {};
       const some = extremes.slice(at, at + atOnce);
       for (const extreme of some) {
         const value = await take(of, extreme);
         await runs(of, `${extreme.name} = ${value}`);
-        if (value !== undefined) taken[extreme.name] = value;
+        if (value !== undefined) accepted[extreme.name] = value;
         await reset(of, [extreme.name]);
       }
-      expectStatus(await platform.rest.patch(configuration(of), { parameters: taken }), 200);
-      const together = Object.entries(taken).map(([name, value]) => `${name} = ${value}`);
+      expectStatus(await platform.rest.patch(configuration(of), { parameters: accepted }), 200);
+      const together = Object.entries(accepted).map(([name, value]) => `${name} = ${value}`);
       await backedUp(of, together);
       await runs(of, together.join(", "));
-      await reset(of, Object.keys(taken));
+      await reset(of, Object.keys(accepted));
       await runs(of, "the defaults");
     }
   }
 
   const live = (engine: string, version: string, end: 0 | -1) =>
     [...parametersOf(engine, version).values()]
-      .filter(({ name, needsRestart }) => !needsRestart && !elsewhere.some((pattern) => pattern.test(name)))
+      .filter(({ name, needsRestart }) => !needsRestart && !testedElsewhere.some((pattern) => pattern.test(name)))
       .flatMap((parameter) => extremesOf(parameter).at(end) ?? []);
 
   it(

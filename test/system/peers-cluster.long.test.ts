@@ -19,8 +19,8 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
   afterAll(fixture.remove);
 
   /** Maximum number of members whose engine was down at the same time during the work. */
-  async function mostDown(nodeIds: readonly string[], work: () => Promise<unknown>): Promise<number> {
-    let most = 0;
+  async function maxDown(nodeIds: readonly string[], work: () => Promise<unknown>): Promise<number> {
+    let max = 0;
     let isOver = false;
     const done = work().finally(() => {
       isOver = true;
@@ -32,13 +32,13 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
       () => {
         const all = machines();
         const up = nodeIds.filter((nodeId) => all.find((each) => each.id === nodeId)?.engine !== undefined);
-        most = Math.max(most, nodeIds.length - up.length);
+        max = Math.max(max, nodeIds.length - up.length);
         return isOver;
       },
       { withinMs: longMs, everyMs: 100 },
     );
     await done;
-    return most;
+    return max;
   }
 
   /** Requests a restart; returns the id of its operation. */
@@ -98,7 +98,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     const { nodes } = await fixture.services.get(fixture.id);
     const ids = nodes.map((node) => node.id);
     const before = ids.map(engineOf);
-    const most = await mostDown(ids, async () => {
+    const max = await maxDown(ids, async () => {
       const operationId = await restart();
       const isRestarting = async () => (await fixture.maintenance.operation(operationId)).step === "RestartMembers";
       await waitUntil("members are restarted", isRestarting);
@@ -107,12 +107,12 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
       killControllers();
       expect(await over).toMatchObject({ status: "completed", error: null });
     });
-    expect(most).toBeLessThanOrEqual(1);
+    expect(max).toBeLessThanOrEqual(1);
     expect(ids.map(engineOf).filter((pid, index) => pid === before[index])).toEqual([]);
     await isComplete([1, 2, 3]);
   });
 
-  it("restarts no other member while one does not answer, and shows that", { timeout: longMs }, async () => {
+  it("restarts no other member while one does not respond, and reports that", { timeout: longMs }, async () => {
     const service = await fixture.services.get(fixture.id);
     const [silent, ...rest] = service.nodes.toSorted((a) => (a.id === leaderIn(service) ? 1 : -1));
     const frozen = engineOf(silent?.id ?? "") ?? 0;
@@ -143,7 +143,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
 
   it("accepts no write without a majority, and accepts writes again with one", { timeout: longMs }, async () => {
     const service = await fixture.services.get(fixture.id);
-    const [one, ...rest] = service.nodes.map((node) => engineOf(node.id) ?? 0);
+    const [survivor, ...rest] = service.nodes.map((node) => engineOf(node.id) ?? 0);
     const target = await connectEtcd(fixture.platform, fixture.connection, service.nodes[0]?.hostname);
     for (const pid of rest) killAtOnce(pid, "SIGSTOP");
     try {
@@ -153,7 +153,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
         const { health } = await fixture.services.get(fixture.id);
         return health.checks.some((check) => check.name === "quorum" && check.status === "unhealthy");
       });
-      expect(engineOf(service.nodes[0]?.id ?? "")).toBe(one);
+      expect(engineOf(service.nodes[0]?.id ?? "")).toBe(survivor);
     } finally {
       for (const pid of rest) killAtOnce(pid, "SIGCONT");
     }
@@ -165,13 +165,13 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     const before = ids.map(engineOf);
     await fixture.images.choose(fixture.images.valid);
     await fixture.maintenance.pending(fixture.id, fixture.images.valid);
-    const most = await mostDown(ids, async () => {
+    const max = await maxDown(ids, async () => {
       const { json } = expectStatus(await fixture.maintenance.apply(fixture.id), 202);
       await waitUntil("a member is down", () => ids.map(engineOf).some((pid) => pid === undefined));
       killControllers();
       expect(await ended(json.id)).toMatchObject({ status: "completed", error: null });
     });
-    expect(most).toBeLessThanOrEqual(1);
+    expect(max).toBeLessThanOrEqual(1);
     expect(ids.map(engineOf).filter((pid, index) => pid === before[index])).toEqual([]);
     expect(await fixture.maintenance.get(fixture.id)).toMatchObject({ image: fixture.images.valid, updates: [] });
     await isComplete([1, 2, 3]);

@@ -91,9 +91,9 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
         { describe: () => fixture.services.describe(fixture.id) },
       );
       killControllers();
-      const other = service.nodes.find((node) => node.id !== leader)?.id ?? "";
-      // First the agent of the member that leaves, then the engine of a member that stays.
-      killAtOnce((count === 4 ? machineOf(leader)?.agent : engineOf(other)) ?? 0);
+      const follower = service.nodes.find((node) => node.id !== leader)?.id ?? "";
+      // First the agent of the member that leaves is killed, then the engine of a member that remains.
+      killAtOnce((count === 4 ? machineOf(leader)?.agent : engineOf(follower)) ?? 0);
       expect(await ended(started?.id ?? "")).toMatchObject({ status: "completed", error: null });
       const after = await fixture.services.settled(fixture.id, "Running", longMs);
       expect(after.nodes.map((node) => node.id)).not.toContain(leader);
@@ -119,12 +119,12 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
     expect(onSecond()).toEqual([]);
     const after = await isComplete();
     const ids = after.nodes.map((node) => node.id);
-    const left = nodes.map((node) => node.id).filter((nodeId) => !ids.includes(nodeId));
-    expect(left.toSorted()).toEqual(moving);
+    const remaining = nodes.map((node) => node.id).filter((nodeId) => !ids.includes(nodeId));
+    expect(remaining.toSorted()).toEqual(moving);
     expect(ids).toHaveLength(nodes.length);
   });
 
-  it("stops and starts as a whole, though controllers and an agent are killed", { timeout: longMs }, async () => {
+  it("stops and starts all members, though controllers and an agent are killed", { timeout: longMs }, async () => {
     expectStatus(await fixture.platform.rest.post(path("/stop")), 202);
     killControllers();
     await fixture.services.settled(fixture.id, "Stopped", longMs);

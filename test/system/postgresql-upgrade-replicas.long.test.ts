@@ -148,7 +148,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
   );
 
   it(
-    "fails over to one of them afterwards, without a missing row",
+    "fails over to a replica afterwards, without a missing row",
     async () => {
       const { nodes, primary_node_id: before } = await services.get(id);
       const heir = nodes.find((node) => node.id !== before);

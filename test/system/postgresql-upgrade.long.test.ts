@@ -32,7 +32,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
   let services: Services;
   let orders: RunningService;
   let writer: AcknowledgedWriter;
-  /** A moment before the upgrade, and the last row that was acknowledged before it. */
+  /** A time before the upgrade, and the last row that was acknowledged before it. */
   let before: { readonly at: number; readonly id: number };
 
   beforeAll(async () => {
@@ -48,14 +48,14 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
     await platform?.remove();
   }, longMs);
 
-  const ask = (body: object, { service: { id } } = orders) =>
+  const requestUpgrade = (body: object, { service: { id } } = orders) =>
     platform.rest.post<UpgradeJson>(`/managed-services/${id}/upgrade`, body);
   const lastOf = async ({ service: { id } } = orders) =>
     (await services.operations(id)).find(({ type }) => type === "upgrade");
   const blocking = ({ findings }: UpgradeJson) => findings.flatMap((each) => (each.blocking ? [each.code] : []));
   const restorable = async () => (await services.get(orders.service.id)).backups?.restorable ?? null;
 
-  async function within<T>(of: RunningService, work: (client: Client) => Promise<T>, database = "defaultdb") {
+  async function withClient<T>(of: RunningService, work: (client: Client) => Promise<T>, database = "defaultdb") {
     const connection = { ...of.connection, database };
     const client = await openPostgresql(platform, connection, { password: of.password });
     try {
@@ -66,7 +66,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
   }
   const queues = (rest = "") => `/managed-services/${orders.service.id}/queues${rest}`;
   const versionOf = (of: RunningService) =>
-    within(
+    withClient(
       of,
       async (client) =>
         (await client.query<{ server_version: string }>("SHOW server_version")).rows[0]?.server_version.split(".")[0],
@@ -76,13 +76,13 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
     "lists its obstacles, and changes nothing",
     async () => {
       const { id } = orders.service;
-      await within(orders, async (client) => {
+      await withClient(orders, async (client) => {
         await client.query("CREATE EXTENSION hstore");
         await client.query("CREATE TABLE kept AS SELECT 'a=>1'::hstore AS pairs");
         await client.query("CREATE DATABASE second");
         await client.query("CREATE TABLE named (f regproc)");
       });
-      await within(orders, (client) => client.query("CREATE TABLE elsewhere AS SELECT 7 AS n"), "second");
+      await withClient(orders, (client) => client.query("CREATE TABLE elsewhere AS SELECT 7 AS n"), "second");
       expectStatus(await platform.rest.post(queues(), { name: "mail" }), 201);
       const isActive = async () => (await platform.rest.get(queues("/mail"))).json["status"] === "Active";
       await waitUntil("the queue is active", isActive);
@@ -91,11 +91,11 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
         withinMs: longMs,
         describe: () => services.describe(id),
       });
-      const { json } = expectStatus(await ask({ version: "18", check_only: true }), 200);
+      const { json } = expectStatus(await requestUpgrade({ version: "18", check_only: true }), 200);
       expect(blocking(json)).toEqual(["column_types"]);
-      expectStatus(await ask({ version: "18" }), 422);
-      await within(orders, (client) => client.query("DROP TABLE named"));
-      const { json: clear } = expectStatus(await ask({ version: "18", check_only: true }), 200);
+      expectStatus(await requestUpgrade({ version: "18" }), 422);
+      await withClient(orders, (client) => client.query("DROP TABLE named"));
+      const { json: clear } = expectStatus(await requestUpgrade({ version: "18", check_only: true }), 200);
       expect(blocking(clear)).toEqual([]);
       expect(clear.findings.map(({ code }) => code)).toContain("downtime");
       expect(await services.get(id)).toMatchObject({ version: "17", operation: null });
@@ -107,14 +107,14 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
     "is rolled back when its data cannot be upgraded",
     async () => {
       // A column that 18 does not have.
-      await within(orders, (client) => client.query("CREATE VIEW old_view AS SELECT wal_write FROM pg_stat_wal"));
-      expectStatus(await ask({ version: "18" }), 202);
+      await withClient(orders, (client) => client.query("CREATE VIEW old_view AS SELECT wal_write FROM pg_stat_wal"));
+      expectStatus(await requestUpgrade({ version: "18" }), 202);
       const after = await services.settled(orders.service.id, "Running", longMs);
       const operation = await lastOf();
       expect(operation).toMatchObject({ status: "failed", error: { code: "rolled_back_engine_failed" } });
       expect(operation?.error?.message).toContain("wal_write");
       expect([after.version, await versionOf(orders)]).toEqual(["17", "17"]);
-      await within(orders, (client) => client.query("DROP VIEW old_view"));
+      await withClient(orders, (client) => client.query("DROP VIEW old_view"));
       const { acknowledged } = writer;
       await waitUntil("writes continue", () => writer.acknowledged > acknowledged + 5);
     },
@@ -131,7 +131,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
         withinMs: longMs,
         describe: () => services.describe(id),
       });
-      expectStatus(await ask({ version: "18" }), 202);
+      expectStatus(await requestUpgrade({ version: "18" }), 202);
       await waitUntil("the service is Upgrading", async () => (await services.get(id)).status === "Upgrading");
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       await waitUntil(
@@ -148,17 +148,17 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
       const { acknowledged } = writer;
       await waitUntil("writes continue", () => writer.acknowledged > acknowledged + 5);
       expect(
-        await within(orders, async (client) => (await client.query("SELECT pairs -> 'a' AS a FROM kept")).rows),
+        await withClient(orders, async (client) => (await client.query("SELECT pairs -> 'a' AS a FROM kept")).rows),
       ).toEqual([{ a: "1" }]);
       expect(
-        await within(orders, async (client) => (await client.query("SELECT n FROM elsewhere")).rows, "second"),
+        await withClient(orders, async (client) => (await client.query("SELECT n FROM elsewhere")).rows, "second"),
       ).toEqual([{ n: 7 }]);
       const claimed = await platform.rest.post<{ messages: { payload: unknown }[] }>(
         queues("/mail/messages/claim"),
         {},
       );
       expect(expectStatus(claimed, 200).json.messages).toMatchObject([{ payload: { n: 5 } }]);
-      expectStatus(await ask({ version: "17" }), 422);
+      expectStatus(await requestUpgrade({ version: "17" }), 422);
     },
     longMs,
   );
@@ -174,13 +174,13 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
         describe: () => services.describe(id),
       });
       const body = { restore_point: new Date(before.at).toISOString(), target_service_name: "then" };
-      const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, body);
-      const copy = await services.settled(expectStatus(answer, 202).json.id, "Running", longMs);
+      const response = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, body);
+      const copy = await services.settled(expectStatus(response, 202).json.id, "Running", longMs);
       expect(copy.version).toBe("17");
-      const then = await services.open(copy.id);
-      expect(await versionOf(then)).toBe("17");
-      const ids = await within(
-        then,
+      const earlier = await services.open(copy.id);
+      expect(await versionOf(earlier)).toBe("17");
+      const ids = await withClient(
+        earlier,
         async (client) => (await client.query<{ id: string }>("SELECT max(id) AS id FROM ledger")).rows,
       );
       expect(Number(ids[0]?.id)).toBeGreaterThanOrEqual(before.id);
@@ -195,20 +195,20 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
       // pg_upgrade has as many jobs as the plan has vCPUs.
       const larger = { target_service_name: "larger", plan_name: "tier-2" };
       const body = { restore_point: new Date(before.at).toISOString(), ...larger };
-      const answer = await platform.rest.post<ServiceJson>(path, body);
-      const { id } = await services.settled(expectStatus(answer, 202).json.id, "Running", longMs);
+      const response = await platform.rest.post<ServiceJson>(path, body);
+      const { id } = await services.settled(expectStatus(response, 202).json.id, "Running", longMs);
       await waitUntil("it has a backup", async () => (await services.get(id)).backups?.restorable != null, {
         withinMs: longMs,
         describe: () => services.describe(id),
       });
-      expectStatus(await ask({ version: "18" }, { service: await services.get(id) } as RunningService), 202);
+      expectStatus(await requestUpgrade({ version: "18" }, { service: await services.get(id) } as RunningService), 202);
       await services.settled(id, "Running", longMs);
       const operation = (await services.operations(id)).find(({ type }) => type === "upgrade");
       expect(operation).toMatchObject({ status: "completed", error: null });
       const upgraded = await services.open(id);
       expect(await versionOf(upgraded)).toBe("18");
       const sql = "SELECT pairs -> 'a' AS a FROM kept";
-      expect(await within(upgraded, async (client) => (await client.query(sql)).rows)).toEqual([{ a: "1" }]);
+      expect(await withClient(upgraded, async (client) => (await client.query(sql)).rows)).toEqual([{ a: "1" }]);
     },
     2 * longMs,
   );

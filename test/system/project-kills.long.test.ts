@@ -7,11 +7,7 @@ import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { isFinished, operationKind } from "@holdfast/controller/operation/operation.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Project, Stack, StackMigration } from "@holdfast/sdk";
-import {
-  type DeliveryFixture,
-  startDeliveryFixture,
-  valkeySpec,
-} from "@holdfast/testing/composition/bundle-fixture.ts";
+import { type BundleFixture, startBundleFixture, valkeySpec } from "@holdfast/testing/composition/bundle-fixture.ts";
 import { createCrashingControllers } from "@holdfast/testing/composition/crashing-controllers.ts";
 import { killAfterWrites, watchWrites } from "@holdfast/testing/composition/kill-after-write.ts";
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
@@ -52,13 +48,13 @@ function unmatched(some: readonly string[], others: readonly string[]): readonly
 }
 
 describe("controllers that crash", () => {
-  let fixture: DeliveryFixture;
+  let fixture: BundleFixture;
   const crashing = createCrashingControllers();
 
   beforeAll(async () => {
-    const prepare: Parameters<typeof startDeliveryFixture>[0] = (write) =>
+    const prepare: Parameters<typeof startBundleFixture>[0] = (write) =>
       write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
-    fixture = await startDeliveryFixture(prepare, crashing.environment);
+    fixture = await startBundleFixture(prepare, crashing.environment);
   });
   afterAll(async () => {
     await fixture?.remove();
@@ -71,29 +67,29 @@ describe("controllers that crash", () => {
    * Crashes the controller after every write of a composition during `run`; returns the written states, in order.
    */
   async function crashAtEach(run: () => Promise<unknown>): Promise<readonly string[]> {
-    const seen = await watchWrites(fixture.platform.directory);
+    const writes = await watchWrites(fixture.platform.directory);
     try {
       const { crashes } = await crashing.during({ kinds: [compositionKind.name], nth: 1 }, run);
-      expect(crashes).toHaveLength(seen.count);
+      expect(crashes).toHaveLength(writes.count);
       await expectNothingLeft();
       return crashes.flatMap(({ writes }) =>
         writes.map(({ value }) => (value === null ? "deleted" : compositionKind.parse(value).status.state)),
       );
     } finally {
-      await seen.stop();
+      await writes.stop();
     }
   }
 
-  /** The response of any controller that gives one. */
-  const insisted = async <T>(verb: string, path: string, status: number, body?: unknown): Promise<T> => {
+  /** Response of the first controller that responds; throws unless it has the status. */
+  const responseTo = async <T>(verb: string, path: string, status: number, body?: unknown): Promise<T> => {
     const key = { "idempotency-key": randomUUID() };
     const options = { withinMs: 90_000, headers: key, ...(body !== undefined && { body }) };
     return expectStatus(await fixture.platform.rest.insist<T>(verb, path, options), status).json;
   };
   const deploy = async (descriptor: object) =>
-    (await insisted<{ deployment_id: string }>("POST", "/projects/deploy", 202, { descriptor })).deployment_id;
-  const projectNow = (name: string) => fixture.answered<Project>(`/projects/${name}`);
-  const stackNow = (id: string) => fixture.answered<Stack>(`/stacks/${id}`);
+    (await responseTo<{ deployment_id: string }>("POST", "/projects/deploy", 202, { descriptor })).deployment_id;
+  const projectNow = (name: string) => fixture.eventually<Project>(`/projects/${name}`);
+  const stackNow = (id: string) => fixture.eventually<Stack>(`/stacks/${id}`);
 
   /** The project once its resources have no detail, which is momentary, such as a silent agent. */
   const healthy = (name: string) =>
@@ -109,7 +105,7 @@ describe("controllers that crash", () => {
   }
 
   async function deleted(name: string): Promise<void> {
-    await insisted("DELETE", `/projects/${name}`, 202);
+    await responseTo("DELETE", `/projects/${name}`, 202);
     const isDeleted = async () => (await projectNow(name)).status === "Deleted";
     await waitUntil(`${name} is deleted`, isDeleted, { withinMs: 300_000 });
   }
@@ -123,7 +119,7 @@ describe("controllers that crash", () => {
   }
 
   /** Services that belong to no composition. */
-  const own = new Set<string>();
+  const expected = new Set<string>();
 
   /**
    * Takes the name of a resource that waits for another one, so that its deployment fails: names that are in use before
@@ -131,7 +127,7 @@ describe("controllers that crash", () => {
    */
   async function take(name: string): Promise<void> {
     const request = { name, database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
-    own.add((await insisted<{ id: string }>("POST", "/managed-services", 202, request)).id);
+    expected.add((await responseTo<{ id: string }>("POST", "/managed-services", 202, request)).id);
   }
 
   /** Services are those of records, machines those of services, and every deployment and operation has ended. */
@@ -142,22 +138,22 @@ describe("controllers that crash", () => {
   }
 
   async function leftovers() {
-    const { projects } = await fixture.answered<{ projects: Project[] }>("/projects?limit=200");
-    const { stacks } = await fixture.answered<{ stacks: Stack[] }>("/stacks?limit=200");
-    const { services: all } = await fixture.answered<{ services: { id: string }[] }>("/managed-services?limit=200");
+    const { projects } = await fixture.eventually<{ projects: Project[] }>("/projects?limit=200");
+    const { stacks } = await fixture.eventually<{ stacks: Stack[] }>("/stacks?limit=200");
+    const { services: all } = await fixture.eventually<{ services: { id: string }[] }>("/managed-services?limit=200");
     const recorded = [
       ...projects.flatMap(({ resources }) => resources.flatMap(({ resource_id: id }) => id ?? [])),
       ...stacks.flatMap(({ resources }) => resources.flatMap(({ service_id: id }) => id ?? [])),
-      ...own,
+      ...expected,
     ];
     const inEtcd = await dumpEtcd(fixture.platform.directory);
     const objects = <R>(kind: Kind<R>) =>
       [...inEtcd].filter(([key]) => key.startsWith(prefixOf(kind))).map(([, value]) => kind.parse(value));
-    const there = all.map(({ id }) => id);
+    const machineIds = all.map(({ id }) => id);
     const owners = objects(machineKind).map(({ spec: { owner } }) => owner?.id ?? "nobody");
     return {
-      services: unmatched(there, recorded),
-      machines: unmatched(owners, there),
+      services: unmatched(machineIds, recorded),
+      machines: unmatched(owners, machineIds),
       unended: [
         ...objects(deploymentKind).filter((record) => !isEnded(record)),
         ...objects(operationKind).filter((operation) => !isFinished(operation)),
@@ -203,7 +199,7 @@ describe("controllers that crash", () => {
       });
       expect([states[0], states.at(-1)]).toEqual(["Pending", "Failed"]);
       await expectUnchanged("shop", before);
-      // A resource that ran before the failure stays.
+      // A resource that ran before the failure continues to run.
       const { status, resources } = await projectNow("shop");
       const added = resources.slice(before.resources.length);
       expect([status, added]).toMatchObject(["Failed", [{ logical_name: "new", status: "Running" }]]);
@@ -230,10 +226,10 @@ describe("controllers that crash", () => {
     "at each write of an abort leave nothing of the deployment",
     async () => {
       const id = await deploy(project("stopped"));
-      const isMade = async () => (await projectNow("stopped")).resources[0]?.resource_id !== null;
-      await waitUntil("a resource is created", isMade);
+      const isCreated = async () => (await projectNow("stopped")).resources[0]?.resource_id !== null;
+      await waitUntil("a resource is created", isCreated);
       const states = await crashAtEach(async () => {
-        await insisted("POST", `/projects/stopped/deployments/${id}/abort`, 202);
+        await responseTo("POST", `/projects/stopped/deployments/${id}/abort`, 202);
         const record = await fixture.ended("stopped", id);
         expect(record).toMatchObject({ status: "Aborted", project_status: "Failed" });
       });
@@ -261,17 +257,17 @@ describe("controllers that crash", () => {
       const launched = await crashAtEach(async () => {
         // The responding controller has not read the newer template; those after it have.
         const body = { name: "cached", template_name: "one-cache", accepted_monthly_cost: 15.2 };
-        id = (await insisted<Stack>("POST", "/stacks", 201, body)).id;
+        id = (await responseTo<Stack>("POST", "/stacks", 201, body)).id;
         const isRunning = async () => (await stackNow(id)).status === "Running";
         await waitUntil("the stack runs", isRunning, { withinMs: 300_000 });
       });
       expect([...new Set(launched)]).toEqual(["Pending", "Provisioning", "Wiring", "Running"]);
       const upgraded = await crashAtEach(async () => {
         const path = `/stacks/${id}/upgrade`;
-        const started = await insisted<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
+        const started = await responseTo<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
         const over = async () => {
-          const seen = await fixture.answered<StackMigration>(`/stacks/${id}/migrations/${started.id}`);
-          return seen.finished_at === null ? undefined : seen;
+          const migration = await fixture.eventually<StackMigration>(`/stacks/${id}/migrations/${started.id}`);
+          return migration.finished_at === null ? undefined : migration;
         };
         const migration = await waitUntil("the migration is over", over, { withinMs: 300_000 });
         expect(migration).toMatchObject({ status: "Completed", steps: [{ status: "Completed" }] });
@@ -279,7 +275,7 @@ describe("controllers that crash", () => {
       expect([...new Set(upgraded)]).toEqual(["Upgrading", "Running"]);
       expect(await stackNow(id)).toMatchObject({ status: "Running", template_version: "2.0.0" });
       const deleting = await crashAtEach(async () => {
-        await insisted("DELETE", `/stacks/${id}`, 202);
+        await responseTo("DELETE", `/stacks/${id}`, 202);
         const isDeleted = async () => (await fixture.platform.rest.insist("GET", `/stacks/${id}`)).status === 404;
         await waitUntil("the stack is deleted", isDeleted, { withinMs: 300_000 });
       });

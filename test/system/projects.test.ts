@@ -4,11 +4,7 @@ import { ProjectService, ProjectStatus } from "@holdfast/proto/holdfast/v1/proje
 import { StackService, StackStatus } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment, Pipeline, PipelineDetail, Project, ProjectPlan, Stack } from "@holdfast/sdk";
-import {
-  type DeliveryFixture,
-  startDeliveryFixture,
-  valkeySpec,
-} from "@holdfast/testing/composition/bundle-fixture.ts";
+import { type BundleFixture, startBundleFixture, valkeySpec } from "@holdfast/testing/composition/bundle-fixture.ts";
 import { openDatabaseUrl, openValkeyUrl } from "@holdfast/testing/composition/open-url.ts";
 import { outputsOf } from "@holdfast/testing/composition/outputs-of.ts";
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
@@ -47,13 +43,13 @@ const testPair = {
 };
 
 describe("projects, stacks and pipelines", () => {
-  let fixture: DeliveryFixture;
+  let fixture: BundleFixture;
   let services: Services;
-  let cli: DeliveryFixture["cli"];
-  let rest: DeliveryFixture["platform"]["rest"];
+  let cli: BundleFixture["cli"];
+  let rest: BundleFixture["platform"]["rest"];
 
   beforeAll(async () => {
-    fixture = await startDeliveryFixture((write) => {
+    fixture = await startBundleFixture((write) => {
       write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
       write("stacks", "models-too", "1.0.0", modelsToo);
       write("pipelines", "test-pair", "1.0.0", testPair);
@@ -203,12 +199,12 @@ describe("projects, stacks and pipelines", () => {
     expect(madeAt("shop-people") > madeAt("shop-orders")).toBe(true);
     await waitUntil("the stack runs", async () => (await stackNow()).status === "Running", { withinMs: 60_000 });
     await waitUntil("the pipeline runs", async () => (await pipelineNow()).status === "running", { withinMs: 60_000 });
-    const again = await rest.post("/stacks", {
+    const duplicate = await rest.post("/stacks", {
       name: "cached",
       template_name: "one-cache",
       accepted_monthly_cost: 30.2,
     });
-    expect([again.status, again.json["code"]]).toEqual([409, "name_taken"]);
+    expect([duplicate.status, duplicate.json["code"]]).toEqual([409, "name_taken"]);
     const twice = await rest.post("/pipelines", { template_id: "test-pair", name: "events", zone: "local" });
     expect([twice.status, twice.json["code"]]).toEqual([409, "name_taken"]);
   }, 120_000);
@@ -239,16 +235,16 @@ describe("projects, stacks and pipelines", () => {
     }
     const organizations = createOrganizations(fixture.platform);
     const reader = await organizations.createKey(await organizations.first(), ["pipelines:read"]);
-    const seen = await pipelineNow(rest.as(reader.authorization));
-    expect(seen.connections.map((each) => each.connections.connection_uri)).toEqual([null, null]);
+    const visible = await pipelineNow(rest.as(reader.authorization));
+    expect(visible.connections.map((each) => each.connections.connection_uri)).toEqual([null, null]);
     organizations.close();
   });
 
   it("are noop when they are applied again, and change nothing", async () => {
     const before = (await rest.get("/managed-services")).text;
-    const again = await printed("projects", "apply", "-f", fixture.fileOf(shop), "--yes");
-    expect(again).toMatch(/orders\s+postgres\s+noop/);
-    expect(again).toContain("Nothing is changed.");
+    const secondApply = await printed("projects", "apply", "-f", fixture.fileOf(shop), "--yes");
+    expect(secondApply).toMatch(/orders\s+postgres\s+noop/);
+    expect(secondApply).toContain("Nothing is changed.");
     const { last_deployment_id: id } = await fixture.project("shop");
     const record = await fixture.ended("shop", id);
     expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
@@ -256,8 +252,8 @@ describe("projects, stacks and pipelines", () => {
     expect((await rest.get("/managed-services")).text).toBe(before);
     expect((await cli("projects", "plan", "-f", fixture.fileOf(shop), "--check")).code).toBe(0);
     const [orders, ...others] = shop.resources;
-    const other = { ...shop, resources: [{ ...orders, spec: { ...orders?.spec, storage_gb: 2 } }, ...others] };
-    const pending = await printed("projects", "plan", "-f", fixture.fileOf(other));
+    const changed = { ...shop, resources: [{ ...orders, spec: { ...orders?.spec, storage_gb: 2 } }, ...others] };
+    const pending = await printed("projects", "plan", "-f", fixture.fileOf(changed));
     expect(pending).toMatch(/orders\s+postgres\s+noop\s+\(recorded, not applied\)\n\s+storage_size_gb: 1 -> 2/);
     expect(await printed("projects", "list")).toMatch(/shop\s+Running\s+healthy\s+45\.6/);
     expect(await printed("projects", "status", "shop")).toMatch(/people\s+database\s+Running/);
@@ -275,14 +271,14 @@ describe("projects, stacks and pipelines", () => {
     for (const { owner, id } of children) {
       const path = `/managed-services/${id}`;
       expect((await rest.get(path)).json["managed_by"]).toEqual(owner);
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         rest.delete(path),
         rest.post(`${path}/stop`),
         rest.post(`${path}/resize`, { plan_name: "tier-2" }),
         rest.patch(path, { plan_name: "tier-2", storage_size_gb: 2 }),
         rest.patch(path, { name: "mine" }),
       ]);
-      for (const { status, json } of answers)
+      for (const { status, json } of responses)
         expect([status, json]).toMatchObject([409, { code: "managed_by_parent", managed_by: owner }]);
     }
     // A disk may grow, and its project records the new size and cost.
@@ -348,8 +344,8 @@ describe("projects, stacks and pipelines", () => {
     expect(withoutSlow).toEqual(before.resources);
     expect(after.status).toBe("Failed");
     // The previous template is Running again, without a change.
-    const { deployment_id: back } = expectStatus(await fixture.deploy(shop), 202).json;
-    await fixture.ended("shop", back);
+    const { deployment_id: redeployment } = expectStatus(await fixture.deploy(shop), 202).json;
+    await fixture.ended("shop", redeployment);
     const slowId = await idOf("slow");
     await printed("projects", "release", "shop", "slow");
     expectStatus(await rest.delete(`/managed-services/${slowId}?skip_final_backup=true`), 202);
@@ -360,8 +356,8 @@ describe("projects, stacks and pipelines", () => {
     expect(blocked).toMatch(
       new RegExp(`third\\s+valkey\\s+create\\s+\\(blocked: name in use by service ${holder.id}\\)`),
     );
-    const taken = await fixture.deploy(collides);
-    expect([taken.status, taken.json]).toMatchObject([
+    const conflicting = await fixture.deploy(collides);
+    expect([conflicting.status, conflicting.json]).toMatchObject([
       409,
       {
         code: "name_taken",
@@ -382,7 +378,7 @@ describe("projects, stacks and pipelines", () => {
         { code: "invalid_descriptor", errors: [{ field: "resources[2].kind", code: "immutable" }] },
       ]);
     }
-    expect(await fixture.project("shop")).toMatchObject({ status: "Running", last_deployment_id: back });
+    expect(await fixture.project("shop")).toMatchObject({ status: "Running", last_deployment_id: redeployment });
 
     const brief = { name: "brief", resources: [{ logical_name: "db", kind: "valkey", spec: small }] };
     const four = await Promise.all(Array.from({ length: 4 }, () => fixture.deploy(brief)));
@@ -397,7 +393,7 @@ describe("projects, stacks and pipelines", () => {
     expect((await rest.get(`/managed-services/${created}`)).status).toBe(404);
     expect((await fixture.project("brief")).resources).toEqual([]);
     expect((await cli("projects", "abort", "brief", id)).code).toBe(5);
-    expect(await fixture.ended("shop", back)).toMatchObject({ status: "Completed", project_status: "Running" });
+    expect(await fixture.ended("shop", redeployment)).toMatchObject({ status: "Completed", project_status: "Running" });
   }, 120_000);
 
   it("are upgraded in place at the accepted cost, and degrade and recover with their engines", async () => {
@@ -432,8 +428,8 @@ describe("projects, stacks and pipelines", () => {
     const scaled = await rest.get(`/managed-services/${stack.resources[0]?.service_id}`);
     expect(scaled.json["plan_name"]).toBe("tier-2");
     expect(await printed("stacks", "migrations", "cached")).toMatch(/1\.0\.0\s+2\.0\.0\s+Completed/);
-    const again = await rest.post(`/stacks/${stack.id}/upgrade`, { accepted_monthly_cost: 30.2 });
-    expect([again.status, again.json["status"]]).toEqual([200, "up_to_date"]);
+    const repeated = await rest.post(`/stacks/${stack.id}/upgrade`, { accepted_monthly_cost: 30.2 });
+    expect([repeated.status, repeated.json["status"]]).toEqual([200, "up_to_date"]);
     await waitUntil("the pipeline runs again", async () => (await pipelineNow()).status === "running", {
       withinMs: 60_000,
     });
@@ -492,8 +488,8 @@ describe("projects, stacks and pipelines", () => {
     expect(await fixture.project("shop")).toMatchObject({ status: "Deleted", resources: [] });
     expect((await rest.get(`/stacks/${stack.id}`)).json["code"]).toBe("stack_not_found");
     expect((await rest.get(`/pipelines/${pipeline.id}`)).json["code"]).toBe("pipeline_not_found");
-    const { services: left } = (await rest.get<{ services: { name: string }[] }>("/managed-services")).json;
-    expect(left.map(({ name }) => name).toSorted()).toEqual(["shop-cache", "shop-third"]);
+    const { services: remaining } = (await rest.get<{ services: { name: string }[] }>("/managed-services")).json;
+    expect(remaining.map(({ name }) => name).toSorted()).toEqual(["shop-cache", "shop-third"]);
     const { events } = (await rest.get<{ events: { event_type: string }[] }>("/events?limit=200")).json;
     const types = new Set(events.map(({ event_type: type }) => type));
     for (const type of ["project.deployed", "project.failed", "project.deleted", "stack.running", "stack.upgraded"])

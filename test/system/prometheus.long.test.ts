@@ -70,11 +70,15 @@ describe("metrics of the platform and of services", { timeout: 600_000 }, () => 
   it("pass Prometheus' own linter", async (context) => {
     if (typeof image === "string") return context.skip(image);
     const { admin } = platform;
-    const own = await metricsText(platform, "/metrics/platform", {
+    const platformMetrics = await metricsText(platform, "/metrics/platform", {
       name: admin.username,
       secret: admin.password,
     });
-    const exports = { own, all: await textAt("/metrics"), one: await textAt(pathOf(orders, "metrics/export")) };
+    const exports = {
+      own: platformMetrics,
+      all: await textAt("/metrics"),
+      one: await textAt(pathOf(orders, "metrics/export")),
+    };
     for (const [name, text] of Object.entries(exports)) {
       const file = join(directory, `${name}.prom`);
       writeFileSync(file, text);
@@ -130,8 +134,8 @@ describe("metrics of the platform and of services", { timeout: 600_000 }, () => 
     try {
       for (const query of ["holdfast_pg_connections", "holdfast_agent_sessions"])
         await waitUntil(`Prometheus has ${query}`, async () => {
-          const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`);
-          const { data } = (await answer.json()) as { data: { result: unknown[] } };
+          const response = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`);
+          const { data } = (await response.json()) as { data: { result: unknown[] } };
           return data.result.length > 0;
         });
     } finally {

@@ -8,7 +8,7 @@ import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engin
 
 const queue = "kills";
 const workers = 3;
-/** Each kills every worker, each third one the engine too: 21 kills of workers, or 60. */
+/** Number of rounds. Each kills every worker, and every third round the engine too: 21 kills of workers, or 60. */
 const rounds = process.env["HOLDFAST_TEST_QUEUES"] === "all" ? 20 : 7;
 
 describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
@@ -50,16 +50,16 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
 
   it("are each processed, no claim twice, while workers and the engine are killed", async () => {
     for (let n = 0; n < workers; n += 1) start();
-    const answered: string[] = [];
+    const acceptedIds: string[] = [];
     let isWriting = true;
     const writing = (async () => {
       while (isWriting) {
-        const payloads = Array.from({ length: 20 }, (_, n) => ({ n: answered.length + n }));
+        const payloads = Array.from({ length: 20 }, (_, n) => ({ n: acceptedIds.length + n }));
         // Without a response the outcome is unknown: those messages may be there or not.
         const ids = await createQueue({ pool, queue })
           .enqueue(payloads)
           .catch(() => []);
-        answered.push(...ids);
+        acceptedIds.push(...ids);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();
@@ -77,11 +77,11 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
     isWriting = false;
     await writing;
     await expect.poll(() => count("mdb_queue.messages")).toBe(0);
-    expect(answered.length).toBeGreaterThan(rounds * 20);
+    expect(acceptedIds.length).toBeGreaterThan(rounds * 20);
     expect(await count("mdb_queue.dead_messages")).toBe(0);
     const { rows } = await pool.query<{ message: string }>("SELECT DISTINCT message FROM effects");
     const handled = new Set(rows.map(({ message }) => message));
-    expect(answered.filter((id) => !handled.has(id))).toEqual([]);
+    expect(acceptedIds.filter((id) => !handled.has(id))).toEqual([]);
     // A claim belongs to one worker: no attempt was processed twice.
     expect(await count("(SELECT 1 FROM effects GROUP BY message, attempt HAVING count(*) > 1) AS twice")).toBe(0);
     // A killed worker's messages were not handed out again early: a claim hides for a second from its start.

@@ -34,8 +34,8 @@ describe("queues of a service", () => {
     const created = await cli("queues", "create", "orders", "jobs", "--visibility-seconds", "20", "--output", "json");
     expect(created).toMatchObject({ code: 0 });
     expect(JSON.parse(created.stdout)).toMatchObject({ name: "jobs", status: "Active", database_name: "defaultdb" });
-    const again = await fixture.platform.rest.post(queues, { name: "jobs" });
-    expect([again.status, again.json["code"]]).toEqual([409, "queue_exists"]);
+    const duplicate = await fixture.platform.rest.post(queues, { name: "jobs" });
+    expect([duplicate.status, duplicate.json["code"]]).toEqual([409, "queue_exists"]);
     const nowhere = await fixture.platform.rest.post(queues, { name: "other", database_name: "nowhere" });
     expect(nowhere.status).toBe(422);
     expect((await fixture.platform.rest.post(queues, { name: "Jobs!" })).status).toBe(400);
@@ -121,8 +121,8 @@ describe("queues of a service", () => {
     });
     expect(forged.status).toBe(400);
     expect(await settle("jobs", "nack", [{ receipt: first?.receipt, error: "not now" }])).toMatchObject({ lost: [] });
-    const [again] = await claim("jobs", {});
-    expect(again).toMatchObject({ id: first?.id, attempt_count: 2 });
+    const [redelivered] = await claim("jobs", {});
+    expect(redelivered).toMatchObject({ id: first?.id, attempt_count: 2 });
     expect(
       await settle(
         "jobs",
@@ -133,8 +133,12 @@ describe("queues of a service", () => {
       done: [second?.receipt],
       lost: [first?.receipt],
     });
-    expect(await settle("jobs", "extend", [{ receipt: again?.receipt }])).toMatchObject({ done: [again?.receipt] });
-    expect(await settle("jobs", "ack", [{ receipt: again?.receipt }])).toMatchObject({ done: [again?.receipt] });
+    expect(await settle("jobs", "extend", [{ receipt: redelivered?.receipt }])).toMatchObject({
+      done: [redelivered?.receipt],
+    });
+    expect(await settle("jobs", "ack", [{ receipt: redelivered?.receipt }])).toMatchObject({
+      done: [redelivered?.receipt],
+    });
   });
 
   it("wake a waiting claim", async () => {
@@ -156,10 +160,10 @@ describe("queues of a service", () => {
         const headers = { "idempotency-key": `hard-${n}` };
         // A sender without a response repeats the request, and finds the existing message or creates it.
         await waitUntil(`message ${n} is taken`, async () => {
-          const answer = await fixture.platform.rest
+          const response = await fixture.platform.rest
             .post(`${queues}/hard/messages`, { messages }, { headers })
             .catch(() => undefined);
-          return answer?.status === 202;
+          return response?.status === 202;
         });
         sent.push(n);
       }
@@ -208,7 +212,7 @@ describe("queues of a service", () => {
     });
     expect(await cli("queues", "dead", "redrive", "orders", "poisoned")).toMatchObject({ code: 0 });
     expect(await claim("poisoned", {})).toMatchObject([{ id, attempt_count: 1 }]);
-    // A task belongs to its queue alone.
+    // A task belongs to exactly one queue.
     const foreign = await fixture.platform.rest.get(`${queues}/jobs/stats?task_id=${stats.json.task_id}`);
     expect(foreign.json["code"]).toBe("task_not_found");
   });

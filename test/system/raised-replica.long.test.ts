@@ -83,7 +83,7 @@ describe("a replica that starts with lower settings than its primary", () => {
       expect(await settingsOf(node.id)).toEqual(before);
   });
 
-  it("starts again with the settings of log that its data have replayed already", async () => {
+  it("starts again with the settings in the log that its data already replayed", async () => {
     const { max_connections: usual } = (await settingsOf((await failures.roles()).primary)) ?? {};
     await set(raised);
     await fixture.services.settled(fixture.main.service.id, "Running");

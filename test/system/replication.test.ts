@@ -7,7 +7,7 @@ import { switchoverCases } from "./replication/switchover.ts";
 import { synchronousCases } from "./replication/synchronous.ts";
 import { createSynchronousUnderTest } from "./replication/synchronous-under-test.ts";
 
-/** One platform for all short cases of services of several nodes; longer ones have files of their own. */
+/** One platform for all short cases of services of several nodes; longer cases are in separate files. */
 describe("a PostgreSQL of several nodes", () => {
   const fixture = createReplicationUnderTest();
   const orders = createSynchronousUnderTest(fixture);

@@ -26,10 +26,10 @@ describe("the control plane, lost and restored from its snapshot", () => {
   });
   afterAll(() => platform?.remove());
 
-  const ask = <Row extends object>({ connection, password }: RunningService, sql: string) =>
+  const query = <Row extends object>({ connection, password }: RunningService, sql: string) =>
     queryOnce<Row>(platform, connection, { password }, sql);
   const startOf = (service: RunningService) =>
-    ask<{ at: string }>(service, "select pg_postmaster_start_time()::text as at");
+    query<{ at: string }>(service, "select pg_postmaster_start_time()::text as at");
   const withControl = <T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>) =>
     asOperator(platform, ControlService, run);
 
@@ -42,7 +42,7 @@ describe("the control plane, lost and restored from its snapshot", () => {
     // Created after the snapshot: its machine has no owner any more, and its data must not be lost for that.
     const forgotten = await services.createRunning("forgotten");
     const machines = platform.processes().machines.map(({ id }) => id);
-    const late = await queues.create("late", { max_attempts: 9 });
+    const lateQueue = await queues.create("late", { max_attempts: 9 });
     await queues.send("late", [8, 9]);
     await queues.remove("ended");
 
@@ -71,7 +71,7 @@ describe("the control plane, lost and restored from its snapshot", () => {
     await waitUntil("it has no owner from then on", async () => (await swept(true))[0]?.action === "stopped");
 
     // The data of queues are newer than the store: existing ones are adopted, and deleted ones end here.
-    expect(await queues.active("late")).toMatchObject({ id: late.id, max_attempts: 9 });
+    expect(await queues.active("late")).toMatchObject({ id: lateQueue.id, max_attempts: 9 });
     expect(numbersOf(await queues.claim("late", { max: 10 }))).toEqual([8, 9]);
     await queues.deleted("ended");
   });

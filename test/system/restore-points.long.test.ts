@@ -41,7 +41,7 @@ describe("any second of a PostgreSQL", () => {
   /** Number of times that the writer lost its connection. */
   let interruptions = 0;
   let underLoad: BackupJson | undefined;
-  /** Moments to restore to, each with its reason. */
+  /** Points in time to restore to, each with its reason. */
   const targets: { readonly why: string; readonly at: number }[] = [];
 
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe("any second of a PostgreSQL", () => {
   }, longMs);
   afterAll(() => platform?.remove(), longMs);
 
-  async function within<T>(of: RunningService, work: (client: Client) => Promise<T>): Promise<T> {
+  async function withClient<T>(of: RunningService, work: (client: Client) => Promise<T>): Promise<T> {
     const client = await openPostgresql(platform, of.connection, { password: of.password });
     try {
       return await work(client);
@@ -68,7 +68,7 @@ describe("any second of a PostgreSQL", () => {
   async function write(signal: AbortSignal, everyMs: number): Promise<void> {
     while (!signal.aborted) {
       try {
-        await within(ledger, async (client) => {
+        await withClient(ledger, async (client) => {
           client.on("error", () => undefined);
           while (!signal.aborted) {
             const startedAt = Date.now();
@@ -86,14 +86,14 @@ describe("any second of a PostgreSQL", () => {
     }
   }
 
-  const noted = (why: string) => void targets.push({ why, at: Date.now() });
+  const noteTarget = (why: string) => void targets.push({ why, at: Date.now() });
   const restorable = async () => (await services.get(ledger.service.id)).backups?.restorable ?? null;
 
   it(
     "accepts writes through a restart, a rotated key and other settings, and then is idle",
     async () => {
       const { id } = ledger.service;
-      await within(ledger, async (client) => {
+      await withClient(ledger, async (client) => {
         await client.query(
           "CREATE TABLE ballast AS SELECT i, repeat(md5(i::text), 8) AS line FROM generate_series(1, 180000) AS i",
         );
@@ -115,21 +115,21 @@ describe("any second of a PostgreSQL", () => {
         await waitUntil("rows are acknowledged", () => written.length >= expectedCount, { ...wait, everyMs: 20 });
       };
       await count(50);
-      noted("under load");
+      noteTarget("under load");
       const restarting = services.verb(id, "restart");
       await waitUntil("the writer has lost the engine", () => interruptions > 0, { ...wait, everyMs: 20 });
-      noted("across a restart");
+      noteTarget("across a restart");
       await restarting;
       await count(20);
       expectStatus(await platform.rest.post(`/managed-services/${id}/backups/rotate-key`), 202);
       await count(50);
-      noted("behind a rotated key");
+      noteTarget("behind a rotated key");
       const changed = await platform.rest.patch(`/managed-services/${id}/configuration`, {
         parameters: { work_mem: "5MB" },
       });
       expect(changed.status).toBeLessThan(300);
       await count(50);
-      noted("behind other settings");
+      noteTarget("behind other settings");
       const requested = await platform.rest.post<BackupJson>(`/managed-services/${id}/backups`);
       const { id: backupId } = expectStatus(requested, 202).json;
       const backupOf = async () =>
@@ -141,7 +141,7 @@ describe("any second of a PostgreSQL", () => {
       halt.abort();
       await writing;
       // The newest commit until then is the writer's; that of the heartbeat after it is awaited below.
-      noted("without writes");
+      noteTarget("without writes");
       const random = createRandom(13);
       const [first, last] = [written[0]?.acknowledgedAt ?? 0, written.at(-1)?.acknowledgedAt ?? 0];
       for (let n = 0; n < targetsOfRandom; n += 1)
@@ -161,7 +161,7 @@ describe("any second of a PostgreSQL", () => {
       expect(total).toBeGreaterThanOrEqual(12);
       const rowsOf = async (copy: ServiceJson) => {
         await services.settled(copy.id, "Running", longMs);
-        const found = await within(await services.open(copy.id), (client) =>
+        const found = await withClient(await services.open(copy.id), (client) =>
           client.query<{ i: number }>("SELECT i FROM entries"),
         );
         await platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
@@ -180,12 +180,12 @@ describe("any second of a PostgreSQL", () => {
         for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
           const { why, at, name: target_service_name } = next;
           const body = { restore_point: new Date(at).toISOString(), target_service_name };
-          const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, body);
-          const rows = await rowsOf(expectStatus(answer, 202).json);
+          const response = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, body);
+          const rows = await rowsOf(expectStatus(response, 202).json);
           // Times are in milliseconds: within the target's own one the order is unknown.
           const missing = written.filter(({ i, acknowledgedAt }) => acknowledgedAt < at && !rows.has(i));
-          const early = written.filter(({ i, startedAt }) => startedAt > at && rows.has(i));
-          expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });
+          const tooNew = written.filter(({ i, startedAt }) => startedAt > at && rows.has(i));
+          expect({ why, at, missing, early: tooNew }).toEqual({ why, at, missing: [], early: [] });
         }
       };
       await Promise.all(Array.from({ length: restoresAtOnce }, restoreAll));

@@ -33,7 +33,7 @@ test.skipIf(!asRoot)(
     const to = (await fixture.window())?.restorable?.to ?? "";
     const copy = await fixture.created(`services restore orders --name copy --to ${to}`);
     expect(await fixture.sql(copy, "SELECT count(*)::int AS rounds FROM rounds")).toEqual([{ rounds }]);
-    // A random moment since the engine's start replays the same log.
+    // A restore to any point in time since the engine's start replays the same log.
     await fixture.holdfast("backups drill orders --wait");
     const { backups } = await fixture.services.get(fixture.source.service.id);
     expect(backups?.last_drill).toMatchObject({ passed: true });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { excludedFeatures } from "./restore-walk/walk-step.ts";
 import { walkUnderTest } from "./restore-walk/restore-walk.ts";
 
-// A fixed seed of a short life; `npm run faults -- --restore-walk` tries others for longer.
+// Fixed seed of a short walk; `npm run faults -- --restore-walk` runs longer walks with other seeds.
 const seed = 2_941;
 
 it("restores a PostgreSQL to points of a random history, with exactly the rows acknowledged by then", async () => {

@@ -31,7 +31,7 @@ describe.concurrent("disks of deleted services", () => {
   }, longMs);
   afterAll(() => platform?.remove(), longMs);
 
-  const ask = <Row extends object>({ connection, password }: RunningService, sql: string) =>
+  const query = <Row extends object>({ connection, password }: RunningService, sql: string) =>
     queryOnce<Row>(platform, connection, { password }, sql);
   const machines = () => platform.processes().machines;
   const machineOf = ({ service }: RunningService) => machines().find(({ id }) => id === service.nodes[0]?.id);
@@ -43,7 +43,7 @@ describe.concurrent("disks of deleted services", () => {
   /** A service with one row, and an existing archive. */
   async function create(name: string): Promise<RunningService> {
     const created = await services.createRunning(name, { allowed_cidrs: ["127.0.0.0/8"] });
-    await ask(created, "CREATE TABLE kept AS SELECT 1 AS i");
+    await query(created, "CREATE TABLE kept AS SELECT 1 AS i");
     const next = async () => (await services.get(created.service.id)).backups?.next_at ?? null;
     await waitUntil("its archive exists", async () => (await next()) !== null, { withinMs: longMs });
     return created;
@@ -67,15 +67,15 @@ describe.concurrent("disks of deleted services", () => {
   }
 
   /** Expects the undeleted service to run on its old machine with its data; then deletes it for good. */
-  async function comeBack(created: RunningService, name: string): Promise<void> {
+  async function expectUndeleted(created: RunningService, name: string): Promise<void> {
     const { id } = created.service;
     await services.settled(id, "Running", longMs);
-    const back = await services.open(id);
-    expect(back.service).toMatchObject({ id, name, hostname: created.service.hostname });
+    const reopened = await services.open(id);
+    expect(reopened.service).toMatchObject({ id, name, hostname: created.service.hostname });
     const nodes = [created.service.nodes[0]?.id];
-    expect(back.service.nodes.map((node) => node.id)).toEqual(nodes);
-    expect(back.password).toBe(created.password);
-    expect(await ask(back, "SELECT i FROM kept")).toEqual([{ i: 1 }]);
+    expect(reopened.service.nodes.map((node) => node.id)).toEqual(nodes);
+    expect(reopened.password).toBe(created.password);
+    expect(await query(reopened, "SELECT i FROM kept")).toEqual([{ i: 1 }]);
     const isThere = () => machines().some((machine) => machine.id === nodes[0]);
     expect(isThere()).toBe(true);
 
@@ -83,24 +83,26 @@ describe.concurrent("disks of deleted services", () => {
     await services.deleted(id, longMs);
     await waitUntil("its machine is removed", () => !isThere(), { withinMs: longMs });
     const undeleted = async () => (await platform.rest.post(`/managed-services/${id}/undelete`)).status;
-    // A moment longer it is listed as a service without retained data.
-    await waitUntil("it is known no more", async () => (await undeleted()) === 404, { withinMs: longMs });
+    // Until its record is removed, it is listed as a service without retained data.
+    await waitUntil("the deleted service is not listed any more", async () => (await undeleted()) === 404, {
+      withinMs: longMs,
+    });
   }
 
   it(
-    "one that was stopped returns with rows, hostname and password, and is deleted for good on request",
+    "a stopped service returns with rows, hostname and password, and is deleted for good on request",
     async () => {
       const created = await create("kept");
       await services.verb(created.service.id, "stop");
       await remove(created);
       await undelete(created, "again");
-      await comeBack(created, "again");
+      await expectUndeleted(created, "again");
     },
     3 * longMs,
   );
 
   it(
-    "one in Error reports why, returns in Error, and runs with its rows once its data are repaired",
+    "a service in Error reports why, returns in Error, and runs once its data are repaired",
     async () => {
       const created = await create("failed");
       const { id } = created.service;
@@ -114,7 +116,7 @@ describe.concurrent("disks of deleted services", () => {
           { withinMs: longMs, describe: () => services.describe(id) },
         );
       const control = `${dataOf(created)}/global/pg_control`;
-      const good = readFileSync(inMachine(created, control));
+      const original = readFileSync(inMachine(created, control));
       writeFileSync(inMachine(created, control), "not a control file");
       killAtOnce(machineOf(created)?.engine ?? 0);
       await inError();
@@ -126,22 +128,22 @@ describe.concurrent("disks of deleted services", () => {
       await remove(created);
       await undelete(created, "failed");
       await inError();
-      writeFileSync(inMachine(created, control), good);
+      writeFileSync(inMachine(created, control), original);
       expectStatus(await platform.rest.post(`/managed-services/${id}/start`), 202);
       const isStarting = async () => (await services.get(id)).status !== "Error";
       await waitUntil("it starts", isStarting, { withinMs: longMs, describe: () => services.describe(id) });
-      await comeBack(created, "failed");
+      await expectUndeleted(created, "failed");
     },
     3 * longMs,
   );
 
   it(
-    "one whose final backup fails returns on its disk",
+    "a service whose final backup fails returns on its disk",
     async () => {
       const created = await create("damaged");
       const { id } = created.service;
-      await ask(created, "CREATE TABLE damaged AS SELECT 1 AS i");
-      const [row] = await ask<{ path: string }>(created, "SELECT pg_relation_filepath('damaged') AS path");
+      await query(created, "CREATE TABLE damaged AS SELECT 1 AS i");
+      const [row] = await query<{ path: string }>(created, "SELECT pg_relation_filepath('damaged') AS path");
       // A page that has not changed since a checkpoint is read from the disk, with its checksum.
       await services.verb(id, "restart");
       const page = openSync(inMachine(created, `${dataOf(created)}/${row?.path}`), "r+");
@@ -154,12 +156,12 @@ describe.concurrent("disks of deleted services", () => {
       ).json;
       expect(backups).toMatchObject([{ trigger: "final", status: "failed" }]);
       await undelete(created, "damaged");
-      await comeBack(created, "damaged");
+      await expectUndeleted(created, "damaged");
     },
     3 * longMs,
   );
 
-  it("leave no machine behind when they are deleted for good", { concurrent: false }, async () => {
+  it("leave no machine when they are deleted for good", { concurrent: false }, async () => {
     await waitUntil("all machines are removed", () => machines().length === 0, { withinMs: longMs });
   });
 });

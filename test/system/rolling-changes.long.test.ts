@@ -105,7 +105,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
   );
 
   it(
-    "raises parameters that replicas need as much of as their primary on the replicas first",
+    "raises parameters in which replicas must not be below their primary on the replicas first",
     async () => {
       const { primary_node_id: primary } = await now();
       await configure({ max_connections: "120", max_locks_per_transaction: "96" });
@@ -120,7 +120,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
   );
 
   it(
-    "lowers it on the primary first, which stays the primary",
+    "lowers a parameter on the primary first, which remains the primary",
     async () => {
       const { primary_node_id: primary, term } = await now();
       await configure({ max_connections: "60" });

@@ -50,12 +50,12 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
 
   const it = test.skipIf(program.path === undefined);
   const path = (rest = "") => `/managed-services/${source.service.id}/backups${rest}`;
-  const ask = <Row extends object>({ connection, password }: RunningService, sql: string) =>
+  const query = <Row extends object>({ connection, password }: RunningService, sql: string) =>
     queryOnce<Row>(platform, connection, { password }, sql);
   const wait = { withinMs: longMs, everyMs: 100, describe: () => services.describe(source.service.id) };
   const restorable = async () => (await services.get(source.service.id)).backups?.restorable ?? null;
 
-  async function taken(): Promise<BackupJson> {
+  async function takeBackup(): Promise<BackupJson> {
     return ended(expectStatus(await platform.rest.post<BackupJson>(path()), 202).json.id);
   }
 
@@ -75,22 +75,22 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
   it(
     "are stored there, and restored from there, by id and to a second",
     async () => {
-      await ask(source, "CREATE TABLE kept AS SELECT i FROM generate_series(1, 5000) AS i");
-      const backup = await taken();
+      await query(source, "CREATE TABLE kept AS SELECT i FROM generate_series(1, 5000) AS i");
+      const backup = await takeBackup();
       expect(backup).toMatchObject({ status: "completed", error_message: null });
       await waitUntil("the log continues from a base", async () => (await restorable()) !== null, wait);
-      await ask(source, "DELETE FROM kept WHERE i > 4000");
+      await query(source, "DELETE FROM kept WHERE i > 4000");
       const point = new Date().toISOString();
-      await ask(source, "SELECT pg_sleep(1); DELETE FROM kept");
+      await query(source, "SELECT pg_sleep(1); DELETE FROM kept");
       await waitUntil("the log is stored", async () => ((await restorable())?.to ?? "") > point, wait);
       const target = { target_service_name: "orders-whole" };
-      const [complete, then] = await Promise.all([
+      const [complete, earlier] = await Promise.all([
         restored(target, `/${backup.id}`),
         restored({ restore_point: point, target_service_name: "orders-then" }),
       ]);
       const count = "SELECT count(*)::int AS count FROM kept";
-      expect(await ask(complete, count)).toEqual([{ count: 5_000 }]);
-      expect(await ask(then, count)).toEqual([{ count: 4_000 }]);
+      expect(await query(complete, count)).toEqual([{ count: 5_000 }]);
+      expect(await query(earlier, count)).toEqual([{ count: 4_000 }]);
     },
     longMs,
   );
@@ -99,7 +99,7 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
     "wait for an unavailable store, and the log has no gap afterwards",
     async () => {
       await server.kill();
-      await ask(source, "INSERT INTO kept SELECT i FROM generate_series(1, 100) AS i");
+      await query(source, "INSERT INTO kept SELECT i FROM generate_series(1, 100) AS i");
       const written = new Date().toISOString();
       const requested = expectStatus(await platform.rest.post<BackupJson>(path()), 202).json;
       await server.start();

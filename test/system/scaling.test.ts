@@ -51,8 +51,8 @@ describe("a service's size", () => {
       const before = await startedAt();
       const accepted = expectStatus(await post("storage/expand", { storage_size_gb: 3 }), 202).json;
       expect(accepted).toMatchObject({ storage_size_gb: 3, status: "Running", operation: { type: "expand" } });
-      const again = expectStatus(await post("storage/expand", { storage_size_gb: 3 }), 202).json;
-      expect(again.operation?.id ?? accepted.operation?.id).toBe(accepted.operation?.id);
+      const repeated = expectStatus(await post("storage/expand", { storage_size_gb: 3 }), 202).json;
+      expect(repeated.operation?.id ?? accepted.operation?.id).toBe(accepted.operation?.id);
       await services.settled(id, "Running");
       expect(await lastOf("expand")).toMatchObject({ status: "completed", error: null });
       // A shared disk is never smaller.

@@ -48,7 +48,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Each way to configure the SDK's address and credential. */
+/** Environments for each way to configure the SDK's address and credential. */
 function waysIn(): [Environment, Environment, Environment] {
   const { base_url, api_key_id, api_key_secret, ca_file } = platform.admin;
   const configuration = { XDG_CONFIG_HOME: join(directory, "configuration") };
@@ -104,11 +104,11 @@ describe("the SDK, against a platform", () => {
     const caFile = join(directory, "ca.pem");
     writeFileSync(caFile, (await createTestCertificate()).cert);
     const client = createNodeClient({ environment: {}, baseUrl, credentials: { kind: "bearer", token }, caFile });
-    const answer = client.me();
+    const response = client.me();
     // The first attempt is rejected by then; the next one is not, and never reads a half-written file.
     writeFileSync(`${caFile}.new`, platform.ca);
     renameSync(`${caFile}.new`, caFile);
-    expect(await answer).toMatchObject({ kind: "token" });
+    expect(await response).toMatchObject({ kind: "token" });
   });
 
   test("verifies the platform's deliveries, also during a rotation of the secret", { timeout }, async () => {

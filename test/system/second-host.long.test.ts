@@ -27,7 +27,7 @@ describe("a second host that joined by a file", () => {
   let database: RunningService;
   let token = "";
   /** Response to a request before any host had joined. */
-  let early: RestResponse<unknown>;
+  let earlyRequest: RestResponse<unknown>;
   let network = "";
   let images: ChangingImages;
   let environment: Record<string, string> = {};
@@ -43,7 +43,7 @@ describe("a second host that joined by a file", () => {
     const { joinFile } = await hosts((rpcs) => rpcs.addHost(added));
     ({ token } = parseJoinFile(joinFile));
     const request = { name: "early", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
-    early = await platform.rest.post("/managed-services", request);
+    earlyRequest = await platform.rest.post("/managed-services", request);
     network = await testPublicNetwork();
     await host.start(joinFile, ["--public-addresses", network], environment);
     await hostIs(({ state }) => state === "ready");
@@ -72,9 +72,9 @@ describe("a second host that joined by a file", () => {
     return row?.before;
   };
 
-  it("has all machines when the controllers have none, and services wait for it until then", async () => {
-    expect(early.status).toBe(400);
-    expect(early.text).toContain("cannot run here");
+  it("has all machines when the controllers' host takes none; services wait until it has joined", async () => {
+    expect(earlyRequest.status).toBe(400);
+    expect(earlyRequest.text).toContain("cannot run here");
     const { hosts: all } = await hosts((rpcs) => rpcs.listHosts({}));
     expect(all.map(({ id }) => id)).toEqual(["second"]);
     expect(database.service).toMatchObject({ zone: "east" });
@@ -135,21 +135,21 @@ describe("a second host that joined by a file", () => {
     const path = ({ service }: RunningService, rest: string) => `/managed-services/${service.id}${rest}`;
     const maintenanceOf = ({ service }: RunningService) => requests().get(service.id);
     const pending = ({ service }: RunningService, update: string) => requests().pending(service.id, update);
-    const ask = (command: string, ...args: string[]) =>
+    const run = (command: string, ...args: string[]) =>
       commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
 
     it("rejects an image that only another host has, and operators see which host lacks it", async () => {
-      const elsewhere = createChangingImages({ looksOlder: false });
-      const late = newSecondHost();
+      const imagesOfHost = createChangingImages({ looksOlder: false });
+      const thirdHost = newSecondHost();
       const behind = async () =>
         (await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listMaintenance({}))).services;
       try {
         images.hide(images.valid);
-        await elsewhere.choose(images.valid);
+        await imagesOfHost.choose(images.valid);
         const [port] = await freePorts(1);
         const added = { hostId: "late", zone: "west", address: `127.0.0.1:${port}` };
         const { joinFile } = await hosts((rpcs) => rpcs.addHost(added));
-        await late.start(joinFile, [], { HOLDFAST_CACHE: elsewhere.cache });
+        await thirdHost.start(joinFile, [], { HOLDFAST_CACHE: imagesOfHost.cache });
         const waits = await waitUntil("both wait for it", async () => {
           const waiting = (await behind()).filter(({ awaitedImage }) => awaitedImage === images.valid);
           return waiting.length === 2 && waiting;
@@ -162,18 +162,18 @@ describe("a second host that joined by a file", () => {
         expect(all.find(({ id }) => id === images.valid)).toMatchObject({ missingOn: ["second"], services: 0 });
         const response = await requests().apply(cache.service.id, { update_ids: [images.valid] });
         expect(response.status).toBe(400);
-        images.bring(images.valid);
+        images.restore(images.valid);
         for (const service of [cache, database]) await pending(service, images.valid);
         expect((await behind()).map(({ awaitedImage }) => awaitedImage)).toEqual(["", ""]);
       } finally {
-        await late.remove();
+        await thirdHost.remove();
         await hosts((rpcs) => rpcs.removeHost({ hostId: "late" }));
-        elsewhere.close();
+        imagesOfHost.close();
       }
     }, 120_000);
 
     it("applies an urgent image to all, with data and pending parameters, though the host program is killed", async () => {
-      expect(await ask("SET", "kept", "before")).toBe("OK");
+      expect(await run("SET", "kept", "before")).toBe("OK");
       const rows = await count();
       const change = { parameters: { "io-threads": "2" } };
       expectStatus(await platform.rest.patch(path(cache, "/configuration"), change), 200);
@@ -205,7 +205,7 @@ describe("a second host that joined by a file", () => {
         const last = (await services().operations(id)).filter(({ type }) => type === "maintenance");
         expect(last).toMatchObject([{ status: "completed" }]);
       }
-      expect(await ask("GET", "kept")).toBe("before");
+      expect(await run("GET", "kept")).toBe("before");
       expect(await count()).toBe((rows ?? 0) + 1);
       type Parameters = { parameters: Record<string, { value: string; status: string }> };
       const { json } = await platform.rest.get<Parameters>(path(cache, "/configuration"));
@@ -224,12 +224,12 @@ describe("a second host that joined by a file", () => {
         image: images.valid,
         updates: [{ id: images.broken, apply_at: null }],
       });
-      expect(await ask("GET", "kept")).toBe("before");
-      expect(await ask("SET", "kept", "after")).toBe("OK");
+      expect(await run("GET", "kept")).toBe("before");
+      expect(await run("SET", "kept", "after")).toBe("OK");
     }, 240_000);
   });
 
-  it("stops services with their only node there by consent, and starts them again when it is uncordoned", async () => {
+  it("stops services with their only node there on request, and starts them when it is uncordoned", async () => {
     const services = createServices(platform);
     const { id } = database.service;
     await hosts((rpcs) => rpcs.drainHost(second));
@@ -267,7 +267,7 @@ describe("a second host that joined by a file", () => {
     expect(host.output).not.toContain(token);
   });
 
-  /** True if the controller's log has this message this often. */
+  /** True if the controller's log has this message at least `times` times. */
   function hasLogged(what: string, times: number) {
     return () => {
       const log = readFileSync(join(platform.directory, "log", "controller.log"), "utf8");

@@ -23,13 +23,13 @@ describe("the life of a managed service", () => {
     });
     expect(expectStatus(renamed, 200).json).toMatchObject({ name: "after", hostname: service.hostname });
     await queryOnce(fixture.platform, connection, { password }, "SELECT 1");
-    const taken = await fixture.platform.rest.post<ProblemJson>("/managed-services", {
+    const duplicate = await fixture.platform.rest.post<ProblemJson>("/managed-services", {
       name: "after",
       database_type: "valkey",
       plan_name: "tier-1",
       storage_size_gb: 1,
     });
-    expect(expectStatus(taken, 409).json.code).toBe("name_taken");
+    expect(expectStatus(duplicate, 409).json.code).toBe("name_taken");
     const old = await fixture.services.create("before", { database_type: "valkey" });
     await fixture.platform.rest.delete(`/managed-services/${old.id}`);
     await fixture.services.delete(service.id);

@@ -27,7 +27,7 @@ describe("the account of an app's user", () => {
     const confirmed = await browser.submit(setUp, { code: totp.generate() });
     const recovery = [...confirmed.text.matchAll(/<code>([0-9a-f]{16})<\/code>/g)].map(([, code = ""]) => code);
     expect(recovery).toHaveLength(10);
-    // A session that began without the second factor is none, and cannot remove it.
+    // A session from before the second factor is not valid any more, and cannot remove it.
     expect((await before.post(`${issuer}/account/second-factor/remove`)).url).toMatch(/\/sign-in\/[\w-]+$/);
     expect((await before.get(`${issuer}/account`)).text).not.toContain("hugo@example.com");
     const config = await fixture.discover();

@@ -99,8 +99,8 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     expect(new URL(page.url).origin).toBe(issuer);
     const codePage = await browser.submit(page, { email: "apache@example.com" });
     const { code } = await fixture.mailTo("apache@example.com");
-    const back = await browser.submit(codePage, { code });
-    expect(back.text).toContain("for signed-in users only");
+    const lastPage = await browser.submit(codePage, { code });
+    expect(lastPage.text).toContain("for signed-in users only");
   });
 
   it("issues tokens that Authlib verifies and refreshes", async () => {
@@ -124,8 +124,8 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     const page = await browser.get(started.url);
     const codePage = await browser.submit(page, { email: "authlib@example.com" });
     const { code } = await fixture.mailTo("authlib@example.com");
-    const back = await browser.submit(codePage, { code }, { stopAt: callback });
-    const ended = JSON.parse(await python("end", back.url, started.state, started.verifier)) as object;
+    const lastPage = await browser.submit(codePage, { code }, { stopAt: callback });
+    const ended = JSON.parse(await python("end", lastPage.url, started.state, started.verifier)) as object;
     expect(ended).toEqual({ email: "authlib@example.com", issuer, refreshed: true, again: "authlib@example.com" });
   });
 });

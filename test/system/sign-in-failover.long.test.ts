@@ -27,8 +27,10 @@ describe("an app's users, whose primary fails before its replica has all rows", 
         return fixture.users;
       },
       async statusOf(nodeId) {
-        const answer = await fixture.platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`));
-        return expectStatus(answer, 200).json;
+        const response = await fixture.platform.rest.get<ReplicationStatus>(
+          path(`/nodes/${nodeId}/replication-status`),
+        );
+        return expectStatus(response, 200).json;
       },
     },
     () => undefined,
@@ -46,7 +48,7 @@ describe("an app's users, whose primary fails before its replica has all rows", 
   async function emails(): Promise<string[]> {
     const sql = await openPostgresql(fixture.platform, fixture.users.connection, {
       password: fixture.users.password,
-      patienceMs: 2_000,
+      timeoutMs: 2_000,
     });
     try {
       const { rows } = await sql.query<{ email: string }>("SELECT email FROM _mdb_auth.users ORDER BY email");
@@ -67,7 +69,7 @@ describe("an app's users, whose primary fails before its replica has all rows", 
     });
   }
 
-  /** From now on its replicas receive nothing, until they reconnect. */
+  /** Stops the primary's WAL senders, so that replicas receive nothing until the returned function runs. */
   function stopSending(machineId: string): () => void {
     const senders = findBelow(failures.processesOf(machineId).engine ?? 0).filter((pid) =>
       argumentsAndEnvironment(pid).cmdline.includes("walsender"),
@@ -97,7 +99,7 @@ describe("an app's users, whose primary fails before its replica has all rows", 
         withinMs: 60_000,
         describe: () => fixture.services.describe(fixture.users.service.id),
       });
-      // By its own event it had them: otherwise this proves nothing.
+      // The event of the replay shows that the erasures were lost, so that this test proves their repetition.
       await waitUntil("the erasures are repeated", () =>
         /"erased":1\b/.test(lastLogLines(fixture.platform.directory, 50, "erasures replayed")),
       );
@@ -119,8 +121,8 @@ describe("an app's users, whose primary fails before its replica has all rows", 
       sendAgain();
     }
     await waitUntil("the old primary follows", async () => {
-      const answer = await fixture.platform.rest.get<ReplicationStatus>(path(`/nodes/${primary}/replication-status`));
-      return answer.json.sync_state === "streaming";
+      const response = await fixture.platform.rest.get<ReplicationStatus>(path(`/nodes/${primary}/replication-status`));
+      return response.json.sync_state === "streaming";
     });
     await fixture.services.settled(fixture.users.service.id, "Running");
     expect(await emails()).toEqual(["retained@example.com", "late@example.com"]);

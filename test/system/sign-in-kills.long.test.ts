@@ -8,10 +8,10 @@ import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const longMs = 600_000;
 const kills = 20;
-const people = 6;
+const userCount = 6;
 const victims = ["issuer", "controller", "agent", "engine"] as const;
 
-interface Person {
+interface AppUser {
   readonly sub: string;
   token: string;
   refreshes: number;
@@ -37,23 +37,23 @@ describe("users of an app, while its processes are killed", { timeout: longMs },
 
   it(`stay signed in through ${kills} kills, and new ones sign in`, async () => {
     const config = await fixture.discover();
-    const all: Person[] = [];
-    for (let n = 0; n < people; n += 1) {
+    const all: AppUser[] = [];
+    for (let n = 0; n < userCount; n += 1) {
       const signedIn = await fixture.signIn(`person${n}@example.com`);
       const sub = signedIn.claims()?.sub ?? "";
       all.push({ sub, token: signedIn.refresh_token ?? "", refreshes: 0, refused: undefined });
     }
     let isFinished = false;
-    const using = all.map(async (person) => {
-      while (!isFinished && person.refused === undefined) {
+    const using = all.map(async (user) => {
+      while (!isFinished && user.refused === undefined) {
         try {
-          const next = await client.refreshTokenGrant(config, person.token);
-          expect(decodeJwt(next.access_token).sub).toBe(person.sub);
-          person.token = next.refresh_token ?? "";
-          person.refreshes += 1;
+          const next = await client.refreshTokenGrant(config, user.token);
+          expect(decodeJwt(next.access_token).sub).toBe(user.sub);
+          user.token = next.refresh_token ?? "";
+          user.refreshes += 1;
         } catch (error) {
           // A killed process gives no response, or 503; a rejection means that a user was signed out.
-          if (error instanceof client.ResponseBodyError) person.refused = error.error;
+          if (error instanceof client.ResponseBodyError) user.refused = error.error;
         }
         await delay(50);
       }

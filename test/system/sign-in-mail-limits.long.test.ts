@@ -46,7 +46,7 @@ it("health reports whose mails are dropped, and that mails are sent again", { ti
   );
   const auth = await fixture.cli("auth", "get", "shop");
   expect(auth.stdout).toContain("addresses without a user get no mails");
-  // Their half is used up, and the other half remains for users.
+  // The half for addresses without a user is used up, and the other half remains for users.
   const before = sentTo("unknown");
   expect((await requestMail(`unknown${(requested += 1)}@example.com`, requested)).status).toBe(200);
   await requestMail("ann@example.com", 200);

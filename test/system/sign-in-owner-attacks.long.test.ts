@@ -144,7 +144,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
       ({ code }: { code: string }) => code,
     );
 
-  async function rights(): Promise<object[]> {
+  async function privileges(): Promise<object[]> {
     const { rows } = await owner.query<object>(
       `SELECT relname, relowner::regrole, relacl::text FROM pg_class WHERE relnamespace = '_mdb_auth'::regnamespace
        UNION ALL SELECT nspname, nspowner::regrole, nspacl::text FROM pg_namespace WHERE nspname = '_mdb_auth'
@@ -163,7 +163,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
 
   it("changes none of nine tables, attaches nothing to them, and reads two", async () => {
     await fixture.signIn("amy@example.com");
-    const before = await rights();
+    const before = await privileges();
     const allowed: string[] = [];
     const tried = async (statement: string) => {
       const code = await codeOf(statement);
@@ -177,7 +177,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
     // Where they have a privilege, PostgreSQL only warns that they cannot grant it.
     await owner.query("GRANT ALL ON _mdb_auth.users, _mdb_auth.identities TO PUBLIC");
     await owner.query("GRANT USAGE, CREATE ON SCHEMA _mdb_auth TO PUBLIC");
-    expect(await rights()).toEqual(before);
+    expect(await privileges()).toEqual(before);
     const role = await issuersRole();
     for (const statement of around)
       await tried(statement.replaceAll("ROLE ROLE", `ROLE ${role}`).replaceAll(/(GRANT|BY) ROLE/g, `$1 ${role}`));
@@ -248,7 +248,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
         [role],
       );
       expect(rows[0]?.ended).toBeGreaterThan(0);
-      // A request in that moment gets an error to be retried.
+      // A concurrent request may get an error, and is retried.
       const next = await waitUntil("a refresh works", () =>
         client.refreshTokenGrant(discovered, token).catch((error: unknown) => {
           if (error instanceof client.ResponseBodyError) throw error;
@@ -288,8 +288,8 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
       const { rest } = fixture.platform;
       const database = `squatted_${name.replaceAll(/[^a-z]/g, "_")}`.slice(0, 40);
       await owner.query(`CREATE DATABASE ${database}`);
-      const there = await open(database);
-      for (const statement of statements) await there.query(statement);
+      const otherSession = await open(database);
+      for (const statement of statements) await otherSession.query(statement);
       const { id } = expectStatus(
         await rest.post<{ id: string }>("/app-services", { name: database.replaceAll("_", "-") }),
         201,
@@ -309,7 +309,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
         });
       };
       expect((await enabled("Failed")).failure_reason).toMatch(reason);
-      await there.query("DROP SCHEMA _mdb_auth CASCADE");
+      await otherSession.query("DROP SCHEMA _mdb_auth CASCADE");
       expect((await enabled("Active")).schema_version_applied).toBe("2");
       expectStatus(await rest.call("DELETE", `/app-services/${id}`), 204);
     },

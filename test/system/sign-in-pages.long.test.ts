@@ -74,7 +74,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     return page;
   }
 
-  /** No finding of axe, no horizontal scrolling, no style or script that the policy forbids. */
+  /** Expects no finding of axe, no horizontal scrolling, and no style or script that the policy forbids. */
   async function expectAccessible(page: Page, name: string): Promise<void> {
     await page.evaluate(axe);
     const found = (await page.evaluate(
@@ -111,7 +111,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await page.click("button");
     await expectAccessible(page, `${name}: a wrong address`);
     await page.fill("#email", email);
-    // By keyboard alone.
+    // With only the keyboard.
     await page.keyboard.press("Enter");
     await page.waitForSelector("#code");
     await expectAccessible(page, `${name}: code`);
@@ -120,9 +120,9 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await page.keyboard.press("Enter");
     await page.waitForSelector("[role=alert]");
     await expectAccessible(page, `${name}: a wrong code`);
-    const elsewhere = await open({ colorScheme, width });
-    await elsewhere.goto(link);
-    await expectAccessible(elsewhere, `${name}: a link in another browser`);
+    const otherPage = await open({ colorScheme, width });
+    await otherPage.goto(link);
+    await expectAccessible(otherPage, `${name}: a link in another browser`);
     await page.goto(link);
     await expectAccessible(page, `${name}: the link`);
     await page.click("button");

@@ -42,21 +42,21 @@ describe("the protocol of an app's issuer", () => {
     if (directory !== "") rmSync(directory, { recursive: true, force: true });
   });
 
-  const there = (names: Record<string, string> = {}, from = "127.0.0.1") =>
+  const sourceAt = (names: Record<string, string> = {}, from = "127.0.0.1") =>
     platformAgent(fixture.platform, { names, from });
   const at = (address: string) => ({ names: { [new URL(issuer).hostname]: address } });
 
   async function post(path: string, form: Record<string, string>, names: Record<string, string> = {}, from?: string) {
-    const dispatcher = there(names, from);
-    const answer = await request(`${issuer}${path}`, {
+    const dispatcher = sourceAt(names, from);
+    const response = await request(`${issuer}${path}`, {
       dispatcher,
       method: "POST",
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams(form).toString(),
     });
-    const text = await answer.body.text();
+    const text = await response.body.text();
     await dispatcher.close();
-    return { status: answer.statusCode, json: text === "" ? {} : (JSON.parse(text) as Record<string, unknown>) };
+    return { status: response.statusCode, json: text === "" ? {} : (JSON.parse(text) as Record<string, unknown>) };
   }
 
   it("signs one of 50 concurrent requests in by the link of a mail", async () => {
@@ -83,7 +83,7 @@ describe("the protocol of an app's issuer", () => {
     expect((await post("/revoke", { client_id: fixture.appId, token: "nobody-has-this" })).status).toBe(200);
     // The session still exists.
     const silent = await fixture.begin(browser, config, { prompt: "none" });
-    const again = await fixture.tokensOf(config, silent, silent.page);
+    const renewed = await fixture.tokensOf(config, silent, silent.page);
     const foreignUrl = client.buildEndSessionUrl(config, { post_logout_redirect_uri: "https://evil.example/" });
     const foreign = await browser.get(foreignUrl.href);
     expect(foreign.text).toContain("Sign out?");
@@ -91,7 +91,7 @@ describe("the protocol of an app's issuer", () => {
     const loggedOut = await browser.get(`${issuer}/logout`);
     expect(loggedOut.text).toContain("Sign out?");
     const out = client.buildEndSessionUrl(config, {
-      id_token_hint: again.id_token ?? "",
+      id_token_hint: renewed.id_token ?? "",
       post_logout_redirect_uri: "https://shop.example",
       state: "state",
     });
@@ -100,10 +100,10 @@ describe("the protocol of an app's issuer", () => {
     );
     const signedOut = await fixture.begin(browser, config, { prompt: "none" });
     expect(new URL(signedOut.page.url).searchParams.get("error")).toBe("login_required");
-    await expect(client.refreshTokenGrant(config, again.refresh_token ?? "")).rejects.toMatchObject({
+    await expect(client.refreshTokenGrant(config, renewed.refresh_token ?? "")).rejects.toMatchObject({
       error: "invalid_grant",
     });
-    await expect(client.fetchUserInfo(config, again.access_token, again.claims()?.sub ?? "")).rejects.toThrow();
+    await expect(client.fetchUserInfo(config, renewed.access_token, renewed.claims()?.sub ?? "")).rejects.toThrow();
   });
 
   it("accepts a confidential client by Basic and by post, without PKCE only with a nonce", async () => {
@@ -123,7 +123,7 @@ describe("the protocol of an app's issuer", () => {
     const discovered = await fixture.discover();
     const configOf = (secret: string, way: typeof client.ClientSecretBasic) => {
       const config = new client.Configuration(discovered.serverMetadata(), web.client_id, secret, way(secret));
-      const dispatcher = there();
+      const dispatcher = sourceAt();
       config[client.customFetch] = fetchOver(dispatcher);
       return config;
     };
@@ -146,11 +146,11 @@ describe("the protocol of an app's issuer", () => {
     const page = await begin({ state: "s", nonce: "n" });
     const codePage = await browser.submit(page, { email: "sara@example.com" });
     const { code } = await fixture.mailTo("sara@example.com");
-    const back = await browser.submit(codePage, { code }, { stopAt: callback });
+    const lastPage = await browser.submit(codePage, { code }, { stopAt: callback });
     const checks = { expectedNonce: "n", expectedState: "s", idTokenExpected: true };
     const tokens = await client.authorizationCodeGrant(
       configOf(web.client_secret, client.ClientSecretBasic),
-      new URL(back.url),
+      new URL(lastPage.url),
       checks,
     );
     expect(tokens.claims()).toMatchObject({ aud: web.client_id, nonce: "n" });
@@ -201,11 +201,11 @@ describe("the protocol of an app's issuer", () => {
   });
 
   it("serves scripts of the app's origins, and its metadata to any origin", async () => {
-    const dispatcher = there();
+    const dispatcher = sourceAt();
     const allowedOf = async (path: string, origin: string, method: "GET" | "OPTIONS" = "OPTIONS") => {
-      const answer = await request(`${issuer}${path}`, { dispatcher, method, headers: { origin } });
-      await answer.body.dump();
-      return answer.headers["access-control-allow-origin"];
+      const response = await request(`${issuer}${path}`, { dispatcher, method, headers: { origin } });
+      await response.body.dump();
+      return response.headers["access-control-allow-origin"];
     };
     expect(await allowedOf("/jwks.json", "https://any.example", "GET")).toBe("*");
     expect(await allowedOf("/token", "https://shop.example")).toBe("https://shop.example");
@@ -215,7 +215,7 @@ describe("the protocol of an app's issuer", () => {
     await dispatcher.close();
   });
 
-  it("continues at any replica what another began, and counts failures over all of them", async () => {
+  it("continues at any replica a sign-in that another began, and counts failures over all replicas", async () => {
     directory = mkdtempSync(join(tmpdir(), "issuer-"));
     const ofFirst = environmentOf(fixture.platform.processes().issuer ?? 0);
     cpSync(ofFirst["HOLDFAST_ISSUER_IDENTITY_DIR"] ?? "", join(directory, "identity"), { recursive: true });
@@ -239,10 +239,10 @@ describe("the protocol of an app's issuer", () => {
     const codePage = await fixture.begin(browser, second);
     const page = await browser.submit(codePage.page, { email: "tina@example.com" });
     const { code } = await fixture.mailTo("tina@example.com");
-    const elsewhere = fixture.browser();
-    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
-    const back = await elsewhere.submit(page, { code }, { stopAt: fixture.callback });
-    const tokens = await fixture.tokensOf(second, codePage, back);
+    const otherBrowser = fixture.browser();
+    for (const [name, value] of browser.cookies) otherBrowser.cookies.set(name, value);
+    const lastPage = await otherBrowser.submit(page, { code }, { stopAt: fixture.callback });
+    const tokens = await fixture.tokensOf(second, codePage, lastPage);
     const next = await client.refreshTokenGrant(first, tokens.refresh_token ?? "");
     expect((await client.refreshTokenGrant(second, next.refresh_token ?? "")).claims()?.sub).toBe(tokens.claims()?.sub);
 

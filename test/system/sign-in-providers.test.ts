@@ -17,7 +17,7 @@ interface DomainJson {
 
 const domain = "login.shop.example";
 
-describe("providers and domains of an app's own", () => {
+describe("an app's sign-in providers and domains", () => {
   const fixture = createSignInUnderTest();
   const texts = new Map<string, string>();
   let dns: TestDnsServer;
@@ -41,7 +41,7 @@ describe("providers and domains of an app's own", () => {
     await dns?.close();
   });
 
-  const elsewhere = () => ({ authorities: [provider.ca], names: { [domain]: "127.0.0.1" } });
+  const providerOptions = () => ({ authorities: [provider.ca], names: { [domain]: "127.0.0.1" } });
   const linkOf = (text: string) => /href="([^"]*with-oidc[^"]*)"/.exec(text)?.[1] ?? "";
 
   /** Signs in with the other provider; returns the last page. */
@@ -65,10 +65,10 @@ describe("providers and domains of an app's own", () => {
     expect(google).toMatchObject({ provider: "google", issuer_url: "https://accounts.google.com" });
     expect(expectStatus(await rest.call("DELETE", fixture.path("/idp-providers/google")), 204).status).toBe(204);
     expect((await rest.call("DELETE", fixture.path("/idp-providers/google"))).json["code"]).toBe("object_not_found");
-    const answer = expectStatus(await put("oidc", { ...oidc, ca_certificate: provider.ca }), 200).json;
+    const response = expectStatus(await put("oidc", { ...oidc, ca_certificate: provider.ca }), 200).json;
     const { json: auth } = await rest.get<AuthJson>(fixture.path());
-    expect(answer).toMatchObject({ scopes: ["openid", "email"], callback_url: `${auth.issuer_url}/callback/oidc` });
-    expect(JSON.stringify([answer, auth])).not.toContain(provider.clientSecret);
+    expect(response).toMatchObject({ scopes: ["openid", "email"], callback_url: `${auth.issuer_url}/callback/oidc` });
+    expect(JSON.stringify([response, auth])).not.toContain(provider.clientSecret);
     const { client_secret: _, ...stored } = { ...oidc, ca_certificate: provider.ca };
     for (const change of [
       { issuer_url: "https://login.example.com" },
@@ -86,23 +86,23 @@ describe("providers and domains of an app's own", () => {
 
   it("signs in by another provider, and identifies a user by the subject", async () => {
     const config = await fixture.discover();
-    const browser = fixture.browser(elsewhere());
+    const browser = fixture.browser(providerOptions());
     await waitUntil(
       "the issuer offers it",
       async () => linkOf((await fixture.begin(browser, config)).page.text) !== "",
     );
-    provider.person = { sub: "person-1", email: "Mia@example.com", email_verified: true };
+    provider.user = { sub: "person-1", email: "Mia@example.com", email_verified: true };
     const first = await through(browser, config);
     const tokens = await fixture.tokensOf(config, first.started, first.back);
     expect(tokens.claims()).toMatchObject({ email: "mia@example.com", email_verified: true, amr: ["fed"] });
     // A state of 4 KiB returns from there too.
     const state = "?&=%".repeat(1_024);
-    const long = await through(fixture.browser(elsewhere()), config, { state });
+    const long = await through(fixture.browser(providerOptions()), config, { state });
     expect(new URL(long.back.url).searchParams.get("state")).toBe(state);
-    // Another address there, the same person here.
-    provider.person = { sub: "person-1", email: "other@example.com", email_verified: true };
-    const again = await through(fixture.browser(elsewhere()), config, { prompt: "login" });
-    expect((await fixture.tokensOf(config, again.started, again.back)).claims()).toMatchObject({
+    // Another address at the provider, the same user at the app.
+    provider.user = { sub: "person-1", email: "other@example.com", email_verified: true };
+    const secondSignIn = await through(fixture.browser(providerOptions()), config, { prompt: "login" });
+    expect((await fixture.tokensOf(config, secondSignIn.started, secondSignIn.back)).claims()).toMatchObject({
       sub: tokens.claims()?.sub,
       email: "mia@example.com",
     });
@@ -112,40 +112,40 @@ describe("providers and domains of an app's own", () => {
 
   it("links by an address only when both sides verified it, and rejects the response of another sign-in", async () => {
     const config = await fixture.discover();
-    provider.person = { sub: "person-2", email: "mia@example.com", email_verified: false };
-    const unverified = await through(fixture.browser(elsewhere()), config);
+    provider.user = { sub: "person-2", email: "mia@example.com", email_verified: false };
+    const unverified = await through(fixture.browser(providerOptions()), config);
     expect(unverified.back).toMatchObject({
       status: 403,
       text: expect.stringContaining("has not verified your address"),
     });
     expectStatus(await fixture.platform.rest.post(fixture.path("/users"), { email: "nils@example.com" }), 201);
-    provider.person = { sub: "person-3", email: "nils@example.com", email_verified: true };
-    const early = await through(fixture.browser(elsewhere()), config);
+    provider.user = { sub: "person-3", email: "nils@example.com", email_verified: true };
+    const early = await through(fixture.browser(providerOptions()), config);
     expect(early.back).toMatchObject({ status: 403, text: expect.stringContaining("Sign in by mail once") });
     const byMail = await fixture.signIn("nils@example.com");
-    const linked = await through(fixture.browser(elsewhere()), config);
+    const linked = await through(fixture.browser(providerOptions()), config);
     const tokens = await fixture.tokensOf(config, linked.started, linked.back);
     expect(tokens.claims()?.sub).toBe(byMail.claims()?.sub);
-    provider.person = undefined;
-    const refused = await through(fixture.browser(elsewhere()), config);
+    provider.user = undefined;
+    const refused = await through(fixture.browser(providerOptions()), config);
     expect(refused.back).toMatchObject({ status: 400, text: expect.stringContaining("did not sign you in") });
 
-    provider.person = { sub: "person-4", email: "eve@example.com", email_verified: true };
+    provider.user = { sub: "person-4", email: "eve@example.com", email_verified: true };
     const { issuer_url: issuer } = (await fixture.platform.rest.get<AuthJson>(fixture.path())).json;
-    const eves = fixture.browser(elsewhere());
+    const eves = fixture.browser(providerOptions());
     const started = await fixture.begin(eves, config);
     const link = new URL(linkOf(started.page.text), started.page.url).href;
     const code = await eves.get(link, { stopAt: `${issuer}/callback/oidc` });
     // Eve sends her own authorization response to another user: that browser never requested it.
-    const victim = await fixture.browser(elsewhere()).get(code.url);
+    const victim = await fixture.browser(providerOptions()).get(code.url);
     expect(victim).toMatchObject({ status: 400, text: expect.stringContaining("expired") });
     await fixture.platform.rest.call("PATCH", fixture.path(), { body: { sign_up: "closed" } });
     // A user who signs in before issuers have the change exists: the next one is another user.
     let comers = 0;
     await waitUntil("sign-up is closed", async () => {
       comers += 1;
-      provider.person = { sub: `late-${comers}`, email: `late-${comers}@example.com`, email_verified: true };
-      const { back } = await through(fixture.browser(elsewhere()), config);
+      provider.user = { sub: `late-${comers}`, email: `late-${comers}@example.com`, email_verified: true };
+      const { back } = await through(fixture.browser(providerOptions()), config);
       return back.status === 403;
     });
     await fixture.platform.rest.call("PATCH", fixture.path(), { body: { sign_up: "open" } });
@@ -183,10 +183,10 @@ describe("providers and domains of an app's own", () => {
     const { issuer_url: issuer } = await fixture.enable({ issuer_domain_choice: "custom", custom_domain: domain });
     expect(new URL(issuer).hostname).toBe(domain);
     expect((await rest.call("DELETE", `${path}/${created.id}`)).json["code"]).toBe("wrong_state");
-    const config = await fixture.discover(elsewhere());
-    provider.person = { sub: "person-5", email: "olga@example.com", email_verified: true };
-    const there = await through(fixture.browser(elsewhere()), config);
-    const claims = (await fixture.tokensOf(config, there.started, there.back)).claims();
+    const config = await fixture.discover(providerOptions());
+    provider.user = { sub: "person-5", email: "olga@example.com", email_verified: true };
+    const signIn = await through(fixture.browser(providerOptions()), config);
+    const claims = (await fixture.tokensOf(config, signIn.started, signIn.back)).claims();
     expect(claims).toMatchObject({ iss: issuer, sub: before.claims()?.sub });
     const { json: app } = await rest.get<{ domains: DomainJson[] }>(`/app-services/${fixture.appId}`);
     expect(app.domains).toMatchObject([{ name: domain, status: "verified" }]);

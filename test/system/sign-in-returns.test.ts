@@ -46,8 +46,8 @@ describe("the return from an issuer to the app", () => {
     const page = await fixture.begin(browser, { state: longState });
     expect(page.status).toBe(200);
     expect(cookieBytes(browser)).toBeLessThan(1_500);
-    const back = await signIn(browser, page);
-    expect(parametersOf(back)).toMatchObject({ state: longState, code: expect.any(String), iss: fixture.url });
+    const lastPage = await signIn(browser, page);
+    expect(parametersOf(lastPage)).toMatchObject({ state: longState, code: expect.any(String), iss: fixture.url });
     const tables = await fixture.rows<{ name: string }>(
       "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '_mdb_auth'",
     );
@@ -81,8 +81,8 @@ describe("the return from an issuer to the app", () => {
     );
     const after = await signIn(browser, mixed);
     expect(after).toMatchObject({ status: 200, text: expect.stringContaining("Go back to the tab") });
-    const back = await browser.get(first.url, { stopAt: fixture.callback });
-    expect(parametersOf(back)["state"]).toBe(longState);
+    const lastPage = await browser.get(first.url, { stopAt: fixture.callback });
+    expect(parametersOf(lastPage)["state"]).toBe(longState);
   });
 
   it("continues a second tab of a user who has signed in by now, unless its request excludes that user", async () => {
@@ -93,8 +93,8 @@ describe("the return from an issuer to the app", () => {
       await fixture.begin(browser, { state: "typed" }),
       await fixture.begin(browser, { state: "forced", max_age: "0" }),
     ];
-    const back = await signIn(browser, first);
-    expect(parametersOf(back)).toMatchObject({ state: "first", code: expect.any(String) });
+    const lastPage = await signIn(browser, first);
+    expect(parametersOf(lastPage)).toMatchObject({ state: "first", code: expect.any(String) });
     const stopAt = fixture.callback;
     expect(parametersOf(await browser.get(reloaded.url, { stopAt }))).toMatchObject({ state: "reloaded" });
     expect(parametersOf(await browser.submit(typed, { email: newAddress() }, { stopAt }))).toMatchObject({
@@ -113,9 +113,9 @@ describe("the return from an issuer to the app", () => {
       // A browser sends no form whose redirect this policy excludes.
       const policy = String(page.headers["content-security-policy"]);
       expect(policy).toContain(`form-action 'self' ${new URL(uri).protocol};`);
-      const back = await signIn(browser, page, uri);
-      expect(back.url.startsWith(`${uri}?code=`), back.url).toBe(true);
-      expect(parametersOf(back)).toMatchObject({ state: "s", iss: fixture.url });
+      const lastPage = await signIn(browser, page, uri);
+      expect(lastPage.url.startsWith(`${uri}?code=`), lastPage.url).toBe(true);
+      expect(parametersOf(lastPage)).toMatchObject({ state: "s", iss: fixture.url });
     }
   });
 
@@ -128,8 +128,8 @@ describe("the return from an issuer to the app", () => {
       { response_type: "token" },
       { id_token_hint: "x" },
     ]) {
-      const answer = parametersOf(await fixture.begin(browser, more));
-      expect(answer, JSON.stringify(Object.keys(more))).toMatchObject({
+      const response = parametersOf(await fixture.begin(browser, more));
+      expect(response, JSON.stringify(Object.keys(more))).toMatchObject({
         error: expect.any(String),
         state: more.state ?? "s",
       });

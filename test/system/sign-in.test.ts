@@ -53,14 +53,14 @@ describe("sign-in for an app", () => {
     expect((await rest.post(fixture.path("/enable"), custom)).json["code"]).toBe("custom_domain_not_verified");
 
     const theme = { display_name: "The Shop", brand_color: "#A0c040", logo_url: "https://shop.example/logo.png" };
-    const answer = await rest.post(fixture.path("/enable"), { ...body, smtp: fixture.smtp, theme });
-    expect(expectStatus(answer, 201).json).toMatchObject({
+    const response = await rest.post(fixture.path("/enable"), { ...body, smtp: fixture.smtp, theme });
+    expect(expectStatus(response, 201).json).toMatchObject({
       auth: { status: "ProvisioningSchema", schema_version_applied: null, idp_providers: [] },
       signing_keys: [{ algorithm: "RS256", status: "active" }],
     });
-    expect(JSON.stringify(answer.json)).not.toContain(String(fixture.smtp["password"]));
-    const again = await rest.post(fixture.path("/enable"), { ...body, smtp: fixture.smtp });
-    expect(again.json["code"]).toBe("auth_already_enabled");
+    expect(JSON.stringify(response.json)).not.toContain(String(fixture.smtp["password"]));
+    const repeated = await rest.post(fixture.path("/enable"), { ...body, smtp: fixture.smtp });
+    expect(repeated.json["code"]).toBe("auth_already_enabled");
     const active = await waitUntil(
       "the sign-in is active",
       async () => {
@@ -99,13 +99,13 @@ describe("sign-in for an app", () => {
     expect(started.page.headers["content-security-policy"]).not.toContain("unsafe");
     await browser.submit(started.page, { email: "Bob@Example.com " });
     const { link } = await fixture.mailTo("bob@example.com");
-    const elsewhere = await fixture.browser().get(link);
-    expect(elsewhere.text).toContain("Type the code from the mail there");
-    expect(elsewhere.text).not.toContain("<form");
+    const otherBrowser = await fixture.browser().get(link);
+    expect(otherBrowser.text).toContain("Type the code from the mail there");
+    expect(otherBrowser.text).not.toContain("<form");
     for (let times = 0; times < 3; times += 1) await browser.get(link);
     const confirmPage = await browser.get(link);
-    const back = await browser.submit(confirmPage, {}, { stopAt: fixture.callback });
-    const signedIn = await fixture.tokensOf(config, started, back);
+    const lastPage = await browser.submit(confirmPage, {}, { stopAt: fixture.callback });
+    const signedIn = await fixture.tokensOf(config, started, lastPage);
     expect(signedIn.claims()?.["email"]).toBe("bob@example.com");
     // A signed-in user gets no prompt, and an old page gets an error.
     const second = await fixture.begin(browser, config, { prompt: "none" });
@@ -133,20 +133,22 @@ describe("sign-in for an app", () => {
     const started = await fixture.begin(browser, config);
     const codePage = await browser.submit(started.page, { email: "dora@example.com" });
     const { code } = await fixture.mailTo("dora@example.com");
-    const back = await browser.submit(codePage, { code }, { stopAt: fixture.callback });
-    const tries = await Promise.allSettled(Array.from({ length: 50 }, () => fixture.tokensOf(config, started, back)));
+    const lastPage = await browser.submit(codePage, { code }, { stopAt: fixture.callback });
+    const tries = await Promise.allSettled(
+      Array.from({ length: 50 }, () => fixture.tokensOf(config, started, lastPage)),
+    );
     expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 
     const { refresh_token: token = "" } = await fixture.signIn("edna@example.com");
-    const other = await fixture.discover({ from: "127.0.0.23" });
-    const all = await Promise.all(Array.from({ length: 50 }, () => client.refreshTokenGrant(other, token)));
+    const otherSource = await fixture.discover({ from: "127.0.0.23" });
+    const all = await Promise.all(Array.from({ length: 50 }, () => client.refreshTokenGrant(otherSource, token)));
     const successors = new Set(all.map(({ refresh_token: next }) => next));
     expect(successors.size).toBe(1);
     const [next = ""] = successors;
-    const later = await client.refreshTokenGrant(other, next);
+    const later = await client.refreshTokenGrant(otherSource, next);
     // Two generations older: someone has a copy, and all sessions are ended.
-    await expect(client.refreshTokenGrant(other, token)).rejects.toMatchObject({ error: "invalid_grant" });
-    await expect(client.refreshTokenGrant(other, later.refresh_token ?? "")).rejects.toMatchObject({
+    await expect(client.refreshTokenGrant(otherSource, token)).rejects.toMatchObject({ error: "invalid_grant" });
+    await expect(client.refreshTokenGrant(otherSource, later.refresh_token ?? "")).rejects.toMatchObject({
       error: "invalid_grant",
     });
   });
@@ -208,8 +210,8 @@ describe("sign-in for an app", () => {
 
     const login = { password: fixture.users.password };
     const sql = await openPostgresql(fixture.platform, fixture.users.connection, login);
-    const seen = await sql.query("SELECT email FROM _mdb_auth.users WHERE email LIKE 'gina%'");
-    expect(seen.rows).toEqual([]);
+    const remaining = await sql.query("SELECT email FROM _mdb_auth.users WHERE email LIKE 'gina%'");
+    expect(remaining.rows).toEqual([]);
     for (const forbidden of [
       "SELECT FROM _mdb_auth.sessions",
       "DELETE FROM _mdb_auth.users",
@@ -251,20 +253,20 @@ describe("sign-in for an app", () => {
     await sql.query("ALTER DATABASE defaultdb SET search_path = evil");
     await sql.query("ALTER DATABASE defaultdb SET default_transaction_read_only = on");
     killAtOnce(platform.processes().issuer ?? 0);
-    const again = await waitUntil("a refresh works under their settings", () =>
+    const refreshed = await waitUntil("a refresh works under their settings", () =>
       client.refreshTokenGrant(config, token).catch(() => undefined),
     );
-    expect(again.refresh_token).toBeDefined();
+    expect(refreshed.refresh_token).toBeDefined();
     await sql.query("SET default_transaction_read_only = off; ALTER DATABASE defaultdb RESET ALL");
     await sql.query("CREATE DATABASE squatted");
     await sql.end();
-    const there = await openPostgresql(
+    const ownerSession = await openPostgresql(
       platform,
       { ...users.connection, database: "squatted" },
       { password: users.password },
     );
-    await there.query("CREATE SCHEMA _mdb_auth; CREATE TABLE _mdb_auth.users (email text)");
-    await there.end();
+    await ownerSession.query("CREATE SCHEMA _mdb_auth; CREATE TABLE _mdb_auth.users (email text)");
+    await ownerSession.end();
     const { id } = expectStatus(await rest.post<{ id: string }>("/app-services", { name: "squatted" }), 201).json;
     const attached = { service_id: users.service.id, database_name: "squatted" };
     const attachment = await rest.post<{ id: string }>(`/app-services/${id}/attachments`, attached);
@@ -287,8 +289,8 @@ describe("sign-in for an app", () => {
     expect(crossSite.status).toBe(403);
     const codePage = await browser.submit(started.page, { email: "lena@example.com" });
     const { code } = await fixture.mailTo("lena@example.com");
-    const back = await browser.submit(codePage, { code }, { stopAt: fixture.callback });
-    const withoutVerifier = client.authorizationCodeGrant(config, new URL(back.url), {
+    const lastPage = await browser.submit(codePage, { code }, { stopAt: fixture.callback });
+    const withoutVerifier = client.authorizationCodeGrant(config, new URL(lastPage.url), {
       expectedNonce: started.nonce,
       expectedState: started.state,
     });

@@ -47,7 +47,7 @@ describe("stacks", () => {
   const stack = async (id: string) => expectStatus(await platform.rest.get<Stack>(`/stacks/${id}`), 200).json;
   const upgrade = (id: string, body: object) =>
     platform.rest.post<StackMigration & { code?: string }>(`/stacks/${id}/upgrade`, body);
-  const answered = <T>(path: string) => platform.rest.get<T>(path).catch(() => undefined);
+  const responseOf = <T>(path: string) => platform.rest.get<T>(path).catch(() => undefined);
 
   /** A controller reads its templates when it starts. */
   async function restartController(): Promise<void> {
@@ -55,7 +55,7 @@ describe("stacks", () => {
     killAtOnce(before);
     await waitUntil("another controller answers", async () => {
       const [now] = platform.processes().controllers;
-      return now !== undefined && now !== before && (await answered("/catalog"))?.status === 200;
+      return now !== undefined && now !== before && (await responseOf("/catalog"))?.status === 200;
     });
   }
 
@@ -94,8 +94,8 @@ describe("stacks", () => {
       "--wait",
     );
     expect(launched).toMatchObject({ code: 0 });
-    const again = await launch({ ...body, accepted_monthly_cost: 30.4 });
-    expect([again.status, again.json.code]).toEqual([409, "name_taken"]);
+    const repeated = await launch({ ...body, accepted_monthly_cost: 30.4 });
+    expect([repeated.status, repeated.json.code]).toEqual([409, "name_taken"]);
   }, 90_000);
 
   it("are upgraded in place over a kill of their controller, and reject impossible upgrades", async () => {
@@ -137,8 +137,8 @@ describe("stacks", () => {
     const over = await waitUntil(
       "the migration is over",
       async () => {
-        const answer = await answered<StackMigration>(`/stacks/${id}/migrations/${migration.id}`);
-        return answer?.status === 200 && answer.json.finished_at !== null ? answer.json : undefined;
+        const response = await responseOf<StackMigration>(`/stacks/${id}/migrations/${migration.id}`);
+        return response?.status === 200 && response.json.finished_at !== null ? response.json : undefined;
       },
       { withinMs: 90_000 },
     );
@@ -175,8 +175,8 @@ describe("stacks", () => {
     const failed = await waitUntil(
       "the launch is over",
       async () => {
-        const seen = await stack(id);
-        return seen.status === "Failed" ? seen : undefined;
+        const current = await stack(id);
+        return current.status === "Failed" ? current : undefined;
       },
       { withinMs: 90_000 },
     );

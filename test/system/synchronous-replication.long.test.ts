@@ -32,7 +32,7 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
     await platform?.remove();
   });
 
-  /** The replica's engine is dead, and its paused agent cannot start another one. */
+  /** Kills the replica's engine and pauses its agent, which therefore cannot start another one, during `run`. */
   async function withoutReplica(run: () => Promise<void>): Promise<void> {
     const { id } = await replicaNow();
     const machine = on.platform.processes().machines.find((each) => each.id === id);

@@ -38,7 +38,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     await waitUntil("writes continue", () => fixture.writer.acknowledged > before + 20, wait);
   }
 
-  /** All processes of the node's machine are paused. */
+  /** Pauses all processes of the node's machine during `run`. */
   async function without(nodeId: string, run: () => Promise<void>): Promise<void> {
     const launcher = fixture.platform.processes().machines.find(({ id }) => id === nodeId)?.launcher ?? 0;
     const pids = [launcher, ...findBelow(launcher)];
@@ -51,7 +51,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     await waitUntil("it streams again", async () => (await fixture.statusOf(nodeId)).sync_state === "streaming", wait);
   }
 
-  it("has commits continue while one of them is absent, and still wait for the other", async () => {
+  it("continues to commit while one replica is absent, and still waits for the other", async () => {
     const [paused] = (await service()).nodes.filter(({ role }) => role === "replica");
     if (paused === undefined) throw new Error("the service has no replica");
     await without(paused.id, async () => {
@@ -72,7 +72,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     await untilProtected();
   });
 
-  it("promotes the one that has each commit once the primary is silent, and loses none", async () => {
+  it("promotes the replica that has each commit once the primary is silent, and loses none", async () => {
     const { primary_node_id: old, term } = await service();
     await without(old, async () => {
       await waitUntil("another one is the primary", async () => (await service()).primary_node_id !== old, wait);

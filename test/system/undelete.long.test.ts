@@ -20,7 +20,7 @@ describe("a deleted service", () => {
     await fixture.start();
     ({ platform, services, source } = fixture);
     await fixture.writeRows();
-    await fixture.taken();
+    await fixture.takeBackup();
     await fixture.untilRestorable();
   }, longMs);
   afterAll(fixture.remove, longMs);
@@ -48,14 +48,18 @@ describe("a deleted service", () => {
       const list = await holdfast<ServiceJson[]>("services list --deleted");
       expect(list.map(({ id }) => id)).toContain(source.service.id);
       const deletedAt = new Date().toISOString();
-      const back = await created(`services undelete ${source.service.id}`);
-      expect(back.service).toMatchObject({ id: source.service.id, name: "orders", hostname: source.service.hostname });
-      expect(back.password).toBe(source.password);
-      const reader = { ...back, connection: { ...back.connection, user: "made_in_sql" } };
+      const undeleted = await created(`services undelete ${source.service.id}`);
+      expect(undeleted.service).toMatchObject({
+        id: source.service.id,
+        name: "orders",
+        hostname: source.service.hostname,
+      });
+      expect(undeleted.password).toBe(source.password);
+      const reader = { ...undeleted, connection: { ...undeleted.connection, user: "made_in_sql" } };
       expect(await sql(reader, "SELECT current_user", "known to the source")).toEqual([
         { current_user: "made_in_sql" },
       ]);
-      expect(await digest(back)).toEqual(before);
+      expect(await digest(undeleted)).toEqual(before);
       // Points in time that were restorable before still are, independently of the new archive.
       expect((await window())?.restorable?.from).toBe(from);
       await coveredAgain(deletedAt);
@@ -64,8 +68,8 @@ describe("a deleted service", () => {
       const middle = gaps.at(0) ?? { from: "", to: "" };
       const restore_point = new Date((Date.parse(middle.from) + Date.parse(middle.to)) / 2).toISOString();
       const body = { restore_point, target_service_name: "orders-nowhen" };
-      const answer = await platform.rest.post(pathOf(source.service.id, "/restore"), body);
-      expect(expectStatus(answer, 422).json).toMatchObject({
+      const response = await platform.rest.post(pathOf(source.service.id, "/restore"), body);
+      expect(expectStatus(response, 422).json).toMatchObject({
         code: "restore_point_unavailable",
         earliest: restorable?.from,
         gaps,
@@ -87,8 +91,8 @@ describe("a deleted service", () => {
       expectStatus(await platform.rest.post(`/managed-services/${id}/fork`, { name: "orders-fork" }), 409);
       await services.delete(id);
       const deletedAt = new Date().toISOString();
-      const back = await created(`services undelete ${id}`);
-      const found = new Set((await sql(back, "SELECT i FROM late")).map(({ i }) => i));
+      const undeleted = await created(`services undelete ${id}`);
+      const found = new Set((await sql(undeleted, "SELECT i FROM late")).map(({ i }) => i));
       expect(acknowledged.filter((i) => !found.has(i))).toEqual([]);
       await coveredAgain(deletedAt);
       expect(await window()).toMatchObject({ restorable: { from: before?.restorable?.from }, gaps: before?.gaps });

@@ -35,10 +35,10 @@ describe("backups of a Valkey", () => {
   afterAll(() => platform?.remove(), longMs);
 
   const backupsOf = (rest = "") => `/managed-services/${cache.service.id}/backups${rest}`;
-  const ask = (of: RunningService, ...[command = "", ...args]: string[]) =>
+  const run = (of: RunningService, ...[command = "", ...args]: string[]) =>
     commandOnce(platform, of.connection, { password: of.password }, command, ...args);
 
-  async function taken(): Promise<BackupJson> {
+  async function takeBackup(): Promise<BackupJson> {
     const { id } = expectStatus(await platform.rest.post<BackupJson>(backupsOf()), 202).json;
     const check = async () => {
       const backup = expectStatus(await platform.rest.get<BackupJson>(backupsOf(`/${id}`)), 200).json;
@@ -48,20 +48,20 @@ describe("backups of a Valkey", () => {
     return waitUntil(`the backup ${id} has ended`, check, { withinMs: longMs, everyMs: 100, describe });
   }
 
-  async function created(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
-    const { id } = expectStatus(answer, 202).json as ServiceJson;
+  async function created(response: { status: number; text: string; json: unknown }): Promise<RunningService> {
+    const { id } = expectStatus(response, 202).json as ServiceJson;
     await services.settled(id, "Running", longMs);
     return services.open(id);
   }
 
   it(
-    "snapshots have the data of their moments",
+    "snapshots have the data of their times",
     async () => {
       for (const version of ["one", "two"]) {
-        await ask(cache, "SET", "version", version);
-        snapshots.push(await taken());
+        await run(cache, "SET", "version", version);
+        snapshots.push(await takeBackup());
       }
-      await ask(cache, "SET", "version", "three");
+      await run(cache, "SET", "version", "three");
       expect(snapshots).toMatchObject([
         { status: "completed", kind: "snapshot" },
         { status: "completed", kind: "snapshot" },
@@ -71,29 +71,31 @@ describe("backups of a Valkey", () => {
   );
 
   it(
-    "one is restored by its id, by a later moment, and forked; the source is unchanged",
+    "a snapshot is restored by its id or a later time, and forked; the source is unchanged",
     async () => {
       const [first, second] = snapshots;
       if (first === undefined || second === undefined) throw new Error("there are no snapshots");
-      // A moment at which the first one was the newest.
+      // A time at which the first snapshot was the newest.
       const between = new Date(Date.parse(second.restores_to) - 1).toISOString();
-      const answers = [
+      const responses = [
         await platform.rest.post(backupsOf(`/${first.id}/restore`), { target_service_name: "by-id" }),
         await platform.rest.post(backupsOf("/restore"), { target_service_name: "by-point", restore_point: between }),
         await platform.rest.post(`/managed-services/${cache.service.id}/fork`, { name: "forked" }),
       ];
-      for (const answer of answers) expectStatus(answer, 202);
-      expect(answers.map(({ json }) => json["restored_from"])).toMatchObject([
+      for (const response of responses) expectStatus(response, 202);
+      expect(responses.map(({ json }) => json["restored_from"])).toMatchObject([
         { kind: "restore", backup_id: first.id, restore_point: null, restores_to: first.restores_to },
         { kind: "restore", backup_id: first.id, restore_point: null, restores_to: first.restores_to },
         { kind: "fork", backup_id: second.id, restores_to: second.restores_to },
       ]);
-      const warnings = answers.map(({ json }) => (json as { operation?: { warnings?: string[] } }).operation?.warnings);
+      const warnings = responses.map(
+        ({ json }) => (json as { operation?: { warnings?: string[] } }).operation?.warnings,
+      );
       expect(warnings).toEqual([[], [expect.stringContaining(`are those of ${first.restores_to}`)], []]);
-      const copies = await Promise.all(answers.map(created));
-      expect(await Promise.all(copies.map((copy) => ask(copy, "GET", "version")))).toEqual(["one", "one", "two"]);
+      const copies = await Promise.all(responses.map(created));
+      expect(await Promise.all(copies.map((copy) => run(copy, "GET", "version")))).toEqual(["one", "one", "two"]);
       for (const copy of copies) expect(copy.password).not.toBe(cache.password);
-      expect(await ask(cache, "GET", "version")).toBe("three");
+      expect(await run(cache, "GET", "version")).toBe("three");
       expect(await services.get(cache.service.id)).toMatchObject({ restored_from: null });
     },
     longMs,
@@ -128,7 +130,7 @@ describe("backups of a Valkey", () => {
   );
 
   it(
-    "a deleted one returns with its keys, its hostname and its password",
+    "a deleted service returns with its keys, its hostname and its password",
     async () => {
       // Until its session ends, and beyond its final snapshot's beginning.
       const { acknowledged, ended } = writeUntilEnd(async (next, note) => {
@@ -141,11 +143,11 @@ describe("backups of a Valkey", () => {
       await waitUntil("keys are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
       await services.delete(cache.service.id);
       await ended;
-      const back = await created(await platform.rest.post(`/managed-services/${cache.service.id}/undelete`));
-      expect(back.service).toMatchObject({ id: cache.service.id, hostname: cache.service.hostname });
-      expect(back.password).toBe(cache.password);
-      expect(await ask(back, "GET", "version")).toBe("three");
-      const found = new Set(((await ask(back, "SMEMBERS", "late")) as string[]).map(Number));
+      const undeleted = await created(await platform.rest.post(`/managed-services/${cache.service.id}/undelete`));
+      expect(undeleted.service).toMatchObject({ id: cache.service.id, hostname: cache.service.hostname });
+      expect(undeleted.password).toBe(cache.password);
+      expect(await run(undeleted, "GET", "version")).toBe("three");
+      const found = new Set(((await run(undeleted, "SMEMBERS", "late")) as string[]).map(Number));
       expect(acknowledged.filter((n) => !found.has(n))).toEqual([]);
     },
     longMs,

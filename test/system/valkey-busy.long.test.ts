@@ -25,14 +25,14 @@ describe("a Valkey of two nodes whose engine is busy", () => {
       node_count: 2,
       parameters: flushOnWrite,
     });
-    await ask("SET", "kept", "1");
+    await run("SET", "kept", "1");
   });
   afterAll(() => platform?.remove());
 
   const path = (rest: string) => `/managed-services/${cache.service.id}${rest}`;
   const patient = { patienceMs: 120_000 };
 
-  const ask = (command: string, ...args: string[]) =>
+  const run = (command: string, ...args: string[]) =>
     commandOnce(platform, cache.connection, { password: cache.password, ...patient }, command, ...args);
   const rolesNow = async () => {
     const { nodes, primary_node_id: primary, term } = await services.get(cache.service.id);
@@ -89,7 +89,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     expect(await script.ended).toMatch(/killed/);
     await untilFree();
     await waitUntil("the policy is set", async () =>
-      String(await ask("INFO", "memory")).includes("maxmemory_policy:allkeys-lru"),
+      String(await run("INFO", "memory")).includes("maxmemory_policy:allkeys-lru"),
     );
     await waitUntil("the user is created", async () => {
       const { json } = await platform.rest.get<OperationJson>(`/operations/${user.json.operation.id}`);
@@ -105,20 +105,20 @@ describe("a Valkey of two nodes whose engine is busy", () => {
 
   it("retains its primary while one command processes much data", async () => {
     const before = await rolesNow();
-    await ask("EVAL", "for i = 1, 100000 do redis.call('SADD', 'numbers', i) end", "0");
-    const slow = ask("SUNION", ...Array.from({ length: 1_500 }, () => "numbers"));
+    await run("EVAL", "for i = 1, 100000 do redis.call('SADD', 'numbers', i) end", "0");
+    const slow = run("SUNION", ...Array.from({ length: 1_500 }, () => "numbers"));
     await untilBusy();
     expect(await slow).toHaveLength(100_000);
     await untilFree();
     await follows();
     expect(await rolesNow()).toMatchObject({ primary: before.primary, term: before.term });
-    await ask("DEL", "numbers");
+    await run("DEL", "numbers");
   });
 
   it("retains its primary while a replica runs a script of readers", async () => {
     const before = await rolesNow();
     const script = await begin(endless, { ...cache.connection, host: before.replicaHost });
-    await ask("SET", "meanwhile", "1");
+    await run("SET", "meanwhile", "1");
     expect(await script.kill()).toBe("OK");
     await script.ended;
     await follows();
@@ -135,7 +135,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     await waitUntil("the replica is the primary", async () => (await rolesNow()).primary === before.replica);
     expect(await script.ended).toMatch(/killed|closed/);
     await services.settled(cache.service.id, "Running");
-    await waitUntil("it answers", async () => (await ask("GET", "kept")) === "1");
+    await waitUntil("it answers", async () => (await run("GET", "kept")) === "1");
     await follows();
   });
 
@@ -144,6 +144,6 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     await services.verb(cache.service.id, "stop");
     await script.ended;
     await services.verb(cache.service.id, "start");
-    expect(await ask("GET", "kept")).toBe("1");
+    expect(await run("GET", "kept")).toBe("1");
   });
 });

@@ -100,9 +100,9 @@ describe("a Valkey of two nodes", () => {
 
   it("has the same primary after a script that ran longer than a primary may be silent", async () => {
     const { primary, term } = await rolesNow();
-    const ask = (command: string, ...args: string[]) =>
+    const run = (command: string, ...args: string[]) =>
       commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
-    const script = ask("EVAL", runsForSeconds, "0", "8");
+    const script = run("EVAL", runsForSeconds, "0", "8");
     await waitUntil("the script is named in health", async () => (await commandsCheck())?.status === "degraded");
     expect((await commandsCheck())?.reason).toContain("SCRIPT KILL");
     expect(await script).toBe("done");
@@ -113,7 +113,7 @@ describe("a Valkey of two nodes", () => {
 
   it("promotes the replica, and the old primary becomes its replica", failOver);
 
-  it("goes back the same way", failOver);
+  it("switches back to the first primary", failOver);
 
   it("retains acknowledged writes when its engines are killed", async () => {
     const { replica } = await rolesNow();

@@ -27,12 +27,12 @@ describe("a managed Valkey", () => {
 
   const path = (rest = "") => `/managed-services/${cache.service.id}${rest}`;
 
-  const ask = (command: string, ...args: string[]) =>
+  const run = (command: string, ...args: string[]) =>
     commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
 
   it("stores and returns values over TLS with the certificate verified against its name", async () => {
-    expect(await ask("SET", "greeting", "hello")).toBe("OK");
-    expect(await ask("GET", "greeting")).toBe("hello");
+    expect(await run("SET", "greeting", "hello")).toBe("OK");
+    expect(await run("GET", "greeting")).toBe("hello");
   });
 
   it("fails the verification of the certificate by address", async () => {
@@ -63,7 +63,7 @@ describe("a managed Valkey", () => {
       ["REPLICAOF", "NO", "ONE"],
       ["MODULE", "LIST"],
     ]) {
-      await expect(ask(command[0] ?? "", ...command.slice(1))).rejects.toThrow(/NOPERM|not allowed/);
+      await expect(run(command[0] ?? "", ...command.slice(1))).rejects.toThrow(/NOPERM|not allowed/);
     }
   });
 
@@ -73,8 +73,8 @@ describe("a managed Valkey", () => {
       expectStatus(await platform.rest.post(path("/database-users"), { username, role }), 201);
     }
     const open = async (user: string) => {
-      const answer = await platform.rest.post<{ password: string }>(path(`/database-users/${user}/reveal-password`));
-      return openValkey(platform, cache.connection, { user, password: expectStatus(answer, 200).json.password });
+      const response = await platform.rest.post<{ password: string }>(path(`/database-users/${user}/reveal-password`));
+      return openValkey(platform, cache.connection, { user, password: expectStatus(response, 200).json.password });
     };
     const [reader, writer] = [await open("reader"), await open("writer")];
     await writer.set("shared", "1");
@@ -84,8 +84,11 @@ describe("a managed Valkey", () => {
     writer.disconnect();
 
     const reset = await platform.rest.post<{ password: string }>(path("/database-users/writer/reset-password"));
-    const again = await openValkey(platform, cache.connection, { user: "writer", password: reset.json.password });
-    again.disconnect();
+    const withNewPassword = await openValkey(platform, cache.connection, {
+      user: "writer",
+      password: reset.json.password,
+    });
+    withNewPassword.disconnect();
     const { json } = await platform.rest.get<PageJson<"users", { username: string }>>(path("/database-users"));
     expect(json.users.map(({ username }) => username)).toEqual(["app_user", "reader", "writer"]);
     expectStatus(await platform.rest.delete(path("/database-users/reader")), 204);
@@ -100,9 +103,9 @@ describe("a managed Valkey", () => {
 
   it("applies a changed allow-list, to open sessions too, at both its addresses", async () => {
     const session = await openValkey(platform, cache.connection, { password: cache.password });
-    const other = await openValkey(platform, inside(cache.connection), { password: cache.password });
-    expect(other.stream.remoteAddress).not.toBe(session.stream.remoteAddress);
-    const alsoClosed = new Promise((resolve) => other.once("close", resolve));
+    const ofDefaultUser = await openValkey(platform, inside(cache.connection), { password: cache.password });
+    expect(ofDefaultUser.stream.remoteAddress).not.toBe(session.stream.remoteAddress);
+    const alsoClosed = new Promise((resolve) => ofDefaultUser.once("close", resolve));
     const closed = new Promise((resolve) => session.once("close", resolve));
     expectStatus(await platform.rest.patch(path(), { allowed_cidrs: [] }), 200);
     await Promise.all([closed, alsoClosed]);
@@ -111,28 +114,28 @@ describe("a managed Valkey", () => {
         /takes no client: .*(disconnected|ECONNRESET|closed)/,
       );
     session.disconnect();
-    other.disconnect();
+    ofDefaultUser.disconnect();
     expectStatus(await platform.rest.patch(path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
-    await waitUntil("the service lets loopback in", async () => (await ask("PING")) === "PONG");
+    await waitUntil("the service lets loopback in", async () => (await run("PING")) === "PONG");
   });
 
   it("accepts an eviction policy as parameter", async () => {
-    const answer = await platform.rest.patch<{ parameters: Record<string, { value: string; status: string }> }>(
+    const response = await platform.rest.patch<{ parameters: Record<string, { value: string; status: string }> }>(
       path("/configuration"),
       { parameters: { "maxmemory-policy": "allkeys-lru" } },
     );
-    const policy = expectStatus(answer, 200).json.parameters["maxmemory-policy"];
+    const policy = expectStatus(response, 200).json.parameters["maxmemory-policy"];
     expect(policy).toMatchObject({ value: "allkeys-lru", status: "applied" });
-    expect(String(await ask("INFO", "memory"))).toContain("maxmemory_policy:allkeys-lru");
+    expect(String(await run("INFO", "memory"))).toContain("maxmemory_policy:allkeys-lru");
   });
 
   it("retains its values over a stop, a start and a killed engine", async () => {
-    await ask("SET", "durable", "yes");
+    await run("SET", "durable", "yes");
     await services.verb(cache.service.id, "stop");
     await services.verb(cache.service.id, "start");
-    expect(await ask("GET", "durable")).toBe("yes");
+    expect(await run("GET", "durable")).toBe("yes");
     const engine = platform.processes().machines.find(({ id }) => id === cache.service.nodes[0]?.id)?.engine;
     killAtOnce(engine ?? 0);
-    await waitUntil("the engine is back with its values", async () => (await ask("GET", "durable")) === "yes");
+    await waitUntil("the engine is back with its values", async () => (await run("GET", "durable")) === "yes");
   });
 });

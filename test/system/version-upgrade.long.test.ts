@@ -42,7 +42,8 @@ describe.skipIf(missing !== undefined)(`a Valkey that is upgraded to another ver
     await platform?.remove();
   });
 
-  const ask = (id: string, body: object) => platform.rest.post<UpgradeJson>(`/managed-services/${id}/upgrade`, body);
+  const requestUpgrade = (id: string, body: object) =>
+    platform.rest.post<UpgradeJson>(`/managed-services/${id}/upgrade`, body);
   const lastOf = async (id: string) => (await services.operations(id)).find(({ type }) => type === "upgrade");
 
   /** Version of each node's engine, queried by the node's own name. */
@@ -58,12 +59,12 @@ describe.skipIf(missing !== undefined)(`a Valkey that is upgraded to another ver
 
   it("previews the effects of an upgrade, and changes nothing", async () => {
     const { id } = cache.service;
-    const { json } = expectStatus(await ask(id, { version: "9", check_only: true }), 200);
+    const { json } = expectStatus(await requestUpgrade(id, { version: "9", check_only: true }), 200);
     expect(json).toMatchObject({ from_version: "8.1", to_version: "9", operation: null });
     expect(json.findings.filter(({ blocking }) => blocking)).toEqual([]);
     expect(json.findings.map(({ code }) => code)).toContain("connections");
-    expectStatus(await ask(id, { version: "8.1" }), 422);
-    expectStatus(await ask(id, { version: "1" }), 400);
+    expectStatus(await requestUpgrade(id, { version: "8.1" }), 422);
+    expectStatus(await requestUpgrade(id, { version: "1" }), 400);
     expect(await services.get(id)).toMatchObject({ version: "8.1", operation: null });
   });
 
@@ -72,7 +73,7 @@ describe.skipIf(missing !== undefined)(`a Valkey that is upgraded to another ver
     async () => {
       const { id } = cache.service;
       const { primary_node_id: primary } = await services.get(id);
-      const { json } = expectStatus(await ask(id, { version: "9" }), 202);
+      const { json } = expectStatus(await requestUpgrade(id, { version: "9" }), 202);
       expect(json.operation).toMatchObject({ type: "upgrade" });
       await waitUntil(
         "the replica is down, or back",
@@ -118,12 +119,12 @@ describe.skipIf(missing !== undefined)(`a Valkey that is upgraded to another ver
         const { json } = await platform.rest.insist<{ status: string }>("GET", `${path}/${backupId}`);
         return json.status === "completed";
       });
-      expectStatus(await ask(alone.service.id, { version: "9" }), 202);
+      expectStatus(await requestUpgrade(alone.service.id, { version: "9" }), 202);
       await services.settled(alone.service.id, "Running", longMs);
       expect(await lastOf(alone.service.id)).toMatchObject({ status: "completed", error: null });
       expect(await versions(alone)).toEqual(["9"]);
       expect(String(await commandOnce(platform, connection, { password }, "GET", "kept"))).toBe("yes");
-      expectStatus(await ask(alone.service.id, { version: "8.1" }), 422);
+      expectStatus(await requestUpgrade(alone.service.id, { version: "8.1" }), 422);
     },
     longMs,
   );

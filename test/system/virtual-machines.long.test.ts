@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     const machineId = () => main.service.nodes[0]?.id ?? "";
-    const ask = <Row extends object>(sql: string) =>
+    const query = <Row extends object>(sql: string) =>
       queryOnce<Row>(platform, main.connection, { password: main.password }, sql);
     const settled = (status: string) => services.settled(main.service.id, status, withinMs);
     const order = async (verb: "start" | "stop") =>
@@ -113,7 +113,7 @@ describe.skipIf(missing !== undefined)(
       const sql =
         "SELECT host(inet_server_addr()) AS at, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls";
       const at = await addressOf(platform, main.connection.host);
-      expect(await ask(sql)).toEqual([{ at, tls: true }]);
+      expect(await query(sql)).toEqual([{ at, tls: true }]);
       const login = { password: main.password, verify: "address" } as const;
       await expect(openPostgresql(platform, main.connection, login)).rejects.toThrow(/altnames|IP/);
     });
@@ -133,7 +133,7 @@ describe.skipIf(missing !== undefined)(
         await allow([...before, `${guest.address}/32`]);
         await becomes("open");
         expect(await outsider.connect(address, 5432)).toBe("refused");
-        // The other open ports there belong to the controllers alone.
+        // The other open ports of the guest are for controllers only.
         expect(await guest.connect(address, 22)).toBe("refused");
         await allow(before);
         await becomes("refused");
@@ -146,13 +146,13 @@ describe.skipIf(missing !== undefined)(
       const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
       const path = `/managed-services/${main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
       type Metrics = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
-      await ask("CREATE TABLE busy AS SELECT n, md5(n::text) FROM generate_series(1, 2000) AS n");
+      await query("CREATE TABLE busy AS SELECT n, md5(n::text) FROM generate_series(1, 2000) AS n");
       const metrics = await waitUntil(
         "each metric has a value",
         async () => {
           const { json } = expectStatus(await platform.rest.get<Metrics>(path), 200);
-          const seen = json.series.filter(({ points }) => points.some(([, , , value]) => value > 0));
-          return seen.length === names.length ? json : undefined;
+          const measured = json.series.filter(({ points }) => points.some(([, , , value]) => value > 0));
+          return measured.length === names.length ? json : undefined;
         },
         { withinMs, describe: async () => (await platform.rest.get(path)).text },
       );
@@ -165,20 +165,20 @@ describe.skipIf(missing !== undefined)(
 
     it("rejects another plan, of either kind, and names the field", async () => {
       for (const plan_name of ["tier-1", "tier-2", "tier-1-vm"]) {
-        const answer = await platform.rest.patch<{ errors: object[] }>(`/managed-services/${main.service.id}`, {
+        const response = await platform.rest.patch<{ errors: object[] }>(`/managed-services/${main.service.id}`, {
           plan_name,
         });
-        expect(expectStatus(answer, 400).json.errors).toMatchObject([{ field: "plan_name", code: "fixed" }]);
+        expect(expectStatus(response, 400).json.errors).toMatchObject([{ field: "plan_name", code: "fixed" }]);
       }
     });
 
     it("retains its data over a graceful stop and a start", async () => {
-      await ask("CREATE TABLE kept AS SELECT 42 AS value");
+      await query("CREATE TABLE kept AS SELECT 42 AS value");
       await order("stop");
       await settled("Stopped");
       await order("start");
       await settled("Running");
-      expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
+      expect(await query("SELECT value FROM kept")).toEqual([{ value: 42 }]);
     });
 
     it("boots its own kernel until a newer one is applied, and returns to it when the next does not start", async () => {
@@ -187,14 +187,14 @@ describe.skipIf(missing !== undefined)(
       expect(await pending(guests.valid)).toMatchObject({ kind: "guest_kernel", to: "98.1", blocked_reason: null });
       expect((await instance()).config[guestKey]).toBe(guests.first);
       const id = await begin(guests.valid);
-      const late = ["ReplaceGuestKernel", "SetupAgent", "ProvisioningHealth"];
-      const isPlaced = async () => late.includes((await operation(id))?.step ?? "");
+      const lateSteps = ["ReplaceGuestKernel", "SetupAgent", "ProvisioningHealth"];
+      const isPlaced = async () => lateSteps.includes((await operation(id))?.step ?? "");
       await waitUntil("the machine gets it", isPlaced, { withinMs, everyMs: 10 });
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       expect(await ended(id)).toMatchObject({ status: "completed", error: null });
       expect((await instance()).config[guestKey]).toBe(guests.valid);
       expect(await maintenance()).toMatchObject({ guest_kernel: guests.valid, updates: [] });
-      expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
+      expect(await query("SELECT value FROM kept")).toEqual([{ value: 42 }]);
 
       await guests.choose(guests.broken);
       expect(await pending(guests.broken)).toMatchObject({ from: "98.1", to: "99.1" });
@@ -209,7 +209,7 @@ describe.skipIf(missing !== undefined)(
         apply_at: null,
         blocked_reason: expect.stringMatching(/rolled back/),
       });
-      expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
+      expect(await query("SELECT value FROM kept")).toEqual([{ value: 42 }]);
     });
 
     it("returns with all acknowledged rows when its QEMU is killed", async () => {
@@ -230,7 +230,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     it("continues after a pause without a restart, and has the correct time", async () => {
-      const started = () => ask("SELECT pg_postmaster_start_time()::text AS at");
+      const started = () => query("SELECT pg_postmaster_start_time()::text AS at");
       const [before, pid] = [await started(), await firstProcessOf(incus, machineId())];
       await setFrozen(incus, machineId(), true);
       try {
@@ -251,7 +251,7 @@ describe.skipIf(missing !== undefined)(
       await waitUntil(
         "its clock is right",
         async () => {
-          const [row] = await ask<{ ms: string }>("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms");
+          const [row] = await query<{ ms: string }>("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms");
           return Math.abs(Date.now() - Number(row?.ms)) < 2_500;
         },
         { withinMs },

@@ -9,7 +9,7 @@ import { createServices, type RunningService, type Services } from "@holdfast/te
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** Machines that run ahead of demand, and how services claim them. */
-describe("waiting machines", () => {
+describe("the warm pool", () => {
   let platform: Platform;
   let services: Services;
   let fleet: ReturnType<typeof grpcAs>;
@@ -26,7 +26,7 @@ describe("waiting machines", () => {
   });
 
   const machines = async () => (await fleet.of(FleetService).listMachines({ page: { limit: 200 } })).machines;
-  /** The free machine, once there is one besides those. */
+  /** Resolves with the free machine of the warm pool, once there is one that is not in `but`. */
   const waiting = (but: readonly string[] = []): Promise<Machine> =>
     waitUntil(
       "a machine waits",

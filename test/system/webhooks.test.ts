@@ -121,19 +121,19 @@ describe("events and webhooks", () => {
   it("delivers after the controller was killed between the change and the delivery", async () => {
     const { rest } = platform;
     let open = false;
-    const late = await startWebhookReceiver((response) => {
+    const slowReceiver = await startWebhookReceiver((response) => {
       if (open) response.end();
     });
     try {
-      const { id } = expectStatus(await rest.post<WebhookJson>("/webhooks", { url: late.url }), 201).json;
+      const { id } = expectStatus(await rest.post<WebhookJson>("/webhooks", { url: slowReceiver.url }), 201).json;
       expect((await rest.post(`/webhooks/${id}/test`)).status).toBe(202);
-      await waitUntil("the attempt began", () => late.received.length > 0);
+      await waitUntil("the attempt began", () => slowReceiver.received.length > 0);
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       open = true;
-      await waitUntil("it is delivered again", () => late.received.length > 1, { withinMs: 150_000 });
-      expect(new Set(late.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+      await waitUntil("it is delivered again", () => slowReceiver.received.length > 1, { withinMs: 150_000 });
+      expect(new Set(slowReceiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
     } finally {
-      await late.close();
+      await slowReceiver.close();
     }
   });
 });

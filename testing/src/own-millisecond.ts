@@ -1,6 +1,6 @@
 import { waitUntil } from "./wait-until.ts";
 
-/** A millisecond since 1970 after all that ended before the call, and before all that begins after it. */
+/** A time in ms since 1970 that is later than all earlier events, and earlier than all later events, by the clock. */
 export async function ownMillisecond(): Promise<number> {
   await untilAfter(Date.now());
   const at = Date.now();

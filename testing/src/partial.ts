@@ -1,4 +1,4 @@
-/** T with any of its fields, at every depth, also in what functions return. Byte arrays and maps are whole. */
+/** T with any of its fields, at every depth, also in what functions return. Byte arrays and maps remain complete. */
 type Partly<T> = T extends (...args: infer Arguments) => infer Result
   ? (...args: Arguments) => Partly<Result>
   : T extends Promise<infer Value>

@@ -3,7 +3,7 @@ export interface Random {
   /** 0 <= x < 1. */
   next(): number;
   /** An integer from `least` to `most`, both included. */
-  between(least: number, most: number): number;
+  between(min: number, max: number): number;
   pick<T>(items: readonly T[]): T;
   /** A new generator, so that the draws of one reader do not change the draws of another. */
   fork(): Random;
@@ -18,7 +18,7 @@ export function createRandom(seed: number): Random {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
-  const between = (least: number, most: number) => least + Math.floor(next() * (most - least + 1));
+  const between = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
   return {
     next,
     between,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 
-/** Thrown by a check for a state that cannot improve: waiting longer is of no use. */
+/** Error that a check throws for a state that cannot improve, so that the wait ends immediately. */
 export class GiveUp extends Error {}
 
 /**
@@ -35,7 +35,7 @@ export async function waitUntil<T>(
   }
 }
 
-/** waitUntil for a condition that explains itself at its call. */
+/** `waitUntil` without a description, for a condition that is clear at its call. */
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
   await waitUntil(condition.toString(), condition, { everyMs: 10 });
 }

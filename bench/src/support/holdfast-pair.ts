@@ -79,5 +79,5 @@ async function openSession(platform: Platform, { connection, password }: Running
 }
 
 async function openValkeySession(platform: Platform, { connection, password }: RunningService): Promise<WriteSession> {
-  return openMembers(await openValkey(platform, connection, { password, patienceMs: timeoutMs }));
+  return openMembers(await openValkey(platform, connection, { password, timeoutMs }));
 }

@@ -70,7 +70,7 @@ async function open(): Promise<ConformanceSubject> {
       const [blocks = 0, size = 0] = stdout.trim().split(" ").map(Number);
       return blocks * size;
     },
-    otherImage: async () => machines.images.other({ packed: true }),
+    otherImage: async () => machines.images.addImage({ packed: true }),
     // The machine's users do not exist on the host; the data are below the machine's mount.
     seen: async (id, path) =>
       path.startsWith("/data/")

@@ -65,7 +65,7 @@ async function openSubject(): Promise<ConformanceSubject> {
       const grown = async () => (await reported().then((bytes = 0) => bytes > 0.9 * size && bytes)) || undefined;
       return waitUntil("the guest has made its file system as large as the disk", grown, { withinMs: bootsWithinMs });
     },
-    otherImage: async () => machines.images.other({ packed: true }),
+    otherImage: async () => machines.images.addImage({ packed: true }),
     // The host has nothing of a guest's root. The guest prints the image that it runs from, which is all that the suite
     // reads.
     async seen(id) {

@@ -74,7 +74,7 @@ describe.skipIf(isolation === "none")(`prepared disks${reason === undefined ? ""
     const old = await ready();
     expect(old).toHaveLength(2);
     const newest = (await provider.images(signal)).find(({ version }) => version === "17")?.image ?? "";
-    const other = images.other();
+    const other = images.addImage();
     const chosen = testMachineSpec({ image: other });
     await provider.create(chosen, signal);
     expect(await ready()).toEqual(old);

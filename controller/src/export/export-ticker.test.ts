@@ -147,7 +147,7 @@ async function scenario() {
   const taken: ReadItem[] = [];
   const take = (arrival: ExportArrival): ExportReply => {
     taken.push(...(reader.read(arrival) ?? []));
-    return reader.taken(arrival);
+    return reader.acceptance(arrival);
   };
   const receiver: ExportReceiver = await startExportReceiver(take);
   const clock = { now: () => time.now, monotonicMs: () => time.now };

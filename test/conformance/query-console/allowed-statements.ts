@@ -163,7 +163,7 @@ const publicTests = [
   "SELECT 'a; b' AS text, 'DROP TABLE orders' AS words, 'pg_sleep(1)' AS call",
 ];
 
-/** Statements that only read, as people write them. */
+/** Statements that only read, as users write them. */
 export const allowedStatements: readonly string[] = [
   ...expressions.map((expression) => `SELECT ${expression} FROM orders`),
   ...perRow.map((expression) =>

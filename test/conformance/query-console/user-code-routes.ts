@@ -1,9 +1,9 @@
 /** A path by which a statement runs code of users without naming it. */
 export interface Route {
   readonly name: string;
-  /** Statements of an owner that set the trap; `ran` raises an error in the console's session alone. */
+  /** Statements of an owner that set the trap; `ran` raises an error only in the console's session. */
   readonly setup: string;
-  /** Each runs `ran` when no guard checks it. */
+  /** Statements that would each run `ran` without the guard. */
   readonly statements: readonly string[];
   /** Pattern of the reason for the rejection. */
   readonly why: RegExp;

@@ -125,8 +125,8 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
     const options = { headers: { "idempotency-key": "planted" } };
     expectStatus(await platform.rest.post(path, { username: "second", role: "readwrite" }, options), 201);
     for (const verb of ["reveal-password", "reset-password", "reveal-password"]) {
-      const answer = await platform.rest.post<{ password: string }>(`${path}/second/${verb}`, undefined, options);
-      plant(`password of second of ${service.name} by ${verb}`, expectStatus(answer, 200).json.password);
+      const response = await platform.rest.post<{ password: string }>(`${path}/second/${verb}`, undefined, options);
+      plant(`password of second of ${service.name} by ${verb}`, expectStatus(response, 200).json.password);
     }
   }
   await plantWebhookSecrets();

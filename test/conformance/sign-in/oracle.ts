@@ -20,9 +20,9 @@ export const secret = "secret-of-the-confidential-client";
 export const redirectUri = "https://shop.example/callback";
 const issuerUrl = "https://issuer.example";
 
-/** oidc-provider on loopback, and our own rules, with the same clients and without users. */
+/** oidc-provider on loopback as the reference, and Holdfast's issuer, with equal clients and without users. */
 export interface Oracle {
-  /** Outcome of a request in each: a page, an error for the client, or the sign-in of a user. */
+  /** Outcome of a request in both: a page, an error for the client, or the sign-in of a user. */
   authorize(parameters: URLSearchParams): Promise<{ readonly holdfast: string; readonly reference: string }>;
   token(
     form: URLSearchParams,
@@ -41,21 +41,21 @@ export async function startOracle(): Promise<Oracle> {
   return {
     async authorize(parameters) {
       const path = `/auth?${parameters.toString()}`;
-      const [answer, reference] = await Promise.all([
-        answered(() => authorize(app, authorizeRequest({ query: parameters }))),
+      const [response, reference] = await Promise.all([
+        responseOf(() => authorize(app, authorizeRequest({ query: parameters }))),
         fetch(`${issuer}${path}`, { redirect: "manual" }),
       ]);
       await reference.arrayBuffer();
-      const location = [answer.headers["location"] ?? ""].flat()[0] ?? "";
+      const location = [response.headers["location"] ?? ""].flat()[0] ?? "";
       return {
-        holdfast: outcomeOf(answer.status, location, "/sign-in/"),
+        holdfast: outcomeOf(response.status, location, "/sign-in/"),
         reference: outcomeOf(reference.status, reference.headers.get("location") ?? "", "/interaction/"),
       };
     },
     async token(form, authorization) {
       const headers = new Headers(authorization === undefined ? {} : { authorization });
-      const [answer, reference] = await Promise.all([
-        answered(async () => {
+      const [response, reference] = await Promise.all([
+        responseOf(async () => {
           const request = authorizeRequest({ method: "POST", form, authorization });
           return grantTokens(app, request, readTokenCredentials(app, request));
         }),
@@ -63,7 +63,7 @@ export async function startOracle(): Promise<Oracle> {
       ]);
       const errorOf = (text: string) => (JSON.parse(text) as { error?: string }).error ?? "none";
       return {
-        holdfast: `${answer.status} ${errorOf(answer.body)}`,
+        holdfast: `${response.status} ${errorOf(response.body)}`,
         reference: `${reference.status} ${errorOf(await reference.text())}`,
       };
     },
@@ -86,7 +86,7 @@ function referenceProvider(issuer: string): Provider {
     cookies: { keys: ["of a test"] },
     findAccount: () => undefined,
   });
-  // Its warnings are for its operators.
+  // Warnings of oidc-provider are for its operators.
   provider.on("server_error", (_ctx, error) => console.error(error));
   return provider;
 }
@@ -156,7 +156,7 @@ function authorizeRequest(more: Partial<IncomingRequest>): IncomingRequest {
   };
 }
 
-async function answered(work: () => Promise<OutgoingResponse>): Promise<OutgoingResponse> {
+async function responseOf(work: () => Promise<OutgoingResponse>): Promise<OutgoingResponse> {
   try {
     return await work();
   } catch (error) {

@@ -19,7 +19,7 @@ type Remove = (member: EtcdMember) => Promise<() => unknown>;
 const lose: Remove = (member) => member.lose();
 const pause: Remove = async (member) => member.pause();
 
-/** One of three is away while all services are healthy: no primary changes, and the API accepts changes throughout. */
+/** Removes one of three members while all services are healthy: no primary changes, and the API accepts changes. */
 async function continueWithout(fixture: FailoverFixture, member: EtcdMember, take: Remove): Promise<void> {
   const repair = await take(member);
   const untilMs = performance.now() + awayMs;
@@ -46,7 +46,7 @@ const without = (victims: Victims, name: string, take: Remove): FailoverFault =>
   },
 });
 
-/** The primary's machine is paused, and one of three members is away from this step until the failover ends. */
+/** Pauses the primary's machine, and removes one of three members from this step until the failover ends. */
 const lostAt = (step: string, name: string, victims: Victims): FailoverFault => ({
   name: `machine paused, ${name} lost at ${step}`,
   expects: "failover",
@@ -60,7 +60,7 @@ const lostAt = (step: string, name: string, victims: Victims): FailoverFault => 
     try {
       await fixture.reaches(step, operations);
       repair = await member.lose();
-      await fixture.takesWrites(newHost, atMs);
+      await fixture.acceptsWrites(newHost, atMs);
       await fixture.ends(operations);
     } finally {
       await repair();
@@ -99,7 +99,7 @@ export const etcdFaults: readonly FailoverFault[] = [
       try {
         const mendMachine = fixture.pause(fixture.pidsOf(primary, "machine"));
         try {
-          await fixture.takesWrites(newHost, markFault());
+          await fixture.acceptsWrites(newHost, markFault());
           await fixture.ends(operations);
         } finally {
           mendMachine();
@@ -121,7 +121,7 @@ export const etcdFaults: readonly FailoverFault[] = [
           await fixture.reaches(step, operations);
           await fixture.etcd.moveLeader();
         }
-        await fixture.takesWrites(newHost, atMs);
+        await fixture.acceptsWrites(newHost, atMs);
         await fixture.ends(operations);
       } finally {
         repair();

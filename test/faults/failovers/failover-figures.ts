@@ -9,10 +9,10 @@ export function createFailoverFigures(): FailoverFigures {
   const inSeconds = (ms: number) => (ms / 1_000).toFixed(1).padStart(8);
   return {
     note(fault, withoutWritesMs, hasFailedOver) {
-      const noted = byFault.get(fault) ?? { times: [], failovers: 0 };
-      noted.times.push(withoutWritesMs);
-      noted.failovers += hasFailedOver ? 1 : 0;
-      byFault.set(fault, noted);
+      const figures = byFault.get(fault) ?? { times: [], failovers: 0 };
+      figures.times.push(withoutWritesMs);
+      figures.failovers += hasFailedOver ? 1 : 0;
+      byFault.set(fault, figures);
     },
     print() {
       const lines = [...byFault]
@@ -27,7 +27,7 @@ export function createFailoverFigures(): FailoverFigures {
   };
 }
 
-/** The quantile: the least value that this share of the values does not exceed. */
+/** Quantile of the values: the minimum value that at least `share` of the values do not exceed. */
 function quantile(values: readonly number[], share: number): number {
   const inOrder = values.toSorted((a, b) => a - b);
   return inOrder[Math.ceil(inOrder.length * share) - 1] ?? 0;

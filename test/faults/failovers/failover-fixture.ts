@@ -20,7 +20,7 @@ type Roles = Awaited<ReturnType<Failures["roles"]>>;
 export interface FailoverFixture extends Failures {
   readonly kind: FixtureKind;
   readonly platform: Platform;
-  /** Only on a platform with three members. */
+  /** Members of etcd; only on a platform with three. */
   readonly etcd: EtcdMembers;
   readonly random: Random;
   readonly main: RunningService;
@@ -29,18 +29,18 @@ export interface FailoverFixture extends Failures {
   readonly nodeWriters: NodeWriters;
   readonly byName: NodeWriters;
   statusOf(nodeId: string): Promise<ReplicationStatus>;
-  /** PostgreSQL only. */
+  /** Runs a statement on one node; only for PostgreSQL. */
   queryNode(nodeId: string, sql: string): Promise<Record<string, unknown>[]>;
   path(rest: string): string;
   /** Sends SIGSTOP to the processes; the returned function sends SIGCONT to those that still exist. */
   pause(pids: readonly (number | undefined)[]): () => void;
-  /** A machine's agent, its engine or all of it, with all child processes. */
+  /** Pids of a machine's agent, of its engine or of all its processes, with all child processes. */
   pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[];
   /** Resolves when the node accepted a write that was sent after this time. */
-  takesWrites(host: string, atMs: number): Promise<void>;
-  /** Resolves when the service's operation `failover` that began after this is at the step, or has ended. */
+  acceptsWrites(host: string, atMs: number): Promise<void>;
+  /** Resolves when an operation `failover` that is not in `before` is at the step, or has ended. */
   reaches(step: string, before: ReadonlySet<string>): Promise<void>;
-  /** Resolves when that operation has ended. */
+  /** Resolves when an operation `failover` that is not in `before` has ended. */
   ends(before: ReadonlySet<string>): Promise<void>;
   operationIds(): Promise<ReadonlySet<string>>;
   /** Resolves when both nodes have a role, no operation is in progress and the name accepts writes. */
@@ -80,9 +80,9 @@ export async function createFailoverFixture(
   const writer = await (kind === "valkey" ? writeValues : writeRows)(platform, main, stopping.signal);
   const nodeWriters = nodeWritersOf(service.nodes.map(({ hostname }) => hostname));
   const byName = nodeWritersOf([service.hostname]);
-  const own = failing({ platform, services }, main);
-  const { statusOf } = own;
-  const failures = createFailures(own, () => nodeWriters, []);
+  const failingService = failing({ platform, services }, main);
+  const { statusOf } = failingService;
+  const failures = createFailures(failingService, () => nodeWriters, []);
   const { roles, processesOf } = failures;
 
   function pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[] {
@@ -92,10 +92,17 @@ export async function createFailoverFixture(
     return first === undefined ? [] : [first, ...findBelow(first)];
   }
 
-  async function comesTo(what: string, isThere: (own: OperationJson) => boolean, before: ReadonlySet<string>) {
+  async function untilFailover(
+    what: string,
+    isThere: (operation: OperationJson) => boolean,
+    before: ReadonlySet<string>,
+  ) {
     const check = async () =>
       (await services.operations(service.id)).some(
-        (own) => own.type === "failover" && !before.has(own.id) && (own.finished_at !== null || isThere(own)),
+        (operation) =>
+          operation.type === "failover" &&
+          !before.has(operation.id) &&
+          (operation.finished_at !== null || isThere(operation)),
       );
     await waitUntil(`the failover ${what}`, check, { everyMs: 10, describe: () => services.describe(service.id) });
   }
@@ -123,13 +130,13 @@ export async function createFailoverFixture(
       return queryOnce(platform, { ...connection, host }, { password }, sql);
     },
     pause(pids) {
-      const there = pids.filter((pid) => pid !== undefined);
-      for (const pid of there) killAtOnce(pid, "SIGSTOP");
+      const running = pids.filter((pid) => pid !== undefined);
+      for (const pid of running) killAtOnce(pid, "SIGSTOP");
       return () => {
-        for (const pid of there) killAtOnce(pid, "SIGCONT");
+        for (const pid of running) killAtOnce(pid, "SIGCONT");
       };
     },
-    async takesWrites(host, atMs) {
+    async acceptsWrites(host, atMs) {
       await waitUntil(`${host} accepts writes`, () => nodeWriters.firstAfter(host, atMs), {
         describe: () => services.describe(service.id),
       });
@@ -137,8 +144,8 @@ export async function createFailoverFixture(
     async operationIds() {
       return new Set((await services.operations(service.id)).map(({ id }) => id));
     },
-    reaches: (step, before) => comesTo(`is at ${step}`, (own) => own.step === step, before),
-    ends: (before) => comesTo("is over", () => false, before),
+    reaches: (step, before) => untilFailover(`is at ${step}`, (operation) => operation.step === step, before),
+    ends: (before) => untilFailover("is over", () => false, before),
     async settles(before) {
       const describe = () => services.describe(service.id);
       const settledRoles = async () => {

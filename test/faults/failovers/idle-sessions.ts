@@ -11,7 +11,7 @@ export interface IdleSessions {
 
 const atOnce = 10;
 
-/** Throws when not all of them are admitted. */
+/** Opens `count` sessions; throws unless the server admits all of them. */
 export async function openIdleSessions(fixture: FailoverFixture, count: number): Promise<IdleSessions> {
   const { platform, main, kind } = fixture;
   const ending: (() => void)[] = [];

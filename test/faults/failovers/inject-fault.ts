@@ -4,14 +4,14 @@ import type { FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 
 export interface InjectedFault {
-  /** Longest time without a write by the service's name since the fault. */
+  /** Maximum time in ms without a write by the service's name since the fault. */
   readonly withoutWritesMs: number;
   readonly hasFailedOver: boolean;
-  /** Rows that the replica had not received, of an asynchronous service. */
+  /** Number of rows that the replica of an asynchronous service had not received. */
   readonly lost: number;
 }
 
-/** Rows that earlier faults lost, where the service's mode admits it. */
+/** Rows that earlier faults lost, where the service's mode permits it. */
 const lostBefore = new WeakMap<FailoverFixture, ReadonlySet<number>>();
 
 /** Injects one fault into a healthy service, and throws unless the service recovers with one primary and its rows. */
@@ -46,7 +46,7 @@ async function untilCommitsWait(fixture: FailoverFixture): Promise<void> {
   });
 }
 
-/** A row that the replica has for certain: later acknowledged rows may be in its lag. */
+/** Number of the last row that the replica certainly has; later acknowledged rows may be in its lag. */
 async function lastReplicated(fixture: FailoverFixture, replica: string): Promise<number> {
   return waitUntil("the replica lags by nothing", async () => {
     const { last } = fixture.writer;
@@ -54,7 +54,7 @@ async function lastReplicated(fixture: FailoverFixture, replica: string): Promis
   }).then(({ last }) => last);
 }
 
-/** Number of rows that were lost since the last fault; throws when one of them may not be lost. */
+/** Number of rows that were lost since the last fault; throws for a row that must not be lost. */
 async function lostRows(fixture: FailoverFixture, last: number, hasFailedOver: boolean): Promise<number> {
   const lostEarlier = lostBefore.get(fixture) ?? new Set<number>();
   const missing = await fixture.writer.missing();

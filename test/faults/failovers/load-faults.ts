@@ -32,7 +32,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
         repair = fixture.pause(fixture.pidsOf(primary, "machine"));
         const atMs = markFault();
         repairReplica();
-        await fixture.takesWrites(newHost, atMs);
+        await fixture.acceptsWrites(newHost, atMs);
       } finally {
         repairReplica();
         repair();
@@ -47,7 +47,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
       await withIdleSessions(fixture, sessions, async () => {
         const repair = fixture.pause(fixture.pidsOf(primary, "machine"));
         try {
-          await fixture.takesWrites(newHost, markFault());
+          await fixture.acceptsWrites(newHost, markFault());
         } finally {
           repair();
         }
@@ -98,11 +98,12 @@ async function switchOver(fixture: FailoverFixture, before: Before, markFault: (
   expectStatus(await platform.rest.post(fixture.path(`/nodes/${before.replica}/failover`)), 202);
   await fixture.ends(before.operations);
   const operations = await services.operations(main.service.id);
-  const own = operations.find(({ id, type }) => type === "failover" && !before.operations.has(id));
-  if (own?.status !== "completed") throw new Error(`the switchover is ${own?.status}: ${own?.error?.message}`);
+  const failover = operations.find(({ id, type }) => type === "failover" && !before.operations.has(id));
+  if (failover?.status !== "completed")
+    throw new Error(`the switchover is ${failover?.status}: ${failover?.error?.message}`);
 }
 
-/** All sessions of a demoted primary are closed. */
+/** Opens idle sessions for `run`, and expects that a demoted primary closes all of them. */
 async function withIdleSessions(fixture: FailoverFixture, sessions: number, run: () => Promise<void>): Promise<void> {
   const idle = await openIdleSessions(fixture, sessions);
   try {

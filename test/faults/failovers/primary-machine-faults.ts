@@ -10,7 +10,7 @@ const shortMs = 3_000;
 type Part = "agent" | "engine" | "machine";
 
 /** Pauses parts of a machine; the returned function resumes them. */
-function standsStill(fixture: FailoverFixture, id: string, ...parts: Part[]): () => void {
+function pauseParts(fixture: FailoverFixture, id: string, ...parts: Part[]): () => void {
   return fixture.pause(parts.flatMap((part) => fixture.pidsOf(id, part)));
 }
 
@@ -19,7 +19,7 @@ const paused = (name: string, expects: FailoverFault["expects"], ...parts: Part[
   name,
   expects,
   async run(fixture, { primary }, markFault) {
-    const repair = standsStill(fixture, primary, ...parts);
+    const repair = pauseParts(fixture, primary, ...parts);
     markFault();
     // The length of the pause is the fault.
     await sleep(longMs);
@@ -34,7 +34,7 @@ const killed = (name: string, pidsOf: (fixture: FailoverFixture, id: string) => 
     const pids = pidsOf(fixture, primary);
     markFault();
     for (const pid of pids) killAtOnce(pid);
-    // The node that accepts writes in the end is then none that is about to die.
+    // Otherwise the node that accepts writes could still be about to end.
     await haveEnded(pids);
   },
 });
@@ -51,9 +51,9 @@ export const machineFaults: readonly FailoverFault[] = [
     name: "machine paused",
     expects: "failover",
     async run(fixture, { primary, newHost }, markFault) {
-      const repair = standsStill(fixture, primary, "machine");
+      const repair = pauseParts(fixture, primary, "machine");
       try {
-        await fixture.takesWrites(newHost, markFault());
+        await fixture.acceptsWrites(newHost, markFault());
       } finally {
         repair();
       }
@@ -66,9 +66,9 @@ export const machineFaults: readonly FailoverFault[] = [
     name: "a part paused for 3 s or less",
     expects: "none",
     async run(fixture, { primary }, markFault) {
-      const repair = standsStill(fixture, primary, fixture.random.pick<Part>(["agent", "engine", "machine"]));
+      const repair = pauseParts(fixture, primary, fixture.random.pick<Part>(["agent", "engine", "machine"]));
       markFault();
-      // The length of the pause is the fault, and nothing may follow it for as long again.
+      // The length of the pause is the fault; no other fault may follow for the same time.
       await sleep(fixture.random.between(500, shortMs));
       repair();
       await sleep(shortMs);
@@ -99,10 +99,10 @@ export const machineFaults: readonly FailoverFault[] = [
     name: "machine paused, the replica's agent is killed",
     expects: "failover",
     async run(fixture, { primary, replica, newHost }, markFault) {
-      const repair = standsStill(fixture, primary, "machine");
+      const repair = pauseParts(fixture, primary, "machine");
       try {
         for (const pid of first(fixture.pidsOf(replica, "agent"))) killAtOnce(pid);
-        await fixture.takesWrites(newHost, markFault());
+        await fixture.acceptsWrites(newHost, markFault());
       } finally {
         repair();
       }
@@ -122,11 +122,11 @@ export const machineFaults: readonly FailoverFault[] = [
     name: "machine is back while it is replaced",
     expects: "either",
     async run(fixture, { primary, operations }, markFault) {
-      const repair = standsStill(fixture, primary, "machine");
+      const repair = pauseParts(fixture, primary, "machine");
       markFault();
       try {
         await fixture.reaches("FencePrimary", operations);
-        // A random moment of the failover.
+        // The second fault is at a random time of the failover.
         await sleep(fixture.random.between(0, 1_000));
       } finally {
         repair();
@@ -137,12 +137,12 @@ export const machineFaults: readonly FailoverFault[] = [
     name: "the replica's agent is killed as it is promoted",
     expects: "failover",
     async run(fixture, { primary, replica, newHost, operations }, markFault) {
-      const repair = standsStill(fixture, primary, "machine");
+      const repair = pauseParts(fixture, primary, "machine");
       const atMs = markFault();
       try {
         await fixture.reaches("PromoteReplica", operations);
         for (const pid of first(fixture.pidsOf(replica, "agent"))) killAtOnce(pid);
-        await fixture.takesWrites(newHost, atMs);
+        await fixture.acceptsWrites(newHost, atMs);
       } finally {
         repair();
       }
@@ -152,17 +152,17 @@ export const machineFaults: readonly FailoverFault[] = [
     name: "two failovers in 30 s",
     expects: "several",
     async run(fixture, { primary, newHost, oldHost }, markFault) {
-      const mendFirst = standsStill(fixture, primary, "machine");
+      const mendFirst = pauseParts(fixture, primary, "machine");
       try {
-        await fixture.takesWrites(newHost, markFault());
+        await fixture.acceptsWrites(newHost, markFault());
       } finally {
         mendFirst();
       }
       await fixture.untilReplicaCounts();
       const { primary: second } = await fixture.roles();
-      const mendSecond = standsStill(fixture, second, "machine");
+      const mendSecond = pauseParts(fixture, second, "machine");
       try {
-        await fixture.takesWrites(oldHost, performance.now());
+        await fixture.acceptsWrites(oldHost, performance.now());
       } finally {
         mendSecond();
       }

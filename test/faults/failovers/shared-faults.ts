@@ -16,7 +16,7 @@ async function replaced(
   try {
     const atMs = markFault();
     await duringPause();
-    await fixture.takesWrites(newHost, atMs);
+    await fixture.acceptsWrites(newHost, atMs);
   } finally {
     repair();
   }

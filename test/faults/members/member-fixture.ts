@@ -22,8 +22,8 @@ import { type MemberFault, type MemberService, openMembers } from "./member-serv
 const run = promisify(execFile);
 
 /**
- * The peers that the primary is disconnected from. Clients reach it throughout: their writes would reveal two
- * primaries.
+ * Peers that the primary is cut off from. Clients still reach the primary, so that their writes would reveal a second
+ * one.
  */
 export type Peers = "controllers" | "replicas" | "all";
 
@@ -51,7 +51,7 @@ export interface MemberFixture extends Fixture {
   readonly freezeMachine: MemberFault;
   readonly stopMachine: MemberFault;
   note(figure: string): void;
-  /** Ends all faults and writers, and prints the figures. The platform stays. */
+  /** Ends all faults and writers, and prints the figures. The platform continues to run. */
   close(): Promise<void>;
 }
 

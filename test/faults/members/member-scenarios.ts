@@ -13,10 +13,10 @@ const cutMs = 20_000;
 
 const isPrimaryUnreachable = ({ nodes, primary_node_id: named }: ServiceJson) =>
   nodes.find(({ id }) => id === named)?.status === "Unreachable";
-const isIll = (check: string) => (service: ServiceJson) =>
+const isUnhealthy = (check: string) => (service: ServiceJson) =>
   service.health.checks.some(({ name, status }) => name === check && status !== "healthy");
 
-/** A primary whose controllers do not hear it, or which it does not hear. */
+/** The primary loses its controllers in one direction or both, and remains the primary. */
 export async function loseControllers(
   fixture: MemberFixture,
   service: MemberService,
@@ -32,14 +32,19 @@ export async function loseControllers(
 
 /** The primary loses its replicas in one direction or both, and remains the primary. */
 export async function loseReplicas(fixture: MemberFixture, service: MemberService, way: CutDirection): Promise<void> {
-  await service.remainsPrimary(`no replicas, ${way}`, fixture.cutOff("replicas", way), cutMs, isIll("replication"));
+  await service.remainsPrimary(
+    `no replicas, ${way}`,
+    fixture.cutOff("replicas", way),
+    cutMs,
+    isUnhealthy("replication"),
+  );
 }
 
 export async function loseBoth(fixture: MemberFixture, service: MemberService, way: CutDirection): Promise<void> {
   await service.failsOver(`neither, ${way}`, fixture.cutOff("all", way));
 }
 
-/** A slow network is no reason for a failover; one that loses two packets of five may be. */
+/** Slows the network: delay causes no failover; a loss of two packets of five may cause one. */
 export async function slowDown(fixture: MemberFixture, service: MemberService, network: SlowNetwork): Promise<void> {
   await service.remainsPrimary(
     "500 ms there and back",
@@ -53,9 +58,9 @@ export async function hangDisk(fixture: MemberFixture, service: MemberService): 
   await service.failsOver("hung disk", fixture.hangDisk);
 }
 
-/** The primary continues, and the replica follows again by itself once space is free. */
+/** Fills a replica's disk: the primary continues, and the replica follows again once space is free. */
 export async function fillReplica(fixture: MemberFixture, service: MemberService): Promise<void> {
-  await service.remainsPrimary("full disk of a replica", fixture.fillReplicaDisk, cutMs, isIll("storage"));
+  await service.remainsPrimary("full disk of a replica", fixture.fillReplicaDisk, cutMs, isUnhealthy("storage"));
 }
 
 export async function loseMachine(fixture: MemberFixture, service: MemberService): Promise<void> {

@@ -36,11 +36,11 @@ export interface MemberService {
   untilHealthy(): Promise<void>;
   /** Runs one fault at a time. */
   exclusively(fault: () => Promise<void>): Promise<void>;
-  /** Another node becomes the primary during the fault, and for `moreMs`; the old one follows once it is repaired. */
+  /** Expects another node to become the primary during the fault, and the old one to follow once it is repaired. */
   failsOver(name: string, fault: MemberFault, moreMs?: number): Promise<void>;
   /**
-   * The primary stays the primary for `lastMs` of the fault and until users are informed; writes resume at its end at
-   * the latest.
+   * Expects the primary to remain the primary for `lastMs` of the fault and until users are informed. Writes resume at
+   * the latest when the fault ends.
    */
   remainsPrimary(
     name: string,
@@ -48,9 +48,9 @@ export interface MemberService {
     lastMs: number,
     isReported?: (service: ServiceJson) => boolean,
   ): Promise<void>;
-  /** Any node is the primary after `lastMs` of the fault: there is one, and the service is healthy. */
+  /** Expects one primary, on any node, after `lastMs` of the fault, and a healthy service. */
   survives(name: string, fault: MemberFault, lastMs: number): Promise<void>;
-  /** Throws when an acknowledged row is lost, or when an operation has no end. */
+  /** Throws if an acknowledged row is lost, or an operation has not ended. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export async function openMembers(
   body: Record<string, unknown>,
 ): Promise<MemberService> {
   const { id } = await services.create(name, body);
-  // The very first machine waits for the image.
+  // The first machine waits until the image is imported.
   await services.settled(id, "Running", 300_000);
   const running = await services.open(id);
   const isValkey = running.service.database_type === "valkey";
@@ -131,7 +131,7 @@ export async function openMembers(
     if (missing.size > 0) note(`${name}: ${missing.size} rows of the fault's own time are lost`);
   }
 
-  /** Longest time in milliseconds without an acknowledged row. */
+  /** Maximum time in ms without an acknowledged row. */
   function longestPause(since: number): number {
     const times = writer.rows.flatMap(({ acknowledgedAt }) => (acknowledgedAt >= since ? acknowledgedAt : []));
     return Math.max(...times.map((at, index) => at - (times[index - 1] ?? since)));
@@ -142,7 +142,7 @@ export async function openMembers(
   /** Roles before a fault. Rows that were acknowledged after `since` may be in the reported lag, plus a second. */
   async function begin(): Promise<{ readonly before: Roles; readonly since: number }> {
     await untilHealthy();
-    // The primary learns its failover candidates by a later settings update.
+    // The primary gets its failover candidates by a later settings update.
     await sleep(2_000);
     const before = await roles();
     const reported = await Promise.all(before.replicas.map(statusOf));

@@ -77,7 +77,7 @@ describe.skipIf(missing !== undefined)(
       );
       it("has another primary when the disk of its primary hangs", scenario(name, hangDisk), longMs);
       it("continues while the disk of its replica is full", scenario(name, fillReplica), longMs);
-      it("survives the end of its primary's machine", scenario(name, loseMachine), longMs);
+      it("fails over, or continues, when its primary's machine ends", scenario(name, loseMachine), longMs);
       it("gets another node, which becomes its primary", scenario(name, changeNodes), longMs);
     });
 

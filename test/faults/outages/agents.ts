@@ -7,7 +7,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { changeUnderLocks, endOf } from "../engine-changes.ts";
 import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixture.ts";
 
-/** A machine that does not carry out its tasks. */
+/** Outages of a machine's agent, and of locks that its tasks wait for. */
 export function agentOutages(fixture: OutageFixture): void {
   it("of an agent: the engine serves, changes that need the agent wait, and nothing starts twice", async () => {
     const machine = fixture.machineOf(fixture.database);
@@ -30,12 +30,12 @@ export function agentOutages(fixture: OutageFixture): void {
         expect(status).toBe("Running");
         await sleep(1_000);
       }
-      for (const answer of await requests) started.push(expectStatus(answer, 202).json.operation.id);
+      for (const response of await requests) started.push(expectStatus(response, 202).json.operation.id);
       await waitUntil(
         "the missing agent is detected",
         async () => (await fixture.services.get(fixture.database.service.id)).nodes[0]?.status === "Unreachable",
       );
-      // No new work is begun.
+      // The agent begins no new work.
       const { json } = expectStatus(
         await fixture.platform.rest.post<ProblemJson>(fixture.path("/databases"), { name: "later" }),
         503,

@@ -9,7 +9,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { endOf } from "../engine-changes.ts";
 import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixture.ts";
 
-/** Without a deciding controller, or with one of two. */
+/** Outages of all controllers and etcd, and of one controller of two. */
 export function controllerOutages(fixture: OutageFixture): void {
   it("of controllers and etcd: names resolve, services serve, and a killed engine restarts", async () => {
     const occupied: OccupiedPort[] = [];
@@ -18,13 +18,13 @@ export function controllerOutages(fixture: OutageFixture): void {
       occupied.push(await fixture.occupy("api", () => fixture.platform.processes().controllers));
       occupied.push(await fixture.occupy("agents", () => fixture.platform.processes().controllers));
       // A controller that starts without etcd waits for it, and serves when it is back.
-      let seen: number | undefined;
+      let pid: number | undefined;
       const waiting = await waitUntil(
         "a controller is started again and stays",
         () => {
           const [now] = fixture.platform.processes().controllers;
-          const isStable = now !== undefined && now === seen;
-          seen = now;
+          const isStable = now !== undefined && now === pid;
+          pid = now;
           return isStable && now;
         },
         { everyMs: 1_000 },
@@ -32,7 +32,7 @@ export function controllerOutages(fixture: OutageFixture): void {
       killAtOnce(fixture.machineOf(fixture.database)?.engine ?? 0);
       await waitUntil(
         "the killed engine is back",
-        async () => (await fixture.ask("SELECT turn FROM kept")).length === 1,
+        async () => (await fixture.query("SELECT turn FROM kept")).length === 1,
       );
       const until = Date.now() + outageMs / 2;
       while (Date.now() < until) {
@@ -72,14 +72,14 @@ export function controllerOutages(fixture: OutageFixture): void {
       const created = await others.create("after-take-over", { database_type: "valkey" });
       const running = await others.settled(created.id, "Running");
       expect(running.nodes[0]?.status).toBe("Running");
-      // The agents of the dead controller have found the living one.
+      // The agents of the killed controller have connected to the other one.
       await waitUntil("a user can be created", async () => {
         const body = { username: "taken_over", role: "readonly" };
         const users = `/managed-services/${fixture.database.service.id}/database-users`;
-        const answer = await second.rest.post<InProgressJson>(users, body);
+        const response = await second.rest.post<InProgressJson>(users, body);
         // The engine executes it after the response's deadline.
-        if (answer.status !== 202) return expectStatus(answer, 201);
-        expect(await endOf(second, answer.json.operation.id)).toMatchObject({ status: "completed" });
+        if (response.status !== 202) return expectStatus(response, 201);
+        expect(await endOf(second, response.json.operation.id)).toMatchObject({ status: "completed" });
         return true;
       });
       for (const port of occupied.splice(0)) await port.release();

@@ -9,8 +9,8 @@ import { createServices, type RunningService, type Services } from "@holdfast/te
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /**
- * Shorter than the hour or minute that they stand for, and longer than every lease and timeout that matters. `npm run
- * faults -- --outages` uses the full minute of the specification.
+ * Duration of an outage: longer than every lease and timeout involved. `npm run faults -- --outages` uses the full
+ * minute of the specification.
  */
 export const outageMs = Number(process.env["HOLDFAST_TEST_OUTAGE_S"] ?? 16) * 1_000;
 
@@ -38,15 +38,15 @@ interface Started {
 
 /** One platform with two services, which the outages of this folder share. */
 export interface OutageFixture extends Started {
-  /** Path of the database, or below it. */
+  /** Path of the database's service, with `rest` appended. */
   path(rest?: string): string;
-  ask(sql: string): Promise<{ turn: number }[]>;
+  query(sql: string): Promise<{ turn: number }[]>;
   machineOf(running: RunningService): MachineProcesses | undefined;
   /** Processes of both services' engines. */
   engines(): (number | undefined)[];
   /** Resolves once both services respond, found by name. */
   expectServing(): Promise<void>;
-  /** Changes are accepted, and a service can be created. */
+  /** Expects that changes are accepted, and that a service can be created. */
   expectWorking(): Promise<void>;
   /** Resolves once both services are healthy, with no operation in progress. */
   expectHealthy(): Promise<void>;
@@ -78,11 +78,11 @@ export function createOutageFixture(): OutageFixture {
       return started().cache;
     },
     path: (rest = "") => `/managed-services/${fixture.database.service.id}${rest}`,
-    ask: (sql) => queryOnce<{ turn: number }>(fixture.platform, fixture.database.connection, fixture.database, sql),
+    query: (sql) => queryOnce<{ turn: number }>(fixture.platform, fixture.database.connection, fixture.database, sql),
     machineOf: ({ service }) => fixture.platform.processes().machines.find(({ id }) => id === service.nodes[0]?.id),
     engines: () => [fixture.database, fixture.cache].map((each) => fixture.machineOf(each)?.engine),
     async expectServing() {
-      expect(await fixture.ask("SELECT turn FROM kept LIMIT 1")).toHaveLength(1);
+      expect(await fixture.query("SELECT turn FROM kept LIMIT 1")).toHaveLength(1);
       expect(await commandOnce(fixture.platform, fixture.cache.connection, fixture.cache, "PING")).toBe("PONG");
     },
     async expectWorking() {
@@ -126,7 +126,7 @@ export function createOutageFixture(): OutageFixture {
         services.createRunning("cache", { database_type: "valkey" }),
       ]);
       running = { platform, services, database, cache };
-      await fixture.ask("CREATE TABLE kept AS SELECT 1 AS turn");
+      await fixture.query("CREATE TABLE kept AS SELECT 1 AS turn");
     },
     async remove() {
       await platform?.remove();

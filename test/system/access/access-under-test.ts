@@ -11,7 +11,7 @@ export interface Created {
   readonly setup_token: string;
 }
 
-/** One line of the audit log. */
+/** An entry of the audit log. */
 export interface Entry {
   readonly actor: string;
   readonly action: string;
@@ -34,13 +34,13 @@ export interface AccessUnderTest {
     body?: unknown,
   ): Promise<RestResponse<Created & Record<string, unknown>>>;
   /** A user with a password and a role in the first organization. */
-  newPerson(username: string, password: string, role: string): Promise<Rest>;
+  newUser(username: string, password: string, role: string): Promise<Rest>;
   start(): Promise<void>;
   remove(): Promise<void>;
 }
 
-export async function status(answer: Promise<RestResponse<unknown>>): Promise<number> {
-  return (await answer).status;
+export async function status(response: Promise<RestResponse<unknown>>): Promise<number> {
+  return (await response).status;
 }
 
 export function createAccessUnderTest(): AccessUnderTest {
@@ -65,7 +65,7 @@ export function createAccessUnderTest(): AccessUnderTest {
         headers: { "holdfast-organization": organization },
         ...(body === undefined ? {} : { body }),
       }),
-    async newPerson(username, password, role) {
+    async newUser(username, password, role) {
       const { owner, organizationId } = fixture;
       const created = await fixture.of(owner, organizationId, "POST", "/users", { username });
       expect(created.status).toBe(201);

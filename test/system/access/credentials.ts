@@ -64,9 +64,9 @@ export function credentialCases(fixture: AccessUnderTest): void {
       });
       expect(turned.status).toBe(200);
       expect(await status(maker.get("/me"))).toBe(200);
-      const again = await fixture.platform.rest.post<Created>(`/api-keys/${created.json.id}/rotate`, {});
+      const repeated = await fixture.platform.rest.post<Created>(`/api-keys/${created.json.id}/rotate`, {});
       expect(await status(maker.get("/me"))).toBe(401);
-      const current = fixture.platform.rest.as(basic(again.json.id, again.json.secret));
+      const current = fixture.platform.rest.as(basic(repeated.json.id, repeated.json.secret));
       expect(await status(current.get("/me"))).toBe(200);
       expect(await status(fixture.platform.rest.delete(`/api-keys/${created.json.id}`))).toBe(204);
       expect(await status(current.get("/me"))).toBe(401);
@@ -74,28 +74,28 @@ export function credentialCases(fixture: AccessUnderTest): void {
 
     it("a token limited to one service shows that one and creates nothing", async () => {
       const services = createServices(fixture.platform);
-      const [mine, other] = [await services.create("mine"), await services.create("other")];
-      const resources = [{ kind: "managed-service", id: mine.id }];
+      const [allowed, forbidden] = [await services.create("mine"), await services.create("other")];
+      const resources = [{ kind: "managed-service", id: allowed.id }];
       const tokenBody = { scopes: ["services:read", "services:write"], ttl_seconds: 60, resources };
       const created = await fixture.platform.rest.post<Created>("/tokens", tokenBody);
       expect(created.status).toBe(201);
       const limited = fixture.platform.rest.as(`Bearer ${created.json.token}`);
       const list = await limited.get<{ services: { id: string }[] }>("/managed-services");
-      expect(list.json.services.map(({ id }) => id)).toEqual([mine.id]);
-      expect(await status(limited.get(`/managed-services/${other.id}`))).toBe(404);
+      expect(list.json.services.map(({ id }) => id)).toEqual([allowed.id]);
+      expect(await status(limited.get(`/managed-services/${forbidden.id}`))).toBe(404);
       const body = { name: "new", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
       expect(await status(limited.post("/managed-services", body))).toBe(403);
-      const seen = await limited.get<{ events: { service_id?: string; object_id?: string }[] }>("/events?limit=200");
-      expect(seen.status).toBe(200);
-      expect(seen.text).not.toContain(other.id);
-      expect(await status(limited.get(`/managed-services/${other.id}/events`))).toBe(404);
+      const visible = await limited.get<{ events: { service_id?: string; object_id?: string }[] }>("/events?limit=200");
+      expect(visible.status).toBe(200);
+      expect(visible.text).not.toContain(forbidden.id);
+      expect(await status(limited.get(`/managed-services/${forbidden.id}/events`))).toBe(404);
       expect(await status(fixture.platform.rest.delete(`/organizations/${fixture.organizationId}`))).toBe(409);
       expect(await status(fixture.platform.rest.delete(`/tokens/${created.json.id}`))).toBe(204);
       expect(await status(limited.get("/managed-services"))).toBe(401);
     });
 
-    it("users create and end tokens of their own, and tokens expire; those of others need keys:write", async () => {
-      const vera = await fixture.newPerson("vera", "a third password", "viewer");
+    it("users create and revoke their tokens, and tokens expire; tokens of others need keys:write", async () => {
+      const vera = await fixture.newUser("vera", "a third password", "viewer");
       const tokenBody = { scopes: ["services:read", "keys:read"], ttl_seconds: 60 };
       const [first, second] = [
         await vera.post<Created>("/tokens", tokenBody),
@@ -106,8 +106,8 @@ export function credentialCases(fixture: AccessUnderTest): void {
       const session = fixture.platform.rest.as(`Bearer ${first.json.token}`);
       expect((await session.post("/tokens", tokenBody)).json).toMatchObject({ status: 403, scope: "keys:write" });
       const foreign = await fixture.platform.rest.post<Created>("/tokens", tokenBody);
-      for (const other of [vera, session]) {
-        const refused = await other.delete(`/tokens/${foreign.json.id}`);
+      for (const caller of [vera, session]) {
+        const refused = await caller.delete(`/tokens/${foreign.json.id}`);
         expect(refused.json).toMatchObject({ status: 403, scope: "keys:write" });
       }
       expect(await status(session.delete(`/tokens/${second.json.id}`))).toBe(403);

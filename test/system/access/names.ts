@@ -11,8 +11,8 @@ interface Deployed {
 type Answers = readonly [own: number, ownAgain: number, othersSame: number];
 
 /**
- * Statuses of creations of one name: by an organization, by the same once more, and by another organization. A name
- * that is unique in its organization is 409 there alone.
+ * Statuses of three creations of one name: by an organization, by the same organization again, and by another one.
+ * Only the second is 409, because a name is unique in its organization.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 const uniqueInOrganization: readonly (readonly [path: string, body: object, answers: Answers])[] = [
@@ -26,22 +26,25 @@ const uniqueInOrganization: readonly (readonly [path: string, body: object, answ
   ["/users",                      { username: "same" },                                                              [201, 409, 409]],
 ];
 
-/** Names that organizations use, and what another organization learns of them. */
+/** Cases of names that organizations use, and of their visibility to other organizations. */
 export function nameCases(fixture: AccessUnderTest): void {
   describe("names", () => {
     it("are unique in an organization, so that no other learns of them; user names alone are global", async () => {
       const organizations = createOrganizations(fixture.platform);
       try {
-        const other = await organizations.create("neighbor");
-        const keys = [await organizations.createKey(fixture.organizationId), await organizations.createKey(other)];
-        const [own, others] = keys.map(({ authorization }) => fixture.platform.rest.as(authorization));
-        if (own === undefined || others === undefined) throw new Error("both have a key");
-        for (const [path, body, answers] of uniqueInOrganization) {
-          const answered = [];
-          for (const rest of [own, own, others]) answered.push(await status(rest.post(path, body)));
-          expect([path, ...answered]).toEqual([path, ...answers]);
+        const otherOrganization = await organizations.create("neighbor");
+        const keys = [
+          await organizations.createKey(fixture.organizationId),
+          await organizations.createKey(otherOrganization),
+        ];
+        const [ownRest, otherRest] = keys.map(({ authorization }) => fixture.platform.rest.as(authorization));
+        if (ownRest === undefined || otherRest === undefined) throw new Error("both have a key");
+        for (const [path, body, expected] of uniqueInOrganization) {
+          const statuses = [];
+          for (const rest of [ownRest, ownRest, otherRest]) statuses.push(await status(rest.post(path, body)));
+          expect([path, ...statuses]).toEqual([path, ...expected]);
         }
-        const deployed = async (rest: typeof own) => {
+        const deployed = async (rest: typeof ownRest) => {
           const { json } = await rest.post<Deployed>("/projects/deploy", {
             descriptor: { name: "same", resources: [] },
           });
@@ -52,18 +55,19 @@ export function nameCases(fixture: AccessUnderTest): void {
           return json.project_id;
         };
         // A second deployment of a name changes the project of its organization.
-        const project = await deployed(own);
-        expect(await deployed(own)).toBe(project);
-        expect(await deployed(others)).not.toBe(project);
-        const appOf = async (rest: typeof own) =>
+        const project = await deployed(ownRest);
+        expect(await deployed(ownRest)).toBe(project);
+        expect(await deployed(otherRest)).not.toBe(project);
+        const appOf = async (rest: typeof ownRest) =>
           (await rest.get<{ apps: { id: string }[] }>("/app-services")).json.apps[0]?.id ?? "";
-        for (const rest of [own, others]) {
+        for (const rest of [ownRest, otherRest]) {
           const domains = `/app-services/${await appOf(rest)}/domains`;
           expect(await status(rest.post(domains, { name: "www.example.com" }))).toBe(201);
           expect(await status(rest.post(domains, { name: "www.example.com" }))).toBe(409);
         }
         const once = { headers: { "idempotency-key": "same" }, body: { name: "once", scopes: ["services:read"] } };
-        for (const rest of [own, own, others]) expect(await status(rest.call("POST", "/api-keys", once))).toBe(201);
+        for (const rest of [ownRest, ownRest, otherRest])
+          expect(await status(rest.call("POST", "/api-keys", once))).toBe(201);
       } finally {
         organizations.close();
       }
@@ -71,7 +75,7 @@ export function nameCases(fixture: AccessUnderTest): void {
 
     it("of an organization are its members' choice: another's name is accepted, and its claim is released", async () => {
       const password = "correct horse battery";
-      const outsider = await fixture.newPerson("outsider", password, "viewer");
+      const outsider = await fixture.newUser("outsider", password, "viewer");
       const organizations = createOrganizations(fixture.platform);
       try {
         const otherOrganization = await fixture.owner.post<{ id: string }>("/organizations", { name: "taken" });

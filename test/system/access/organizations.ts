@@ -91,8 +91,8 @@ export function organizationCases(fixture: AccessUnderTest): void {
           quota: { services: 100, storage_gb: 2, webhooks: 1, api_keys: 1, members: 0, tokens: 1_000 },
           usage: { services: 0, storage_gb: 0, webhooks: 1, api_keys: 1, members: 0, tokens: 0 },
         });
-        const back = await set({}, ["webhooks"]);
-        expect(back).toMatchObject({ quota: { webhooks: 20, apiKeys: 1 }, usage: { webhooks: 1 } });
+        const removed = await set({}, ["webhooks"]);
+        expect(removed).toMatchObject({ quota: { webhooks: 20, apiKeys: 1 }, usage: { webhooks: 1 } });
         expect(await status(rest.post("/webhooks", { url: "https://1.1.1.1/" }))).toBe(201);
       } finally {
         channel.close();
@@ -102,12 +102,12 @@ export function organizationCases(fixture: AccessUnderTest): void {
     it("two concurrent requests on any replicas never exceed a quota", async () => {
       const created = await fixture.owner.post<Created>("/organizations", { name: "crowd" });
       const { id } = created.json;
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 24 }, () =>
           fixture.of(fixture.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" }),
         ),
       );
-      const refused = answers.filter((answer) => answer.json["code"] === "webhook_limit_reached");
+      const refused = responses.filter((response) => response.json["code"] === "webhook_limit_reached");
       expect(refused.length).toBeGreaterThan(0);
       const listed = await fixture.of(fixture.owner, id, "GET", "/webhooks?limit=200");
       expect(listed.json["webhooks"]).toHaveLength(20);

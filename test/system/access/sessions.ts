@@ -14,7 +14,7 @@ interface Browser {
   call(verb: string, path: string, options?: RestOptions): Promise<RestResponse<Record<string, unknown>>>;
 }
 
-/** Sessions of people in browsers. */
+/** Cases of browser sessions. */
 export function sessionCases(fixture: AccessUnderTest): void {
   const anonymous = () => fixture.platform.rest.as(undefined);
 
@@ -39,8 +39,8 @@ export function sessionCases(fixture: AccessUnderTest): void {
   }
 
   describe("sessions", () => {
-    it("a person signs in by password, reads and changes, and signs out", async () => {
-      await fixture.newPerson("sara", "a password for pages", "developer");
+    it("a user signs in by password, reads and changes, and signs out", async () => {
+      await fixture.newUser("sara", "a password for pages", "developer");
       const browser = await signIn({ username: "sara", password: "a password for pages" });
       expect(browser.session).toMatchObject({ user: "sara", organization_id: null });
       expect(browser.session.organizations).toMatchObject([{ id: fixture.organizationId, role: "developer" }]);
@@ -121,8 +121,10 @@ export function sessionCases(fixture: AccessUnderTest): void {
         await signIn({ username: "sara", password }),
         await signIn({ username: "sara", password }),
       ];
-      const other = await signIn({ code: (await fixture.owner.post<SessionCode>("/sessions/codes", {})).json.code });
-      expect(await status(other.call("DELETE", `/sessions/${first.session.id}`))).toBe(404);
+      const sessionOfOwner = await signIn({
+        code: (await fixture.owner.post<SessionCode>("/sessions/codes", {})).json.code,
+      });
+      expect(await status(sessionOfOwner.call("DELETE", `/sessions/${first.session.id}`))).toBe(404);
       expect(await status(first.call("DELETE", `/sessions/${second.session.id}`))).toBe(204);
       expect(await status(second.call("GET", "/me"))).toBe(401);
       expect(await status(third.call("GET", "/me"))).toBe(200);
@@ -132,10 +134,10 @@ export function sessionCases(fixture: AccessUnderTest): void {
       const change = { current_password: password, new_password: "another one for pages" };
       expect(await status(last.call("POST", "/users/me/password", { body: change }))).toBe(204);
       expect(await status(last.call("GET", "/me"))).toBe(401);
-      expect(await status(other.call("GET", "/me"))).toBe(200);
+      expect(await status(sessionOfOwner.call("GET", "/me"))).toBe(200);
     });
 
-    it("a person has at most 50 sessions", async () => {
+    it("a user has at most 50 sessions", async () => {
       const body = { username: "sara", password: "another one for pages" };
       const first = await signIn(body);
       for (let count = 1; count < 51; count += 1) await signIn(body);

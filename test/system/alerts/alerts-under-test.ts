@@ -25,7 +25,7 @@ export interface AlertsUnderTest {
   /** Path of the rules of the service. */
   rulesPath(): string;
   /** The JSON output of a command that must not fail. */
-  answer<T>(line: string): Promise<T>;
+  jsonOf<T>(line: string): Promise<T>;
   /** Events of alerts of the service. */
   eventsOfAlerts(): Promise<{ event_type: string; data: AlertJson }[]>;
   start(environment?: Readonly<Record<string, string>>): Promise<void>;
@@ -53,13 +53,13 @@ export function createAlertsUnderTest(): AlertsUnderTest {
       return started().watched;
     },
     rulesPath: () => `/managed-services/${fixture.watched.service.id}/alerts/rules`,
-    async answer<T>(line: string) {
+    async jsonOf<T>(line: string) {
       if (shell === undefined) throw new Error("the platform was not started");
       const ran = await shell.runHere(["--output", "json", ...line.split(" ")]);
       expect(ran, line).toMatchObject({ code: 0, stderr: "" });
       return JSON.parse(ran.stdout) as T;
     },
-    eventsOfAlerts: () => fixture.answer("alerts events watched"),
+    eventsOfAlerts: () => fixture.jsonOf("alerts events watched"),
     async start(environment = {}) {
       platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000", ...environment } });
       shell = createCommandLine({});

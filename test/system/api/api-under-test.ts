@@ -50,9 +50,9 @@ export function createApiUnderTest(): ApiUnderTest {
     },
     path: (rest = "") => `/managed-services/${fixture.service.id}${rest}`,
     async faults(body, verb = "POST", at = "/managed-services") {
-      const answer = await fixture.platform.rest.call<ProblemJson>(verb, at, { body });
-      expect(expectStatus(answer, 400).json.code).toBe("invalid_request");
-      return answer.json.errors.map(({ pointer }) => pointer).sort();
+      const response = await fixture.platform.rest.call<ProblemJson>(verb, at, { body });
+      expect(expectStatus(response, 400).json.code).toBe("invalid_request");
+      return response.json.errors.map(({ pointer }) => pointer).sort();
     },
     async start() {
       platform = await startPlatform();

@@ -45,10 +45,10 @@ export function conditionCases(fixture: ApiUnderTest): void {
 
     it("is rejected when it is invalid", async () => {
       for (const key of ["x".repeat(256), "caf\u00e9"]) {
-        const answer = await fixture.platform.rest.post("/managed-services", valid, {
+        const response = await fixture.platform.rest.post("/managed-services", valid, {
           headers: { "idempotency-key": key },
         });
-        expectStatus(answer, 400);
+        expectStatus(response, 400);
       }
     });
   });

@@ -66,13 +66,13 @@ export function inputCases(fixture: ApiUnderTest): void {
       ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x22])],
     ])("rejects %s", async (_, rawBody) => {
       const headers = { "content-type": "application/json" };
-      const answer = await fixture.platform.rest.call("POST", "/managed-services", { rawBody, headers });
-      expectStatus(answer, 400);
+      const response = await fixture.platform.rest.call("POST", "/managed-services", { rawBody, headers });
+      expectStatus(response, 400);
     });
 
     it("accepts an empty body as an empty object", async () => {
-      const answer = await fixture.platform.rest.call<ProblemJson>("POST", "/managed-services");
-      expect(expectStatus(answer, 400).json.errors).toHaveLength(4);
+      const response = await fixture.platform.rest.call<ProblemJson>("POST", "/managed-services");
+      expect(expectStatus(response, 400).json.errors).toHaveLength(4);
       expectStatus(
         await fixture.platform.rest.call("POST", fixture.path("/database-users/app_user/reveal-password")),
         200,
@@ -81,8 +81,8 @@ export function inputCases(fixture: ApiUnderTest): void {
 
     it("rejects a change of a fixed member, or of one that is not supported yet", async () => {
       for (const field of ["database_type", "id", "status"]) {
-        const answer = await fixture.platform.rest.patch<ProblemJson>(fixture.path(), { [field]: "x" });
-        expect(expectStatus(answer, 400).json.errors).toMatchObject([{ field, pointer: `/${field}`, code: "fixed" }]);
+        const response = await fixture.platform.rest.patch<ProblemJson>(fixture.path(), { [field]: "x" });
+        expect(expectStatus(response, 400).json.errors).toMatchObject([{ field, pointer: `/${field}`, code: "fixed" }]);
       }
       expect(await fixture.faults({ deletion_protection: null }, "PATCH", fixture.path())).toEqual([
         "/deletion_protection",
@@ -106,8 +106,8 @@ export function inputCases(fixture: ApiUnderTest): void {
       ["/managed-services?limit=1&limit=2", "limit"],
       ["/catalog?x=1", "x"],
     ])("are rejected: %s", async (at, field) => {
-      const answer = await fixture.platform.rest.get<ProblemJson>(at);
-      const [fault] = expectStatus(answer, 400).json.errors;
+      const response = await fixture.platform.rest.get<ProblemJson>(at);
+      const [fault] = expectStatus(response, 400).json.errors;
       expect(fault).toMatchObject({ field, pointer: null });
     });
   });

@@ -17,8 +17,8 @@ export function statusCases(fixture: ApiUnderTest): void {
     });
 
     it("returns 405 with the supported methods", async () => {
-      const answer = await fixture.platform.rest.as(undefined).call("PUT", "/managed-services");
-      expect(expectStatus(answer, 405).headers.allow?.split(", ").sort()).toEqual(
+      const response = await fixture.platform.rest.as(undefined).call("PUT", "/managed-services");
+      expect(expectStatus(response, 405).headers.allow?.split(", ").sort()).toEqual(
         expect.arrayContaining(["GET", "POST"]),
       );
       expectStatus(await fixture.platform.rest.delete("/catalog"), 405);
@@ -42,13 +42,13 @@ export function statusCases(fixture: ApiUnderTest): void {
     });
 
     it("accepts the operator's password, the owner's key and the token", async () => {
-      const good = [
+      const valid = [
         fixture.platform.operator,
         fixture.platform.owner,
         `Bearer ${fixture.platform.admin.token}`,
         `bearer ${fixture.platform.admin.token}`,
       ];
-      for (const authorization of good) {
+      for (const authorization of valid) {
         expectStatus(await fixture.platform.rest.as(authorization).get("/managed-services"), 200);
       }
     });
@@ -73,8 +73,8 @@ export function statusCases(fixture: ApiUnderTest): void {
         { "sec-fetch-site": "same-site" },
         { origin: "null" },
       ]) {
-        const answer = await fixture.platform.rest.get<ProblemJson>("/managed-services", { headers });
-        expect(expectStatus(answer, 403).json.code).toBe("cross_site_request");
+        const response = await fixture.platform.rest.get<ProblemJson>("/managed-services", { headers });
+        expect(expectStatus(response, 403).json.code).toBe("cross_site_request");
       }
     });
 
@@ -107,8 +107,8 @@ export function statusCases(fixture: ApiUnderTest): void {
     });
 
     it("accepts HEAD where it accepts GET", async () => {
-      const answer = await fixture.platform.rest.call("HEAD", "/catalog");
-      expect(answer).toMatchObject({ status: 200, text: "" });
+      const response = await fixture.platform.rest.call("HEAD", "/catalog");
+      expect(response).toMatchObject({ status: 200, text: "" });
     });
   });
 }
@@ -118,9 +118,9 @@ function sendChunked(platform: Platform, body: string): Promise<number> {
   const headers = { authorization: platform.owner, "content-type": "application/json" };
   return new Promise((resolve, reject) => {
     const options = { method: "POST", headers, ca: platform.ca };
-    const outgoing = request(`${platform.rest.baseUrl}/managed-services`, options, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode ?? 0);
+    const outgoing = request(`${platform.rest.baseUrl}/managed-services`, options, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
     });
     outgoing.once("error", reject);
     for (let start = 0; start < body.length; start += 65_536) outgoing.write(body.slice(start, start + 65_536));

@@ -40,7 +40,7 @@ export interface BackupsUnderTest {
   writeRows(): Promise<void>;
   /** Digest of the rows of `kept`. */
   digest(of: RunningService): Promise<Record<string, unknown> | undefined>;
-  taken(): Promise<BackupJson>;
+  takeBackup(): Promise<BackupJson>;
   /** The service that the command creates, once it runs. */
   created(line: string): Promise<RunningService>;
   /** Creates a service by the command line, and returns it with the distinct steps of its task summary. */
@@ -104,7 +104,7 @@ export function createBackupsUnderTest(): BackupsUnderTest {
       (
         await fixture.sql(of, "SELECT count(*)::int AS count, md5(string_agg(text, ',' ORDER BY i)) AS sum FROM kept")
       )[0],
-    async taken() {
+    async takeBackup() {
       const backup = await fixture.holdfast<BackupJson>("backups create orders --wait");
       expect(backup).toMatchObject({ backup_type: "manual", encryption_algorithm: "AES-256-GCM" });
       return backup;

@@ -26,7 +26,7 @@ export interface ConsoleUnderTest {
   /** A page that the operator of the installation is signed in to by a one-time code. */
   openSignedIn(look?: Look): Promise<Page>;
   open(path: string, look?: Look): Promise<Page>;
-  /** No finding of axe, no scrolling of the page to the side, no fault so far. */
+  /** Expects no finding of axe, no horizontal scrolling, and no fault so far. */
   expectAccessible(page: Page, name: string): Promise<void>;
   start(): Promise<void>;
   remove(): Promise<void>;

@@ -8,7 +8,7 @@ import { testPublicNetwork } from "@holdfast/testing/network/public-network.ts";
 import { createReleaseDirectory, type ReleaseDirectory } from "@holdfast/testing/platform/release-directory.ts";
 import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 
-/** One platform with a PostgreSQL, on an existing daemon with objects of others. */
+/** One platform with a PostgreSQL, on an existing daemon with objects of another user. */
 interface Started {
   readonly daemon: ForeignIncus;
   /** All objects of the daemon before the platform. */
@@ -29,16 +29,16 @@ export interface IncusUnderTest extends Started {
   /** Public and private address, by the names. */
   addressesOf(running: RunningService): Promise<[string, string]>;
   start(): Promise<void>;
-  /** Removes the platform alone, with its own objects in the daemon. */
+  /** Removes only the platform, with its objects in the daemon. */
   removePlatform(): Promise<void>;
   remove(): Promise<void>;
 }
 
 export function createIncusUnderTest(): IncusUnderTest {
   const code = createReleaseDirectory();
-  const own: { -readonly [K in keyof Started]?: Started[K] } = {};
+  const parts: { -readonly [K in keyof Started]?: Started[K] } = {};
   function started<K extends keyof Started>(part: K): Started[K] {
-    const found = own[part];
+    const found = parts[part];
     if (found === undefined) throw new Error(`${part} was not started`);
     return found as Started[K];
   }
@@ -67,13 +67,13 @@ export function createIncusUnderTest(): IncusUnderTest {
       return started("tier");
     },
     async start() {
-      own.daemon = await startForeignIncus();
-      own.before = await fixture.daemon.everything();
+      parts.daemon = await startForeignIncus();
+      parts.before = await fixture.daemon.everything();
       const network = await testPublicNetwork("routed");
-      own.images = createChangingImages({ looksOlder: false });
-      own.tier = await openCloneTier();
+      parts.images = createChangingImages({ looksOlder: false });
+      parts.tier = await openCloneTier();
       code.put("0.3.0");
-      own.platform = await startPlatform({
+      parts.platform = await startPlatform({
         flags: ["--provider", "incus", "--incus-socket", fixture.daemon.socket, "--public-addresses", network],
         environment: {
           ...preparedDisks,
@@ -86,11 +86,11 @@ export function createIncusUnderTest(): IncusUnderTest {
           HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
         },
       });
-      own.services = createServices(fixture.platform);
+      parts.services = createServices(fixture.platform);
       // The very first machine waits for the image.
       const { id } = await fixture.services.create("main");
       await fixture.services.settled(id, "Running", 150_000);
-      own.main = await fixture.services.open(id);
+      parts.main = await fixture.services.open(id);
     },
     async pidOf({ service }) {
       const incus = openIncusOf(fixture.platform);
@@ -107,10 +107,10 @@ export function createIncusUnderTest(): IncusUnderTest {
       await fixture.platform.remove();
     },
     async remove() {
-      if (!removed) await own.platform?.remove();
-      await own.daemon?.close();
-      await own.tier?.close();
-      own.images?.close();
+      if (!removed) await parts.platform?.remove();
+      await parts.daemon?.close();
+      await parts.tier?.close();
+      parts.images?.close();
       code.remove();
     },
   };

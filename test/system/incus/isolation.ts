@@ -7,20 +7,20 @@ import { environmentsIn, filesWith, runInside } from "@holdfast/testing/machines
 import { connectFrom } from "@holdfast/testing/network/client-namespace.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
-/** A machine learns nothing of others or of the platform. */
+/** Cases of isolation: a machine cannot read data of other machines or of the platform. */
 export function isolationCases(fixture: IncusUnderTest): void {
   describe("its machines", () => {
     it("has a Valkey with TLS by name that retains its values and no PostgreSQL reaches", async () => {
       const cache = await fixture.services.createRunning("cache", { database_type: "valkey" });
-      const ask = (command: string, ...args: string[]) =>
+      const command = (command: string, ...args: string[]) =>
         commandOnce(fixture.platform, cache.connection, { password: cache.password }, command, ...args);
-      expect(await ask("SET", "greeting", "hello")).toBe("OK");
+      expect(await command("SET", "greeting", "hello")).toBe("OK");
       await expect(
         openValkey(fixture.platform, cache.connection, { password: cache.password, verify: "address" }),
       ).rejects.toThrow("altnames");
       await fixture.services.verb(cache.service.id, "stop");
       await fixture.services.verb(cache.service.id, "start");
-      expect(await ask("GET", "greeting")).toBe("hello");
+      expect(await command("GET", "greeting")).toBe("hello");
 
       // A machine reaches its peers, its controllers and DNS: nothing else.
       const { host_address: host, agents_port, dns_port, api_port } = listeners(fixture.platform);
@@ -31,15 +31,15 @@ export function isolationCases(fixture: IncusUnderTest): void {
       for (const address of await fixture.addressesOf(cache))
         expect(await connectFrom(pid, address, cache.connection.port)).toBe("refused");
 
-      // Each has other user ids of the host as its root, and no access to the other.
-      const [own, others] = [
+      // Each machine's root has other user ids on the host, and no access to the other machine.
+      const [ownMachine, otherMachines] = [
         await runInside(pid, "cat", "/proc/1/uid_map"),
         readFileSync(`/proc/${pidOfCache}/uid_map`, "utf8"),
       ];
-      const [ofMain = 0, ofCache = 0] = [readFileSync(`/proc/${pid}/uid_map`, "utf8"), others].map((map) =>
+      const [ofMain = 0, ofCache = 0] = [readFileSync(`/proc/${pid}/uid_map`, "utf8"), otherMachines].map((map) =>
         Number(map.trim().split(/\s+/)[1]),
       );
-      expect(own).toMatch(/^\s*0\s/);
+      expect(ownMachine).toMatch(/^\s*0\s/);
       expect(ofMain).toBeGreaterThanOrEqual(100_000);
       expect(ofCache).not.toBe(ofMain);
       const id = cache.service.nodes[0]?.id ?? "none";

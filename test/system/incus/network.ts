@@ -137,11 +137,11 @@ export function networkCases(fixture: IncusUnderTest): void {
         const rules = await nft("list", "table", "inet", foreignTable);
         const path = `/managed-services/${fixture.main.service.id}`;
         const client = "198.51.100.9/32";
-        const own = `holdfast_${listeners(fixture.platform).number}`;
+        const ownTable = `holdfast_${listeners(fixture.platform).number}`;
         const allowed_cidrs = [...fixture.main.service.allowed_cidrs, client];
         expectStatus(await fixture.platform.rest.patch(path, { allowed_cidrs }), 200);
         await waitUntil("the rule exists", async () =>
-          (await nft("list", "table", "inet", own)).includes("198.51.100.9"),
+          (await nft("list", "table", "inet", ownTable)).includes("198.51.100.9"),
         );
         expect(await nft("list", "table", "inet", foreignTable)).toBe(rules);
         expectStatus(

@@ -10,7 +10,7 @@ export interface ProcessesUnderTest {
   readonly platform: Platform;
   readonly organizations: Organizations;
   readonly fixture: InferenceCallers;
-  readonly other: InferenceProcess;
+  readonly fourth: InferenceProcess;
   /** Sets the provider and the monthly limit of an organization. */
   configure(whose: InferenceCallers, limitCents: number): Promise<void>;
   remove(): Promise<void>;
@@ -34,16 +34,16 @@ export async function startProcesses(): Promise<ProcessesUnderTest> {
   }
 
   await configure(fixture, 1_000_000);
-  const other = await startInferenceProcess(platform);
+  const fourth = await startInferenceProcess(platform);
   return {
     provider,
     platform,
     organizations,
     fixture,
-    other,
+    fourth: fourth,
     configure,
     async remove() {
-      await other.remove();
+      await fourth.remove();
       await fixture.close();
       organizations.close();
       await platform.remove();

@@ -1,13 +1,13 @@
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 
-/** Usage that the organization is charged; "estimate" stands for our own count of a part. */
+/** Usage that the organization is charged; "estimate" is the proxy's own count of a part. */
 export interface Charge {
   readonly prompt: number | "estimate";
   readonly completion: number | "estimate";
 }
 
-/** A response of a provider that is no plain completion, and its effects. */
+/** A response of a provider that is not a plain completion, and its effects. */
 export interface WrongResponse {
   readonly name: string;
   readonly isStream?: true;
@@ -16,7 +16,7 @@ export interface WrongResponse {
   readonly status: number;
   /** Part of the body for the client: of the error, of the completion, or of the stream. */
   readonly body: string;
-  /** Absent: nothing is charged. */
+  /** Charged usage; absent: none. */
   readonly charge?: Charge;
 }
 

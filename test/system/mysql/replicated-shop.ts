@@ -70,7 +70,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     return client;
   }
 
-  async function ask<Row extends object>(sql: string, login?: Login): Promise<Row[]> {
+  async function query<Row extends object>(sql: string, login?: Login): Promise<Row[]> {
     const client = await open(login);
     try {
       return (await client.query(sql))[0] as Row[];
@@ -101,7 +101,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     }
   }
 
-  await ask("CREATE TABLE ledger (n INT PRIMARY KEY)");
+  await query("CREATE TABLE ledger (n INT PRIMARY KEY)");
   const written = write();
 
   return {
@@ -115,12 +115,12 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     engineOf,
     follows,
     writesContinue,
-    ask,
+    query,
     /** Ends the client. Resolves with the acknowledged numbers that are lost. */
     async lost(): Promise<number[]> {
       writing.abort();
       await written;
-      const rows = await ask<{ n: number }>("SELECT n FROM ledger");
+      const rows = await query<{ n: number }>("SELECT n FROM ledger");
       const found = new Set(rows.map(({ n }) => n));
       return numbers.filter((n) => !found.has(n));
     },

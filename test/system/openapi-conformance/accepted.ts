@@ -7,7 +7,7 @@ export interface Accepted {
   readonly message: RegExp;
   readonly operations: readonly string[];
   readonly reason: string;
-  /** True if it depends on the state of an object at the moment of the request, so that a run may lack it. */
+  /** True if the finding depends on the state of an object at the request, so that a run may lack it. */
   readonly isTimed?: true;
 }
 
@@ -23,7 +23,7 @@ const opaqueCursor = "a cursor is a text that the installation sealed, for one l
 const noCursor = /^invalid_request: .*cursor is not a cursor of this list with this filter/;
 const service = "/managed-services/{service_id}";
 
-/** Each that is not timed has to occur in a run of its share. */
+/** Accepted findings. Each that is not timed has to occur in a run of its share. */
 export const accepted: readonly Accepted[] = [
   // Accounts.
   refused(

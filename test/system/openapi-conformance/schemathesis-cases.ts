@@ -65,14 +65,14 @@ export function schemathesisCases(name: ShareName): void {
     operations = Object.entries(document.json.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([verb, { tags }]) => ({ name: `${verb.toUpperCase()} ${path}`, tag: tags[0] ?? "" })),
     );
-    const mine = await platform.rest.get<Organizations>("/organizations");
+    const listed = await platform.rest.get<Organizations>("/organizations");
     run = await runSchemathesis({
       baseUrl,
       caFile,
       authorization: platform.owner,
       directory,
       ...share,
-      own: [key, username, ...mine.json.organizations.map(({ id }) => id)],
+      own: [key, username, ...listed.json.organizations.map(({ id }) => id)],
     });
   }, 470_000);
   afterAll(async () => {
@@ -110,8 +110,8 @@ export function schemathesisCases(name: ShareName): void {
   });
 
   it("has each accepted finding", () => {
-    const own = new Set(ofShare());
-    const rows = accepted.filter((row) => row.operations.some((each) => own.has(each)));
+    const ofThisShare = new Set(ofShare());
+    const rows = accepted.filter((row) => row.operations.some((each) => ofThisShare.has(each)));
     const stale = rows.filter((row) => row.isTimed !== true && !run.findings.some((finding) => isOf(row, finding)));
     expect(stale.map(({ reason }) => reason)).toEqual([]);
     const known = new Set(operations.map((each) => each.name));

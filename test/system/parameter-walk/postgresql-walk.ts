@@ -45,8 +45,8 @@ export interface PostgresqlWalk extends WalkedService {
   trySql(text: string): Promise<DatabaseError | undefined>;
   /** A new service of this name, restored to all rows that are acknowledged by now; it is Running. */
   restored(name: string): Promise<RunningService>;
-  /** A statement on another service with this one's data and users. */
-  readFrom(other: RunningService, text: string): Promise<Record<string, unknown>[]>;
+  /** Runs a statement on another service that has this service's data and users. */
+  readFrom(service: RunningService, text: string): Promise<Record<string, unknown>[]>;
   /** Throws when its recorded health has changed since it first was healthy. */
   wasHealthy(): Promise<void>;
   /** Ends its session. */
@@ -127,8 +127,8 @@ export async function createPostgresqlWalk(
       const isDurable = async () => ((await services.get(id)).backups?.restorable?.to ?? "") > restore_point;
       await waitUntil("all of it is durable", isDurable, { withinMs: longMs, everyMs: 100 });
       const target = { restore_point, target_service_name: name };
-      const answer = await platform.rest.post<ServiceJson>(walked.path("/backups/restore"), target);
-      const copy = expectStatus(answer, 202).json;
+      const response = await platform.rest.post<ServiceJson>(walked.path("/backups/restore"), target);
+      const copy = expectStatus(response, 202).json;
       await services.settled(copy.id, "Running", longMs);
       return services.open(copy.id);
     },
@@ -141,14 +141,14 @@ export async function createPostgresqlWalk(
       }
     },
     async checkedTwice() {
-      const looks = async () => {
+      const check = async () => {
         const [row] = await fixture.sql(
           "SELECT tup_updated::int AS n FROM pg_stat_database WHERE datname = 'holdfast'",
         );
         return Number(row?.["n"]);
       };
-      const before = await looks();
-      await waitUntil("the agent has looked at the engine", async () => (await looks()) >= before + 2, {
+      const before = await check();
+      await waitUntil("the agent has looked at the engine", async () => (await check()) >= before + 2, {
         ...wait,
         describe: () => services.describe(walked.id),
       });

@@ -8,7 +8,7 @@ import { batchesOf, extremesOf } from "./extremes.ts";
 import { createPostgresqlWalk, longMs, type PostgresqlWalk, startWalkPlatform } from "./postgresql-walk.ts";
 import { printValues } from "./walked-service.ts";
 
-/** Number of parameters in one request: an answer has no more errors. */
+/** Number of parameters in one request: a response has at most this many errors. */
 const atOnce = errorsMax;
 
 /** Cases for each parameter that the engine reads when it starts, and for settings that the catalog lacks. */
@@ -31,12 +31,12 @@ export function restartCases(version: string): void {
       for (const extreme of extremesOf("postgresql", version, end, ({ needsRestart }) => needsRestart)) {
         const value = await walk.set(extreme);
         if (value === undefined) continue;
-        const taken = { [extreme.name]: value };
+        const accepted = { [extreme.name]: value };
         await walk.services.verb(walk.id, "restart");
-        await walk.applied(taken);
-        await walk.has(taken);
-        await walk.runs(printValues(taken));
-        await walk.backedUp(printValues(taken));
+        await walk.applied(accepted);
+        await walk.has(accepted);
+        await walk.runs(printValues(accepted));
+        await walk.backedUp(printValues(accepted));
         await walk.manages();
         await walk.reset([extreme.name]);
       }
@@ -53,8 +53,8 @@ export function restartCases(version: string): void {
     expect(others.length).toBeGreaterThan(100);
     for (const batch of batchesOf(others, atOnce)) {
       const parameters = Object.fromEntries(batch.map(({ name, setting }) => [String(name), String(setting)]));
-      const answer = await platform.rest.patch<ProblemJson>(walk.path("/configuration"), { parameters });
-      const pointers = expectStatus(answer, 400).json.errors.map(({ pointer }) => pointer);
+      const response = await platform.rest.patch<ProblemJson>(walk.path("/configuration"), { parameters });
+      const pointers = expectStatus(response, 400).json.errors.map(({ pointer }) => pointer);
       expect(pointers).toEqual(expect.arrayContaining(Object.keys(parameters).map((name) => `/parameters/${name}`)));
     }
   });

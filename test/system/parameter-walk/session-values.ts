@@ -10,7 +10,7 @@ export interface Setting {
   readonly setting: string;
 }
 
-/** Values of text settings; those of `user` stand for the user who sets them. */
+/** Values of text settings; `user` is the user who sets them. */
 const texts = (user: string): Readonly<Record<string, readonly string[]>> => ({
   application_name: ["", "x".repeat(63)],
   client_encoding: ["LATIN1", "SQL_ASCII"],

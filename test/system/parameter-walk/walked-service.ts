@@ -33,7 +33,7 @@ export interface WalkedService {
   applied(values: Readonly<Record<string, string>>): Promise<void>;
   /** Resolves once the service is Running and healthy. */
   runs(under: string): Promise<void>;
-  /** Takes a backup, and deletes it. */
+  /** Expects that a backup completes, and deletes it; `under` describes the values. */
   backedUp(under: string): Promise<void>;
 }
 
@@ -54,10 +54,10 @@ export function createWalkedService(
     id,
     path,
     async set({ name, value }) {
-      const answer = await patch({ [name]: value });
-      if (answer.status !== 400) return expectStatus(answer, 200) && value;
-      const [fault] = answer.json.errors;
-      expect(answer.json.errors).toMatchObject([{ code: "exceeds_plan" }]);
+      const response = await patch({ [name]: value });
+      if (response.status !== 400) return expectStatus(response, 200) && value;
+      const [fault] = response.json.errors;
+      expect(response.json.errors).toMatchObject([{ code: "exceeds_plan" }]);
       expect(fault?.detail).toContain(name);
       const greatest = /it is (\S+) at most/.exec(fault?.detail ?? "")?.[1];
       if (greatest === undefined) return undefined;
@@ -72,10 +72,10 @@ export function createWalkedService(
       let last: ConfigurationJson["parameters"] = {};
       const isApplied = async () => {
         last = expectStatus(await platform.rest.get<ConfigurationJson>(configuration), 200).json.parameters;
-        const seen = Object.entries(values).map(([name, value]) => ({ name, value, is: last[name] }));
-        const rejected = seen.find(({ is }) => is?.status === "rejected");
+        const compared = Object.entries(values).map(([name, value]) => ({ name, value, is: last[name] }));
+        const rejected = compared.find(({ is }) => is?.status === "rejected");
         if (rejected !== undefined) throw new Error(`${rejected.name} is rejected: ${rejected.is?.reason}`);
-        return seen.every(({ value, is }) => is?.status === "applied" && is.value === value);
+        return compared.every(({ value, is }) => is?.status === "applied" && is.value === value);
       };
       await waitUntil("the parameters are applied", isApplied, {
         ...wait,

@@ -108,9 +108,9 @@ export function connectionCases(fixture: PostgresqlUnderTest): void {
         for (const udpPayloadSize of [undefined, 1_232]) {
           const edns = udpPayloadSize === undefined ? {} : { udpPayloadSize };
           const question = { name: fixture.main.connection.host, transport, recursionDesired: true, ...edns };
-          const answer = await queryDns(fixture.platform.admin.dns_server, question);
-          expect(answer).toMatchObject({ rcode: "NOERROR", flag_aa: true, flag_ra: false });
-          expect(answer.answers).toHaveLength(1);
+          const response = await queryDns(fixture.platform.admin.dns_server, question);
+          expect(response).toMatchObject({ rcode: "NOERROR", flag_aa: true, flag_ra: false });
+          expect(response.answers).toHaveLength(1);
         }
       }
     });

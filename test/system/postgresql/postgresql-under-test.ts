@@ -41,8 +41,8 @@ export function createPostgresqlUnderTest(): PostgresqlUnderTest {
     path: (rest = "") => `/managed-services/${fixture.main.service.id}${rest}`,
     async passwordOf(username) {
       const path = fixture.path(`/database-users/${username}/reveal-password`);
-      const answer = await fixture.platform.rest.post<{ password: string }>(path);
-      return expectStatus(answer, 200).json.password;
+      const response = await fixture.platform.rest.post<{ password: string }>(path);
+      return expectStatus(response, 200).json.password;
     },
     async createUser(username, role) {
       expectStatus(await fixture.platform.rest.post(fixture.path("/database-users"), { username, role }), 201);

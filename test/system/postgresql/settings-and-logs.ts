@@ -70,10 +70,10 @@ export function settingAndLogCases(fixture: PostgresqlUnderTest): void {
       const follow = get(
         `${fixture.platform.rest.baseUrl}${fixture.path("/logs?follow=true")}`,
         { headers, ca: fixture.platform.ca },
-        (answer) => {
+        (response) => {
           let text = "";
-          expect(answer.headers["content-type"]).toMatch(/^text\/event-stream/);
-          answer.setEncoding("utf8").on("data", (chunk: string) => {
+          expect(response.headers["content-type"]).toMatch(/^text\/event-stream/);
+          response.setEncoding("utf8").on("data", (chunk: string) => {
             text += chunk;
             if (text.includes("from_the_follower")) lines.resolve(text);
           });
@@ -153,8 +153,8 @@ export function settingAndLogCases(fixture: PostgresqlUnderTest): void {
 
     it("rejects all when one is invalid, and names each", async () => {
       const before = (await fixture.platform.rest.get(fixture.path("/configuration"))).json;
-      const answer = expectStatus(await change({ work_mem: "8MB", max_connections: "many", no_such: "1" }), 400);
-      expect(answer.json.errors.map(({ pointer }) => pointer).sort()).toEqual([
+      const response = expectStatus(await change({ work_mem: "8MB", max_connections: "many", no_such: "1" }), 400);
+      expect(response.json.errors.map(({ pointer }) => pointer).sort()).toEqual([
         "/parameters/max_connections",
         "/parameters/no_such",
       ]);

@@ -130,13 +130,13 @@ export function userAndDatabaseCases(fixture: PostgresqlUnderTest): void {
 
     it("can be read one by one, created once, and deleted, except the service's own", async () => {
       await fixture.createUser("brief", "readonly");
-      const one = await fixture.platform.rest.get<UserJson>(fixture.path("/database-users/brief"));
-      expect(expectStatus(one, 200).json).toMatchObject({ username: "brief", role: "readonly", managed: true });
-      const again = await fixture.platform.rest.post<ProblemJson>(fixture.path("/database-users"), {
+      const pending = await fixture.platform.rest.get<UserJson>(fixture.path("/database-users/brief"));
+      expect(expectStatus(pending, 200).json).toMatchObject({ username: "brief", role: "readonly", managed: true });
+      const duplicate = await fixture.platform.rest.post<ProblemJson>(fixture.path("/database-users"), {
         username: "brief",
         role: "admin",
       });
-      expect(expectStatus(again, 409).json.code).toBe("name_taken");
+      expect(expectStatus(duplicate, 409).json.code).toBe("name_taken");
       expectStatus(await fixture.platform.rest.delete(fixture.path("/database-users/brief")), 204);
       expect((await fixture.platform.rest.get(fixture.path("/database-users/brief"))).status).toBe(404);
       expect((await fixture.platform.rest.delete(fixture.path("/database-users/brief"))).status).toBe(404);
@@ -153,8 +153,8 @@ export function userAndDatabaseCases(fixture: PostgresqlUnderTest): void {
         fixture.path("/databases"),
       );
       expect(json.databases.map(({ name }) => name)).toEqual(["by_sql", "defaultdb", "orders", "postgres"]);
-      const again = await fixture.platform.rest.post<ProblemJson>(fixture.path("/databases"), { name: "orders" });
-      expect(expectStatus(again, 409).json.code).toBe("name_taken");
+      const duplicate = await fixture.platform.rest.post<ProblemJson>(fixture.path("/databases"), { name: "orders" });
+      expect(expectStatus(duplicate, 409).json.code).toBe("name_taken");
 
       const session = await openPostgresql(fixture.platform, connection, login("app_user", password, "orders"));
       await session.query("CREATE TABLE t (id int)");
@@ -194,15 +194,15 @@ export function userAndDatabaseCases(fixture: PostgresqlUnderTest): void {
 
   describe("the default user", () => {
     it("may create roles, databases and listed extensions, and is no superuser", async () => {
-      const ask = (sql: string) =>
+      const query = (sql: string) =>
         queryOnce(fixture.platform, fixture.main.connection, { password: fixture.main.password }, sql);
-      await ask("CREATE ROLE helper NOLOGIN");
-      await ask("CREATE EXTENSION IF NOT EXISTS pgcrypto");
-      expect(await ask("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")).toEqual([{ rolsuper: false }]);
-      await expect(ask("CREATE EXTENSION adminpack")).rejects.toThrow("not available");
-      await expect(ask("COPY (SELECT 1) TO PROGRAM 'id'")).rejects.toMatchObject({ code: "42501" });
-      await expect(ask("SELECT pg_read_file('/etc/passwd')")).rejects.toMatchObject({ code: "42501" });
-      await expect(ask("ALTER SYSTEM SET work_mem = '1GB'")).rejects.toMatchObject({ code: "0A000" });
+      await query("CREATE ROLE helper NOLOGIN");
+      await query("CREATE EXTENSION IF NOT EXISTS pgcrypto");
+      expect(await query("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")).toEqual([{ rolsuper: false }]);
+      await expect(query("CREATE EXTENSION adminpack")).rejects.toThrow("not available");
+      await expect(query("COPY (SELECT 1) TO PROGRAM 'id'")).rejects.toMatchObject({ code: "42501" });
+      await expect(query("SELECT pg_read_file('/etc/passwd')")).rejects.toMatchObject({ code: "42501" });
+      await expect(query("ALTER SYSTEM SET work_mem = '1GB'")).rejects.toMatchObject({ code: "0A000" });
     });
   });
 }

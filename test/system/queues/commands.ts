@@ -42,7 +42,7 @@ export function commandCases(fixture: QueuesUnderTest): void {
     await fixture.enqueue("typed", [{ n: 2 }]);
     const messages = Object.values(await json("peek", "orders", "typed", "--limit", "100"));
     expect(messages.at(-1)).toMatchObject({ payload: { n: 2 }, max_attempts: 7 });
-    // Messages from before have the attempts, and the dead-letter queue, of their time.
+    // Earlier messages keep the maximum attempts and the dead-letter queue from when they were sent.
     const [first] = await fixture.claim("typed", {});
     await fixture.settle("typed", "nack", [{ receipt: first?.receipt, error: "once" }]);
     await fixture.claim("typed", { max: 100 });

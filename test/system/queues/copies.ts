@@ -18,8 +18,8 @@ export function copyCases(fixture: QueuesUnderTest): void {
 
   const ofSource = () => queuesOf(fixture.platform, fixture.orders.service.id);
 
-  async function created(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
-    const { id } = expectStatus(answer, 202).json as ServiceJson;
+  async function created(response: { status: number; text: string; json: unknown }): Promise<RunningService> {
+    const { id } = expectStatus(response, 202).json as ServiceJson;
     await fixture.services.settled(id, "Running");
     return fixture.services.open(id);
   }
@@ -50,9 +50,9 @@ export function copyCases(fixture: QueuesUnderTest): void {
       wait,
     );
     // Deleted while a transaction has locked a message for it: the row stays until that ends.
-    const late = await fixture.connect();
-    await late.query("BEGIN");
-    await late.query(`SELECT mdb_queue.enqueue('ending', '{"n": 7}')`);
+    const locking = await fixture.connect();
+    await locking.query("BEGIN");
+    await locking.query(`SELECT mdb_queue.enqueue('ending', '{"n": 7}')`);
     expectStatus(await rest.delete(source.path("/ending")), 202);
     const watcher = await fixture.connect();
     const deletedAt = "SELECT deleted_at IS NOT NULL AS is FROM mdb_queue.queues WHERE name = 'ending'";
@@ -63,8 +63,8 @@ export function copyCases(fixture: QueuesUnderTest): void {
     const isFinished = async () =>
       (await rest.get<{ status: string }>(`${backups}/${backup.id}`)).json.status === "completed";
     await waitUntil("the backup is completed", isFinished, wait);
-    await late.query("ROLLBACK");
-    await late.end();
+    await locking.query("ROLLBACK");
+    await locking.end();
 
     fork = await created(
       await rest.post(`/managed-services/${fixture.orders.service.id}/fork`, { name: "orders-fork" }),
@@ -93,7 +93,7 @@ export function copyCases(fixture: QueuesUnderTest): void {
       expect((await fixture.platform.rest.get(forked.path(rest))).json["code"]).toBe("task_not_found");
     const refused = await forked.ack("carried", claimed);
     expect([refused.status, refused.json]).toMatchObject([400, { code: "invalid_request" }]);
-    // The claim of a second ends here as at the source, the one of an hour in neither.
+    // The claim of one second expires here as at the source; the claim of one hour expires in neither.
     const found: MessageJson[] = [];
     await waitUntil(
       "all but one were claimed",
@@ -127,8 +127,8 @@ export function copyCases(fixture: QueuesUnderTest): void {
       expect((await source.ack("moments", await source.claim("moments", { max: 10 }))).json.done).toHaveLength(2);
       await waitUntil("it is durable", async () => ((await restorable())?.to ?? "") > point, wait);
       const body = { restore_point: point, target_service_name: "orders-then" };
-      const then = await created(await fixture.platform.rest.post(`/managed-services/${id}/backups/restore`, body));
-      const restored = queuesOf(fixture.platform, then.service.id);
+      const earlier = await created(await fixture.platform.rest.post(`/managed-services/${id}/backups/restore`, body));
+      const restored = queuesOf(fixture.platform, earlier.service.id);
       await restored.active("moments");
       expect((await restored.peek("moments")).map(({ state, payload }) => [payload.n, state])).toEqual([
         [1, "inflight"],
@@ -138,7 +138,7 @@ export function copyCases(fixture: QueuesUnderTest): void {
       expect((await restored.ack("moments", [first])).status).toBe(400);
       expect(numbersOf(await restored.claim("moments", { max: 10 }))).toEqual([2, 3]);
       expect(await source.peek("moments")).toEqual([]);
-      await remove(then);
+      await remove(earlier);
     },
     120_000,
   );

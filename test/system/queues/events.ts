@@ -30,7 +30,7 @@ export function eventCases(fixture: QueuesUnderTest): void {
       expectStatus(await fixture.platform.rest.delete(fixture.path("/told")), 202);
       await eventOf("queue.deleted", "told");
 
-      // A schema of this name that a user created: the platform uses nothing of it.
+      // A user created a schema of this name: the platform does not use it.
       const databases = `/managed-services/${fixture.orders.service.id}/databases`;
       expectStatus(await fixture.platform.rest.post(databases, { name: "taken" }), 201);
       const client = await fixture.connect("taken");

@@ -17,12 +17,12 @@ export function floodCases(fixture: QueuesUnderTest): void {
     const log = join(fixture.platform.directory, "log", "controller.log");
     const loggedBefore = statSync(log).size;
     let isFinished = false;
-    let taken = 0;
-    let meanwhile = 0;
+    let accepted = 0;
+    let controlCalls = 0;
     const control = (async () => {
       while (!isFinished) {
         const { status } = await fixture.platform.rest.get(`/managed-services/${fixture.orders.service.id}/databases`);
-        if (status === 200 && taken < batches.length) meanwhile += 1;
+        if (status === 200 && accepted < batches.length) controlCalls += 1;
         else expect([200, 429, 503]).toContain(status);
       }
     })();
@@ -33,21 +33,21 @@ export function floodCases(fixture: QueuesUnderTest): void {
         await waitUntil(
           `request ${n} is taken`,
           async () => {
-            const answer = await fixture
+            const response = await fixture
               .post("flood", payloads, { "idempotency-key": `flood-${n}` })
               .catch(() => undefined);
-            if (answer === undefined || answer.status === 202) return answer !== undefined;
-            expect([429, 503]).toContain(answer.status);
+            if (response === undefined || response.status === 202) return response !== undefined;
+            expect([429, 503]).toContain(response.status);
             return false;
           },
           { withinMs: 170_000, everyMs: 1_000 },
         );
-        taken += 1;
+        accepted += 1;
       }),
     );
     isFinished = true;
     await control;
-    expect(meanwhile).toBeGreaterThan(0);
+    expect(controlCalls).toBeGreaterThan(0);
     // Its event loop stopped for no longer than its leases last.
     expect(readFileSync(log).subarray(loggedBefore).toString()).not.toContain("lease lost");
     const client = await fixture.connect();

@@ -3,7 +3,7 @@ import { createOrganizations } from "@holdfast/testing/platform/organizations.ts
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
-/** Callers that try to use objects of others. */
+/** Cases of callers that try to use other organizations' objects. */
 export function hostileCases(fixture: QueuesUnderTest): void {
   it("return nothing for receipts, ids and tasks of others, or invented ones", async () => {
     await fixture.create("mine");
@@ -22,7 +22,7 @@ export function hostileCases(fixture: QueuesUnderTest): void {
       ).status;
     for (const forged of ["", "x", String(claimed?.id), flipped, receipt.slice(1), receipt + receipt, "sealed.v1.AAAA"])
       for (const verb of ["ack", "nack", "extend"]) expect(await status("mine", verb, forged), forged).toBe(400);
-    // Of another queue of the same service.
+    // A receipt of another queue of the same service.
     for (const verb of ["ack", "nack", "extend"]) expect(await status("other", verb, receipt)).toBe(400);
     for (const path of [
       `/other/messages?task_id=${taskId}`,
@@ -32,7 +32,7 @@ export function hostileCases(fixture: QueuesUnderTest): void {
       `/mine/messages?task_id=${"A".repeat(200)}`,
     ])
       expect((await fixture.platform.rest.get(fixture.path(path))).json["code"], path).toBe("task_not_found");
-    // Ids of another queue's messages redrive none.
+    // A redrive with ids of another queue's messages moves no message.
     const redriven = await fixture.platform.rest.post<{ task_id: string }>(fixture.path("/other/dead/redrive"), {
       ids: [claimed?.id],
     });

@@ -72,14 +72,14 @@ export function limitCases(fixture: QueuesUnderTest): void {
       agent: false,
       headers: { ...headers, authorization: fixture.platform.owner },
     });
-    const left = once(outgoing, "error");
+    const disconnected = once(outgoing, "error");
     outgoing.end(body);
     const waiting = "SELECT FROM pg_locks WHERE relation = 'mdb_queue.messages'::regclass AND NOT granted";
     await waitUntil("its rows wait for the lock", async () => (await locker.query(waiting)).rowCount === 1, {
       everyMs: 20,
     });
     outgoing.destroy(new Error("the caller leaves"));
-    await left;
+    await disconnected;
     await locker.query("ROLLBACK");
     await locker.end();
     await waitUntil("its messages are there", async () => (await fixture.leftIn("left")) === 12);
@@ -106,9 +106,9 @@ export function limitCases(fixture: QueuesUnderTest): void {
       "parked",
       Array.from({ length: limits.waiters }, (_, n) => ({ n })),
     );
-    const answers = await Promise.all(waiting);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(8);
-    const found = answers.flatMap(({ status, json }) => (status === 200 ? json.messages : []));
+    const responses = await Promise.all(waiting);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(8);
+    const found = responses.flatMap(({ status, json }) => (status === 200 ? json.messages : []));
     expect(found.map(({ payload }) => payload.n).toSorted((a, b) => a - b)).toEqual(
       Array.from({ length: limits.waiters }, (_, n) => n),
     );

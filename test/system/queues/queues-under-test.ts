@@ -108,14 +108,14 @@ export function createQueuesUnderTest(): QueuesUnderTest {
       expectStatus(await fixture.post(queue, payloads, headers), 202).json.task_id,
     resultOf: (path) =>
       waitUntil(`${path} is over`, async () => {
-        const answer = await fixture.platform.rest.get<TaskJson>(path);
-        if (answer.status === 503) return undefined;
-        return answer.json.status === "completed" ? (answer.json.result ?? undefined) : undefined;
+        const response = await fixture.platform.rest.get<TaskJson>(path);
+        if (response.status === 503) return undefined;
+        return response.json.status === "completed" ? (response.json.result ?? undefined) : undefined;
       }),
     async claim(queue, body, headers = {}) {
       const path = fixture.path(`/${queue}/messages/claim`);
-      const answer = await fixture.platform.rest.post<{ messages: ClaimedJson[] }>(path, body, { headers });
-      return expectStatus(answer, 200).json.messages;
+      const response = await fixture.platform.rest.post<{ messages: ClaimedJson[] }>(path, body, { headers });
+      return expectStatus(response, 200).json.messages;
     },
     settle: async (queue, verb, messages, rest = fixture.platform.rest) =>
       expectStatus(await rest.post<SettledJson>(fixture.path(`/${queue}/messages/${verb}`), { messages }), 200).json,

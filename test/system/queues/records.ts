@@ -66,7 +66,7 @@ export function recordCases(fixture: QueuesUnderTest): void {
     await fixture.ack("measured", claimed);
   });
 
-  it("report whose transaction slows them down", async () => {
+  it("report the session whose transaction slows them down", async () => {
     await fixture.create("slow");
     const old = await fixture.connect();
     await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
@@ -99,7 +99,7 @@ export function recordCases(fixture: QueuesUnderTest): void {
   });
 }
 
-/** The last case: it stops what all others need. */
+/** The last case, because it stops processes that all other cases need. */
 export function outageCases(fixture: QueuesUnderTest): void {
   it.runIf(isExhaustive)("are swept and processed by SQL while no controller runs", async () => {
     await fixture.create("alone", { max_attempts: 1 });

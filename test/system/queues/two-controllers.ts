@@ -9,7 +9,7 @@ import type { ClaimedJson, QueuesUnderTest, TaskIdJson } from "./queues-under-te
 const requests = 12;
 const inEach = 5;
 
-/** Two controllers hand out the messages of one queue concurrently, until one of them dies. */
+/** Cases of two controllers that deliver messages of one queue concurrently, until one is killed. */
 export function twoControllersCases(fixture: QueuesUnderTest): void {
   it("are one queue at two controllers, one of which is killed", async () => {
     await fixture.create("shared", { visibility_timeout_seconds: 5, max_attempts: 20 });
@@ -23,12 +23,12 @@ export function twoControllersCases(fixture: QueuesUnderTest): void {
       for (let n = 0; n < requests; n += 1) {
         const messages = Array.from({ length: inEach }, (_, at) => ({ payload: { n: n * inEach + at } }));
         const headers = { "idempotency-key": `shared-${n}` };
-        const ask = (rest: Rest) => rest.post<TaskIdJson>(path, { messages }, { headers });
-        const [one, other] = await Promise.all([ask(first), ask(second.rest)]);
-        expect(expectStatus(other, 202).json.task_id).toBe(expectStatus(one, 202).json.task_id);
+        const enqueue = (rest: Rest) => rest.post<TaskIdJson>(path, { messages }, { headers });
+        const [firstResponse, secondResponse] = await Promise.all([enqueue(first), enqueue(second.rest)]);
+        expect(expectStatus(secondResponse, 202).json.task_id).toBe(expectStatus(firstResponse, 202).json.task_id);
       }
       const acked: number[] = [];
-      /** Claims at one, acks at the other, until there is nothing to claim or its controller has ended. */
+      /** Claims at one controller and acks at the other, until the queue is empty or a controller has ended. */
       const work = async (claims: Rest, acks: Rest) => {
         for (let claimed = await claimAt(claims); claimed.length > 0; claimed = await claimAt(claims)) {
           const ids = new Map(claimed.map(({ receipt, id }) => [receipt, id]));

@@ -27,7 +27,7 @@ const backoffs: Readonly<Record<string, ((attemptCount: number) => number) | und
   },
 };
 
-/** Every value that a worker computes reaches the queue, over SQL and over HTTP. */
+/** Cases that every value that a worker computes is stored in the queue, over SQL and over HTTP. */
 export function workerValueCases(fixture: QueuesUnderTest): void {
   it.each(["sql", "http"] as const)("get each value that a worker of the SDK computes over %s", async (name) => {
     const queueName = `values-${name}`;

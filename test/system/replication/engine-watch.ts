@@ -4,7 +4,7 @@ import type { Platform } from "@holdfast/testing/platform/platform.ts";
 export interface EngineWatch {
   /** Ids of the machines whose engine is another process than at first, in the order of their restarts. */
   restarted(): string[];
-  /** Most machines without an engine at the same time. */
+  /** Maximum number of machines without an engine at the same time. */
   mostDown(): number;
   stop(): void;
 }
@@ -18,15 +18,15 @@ export function watchEngines(platform: Platform, ids: readonly string[]): Engine
   };
   const first = enginesNow();
   const others = new Set<string>();
-  let most = 0;
+  let max = 0;
   const timer = setInterval(() => {
     const engines = [...enginesNow()];
-    most = Math.max(most, engines.filter(([, engine]) => engine === undefined).length);
+    max = Math.max(max, engines.filter(([, engine]) => engine === undefined).length);
     for (const [id, engine] of engines) if (engine !== undefined && engine !== first.get(id)) others.add(id);
   }, everyMs);
   return {
     restarted: () => [...others],
-    mostDown: () => most,
+    mostDown: () => max,
     stop: () => clearInterval(timer),
   };
 }

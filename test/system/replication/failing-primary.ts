@@ -7,7 +7,7 @@ import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import type { Fault } from "./failures.ts";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
-import { allEndedCases, createFailoverUnderTest } from "./failover-under-test.ts";
+import { finalCases, createFailoverUnderTest } from "./failover-under-test.ts";
 import { metricsByRoleCases } from "./metrics-by-role.ts";
 import { cutUserLinks, cutsUnavailable } from "@holdfast/testing/network/uid-network-cuts.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
@@ -21,11 +21,11 @@ const why = cutsUnavailable === undefined ? "" : ` (skipped: it takes ${cutsUnav
 export function failingPrimaryCases(fixture: ReplicationUnderTest): void {
   describe("a primary that fails", () => {
     const failover = createFailoverUnderTest(fixture);
-    const { failsOver, outlivedCases, pauseMachine } = failover.failures;
+    const { failsOver, survivedFaultCases: outlivedCases, pauseMachine } = failover.failures;
     beforeAll(failover.begin);
     afterAll(failover.end);
 
-    it("fails over while its whole machine is paused, and loses at most its queues' last messages", async () => {
+    it("fails over while its machine is paused, and loses at most its queues' last messages", async () => {
       const queue = await startQueueWorkload(fixture.platform, fixture.main.service.id, "asynchronous");
       await failsOver("machine paused", pauseMachine);
       await queue.check({ mayLoseLast: true });
@@ -43,7 +43,7 @@ export function failingPrimaryCases(fixture: ReplicationUnderTest): void {
 
     outlivedCases(() => fixture.writer);
 
-    allEndedCases(fixture, failover);
+    finalCases(fixture, failover);
   });
 }
 

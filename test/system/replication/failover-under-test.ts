@@ -6,7 +6,7 @@ import type { ReplicationUnderTest } from "./replication-under-test.ts";
 /** A replica of the PostgreSQL, continuous writes to it and to its primary, and faults of the primary. */
 export interface FailoverUnderTest {
   readonly failures: ReturnType<typeof createFailures>;
-  /** Writes to both nodes, once those began. */
+  /** Writers to both nodes; undefined before they start. */
   nodeWriters(): NodeWriters | undefined;
   begin(): Promise<void>;
   end(): Promise<void>;
@@ -35,8 +35,8 @@ export function createFailoverUnderTest(fixture: ReplicationUnderTest): Failover
   };
 }
 
-/** The last case of a suite in which the service failed over. */
-export function allEndedCases(fixture: ReplicationUnderTest, { nodeWriters }: FailoverUnderTest): void {
+/** Last case of a suite in which the service failed over. */
+export function finalCases(fixture: ReplicationUnderTest, { nodeWriters }: FailoverUnderTest): void {
   it("never had two writable primaries, and no failover without an end", async () => {
     expect(nodeWriters()?.overlaps()).toEqual([]);
     const operations = await fixture.services.operations(fixture.main.service.id);

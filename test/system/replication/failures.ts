@@ -45,13 +45,13 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
   async function roles() {
     const { nodes, primary_node_id: primary, term } = await service();
     const replica = nodes.find(({ role }) => role === "replica");
-    const own = nodes.find(({ id }) => id === primary);
+    const machine = nodes.find(({ id }) => id === primary);
     return {
       primary,
       replica: replica?.id ?? "",
       term,
       newHost: replica?.hostname ?? "",
-      oldHost: own?.hostname ?? "",
+      oldHost: machine?.hostname ?? "",
     };
   }
 
@@ -70,7 +70,7 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
       const isBusy = operations.some(({ status }) => status === "pending" || status === "running");
       return isHealthy((await service()).health) && !isBusy;
     });
-    // Its candidacy reaches the primary by a later settings update.
+    // The primary gets the candidacy by a later settings update.
     const isCandidate = async () =>
       isFailoverCandidate(fixture.platform.directory, fixture.main.service.id, (await roles()).primary);
     await waitUntil("the primary counts on its replica", isCandidate, {
@@ -79,8 +79,8 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
   }
 
   /**
-   * Breaks the primary, and waits until its replica is the primary and it follows. `begin`: a step of the test's own
-   * beside that.
+   * Breaks the primary, and waits until its replica is the primary and it follows. `begin`: an additional
+   * step of the test.
    */
   async function failsOver(name: string, fault: Fault, begin?: (replica: string) => Promise<void>): Promise<void> {
     await untilCandidate();
@@ -158,7 +158,7 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
   }
 
   /** To be called in a suite: a short pause changes nothing, and killed processes are restarted. */
-  function outlivedCases(writer: () => Pick<AcknowledgedWriter, "acknowledged">): void {
+  function survivedFaultCases(writer: () => Pick<AcknowledgedWriter, "acknowledged">): void {
     it("is not affected by a pause of 3 s", async () => {
       await untilCandidate();
       const { primary, term } = await roles();
@@ -189,7 +189,7 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
     processesOf,
     untilReplicaCounts: untilCandidate,
     failsOver,
-    outlivedCases,
+    survivedFaultCases: survivedFaultCases,
     pauseMachine,
     pauseEngine,
     keepKilling,

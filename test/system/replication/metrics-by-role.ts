@@ -26,8 +26,8 @@ export function metricsByRoleCases(fixture: ReplicationUnderTest, when: string):
         samples
           .filter((each) => each.name === `holdfast_${name}` && each.labels["service_id"] === fixture.main.service.id)
           .map((each) => each.labels);
-      const seen = labels("health").map(({ node_id: node = "", role }) => [node, role] as const);
-      expect(Object.fromEntries(seen)).toEqual(roles);
+      const reported = labels("health").map(({ node_id: node = "", role }) => [node, role] as const);
+      expect(Object.fromEntries(reported)).toEqual(roles);
       const followers = labels("replication_lag_seconds").map(({ node_id: node }) => node);
       return labels("pg_connections").length === 2 && followers.length === 1 && followers[0] === replica;
     });

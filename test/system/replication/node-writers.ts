@@ -21,16 +21,16 @@ interface Written {
 export interface NodeWriters {
   /** Time of the first acknowledged write to this name that was sent after this. */
   firstAfter(host: string, atMs: number): number | undefined;
-  /** Pairs of writes between which another node accepted one: two were writable at the same time. */
+  /** Pairs of writes of one node between which another node accepted a write: both were writable at the same time. */
   overlaps(): string[];
-  /** The longest time since then without an acknowledged write, in milliseconds. */
+  /** Maximum time in ms since `fromMs` without an acknowledged write. */
   longestWithout(fromMs: number): number;
   stop(): Promise<void>;
 }
 
-const patienceMs = 1_000;
+const timeoutMs = 1_000;
 const pauseMs = 50;
-/** No service changes its primary twice within this time. */
+/** Time in ms within which no service changes its primary twice. */
 const shortMs = 2_000;
 
 /** `open`: a session with the node of this name, which is resolved each time, as by a client that honors the TTL. */
@@ -103,8 +103,8 @@ export function rowsOf(
       password,
       database: connection.database,
       ssl: { ca: connection.ca_certificate, servername: host },
-      connectionTimeoutMillis: patienceMs,
-      query_timeout: patienceMs,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
     });
     client.on("error", () => undefined);
     await client.connect();
@@ -121,7 +121,7 @@ export function countersOf(
   { connection, password }: RunningService,
 ): (host: string) => Promise<NodeSession> {
   return async (host) => {
-    const client = await openValkey(platform, { ...connection, host }, { password, patienceMs });
+    const client = await openValkey(platform, { ...connection, host }, { password, timeoutMs });
     return { write: () => client.incr(`sides:${host}`), close: () => client.disconnect() };
   };
 }

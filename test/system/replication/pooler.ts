@@ -58,8 +58,8 @@ export function poolerCases(fixture: ReplicationUnderTest): void {
     it("starts on a running service without a restart, and is in its connection", async () => {
       const before = await startedAt();
       expect((await connectionNow()).pooled_uri).toBeNull();
-      const answer = expectStatus(await update({ pooler: { enabled: true } }), 200).json;
-      expect(answer.pooler).toEqual({ enabled: true, mode: "transaction" });
+      const response = expectStatus(await update({ pooler: { enabled: true } }), 200).json;
+      expect(response.pooler).toEqual({ enabled: true, mode: "transaction" });
       const { pooled_uri: uri, listeners, uri: direct } = await connectionNow();
       expect(uri).toBe(direct.replace(":5432/", ":5433/"));
       expect(listeners.filter(({ name, port }) => name === "pooler" && port === 5433)).toHaveLength(2);
@@ -76,8 +76,8 @@ export function poolerCases(fixture: ReplicationUnderTest): void {
       const users = fixture.path("/database-users");
       expectStatus(await fixture.platform.rest.post(users, { username: "late", role: "readwrite" }), 201);
       const late = async (verb: string) => {
-        const answer = await fixture.platform.rest.post<{ password: string }>(`${users}/late/${verb}`);
-        return { user: "late", password: expectStatus(answer, 200).json.password };
+        const response = await fixture.platform.rest.post<{ password: string }>(`${users}/late/${verb}`);
+        return { user: "late", password: expectStatus(response, 200).json.password };
       };
       const first = await late("reveal-password");
       await (await admitted(first)).end();
@@ -111,10 +111,10 @@ export function poolerCases(fixture: ReplicationUnderTest): void {
         const fresh = await open();
         try {
           await fresh.query("SELECT set_config('holdfast.test', 'mine', false)");
-          const other = await open();
+          const newClient = await open();
           const pid = async (of: typeof fresh) => (await of.query("SELECT pg_backend_pid() AS pid")).rows[0]?.pid;
-          const pids = [await pid(fresh), await pid(other)];
-          await other.end();
+          const pids = [await pid(fresh), await pid(newClient)];
+          await newClient.end();
           return pids[0] !== pids[1];
         } finally {
           await fresh.end();

@@ -78,11 +78,11 @@ export function replicaCases(fixture: ReplicationUnderTest): void {
       await expect(fixture.queryNode(replica?.id ?? "", "CREATE TABLE mine (a int)")).rejects.toThrow("read-only");
       const server = fixture.platform.admin.dns_server;
       await waitUntil("the name for reads resolves to the replica", async () => {
-        const [reads, own] = await Promise.all([
+        const [reads, ownAddresses] = await Promise.all([
           resolveName(server, `replica-${hostname}`),
           resolveName(server, replica?.hostname ?? ""),
         ]);
-        return reads.length === 1 && reads.join() === own.join();
+        return reads.length === 1 && reads.join() === ownAddresses.join();
       });
     });
   });

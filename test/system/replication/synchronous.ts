@@ -14,7 +14,7 @@ export function synchronousCases(on: ReplicationUnderTest, fixture: SynchronousU
     beforeAll(fixture.started);
     afterAll(fixture.end);
 
-    it("waits from the end of its creation on, and names the replica", async () => {
+    it("waits for a replica as soon as it is created, and names the replica", async () => {
       const { replication } = await now();
       const { hostname } = await replicaNow();
       expect(replication).toMatchObject({ mode: "sync", standby_names: [hostname] });
@@ -34,7 +34,7 @@ export function synchronousCases(on: ReplicationUnderTest, fixture: SynchronousU
       expect(await fixture.writer.missing()).toEqual([]);
     });
 
-    it("loses none either when its machine is killed at each start", async () => {
+    it("loses no acknowledged row when its machine is killed at each start", async () => {
       const { nodes } = await now();
       await query("CREATE TABLE sides (host text)");
       const nodeWriters = startNodeWriters(
@@ -63,7 +63,7 @@ export function synchronousCases(on: ReplicationUnderTest, fixture: SynchronousU
   });
 }
 
-/** The last case: commits wait for no replica any more, and nothing is written. */
+/** Last case, after which commits wait for no replica, and nothing is written. */
 export function releaseCases(
   on: Pick<ReplicationUnderTest, "platform" | "services">,
   fixture: SynchronousUnderTest,

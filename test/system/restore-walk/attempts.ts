@@ -54,13 +54,13 @@ export async function drop(
   of: { readonly kind: ObjectKind; readonly name: string; readonly database?: string },
   act: () => Promise<unknown>,
 ): Promise<string> {
-  if (!isMade(fixture, of.kind, of.name, of.database)) return "skipped: it may not be there";
+  if (!isCreated(fixture, of.kind, of.name, of.database)) return "skipped: it may not be there";
   const object = find(fixture, of.kind, of.name, of.database);
   object.dropped = { startedAt: Date.now() };
   return attempt(object.dropped, act);
 }
 
-export function isMade({ ledger }: WalkFixture, kind: ObjectKind, name: string, database?: string): boolean {
+export function isCreated({ ledger }: WalkFixture, kind: ObjectKind, name: string, database?: string): boolean {
   return ledger.objects.some(
     (each) =>
       each.kind === kind &&
@@ -76,7 +76,7 @@ export function inside<S extends { readonly database: string }>(
   take: (fixture: WalkFixture, step: S) => Promise<string>,
 ): (fixture: WalkFixture, step: S) => Promise<string> {
   return async (fixture, step) =>
-    step.database === defaultDatabase || isMade(fixture, "database", step.database)
+    step.database === defaultDatabase || isCreated(fixture, "database", step.database)
       ? take(fixture, step)
       : "skipped: its database may not be there";
 }

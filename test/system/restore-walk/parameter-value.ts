@@ -5,7 +5,7 @@ const zones = ["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Pa
 const largestWithoutDefault = 1_000;
 
 /**
- * A value of the parameter. `extremes`: from its whole range, and often an end of it; otherwise near its default.
+ * A value of the parameter. `extremes`: from its complete range, often an end of it; otherwise near its default.
  */
 export function parameterValue(parameter: Parameter, random: Random, extremes: boolean): string {
   switch (parameter.type) {

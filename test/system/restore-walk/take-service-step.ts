@@ -26,8 +26,8 @@ export async function byApi(fixture: ServiceFixture, verb: string, rest: string,
 
 /** An operation of the service itself; a rejection with a problem document is an outcome like others. */
 async function operation(fixture: ServiceFixture, verb: string, rest: string, body?: object): Promise<string> {
-  const answer = await fixture.call(verb, fixture.path(rest), [200, 202, 400, 422], body);
-  if (answer.status >= 400) return `refused: ${answer.text}`;
+  const response = await fixture.call(verb, fixture.path(rest), [200, 202, 400, 422], body);
+  if (response.status >= 400) return `refused: ${response.text}`;
   await fixture.settled();
   return "done";
 }
@@ -36,9 +36,9 @@ async function operation(fixture: ServiceFixture, verb: string, rest: string, bo
 export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } = {
   "set-parameter": async (fixture, { name, value }) => {
     const body = { parameters: { [name]: value } };
-    const answer = await fixture.call("PATCH", fixture.path("/configuration"), [200, 202, 400, 422], body);
-    if (answer.status >= 400) return `refused: ${answer.text}`;
-    const outcome = await ended(fixture, answer);
+    const response = await fixture.call("PATCH", fixture.path("/configuration"), [200, 202, 400, 422], body);
+    if (response.status >= 400) return `refused: ${response.text}`;
+    const outcome = await ended(fixture, response);
     await fixture.settled();
     return outcome;
   },
@@ -74,13 +74,13 @@ export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } 
     if (!fixture.mayEnd(primary)) return "skipped: the machine ended often";
     const launcherOf = () => fixture.platform.processes().machines.find(({ id }) => id === primary)?.launcher;
     const paused = launcherOf();
-    // The kill beside this step was faster.
+    // A concurrent kill of the walk was faster.
     if (paused === undefined) return "interrupted: the primary's machine is down";
     const repair = failures.pauseMachine(primary);
     try {
       const outcome = async () => {
         if ((await failures.roles()).primary === replica) return "done";
-        // The kill beside this step hit the paused machine, which runs again.
+        // A concurrent kill of the walk hit the paused machine, which runs again.
         return (launcherOf() ?? paused) !== paused && "interrupted: the primary's machine was restarted";
       };
       const describe = () => fixture.services.describe(fixture.source.service.id);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { attempt, drop, find, inside, isInterrupted, isMade, make } from "./attempts.ts";
+import { attempt, drop, find, inside, isInterrupted, isCreated, make } from "./attempts.ts";
 import { openSession } from "./read-contents.ts";
 import { byApi, serviceExecutors } from "./take-service-step.ts";
 import type { WalkFixture } from "./walk-fixture.ts";
@@ -43,7 +43,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
     }
   },
   "close-database": (fixture, { name, option }) =>
-    isMade(fixture, "database", name)
+    isCreated(fixture, "database", name)
       ? attempt({ startedAt: Date.now() }, sql(fixture, `ALTER DATABASE ${name} WITH ${option}`))
       : Promise.resolve("skipped: it may not be there"),
   "half-drop-database": (fixture, { name }) => halfDrop(fixture, name),
@@ -80,7 +80,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
     make(fixture, { kind: "sequence", name, database }, sql(fixture, `CREATE SEQUENCE ${name}`, database)),
   ),
   "advance-sequence": inside(async (fixture, { name, database, by }) => {
-    if (!isMade(fixture, "sequence", name, database)) return "skipped: it may not be there";
+    if (!isCreated(fixture, "sequence", name, database)) return "skipped: it may not be there";
     const { values } = find(fixture, "sequence", name, database);
     const action: Action = { startedAt: Date.now() };
     let value = 0;
@@ -131,7 +131,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
       });
     }),
   "end-prepared": async (fixture, { name, commits }) => {
-    if (!isMade(fixture, "prepared transaction", name)) return "skipped: it may not be there";
+    if (!isCreated(fixture, "prepared transaction", name)) return "skipped: it may not be there";
     const verb = commits ? "COMMIT" : "ROLLBACK";
     const end = sql(fixture, `${verb} PREPARED '${name}'`);
     return drop(fixture, { kind: "prepared transaction", name }, end);
@@ -178,7 +178,7 @@ const insertNamed = "INSERT INTO transactions (name) VALUES ($1)";
 const halfDropMs = [2, 4, 6, 8, 11, 14, 18, 24, 32, 45, 60];
 
 async function halfDrop(fixture: WalkFixture, name: string): Promise<string> {
-  if (!isMade(fixture, "database", name)) return "skipped: it may not be there";
+  if (!isCreated(fixture, "database", name)) return "skipped: it may not be there";
   const limitOf = async () => {
     const found = "SELECT datconnlimit AS limit FROM pg_database WHERE datname = $1";
     const { rows } = await fixture.within((client) => client.query<{ limit: number }>(found, [name]));

@@ -88,14 +88,14 @@ async function faultsInValkey(
   const { rows, damaged, startedAt, endedAt } = await readRows(platform, service);
   const expiryOf = ({ id }: LedgerRow) => expiries.get(id) ?? Number.POSITIVE_INFINITY;
   // A key that expires during the read may be seen or not.
-  const there = ledger.rows.filter((row) => expiryOf(row) > endedAt);
+  const unexpired = ledger.rows.filter((row) => expiryOf(row) > endedAt);
   const ended = ledger.rows.filter((row) => expiryOf(row) <= endedAt);
   const expired = ended.filter((row) => expiryOf(row) < startedAt && rows.has(row.id));
   const remaining = rows.difference(new Set(ended.map(({ id }) => id)));
   // Users are not part of the data: the platform gives each copy its own.
   const none = { roles: new Set<string>(), prepared: new Set<string>(), databases: new Map() };
   return [
-    ...faultsOf({ ...ledger, rows: there }, moment, { rows: remaining, damaged, ...none }),
+    ...faultsOf({ ...ledger, rows: unexpired }, moment, { rows: remaining, damaged, ...none }),
     ...expired.map(({ id }) => `row ${id} is there, and expired at ${expiries.get(id)}`),
   ];
 }

@@ -84,7 +84,7 @@ export async function windowOfSnapshots({ fixture }: WalkCheck): Promise<Window>
   return { from, to, gaps: [], faults: [] };
 }
 
-/** Moments outside of the window are rejected with the window of the service. */
+/** Expects that times outside of the window are rejected with the window of the service. */
 export async function checkOutsideWindow({ fixture }: WalkCheck, window: Window): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const at of [window.from - 60_000, window.to + 600_000]) {
@@ -100,7 +100,7 @@ export async function checkOutsideWindow({ fixture }: WalkCheck, window: Window)
 /** An interrupted backup is restarted a limited number of times, and then fails (docs/how-to/backups.md). */
 const wasInterrupted = /^All \d+ attempts failed/;
 
-/** Every requested backup has completed, unless it was interrupted repeatedly. */
+/** Faults of requested backups: each has completed, unless it was interrupted repeatedly. */
 export async function backupsOf(check: WalkCheck): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const { id } of check.fixture.backups) {
@@ -133,8 +133,8 @@ export function momentAt(
   steps: readonly TakenStep[],
 ): number {
   // Steps before the window began cannot be restored to.
-  const within = steps.filter(({ endedAt }) => endedAt > from);
-  const step = within[Math.floor(moment.fraction * within.length)];
+  const inWindow = steps.filter(({ endedAt }) => endedAt > from);
+  const step = inWindow[Math.floor(moment.fraction * inWindow.length)];
   const at =
     moment.of === "window" || step === undefined
       ? Math.round(from + moment.fraction * (to - from))
@@ -143,19 +143,19 @@ export function momentAt(
   return Math.min(to, Math.max(from, gap?.to ?? at));
 }
 
-/** The copy has exactly the contents of the moment; it is deleted after that. */
+/** Faults of a copy, which must have exactly the contents of the moment; deletes the copy. */
 async function checkCopy(
   check: WalkCheck,
-  answer: RestResponse<ServiceJson>,
+  response: RestResponse<ServiceJson>,
   moment: (copy: ServiceJson) => Promise<Moment> | Moment,
 ): Promise<readonly string[]> {
   const { platform, services, faultsIn } = check.fixture;
-  const copy = expectStatus(answer, 202).json;
-  const seen: SeenProgress[] = [];
+  const copy = expectStatus(response, 202).json;
+  const observed: ObservedProgress[] = [];
   const isSettled = async () => {
     const found = await services.get(copy.id);
     const { operation, status, error } = found;
-    if (operation !== null) noteProgress(operation, seen);
+    if (operation !== null) noteProgress(operation, observed);
     if (status === "Error") throw new GiveUp(`the copy is in Error: ${error?.message}`);
     return status === "Running" && operation === null ? found : undefined;
   };
@@ -163,7 +163,7 @@ async function checkCopy(
     const describe = () => services.describe(copy.id);
     const settled = await waitUntil(`copy ${copy.name} is Running`, isSettled, { withinMs: longMs, describe });
     const found = await faultsIn(platform, await services.open(copy.id), await moment(settled));
-    return [...found, ...(check.without.has("steps-in-order") ? [] : orderFaults(seen))];
+    return [...found, ...(check.without.has("steps-in-order") ? [] : orderFaults(observed))];
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];
   } finally {
@@ -172,7 +172,7 @@ async function checkCopy(
   }
 }
 
-interface SeenProgress {
+interface ObservedProgress {
   readonly step: string;
   readonly progress: number;
 }
@@ -188,24 +188,24 @@ const restoreSteps = [
 ];
 
 /** Appends the step with its progress where it differs from the last. */
-function noteProgress({ step, progress_pct: progress }: OperationJson, seen: SeenProgress[]): void {
-  const last = seen.at(-1);
-  if (step !== null && !(last?.step === step && last.progress === progress)) seen.push({ step, progress });
+function noteProgress({ step, progress_pct: progress }: OperationJson, observed: ObservedProgress[]): void {
+  const last = observed.at(-1);
+  if (step !== null && !(last?.step === step && last.progress === progress)) observed.push({ step, progress });
 }
 
 /** A step does not repeat, and progress never decreases. */
-function orderFaults(seen: readonly SeenProgress[]): string[] {
-  const isInOrder = seen.every(({ step, progress }, index) => {
-    const before = seen[index - 1];
+function orderFaults(observed: readonly ObservedProgress[]): string[] {
+  const isInOrder = observed.every(({ step, progress }, index) => {
+    const before = observed[index - 1];
     const at = restoreSteps.indexOf(step);
     return at >= restoreSteps.indexOf(before?.step ?? restoreSteps[0] ?? "") && progress >= (before?.progress ?? 0);
   });
-  return isInOrder ? [] : [`its steps went back: ${JSON.stringify(seen)}`];
+  return isInOrder ? [] : [`its steps went back: ${JSON.stringify(observed)}`];
 }
 
 /**
- * Restores to the moment. `isExact`: of an engine with a log; without one the data are those of the newest snapshot
- * before it.
+ * Restores to a time. `isExact`: the engine has a log; without one the restored data are of the newest snapshot before
+ * that time.
  */
 export async function restoreTo(
   check: WalkCheck,
@@ -214,8 +214,8 @@ export async function restoreTo(
 ): Promise<readonly string[]> {
   const { fixture } = check;
   const body = { restore_point: new Date(at).toISOString(), target_service_name: name };
-  const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path("/backups/restore"), body);
-  return checkCopy(check, answer, async (copy) => {
+  const response = await fixture.platform.rest.post<ServiceJson>(fixture.path("/backups/restore"), body);
+  return checkCopy(check, response, async (copy) => {
     if (isExact) return { from: at, to: at };
     const { moment, named } = await momentOfCopy(check, copy);
     if (named > at) throw new Error(`the snapshot is of ${new Date(named).toISOString()}, behind the moment`);
@@ -242,11 +242,11 @@ export async function momentOfNewest(check: WalkCheck): Promise<Moment> {
 }
 
 async function backupOf({ fixture }: WalkCheck, id: string): Promise<BackupJson> {
-  const answer = await fixture.platform.rest.get<BackupJson>(fixture.path(`/backups/${id}`));
-  return expectStatus(answer, 200).json;
+  const response = await fixture.platform.rest.get<BackupJson>(fixture.path(`/backups/${id}`));
+  return expectStatus(response, 200).json;
 }
 
-/** Data of a backup are not older than its begin, nor than the moment that it names. */
+/** Moment of a backup's data, which are not older than the start of the backup, nor than the time that it names. */
 function momentOf({ without }: WalkCheck, backup: BackupJson, startedAt: number): Moment {
   const named = Date.parse(backup.restores_to ?? "");
   const from = without.has("moment-of-backups") ? startedAt : Math.max(startedAt, named);
@@ -269,10 +269,10 @@ export async function restoreById(check: WalkCheck, name: string): Promise<reado
   const { id, startedAt } = completed.at(-1) ?? (await takeBackup(fixture));
   const backup = await endedBackup(check, id);
   if (backup.status === "failed") return [`backup ${id} failed: ${backup.error_message}`];
-  const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path(`/backups/${id}/restore`), {
+  const response = await fixture.platform.rest.post<ServiceJson>(fixture.path(`/backups/${id}/restore`), {
     target_service_name: name,
   });
-  return checkCopy(check, answer, () => momentOf(check, backup, startedAt));
+  return checkCopy(check, response, () => momentOf(check, backup, startedAt));
 }
 
 async function takeBackup(fixture: ServiceFixture): Promise<{ id: string; startedAt: number }> {
@@ -288,8 +288,8 @@ async function takeBackup(fixture: ServiceFixture): Promise<{ id: string; starte
 /** Forks the service from its newest backup. */
 export async function checkFork(check: WalkCheck, name: string): Promise<readonly string[]> {
   const { fixture } = check;
-  const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path("/fork"), { name });
-  return checkCopy(check, answer, async (copy) => (await momentOfCopy(check, copy)).moment);
+  const response = await fixture.platform.rest.post<ServiceJson>(fixture.path("/fork"), { name });
+  return checkCopy(check, response, async (copy) => (await momentOfCopy(check, copy)).moment);
 }
 
 /** Runs a drill of the newest backup and of a point in time; resolves with what failed, a sentence each. */

@@ -36,9 +36,9 @@ export interface ServiceFixture {
   readonly failures: ReturnType<typeof createFailures>;
   /** Number of the next row. */
   nextRow(): number;
-  /** From then on no failover loses acknowledged rows. */
+  /** Makes commits wait for a replica, so that no later failover loses acknowledged rows. */
   protect(): Promise<void>;
-  /** Writes are acknowledged without a replica, which is to be removed. */
+  /** Makes commits wait for no replica, before the replica is removed. */
   unprotect(): Promise<void>;
   /** Differences between a service and the ledger at the moment, a sentence each. */
   faultsIn(platform: Platform, service: RunningService, moment: Moment): Promise<readonly string[]>;
@@ -56,8 +56,8 @@ export interface ServiceFixture {
   /** Kills the victim; false if it does not exist, or if it is a machine that `mayEnd` refuses. */
   kill(victim: WalkVictim): boolean;
   /**
-   * True if the machine may end once more, which is counted: a fifth end within ten minutes makes its state failed
-   * until the first is ten minutes old.
+   * True if the machine may end again, and counts that end: a fifth end within ten minutes makes the machine's state
+   * failed until the first end is ten minutes old.
    */
   mayEnd(machine: string): boolean;
   remove(): Promise<void>;
@@ -202,15 +202,15 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
         const options = { headers, withinMs: longMs, ...(body !== undefined && { body }) };
         return platform.rest.insist(verb, path, options);
       };
-      let answer = await send();
+      let response = await send();
       // A failover begins whenever the machine of an earlier kill is detected.
-      while (answer.status === 409 && !statuses.includes(409) && answer.text.includes("operation_in_progress")) {
+      while (response.status === 409 && !statuses.includes(409) && response.text.includes("operation_in_progress")) {
         await fixture.settled();
-        answer = await send();
+        response = await send();
       }
-      if (!statuses.includes(answer.status))
-        throw new Error(`${verb} ${path} ${JSON.stringify(body)}: ${answer.status} ${answer.text}`);
-      return answer;
+      if (!statuses.includes(response.status))
+        throw new Error(`${verb} ${path} ${JSON.stringify(body)}: ${response.status} ${response.text}`);
+      return response;
     },
     async settled() {
       const service = await services.settled(id, "Running", longMs);

@@ -90,7 +90,7 @@ describe("the comparison with a ledger", () => {
     largeObjects: new Map(),
     tables: new Map(),
   };
-  const right = {
+  const complete = {
     rows: new Set([1, 2]),
     damaged: [],
     roles: new Set(["role_1"]),
@@ -112,10 +112,10 @@ describe("the comparison with a ledger", () => {
       ["base_1", base],
     ]),
   } satisfies Contents;
-  const faults = (contents: Partial<Contents>) => faultsOf(ledger, at(60), { ...right, ...contents });
-  const own = right.databases.get("defaultdb") ?? base;
-  const within = (changed: Partial<typeof own>): Partial<Contents> => ({
-    databases: new Map(right.databases).set("defaultdb", { ...own, ...changed }),
+  const faults = (contents: Partial<Contents>) => faultsOf(ledger, at(60), { ...complete, ...contents });
+  const defaultdb = complete.databases.get("defaultdb") ?? base;
+  const changedIn = (changed: Partial<typeof defaultdb>): Partial<Contents> => ({
+    databases: new Map(complete.databases).set("defaultdb", { ...defaultdb, ...changed }),
   });
 
   it("finds no difference in equal data", () => {
@@ -130,14 +130,14 @@ describe("the comparison with a ledger", () => {
     ["a row that is damaged",        { damaged: [2] },                         /another text: 2/],
     ["a role that is missing",       { roles: new Set() },                     /^role role_1 is missing/],
     ["a lost transaction",           { prepared: new Set() },                  /^prepared transaction prepared_1 is missing/],
-    ["a database that is missing",   { databases: new Map([["defaultdb", own]]) }, /^database base_1 is missing/],
-    ["a database that is invalid",   { databases: new Map<string, DatabaseContents | "invalid">([["defaultdb", own], ["base_1", "invalid"]]) }, /^database base_1 is missing/],
-    ["an extension that is missing", within({ extensions: new Set() }),        /^extension citext of defaultdb is missing/],
-    ["a setting that is missing",    within({ settings: new Set() }),          /^setting work_mem of defaultdb is missing/],
-    ["a table without rows",         within({ tables: new Map([["table_1", 0], ["table_2", 0]]) }), /table_1 .* has 0 rows instead of 10/],
-    ["a sequence that went back",    within({ sequences: new Map([["sequence_1", 4]]) }), /sequence_1 .* is at 4, before 5/],
-    ["a large object that is cut",   within({ largeObjects: new Map([["1000001", 3]]) }), /has 3 bytes instead of 4/],
-    ["a table that was dropped",     { databases: new Map(right.databases).set("base_1", { ...base, tables: new Map([["table_3", 0]]) }) }, /^table table_3 of base_1 is there/],
+    ["a database that is missing",   { databases: new Map([["defaultdb", defaultdb]]) }, /^database base_1 is missing/],
+    ["a database that is invalid",   { databases: new Map<string, DatabaseContents | "invalid">([["defaultdb", defaultdb], ["base_1", "invalid"]]) }, /^database base_1 is missing/],
+    ["an extension that is missing", changedIn({ extensions: new Set() }),        /^extension citext of defaultdb is missing/],
+    ["a setting that is missing",    changedIn({ settings: new Set() }),          /^setting work_mem of defaultdb is missing/],
+    ["a table without rows",         changedIn({ tables: new Map([["table_1", 0], ["table_2", 0]]) }), /table_1 .* has 0 rows instead of 10/],
+    ["a sequence that went back",    changedIn({ sequences: new Map([["sequence_1", 4]]) }), /sequence_1 .* is at 4, before 5/],
+    ["a large object that is cut",   changedIn({ largeObjects: new Map([["1000001", 3]]) }), /has 3 bytes instead of 4/],
+    ["a table that was dropped",     { databases: new Map(complete.databases).set("base_1", { ...base, tables: new Map([["table_3", 0]]) }) }, /^table table_3 of base_1 is there/],
   ])("finds %s", (_what, contents, fault) => {
     expect(faults(contents)).toEqual([expect.stringMatching(fault)]);
   });

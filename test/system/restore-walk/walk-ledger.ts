@@ -20,7 +20,7 @@ export type ObjectKind =
 /** An object of the catalog, or a row of the writer's table. */
 export interface LedgerObject {
   readonly kind: ObjectKind;
-  /** Absent for an object outside of databases. */
+  /** Database of the object; absent for an object outside of databases. */
   readonly database?: string;
   readonly name: string;
   readonly created: Action;
@@ -45,7 +45,7 @@ export interface WalkLedger {
   readonly objects: LedgerObject[];
 }
 
-/** The moment of restored data lies between these two; both are equal where it is exact. */
+/** Range of times, in ms since 1970, that contains the time of restored data; both are equal if that is exact. */
 export interface Moment {
   readonly from: number;
   readonly to: number;
@@ -75,16 +75,16 @@ export interface DatabaseContents {
 
 type Presence = "present" | "absent" | "either";
 
-/** Whether it must be in data of that moment. Within a millisecond the order is unknown. */
+/** Presence of an object in data of the moment. Within a millisecond the order is unknown. */
 export function presenceIn(
   { created, dropped }: { created: Action; dropped?: Action | undefined },
   moment: Moment,
 ): Presence {
   if (created.startedAt > moment.to) return "absent";
   if (dropped?.acknowledgedAt !== undefined && dropped.acknowledgedAt < moment.from) return "absent";
-  const isMade = created.acknowledgedAt !== undefined && created.acknowledgedAt < moment.from;
+  const isCreated = created.acknowledgedAt !== undefined && created.acknowledgedAt < moment.from;
   const remains = dropped === undefined || dropped.startedAt > moment.to;
-  return isMade && remains ? "present" : "either";
+  return isCreated && remains ? "present" : "either";
 }
 
 const mostListed = 10;
@@ -116,24 +116,24 @@ function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Content
 function objectFaults(objects: readonly LedgerObject[], moment: Moment, contents: Contents): string[] {
   return objects.flatMap((object) => {
     const { kind, name, database } = object;
-    const within = database === undefined ? undefined : contents.databases.get(database);
+    const inDatabase = database === undefined ? undefined : contents.databases.get(database);
     // The database itself is an object of the ledger.
-    if (database !== undefined && (within === undefined || within === "invalid")) return [];
+    if (database !== undefined && (inDatabase === undefined || inDatabase === "invalid")) return [];
     const presence = presenceIn(object, moment);
     const title = `${kind} ${name}${database === undefined ? "" : ` of ${database}`}`;
     const times = JSON.stringify({ created: object.created, dropped: object.dropped });
     const isThere = isFound(object, contents);
     if (presence === "present" && !isThere) return [`${title} is missing: ${times}`];
     if (presence === "absent" && isThere) return [`${title} is there: ${times}`];
-    if (!isThere || within === undefined || within === "invalid") return [];
-    return sizeFaults(object, within, moment).map((fault) => `${title} ${fault}: ${times}`);
+    if (!isThere || inDatabase === undefined || inDatabase === "invalid") return [];
+    return sizeFaults(object, inDatabase, moment).map((fault) => `${title} ${fault}: ${times}`);
   });
 }
 
 /** A database that cannot be connected to counts as existing only while its drop may have begun. */
 function isFound({ kind, name, database }: LedgerObject, contents: Contents): boolean {
-  const within = contents.databases.get(database ?? "");
-  const of = within === "invalid" ? undefined : within;
+  const inDatabase = contents.databases.get(database ?? "");
+  const of = inDatabase === "invalid" ? undefined : inDatabase;
   switch (kind) {
     case "database": {
       const found = contents.databases.get(name);

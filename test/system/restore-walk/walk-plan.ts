@@ -17,9 +17,9 @@ export interface WalkChoice {
   readonly seed: number;
   /** Features that are excluded. */
   readonly without: ReadonlySet<WalkFeature>;
-  /** Version that the service is upgraded to on the way; absent: none. */
+  /** Version that a step upgrades the service to; absent: no upgrade. */
   readonly upgradeTo?: string;
-  /** Steps that take many seconds, such as a failover, are omitted. */
+  /** True: omits steps that take many seconds, such as a failover. */
   readonly isShort?: boolean;
 }
 
@@ -106,17 +106,17 @@ export const name = (life: ServiceLife, prefix: string) => {
 const somewhere = (life: Life, random: Random) => random.pick([defaultDatabase, ...life.databases]);
 const randomVia = (random: Random) => random.pick(["sql", "api"] as const);
 
-/** Removes one of them. */
+/** Removes a random element; returns it. */
 export function removeRandom<T>(from: T[], random: Random): T {
   const index = random.between(0, from.length - 1);
-  const [one] = from.splice(index, 1);
-  if (one === undefined) throw new Error("nothing to take from");
-  return one;
+  const [removed] = from.splice(index, 1);
+  if (removed === undefined) throw new Error("nothing to take from");
+  return removed;
 }
 
-function put(list: Placed[], one: Placed): Placed {
-  list.push(one);
-  return one;
+function put(list: Placed[], placed: Placed): Placed {
+  list.push(placed);
+  return placed;
 }
 
 function withoutDatabase(life: Life, random: Random): string {
@@ -266,14 +266,14 @@ const rules: readonly Rule<Life, WalkStep>[] = [
     weight: 4,
     next(life, random) {
       const database = somewhere(life, random);
-      const there = new Set(life.extensions.flatMap((each) => (each.database === database ? each.name : [])));
-      const extension = random.pick(extensions.filter((each) => !there.has(each)));
+      const installed = new Set(life.extensions.flatMap((each) => (each.database === database ? each.name : [])));
+      const extension = random.pick(extensions.filter((each) => !installed.has(each)));
       return { kind: "create-extension", ...put(life.extensions, { database, name: extension }) };
     },
   },
   {
     weight: 1,
-    when: ({ extensions: there }) => there.length > 0,
+    when: ({ extensions: installed }) => installed.length > 0,
     next: (life, random) => ({ kind: "drop-extension", ...removeRandom(life.extensions, random) }),
   },
   {
@@ -324,11 +324,11 @@ const rules: readonly Rule<Life, WalkStep>[] = [
     when: ({ databases }) => databases.length > 0,
     next(life, random, { without }) {
       const database = random.pick(life.databases);
-      const there = new Set(life.settings.flatMap((each) => (each.database === database ? each.name : [])));
+      const defined = new Set(life.settings.flatMap((each) => (each.database === database ? each.name : [])));
       const possible = databaseParameters.filter(
-        (each) => !there.has(each.name) && !(without.has("session-timeouts") && isTimeout(each.name)),
+        (each) => !defined.has(each.name) && !(without.has("session-timeouts") && isTimeout(each.name)),
       );
-      // A database with all of them gets one of them again.
+      // A database that has all settings gets one of them again.
       const { name: parameter, values } = random.pick(possible.length > 0 ? possible : databaseParameters.slice(0, 1));
       const placed = put(life.settings, { database, name: parameter });
       return { kind: "set-for-database", ...placed, value: random.pick(values) };
@@ -425,7 +425,7 @@ function weighted<L, S>(possible: readonly Rule<L, S>[], random: Random): Rule<L
   return found ?? random.pick(possible);
 }
 
-/** Moments to restore to, of which every second is beside the edge of a step. */
+/** Moments to restore to; every second one is near the start or the end of a step. */
 export function planMoments(seed: number, count: number): readonly PlannedMoment[] {
   const random = createRandom(seed).fork();
   return Array.from({ length: count }, (_, index): PlannedMoment => {

@@ -5,7 +5,7 @@ export type WalkVictim = (typeof walkVictims)[number];
 /** Path by which a user creates or drops an object. */
 export type Via = "sql" | "api";
 
-/** One step in the life of a service of any engine. */
+/** A step of a walk with a service of any engine. */
 export type ServiceStep =
   /** `value` null resets the parameter. */
   | { readonly kind: "set-parameter"; readonly name: string; readonly value: string | null }
@@ -21,7 +21,7 @@ export type ServiceStep =
 
 export type ServiceStepKind = ServiceStep["kind"];
 
-/** One step in the life of a PostgreSQL service. Every name is used once in a walk. */
+/** A step of a walk with a PostgreSQL. Every name is used once in a walk. */
 export type WalkStep =
   | ServiceStep
   | { readonly kind: "create-database"; readonly name: string; readonly via: Via }
@@ -54,7 +54,7 @@ export type WalkStep =
 
 export type WalkStepKind = WalkStep["kind"];
 
-/** One step in the life of a Valkey service. */
+/** A step of a walk with a Valkey. */
 export type ValkeyStep =
   | ServiceStep
   /** A script writes this number of rows, all of them or none. */

@@ -44,12 +44,12 @@ export function creationCases(fixture: LifecycleUnderTest): void {
 
     it("begins once for two concurrent requests with one name", async () => {
       const body = { name: "wanted", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         [1, 2, 3, 4].map(() => fixture.platform.rest.post<ServiceJson & ProblemJson>("/managed-services", body)),
       );
-      expect(answers.map(({ status }) => status).sort()).toEqual([202, 409, 409, 409]);
-      expect(answers.find(({ status }) => status === 409)?.json.code).toBe("name_taken");
-      const id = answers.find(({ status }) => status === 202)?.json.id ?? "";
+      expect(responses.map(({ status }) => status).sort()).toEqual([202, 409, 409, 409]);
+      expect(responses.find(({ status }) => status === 409)?.json.code).toBe("name_taken");
+      const id = responses.find(({ status }) => status === 202)?.json.id ?? "";
       await fixture.services.settled(id, "Running");
       await fixture.services.delete(id);
       expectStatus(await fixture.platform.rest.post("/managed-services", body), 202);
@@ -84,8 +84,8 @@ export function creationCases(fixture: LifecycleUnderTest): void {
 
       const deletion = await fixture.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
       expect(expectStatus(deletion, 202).json.operation).toMatchObject({ type: "delete" });
-      const again = await fixture.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
-      if (again.status !== 404) expect(again.json.operation?.id).toBe(deletion.json.operation?.id);
+      const repeated = await fixture.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
+      if (repeated.status !== 404) expect(repeated.json.operation?.id).toBe(deletion.json.operation?.id);
       const cancelled = await fixture.platform.rest.get<OperationJson>(`/operations/${operation?.id}`);
       if (cancelled.status !== 404) expect(cancelled.json).toMatchObject({ status: "cancelled", type: "create" });
       return created;

@@ -9,7 +9,7 @@ const hourMs = 3_600_000;
 /** A service with a time to live: its warnings before the end, and its end. */
 export function timeToLiveCases(fixture: LifecycleUnderTest): void {
   describe("time to live", () => {
-    /** Simulates the passing of time: the moment of expiry is moved in the store. */
+    /** Simulates the passing of time: changes the time of expiry in the store. */
     async function endIn(id: string, leftMs: number): Promise<void> {
       const etcd = openEtcd(fixture.platform.directory);
       try {
@@ -35,9 +35,9 @@ export function timeToLiveCases(fixture: LifecycleUnderTest): void {
     it("counts from the request, warns a day and an hour before, and deletes the service when it is over", async () => {
       const before = Date.now();
       const service = await fixture.services.create("expiring", { database_type: "valkey", ttl_hours: 48 });
-      const left = Date.parse(service.expires_at ?? "") - before;
-      expect(left).toBeGreaterThanOrEqual(48 * hourMs);
-      expect(left).toBeLessThan(48 * hourMs + 60_000);
+      const remainingMs = Date.parse(service.expires_at ?? "") - before;
+      expect(remainingMs).toBeGreaterThanOrEqual(48 * hourMs);
+      expect(remainingMs).toBeLessThan(48 * hourMs + 60_000);
       await fixture.services.settled(service.id, "Running");
       const warned = async () => {
         const path = `/managed-services/${service.id}/events`;

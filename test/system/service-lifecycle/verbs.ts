@@ -22,9 +22,9 @@ export function verbCases(fixture: LifecycleUnderTest): void {
       const agent = fixture.platform.processes().machines.find((machine) => machine.id === machineId)?.agent;
       await whilePaused(agent, async () => {
         const first = expectStatus(await fixture.post(id, "stop"), 202).json.operation;
-        const [again, other] = await Promise.all([fixture.post(id, "stop"), fixture.post(id, "restart")]);
-        expect(expectStatus(again, 202).json.operation.id).toBe(first.id);
-        expect(expectStatus(other, 409).json).toMatchObject({ code: "operation_in_progress" });
+        const [repeated, conflicting] = await Promise.all([fixture.post(id, "stop"), fixture.post(id, "restart")]);
+        expect(expectStatus(repeated, 202).json.operation.id).toBe(first.id);
+        expect(expectStatus(conflicting, 409).json).toMatchObject({ code: "operation_in_progress" });
       });
       const stopped = await fixture.services.settled(id, "Stopped");
       expect(stopped.nodes[0]).toMatchObject({ status: "Stopped" });
@@ -36,9 +36,9 @@ export function verbCases(fixture: LifecycleUnderTest): void {
       expect(expectStatus(await fixture.post(id, "restart"), 409).json.code).toBe("wrong_state");
       const change = { tags: { a: "b" }, ttl_hours: 5, deletion_protection: true, allowed_cidrs: ["127.0.0.0/8"] };
       expectStatus(await fixture.platform.rest.patch(`/managed-services/${id}`, change), 200);
-      const back = { ttl_hours: null, deletion_protection: false };
-      const answer = await fixture.platform.rest.patch<ServiceJson>(`/managed-services/${id}`, back);
-      expect(expectStatus(answer, 200).json).toMatchObject({ ttl_hours: null, expires_at: null });
+      const original = { ttl_hours: null, deletion_protection: false };
+      const response = await fixture.platform.rest.patch<ServiceJson>(`/managed-services/${id}`, original);
+      expect(expectStatus(response, 200).json).toMatchObject({ ttl_hours: null, expires_at: null });
     });
 
     it("stop is rejected during start, and works after it", async () => {

@@ -38,16 +38,16 @@ export interface SignInUnderTest {
   readonly smtp: Readonly<Record<string, unknown>>;
   path(rest?: string): string;
   cli(...args: string[]): Promise<CommandResult>;
-  browser(elsewhere?: BrowserOptions): Browser;
+  browser(options?: BrowserOptions): Browser;
   /** openid-client, as the app's public client. */
-  discover(elsewhere?: BrowserOptions): Promise<client.Configuration>;
+  discover(options?: BrowserOptions): Promise<client.Configuration>;
   /** Begins a sign-in, in a browser; the page that prompts for the address. */
   begin(browser: Browser, config: client.Configuration, more?: Record<string, string>): Promise<StartedSignIn>;
   /** The newest mail to an address, once `count` have arrived. */
   mailTo(address: string, count?: number): Promise<{ code: string; link: string; text: string }>;
   /** A complete sign-in: the tokens of a user who signs in by the code of a mail. */
   signIn(address: string, more?: Record<string, string>, browser?: Browser): Promise<SignedIn>;
-  tokensOf(config: client.Configuration, started: StartedSignIn, back: Page): Promise<SignedIn>;
+  tokensOf(config: client.Configuration, started: StartedSignIn, lastPage: Page): Promise<SignedIn>;
   start(environment?: Record<string, string>): Promise<void>;
   /** Resolves when the sign-in is Active. */
   enable(more?: object): Promise<AuthJson>;
@@ -188,8 +188,8 @@ export function createSignInUnderTest(): SignInUnderTest {
       const created = expectStatus(await platform.rest.post<{ id: string }>("/app-services", app), 201).json;
       appId = created.id;
       const attached = { service_id: users.service.id };
-      const answer = await platform.rest.post<{ id: string }>(`/app-services/${appId}/attachments`, attached);
-      attachmentId = expectStatus(answer, 201).json.id;
+      const response = await platform.rest.post<{ id: string }>(`/app-services/${appId}/attachments`, attached);
+      attachmentId = expectStatus(response, 201).json.id;
     },
     async remove() {
       await Promise.all(browsers.map((each) => each.close()));

@@ -12,20 +12,20 @@ export interface Login {
   readonly database?: string;
   /** "name" verifies the certificate against the service's name; "address" against the address, which must fail. */
   readonly verify?: "name" | "address";
-  /** Timeout of the connection and of a command; unset: long. */
-  readonly patienceMs?: number;
+  /** Timeout in ms of the connection and of a command; absent: a long default. */
+  readonly timeoutMs?: number;
   /** Parameters of the session, as libpq's `options`; PostgreSQL only. */
   readonly options?: string;
 }
 
-/** The address that the platform's own DNS server returns for a service's name. */
+/** Address that the platform's own DNS server returns for a service's name. */
 export async function addressOf(platform: Platform, host: string): Promise<string> {
   return waitUntil(`${host} has an address`, async () => (await resolveName(platform.admin.dns_server, host))[0], {
     withinMs: 30_000,
   });
 }
 
-/** The connection for clients on private addresses. */
+/** A service's connection with the host name for clients on private addresses. */
 export function inside(connection: ConnectionJson): ConnectionJson {
   return { ...connection, host: connection.private_host };
 }
@@ -51,7 +51,7 @@ export async function openPostgresql(platform: Platform, connection: ConnectionJ
   return client;
 }
 
-/** Connected and signed in. The caller disconnects it. */
+/** Connects to Valkey and signs in. The caller disconnects the client. */
 export async function openValkey(platform: Platform, connection: ConnectionJson, login: Login): Promise<Valkey> {
   return connectValkey({
     host: await addressOf(platform, connection.host),
@@ -59,15 +59,15 @@ export async function openValkey(platform: Platform, connection: ConnectionJson,
     username: login.user ?? connection.user,
     password: login.password,
     tls: { ca: connection.ca_certificate, ...(login.verify === "address" ? {} : { servername: connection.host }) },
-    connectTimeout: login.patienceMs ?? 10_000,
-    commandTimeout: login.patienceMs ?? 10_000,
+    connectTimeout: login.timeoutMs ?? 10_000,
+    commandTimeout: login.timeoutMs ?? 10_000,
   });
 }
 
-/** Connected to any server of Valkey's protocol, with a single attempt. The caller disconnects it. */
+/** Connects to any server of Valkey's protocol, with a single attempt. The caller disconnects the client. */
 export async function connectValkey(options: RedisOptions & { host: string; port: number }): Promise<Valkey> {
   const client = new Valkey({ ...options, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
-  // A rejection is an event; of a failed connect the client reports only that the connection is closed.
+  // The reason of a rejection arrives as an event; the failed connect reports only that the connection is closed.
   let refusal: Error | undefined;
   client.on("error", (error: Error) => {
     refusal = error;

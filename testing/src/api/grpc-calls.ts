@@ -51,8 +51,8 @@ export function openGrpc({ url, ca, authorization }: GrpcTarget): GrpcChannel {
         create(description.input, { ...input }),
         metadata,
         { deadline: Date.now() + deadlineMs },
-        (error: ServiceError | null, answer?: Message) =>
-          answer === undefined ? reject(error ?? new Error("no answer")) : resolve(answer),
+        (error: ServiceError | null, response?: Message) =>
+          response === undefined ? reject(error ?? new Error("no answer")) : resolve(response),
       );
     });
   }

@@ -8,7 +8,7 @@ import {
 } from "@holdfast/proto/grpc/reflection/v1/reflection_pb.ts";
 import type { GrpcChannel } from "./grpc-calls.ts";
 
-/** One request of a reflection stream, and its response. */
+/** Sends one request on a reflection stream; resolves with its response. */
 export function reflect(
   { client }: GrpcChannel,
   question: MessageInitShape<typeof ServerReflectionRequestSchema>,
@@ -19,9 +19,9 @@ export function reflect(
   });
   return new Promise((resolve, reject) => {
     call.once("error", reject);
-    call.once("data", (answer: ServerReflectionResponse) => {
+    call.once("data", (response: ServerReflectionResponse) => {
       call.end();
-      resolve(answer.messageResponse);
+      resolve(response.messageResponse);
     });
     call.write(create(ServerReflectionRequestSchema, question));
   });
@@ -29,6 +29,6 @@ export function reflect(
 
 /** Full names of the services that the server lists. */
 export async function listServices(channel: GrpcChannel): Promise<string[]> {
-  const answer = await reflect(channel, { messageRequest: { case: "listServices", value: "" } });
-  return answer.case === "listServicesResponse" ? answer.value.service.map(({ name }) => name) : [];
+  const response = await reflect(channel, { messageRequest: { case: "listServices", value: "" } });
+  return response.case === "listServicesResponse" ? response.value.service.map(({ name }) => name) : [];
 }

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import type { Platform } from "../platform/platform.ts";
 
 /**
- * The text that Prometheus would scrape at the path; with the owner's credential unless another one is given. Throws
+ * Text that Prometheus would scrape at the path, with the owner's credential unless another one is given. Throws
  * for any status but 200.
  */
 export async function metricsText(

@@ -28,17 +28,17 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
       `message ${n} is taken`,
       async () => {
         const headers = { "idempotency-key": `${name}-${n}` };
-        const answer = await rest
+        const response = await rest
           .post(path("/messages"), { messages: [{ payload: { n } }] }, { headers })
           .catch(() => undefined);
-        return answer?.status === 202;
+        return response?.status === 202;
       },
       patient,
     );
-  /** Undefined without a response. */
+  /** Claimed messages; undefined without a response. */
   const claim = async (body: object): Promise<readonly MessageJson[] | undefined> => {
-    const answer = await rest.post<{ messages: MessageJson[] }>(path("/messages/claim"), body).catch(() => undefined);
-    return answer?.status === 200 ? answer.json.messages : undefined;
+    const response = await rest.post<{ messages: MessageJson[] }>(path("/messages/claim"), body).catch(() => undefined);
+    return response?.status === 200 ? response.json.messages : undefined;
   };
 
   for (const n of [0, 1, 2]) await send(n);
@@ -67,10 +67,10 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
         `${messages.length} messages are acked`,
         async () => {
           tries += 1;
-          const answer = await rest
+          const response = await rest
             .post<{ done: string[] }>(path("/messages/ack"), { messages })
             .catch(() => undefined);
-          return answer?.status === 200 ? new Set(answer.json.done) : undefined;
+          return response?.status === 200 ? new Set(response.json.done) : undefined;
         },
         patient,
       );
@@ -87,8 +87,8 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
       isFinished = true;
       await Promise.all([sending, working]);
       const list = await waitUntil("the remaining messages are listed", async () => {
-        const answer = await rest.get<{ messages: MessageJson[] }>(path("/messages?limit=100"));
-        return answer.status === 200 ? answer.json.messages : undefined;
+        const response = await rest.get<{ messages: MessageJson[] }>(path("/messages?limit=100"));
+        return response.status === 200 ? response.json.messages : undefined;
       });
       expect(list.slice(0, 2)).toMatchObject([
         { id: claimed[0]?.id, payload: { n: 0 }, state: "inflight" },
@@ -99,14 +99,17 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
       const ends = [...acked, ...unacked];
       const all = Array.from({ length: sent - 2 }, (_, n) => n + 2);
       const missing = all.filter((n) => !ends.includes(n) && !doubtful.has(n));
-      const back = ends.filter((n, at) => ends.indexOf(n) < at);
+      const returned = ends.filter((n, at) => ends.indexOf(n) < at);
       expect(ends.filter((n) => !all.includes(n))).toEqual([]);
       if (mayLoseLast) {
         // One sender and one worker, each with one request at a time: what a failover undoes of each is one contiguous
         // run.
         expect({ lost: missing, passed: skippedIn(missing, all) }).toEqual({ lost: missing, passed: [] });
-        expect({ back, passed: skippedIn(back, [...new Set(ends)]) }).toEqual({ back, passed: [] });
-      } else expect({ lost: missing, back }).toEqual({ lost: [], back: [] });
+        expect({ back: returned, passed: skippedIn(returned, [...new Set(ends)]) }).toEqual({
+          back: returned,
+          passed: [],
+        });
+      } else expect({ lost: missing, back: returned }).toEqual({ lost: [], back: [] });
       const settled = await rest.post<{ done: string[]; lost: string[] }>(path("/messages/ack"), {
         messages: claimed.map(({ receipt }) => ({ receipt })),
       });

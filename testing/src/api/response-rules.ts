@@ -5,14 +5,14 @@ import type { RestResponse } from "./rest-response.ts";
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Throws when a response breaks a rule that all responses have. */
-export function checkResponse(verb: string, path: string, answer: RestResponse<unknown>): void {
+export function checkResponse(verb: string, path: string, response: RestResponse<unknown>): void {
   const faults = [
-    ...faultsOfHeaders(answer),
-    ...(answer.status >= 400 ? faultsOfProblem(answer) : faultsOfSuccess(verb, path, answer)),
+    ...faultsOfHeaders(response),
+    ...(response.status >= 400 ? faultsOfProblem(response) : faultsOfSuccess(verb, path, response)),
   ];
   if (faults.length === 0) return;
   throw new Error(
-    `the answer to ${verb} ${path} breaks the contract:\n  ${faults.join("\n  ")}\n${answer.status} ${answer.text}`,
+    `the answer to ${verb} ${path} breaks the contract:\n  ${faults.join("\n  ")}\n${response.status} ${response.text}`,
   );
 }
 
@@ -40,7 +40,7 @@ function faultsOfProblem({ status, headers, json, text }: RestResponse<unknown>)
   if (!isOfRequest && headers["idempotency-replayed"] !== "true") faults.push(`instance is ${problem["instance"]}`);
   faults.push(...faultsOfErrors(problem["errors"], problem["code"]));
   const challenges = String(headers["www-authenticate"] ?? "");
-  // Scripts of pages get the second challenge alone.
+  // Scripts of pages get only the second challenge.
   if (status === 401 && !/^(Basic .*, )?Bearer /.test(challenges)) faults.push(`WWW-Authenticate is ${challenges}`);
   if ((status === 503 || status === 429) && !/^\d+$/.test(headers["retry-after"] ?? "")) faults.push("no Retry-After");
   if (status === 405 && !headers.allow) faults.push("no Allow");

@@ -13,9 +13,9 @@ export function faultsOfResponse(message: DescMessage, json: unknown, at = "$"):
     .filter((key) => !known.has(key))
     .map((key) => `${at}.${key} is no field of ${message.name}`);
   for (const field of message.fields) {
-    const place = `${at}.${field.name}`;
-    if (!(field.name in json)) faults.push(`${place} is missing`);
-    else faults.push(...faultsOfField(field, json[field.name], place));
+    const path = `${at}.${field.name}`;
+    if (!(field.name in json)) faults.push(`${path} is missing`);
+    else faults.push(...faultsOfField(field, json[field.name], path));
   }
   return faults;
 }

@@ -5,7 +5,7 @@ import { restMethods } from "./api-methods.ts";
 /** A request for a method, as REST callers send it. */
 export interface RestCall {
   readonly verb: string;
-  /** With its query. */
+  /** Path with the query. */
   readonly path: string;
   readonly body?: JsonObject;
 }

@@ -16,8 +16,8 @@ export type RestEntry<Schema extends DescMessage, Empty = null> = {
 }[keyof RestShape<Schema, Empty>];
 
 /**
- * Members that the documentation specifies further than the protos, by message: all values of a text, the content of a
- * JSON text. Contracts add theirs.
+ * Members that the documentation specifies more precisely than the protos, by message: all values of a string, the
+ * content of a JSON text. Contracts add members of their messages.
  */
 export interface KnownTexts {}
 

@@ -6,9 +6,9 @@ import type { RestResponse } from "./rest-response.ts";
 
 export interface RestOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
+  /** Body that is sent as JSON. */
   readonly body?: unknown;
-  /** Sent unchanged, with the Content-Type of `headers`. */
+  /** Body that is sent unchanged, with the Content-Type of `headers`. */
   readonly rawBody?: string | Buffer;
   readonly timeoutMs?: number;
 }
@@ -38,7 +38,7 @@ export interface RestTarget {
   /** Value of the header Authorization. */
   readonly authorization: string | undefined;
   /** Called with every response, such as to collect error bodies. */
-  readonly onAnswer?: (answer: RestResponse<unknown>) => void;
+  readonly onResponse?: (response: RestResponse<unknown>) => void;
 }
 
 export function basic(name: string, secret: string): string {
@@ -58,10 +58,10 @@ export function createRest(
       ...(options.body === undefined ? {} : { "content-type": "application/json" }),
       ...options.headers,
     };
-    const answer = await send(`${baseUrl}${path}`, verb, headers, payload, agent, options.timeoutMs ?? 30_000);
-    target.onAnswer?.(answer);
-    checkResponse(verb, path, answer);
-    return answer as RestResponse<T>;
+    const response = await send(`${baseUrl}${path}`, verb, headers, payload, agent, options.timeoutMs ?? 30_000);
+    target.onResponse?.(response);
+    checkResponse(verb, path, response);
+    return response as RestResponse<T>;
   }
 
   return {
@@ -90,12 +90,12 @@ export function createRest(
         await sleep(100);
       }
     },
-    as: (other) => createRest({ ...target, authorization: other }, agent),
+    as: (credential) => createRest({ ...target, authorization: credential }, agent),
     close: () => agent.destroy(),
   };
 }
 
-/** Connections that were refused, closed or too slow: the outcome of the request is unknown. */
+/** True if the connection was refused, closed or too slow, so that the outcome of the request is unknown. */
 function isUnanswered(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ERR_STREAM_PREMATURE_CLOSE"].includes(String(code));

@@ -7,7 +7,7 @@ import type { Connection, LogPage, ManagedService, Operation, Problem } from "@h
 export type ServiceJson = ManagedService;
 export type OperationJson = Operation;
 export type ConnectionJson = Connection;
-/** Without the status: a response is read as either the requested object or a problem. */
+/** A problem document without its status, since a response is read as either the requested object or a problem. */
 export type ProblemJson = Pick<Problem, "code" | "detail" | "errors">;
 export type LogsJson = LogPage;
 

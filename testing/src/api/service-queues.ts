@@ -18,7 +18,7 @@ export interface MessageJson {
 
 /** Queues of one service over REST; the payloads of their messages are numbers. */
 export interface ServiceQueues {
-  /** Path of the queues, or below them. */
+  /** Path of the service's queues, or of `rest` below it. */
   path(rest?: string): string;
   list(): Promise<QueueJson[]>;
   /** Creates a queue and waits until it accepts messages. */
@@ -29,7 +29,7 @@ export interface ServiceQueues {
   remove(name: string): Promise<void>;
   /** Resolves once the queue is deleted. */
   deleted(name: string): Promise<void>;
-  /** Returns the id of the task. */
+  /** Enqueues messages; returns the id of the task. */
   send(name: string, numbers: readonly number[]): Promise<string>;
   claim(name: string, body: object): Promise<MessageJson[]>;
   ack(

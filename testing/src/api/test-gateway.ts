@@ -16,16 +16,16 @@ export interface TestGateway {
   readonly port: number;
   readonly ca: string;
   readonly state: InMemoryState;
-  /** Errors that were logged. */
+  /** Logged errors. */
   readonly logged: unknown[];
   /** Stored responses of Idempotency-Keys. */
   readonly storedResponses: ReadonlyMap<string, unknown>;
-  /** Changes that did not come to their methods. */
+  /** Changes that were rejected before their methods ran. */
   readonly refused: RefusedCall[];
   isReady: boolean;
-  /** Reads return revision 999 once it resolves. */
+  /** Reads wait for this promise, and then return revision 999. */
   arrival: Promise<void>;
-  /** Authorizations that are invalid by now. */
+  /** Authorizations that are not valid any more. */
   readonly revoked: Set<string>;
   call(verb: string, path: string, options?: CallOptions): Promise<TestAnswer>;
   close(): Promise<void>;
@@ -33,10 +33,10 @@ export interface TestGateway {
 
 export interface CallOptions {
   readonly body?: unknown;
-  /** Sent unchanged. */
+  /** Body that is sent unchanged. */
   readonly text?: string | Buffer;
   readonly headers?: Record<string, string>;
-  /** Null sends no credential. */
+  /** Value of the header Authorization; null: the request has no credential. */
   readonly authorization?: string | null;
 }
 
@@ -78,8 +78,8 @@ export async function startTestGateway(
   const revoked = new Set<string>();
   const storedResponses: StoredRecords = new Map();
   const responses = createStoredResponsesInMemory(storedResponses);
-  state.keep = async ({ idempotency }, answer) => {
-    if (idempotency !== undefined) await responses.store(idempotency, idempotency.encode(answer));
+  state.keep = async ({ idempotency }, response) => {
+    if (idempotency !== undefined) await responses.store(idempotency, idempotency.encode(response));
   };
   const handler = createGateway({
     ...options,
@@ -147,9 +147,9 @@ function createStoredResponsesInMemory(records: StoredRecords): StoredResponses 
       return record?.answer;
     },
     reserve: () => () => undefined,
-    async store(idempotency, answer) {
+    async store(idempotency, response) {
       const name = nameOf(idempotency);
-      if (!records.has(name)) records.set(name, { bodyHash: idempotency.bodyHash, answer });
+      if (!records.has(name)) records.set(name, { bodyHash: idempotency.bodyHash, answer: response });
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Files by path; null for a directory. */
 export type Tree = ReadonlyMap<string, Buffer | null>;
 
-/** A tar archive of the tree as an engine writes one (POSIX ustar). */
+/** Tar archive of the tree, as an engine writes it (POSIX ustar). */
 export function tarOf(tree: Tree): Buffer {
   const blocks: Buffer[] = [];
   for (const [path, content] of tree) {

@@ -18,7 +18,7 @@ import { systems } from "@holdfast/controller/systems.ts";
 import { type Board, boardKind, boardPort } from "./board.ts";
 import { boardInstance, createBoardWork, isOwnedBy } from "./board-work.ts";
 
-/** The inside of the controller, for tests of boards. */
+/** Internals of the controller, for tests of boards. */
 export interface BoardSystem extends Pick<Kernel, "begin" | "clock" | "newId"> {
   readonly boards: Collection<Board>;
   readonly fleet: FleetSystem;
@@ -29,7 +29,7 @@ export interface BoardSystem extends Pick<Kernel, "begin" | "clock" | "newId"> {
 
 const boardsPart = definePart<BoardSystem>("boards");
 
-/** The list of systems with boards, which own machines and are no services. `opened` receives the inside. */
+/** The list of systems with boards, which own machines and are not services. `opened` receives the internals. */
 export function systemsWithBoards(opened: (inside: BoardSystem) => void) {
   const boardSystem = declareSystem({
     name: "board",
@@ -94,26 +94,26 @@ function createBoardOwners(boards: Collection<Board>, machines: Collection<Machi
 }
 
 function monitoredBoard({ metadata }: Board, machines: Collection<MachineObject>): MonitoredOwner {
-  const own = [...machines.values()].filter(({ object }) => isOwnedBy(object, metadata.id));
+  const boardMachines = [...machines.values()].filter(({ object }) => isOwnedBy(object, metadata.id));
   return {
     owner: { kind: boardKind.name, id: metadata.id },
     noun: "board",
     name: metadata.name,
     organizationId: metadata.organizationId,
     software: boardKind.name,
-    machines: own.map(({ object }) => ({
+    machines: boardMachines.map(({ object }) => ({
       id: object.metadata.id,
       role: "primary",
       isExpected: object.status.state === "running",
     })),
-    mainMachineId: own[0]?.object.metadata.id,
+    mainMachineId: boardMachines[0]?.object.metadata.id,
     suspension: metadata.deletionRequestedAt === undefined ? undefined : "deleted",
     startedAt: 0,
     ...boardInstance,
   };
 }
 
-/** Clients of this host reach the machines of boards. */
+/** Network policy by which clients of this host reach the machines of boards. */
 function createBoardPolicy({ collections }: Kernel): PolicySource {
   const machines = collections.open(machineKind);
   return {

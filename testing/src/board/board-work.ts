@@ -38,14 +38,18 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
     const board = await boards.getCurrent(id, signal);
     if (board === undefined) return settled;
     const owner = { kind: boardKind.name, id };
-    const own = [...machines.values()].filter(({ object }) => isOwnedBy(object, id));
-    const lasting = own.filter(({ object: { metadata, spec } }) => {
+    const boardMachines = [...machines.values()].filter(({ object }) => isOwnedBy(object, id));
+    const lasting = boardMachines.filter(({ object: { metadata, spec } }) => {
       const host = hosts.get(spec.hostId ?? "")?.object;
       return metadata.deletionRequestedAt === undefined && (host === undefined || !isBeingVacated(host));
     });
     const running = lasting.filter(({ object }) => object.status.state === "running");
     const isDeleted = board.object.metadata.deletionRequestedAt !== undefined;
-    const superfluous = isDeleted ? own : running.length > 0 ? own.filter((each) => !running.includes(each)) : [];
+    const superfluous = isDeleted
+      ? boardMachines
+      : running.length > 0
+        ? boardMachines.filter((each) => !running.includes(each))
+        : [];
 
     const unit = begin();
     const deleted = superfluous.filter(({ object }) => object.metadata.deletionRequestedAt === undefined);
@@ -53,7 +57,7 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
       const metadata = { ...machine.object.metadata, deletionRequestedAt: clock.now() };
       unit.update(machineKind, machine, { ...machine.object, metadata });
     }
-    const isRemoved = isDeleted && own.length === 0;
+    const isRemoved = isDeleted && boardMachines.length === 0;
     if (isRemoved) unit.remove(boardKind, board);
     const isCreated = !isDeleted && lasting.length === 0;
     if (isCreated) unit.create(machineKind, machineOf(board.object, deps));
@@ -66,7 +70,7 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
       if (deps.fleet.session(metadata.id) === undefined || deps.fleet.observation(metadata.id) !== undefined) continue;
       delivery.deliver(metadata.id, { workload: { case: "engine", value: instanceOf(object, id) } });
     }
-    // A transaction without a change is refused.
+    // A transaction without a change is rejected.
     if (deleted.length > 0 || isRemoved || isCreated || isRenamed) {
       const revision = await unit.commit(signal);
       await Promise.all([machines, boards].map((each) => each.reached(revision, 1_000)));
@@ -83,7 +87,7 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
   };
 }
 
-/** True for the machines of a board. */
+/** True if the machine belongs to the board. */
 export function isOwnedBy({ spec: { owner } }: MachineObject, boardId: string): boolean {
   return owner?.kind === boardKind.name && owner.id === boardId;
 }

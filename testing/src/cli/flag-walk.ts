@@ -100,8 +100,8 @@ async function run(words: readonly string[], columns?: number): Promise<Trace> {
     if (count > 2) setImmediate(stop);
     if (url.searchParams.get("follow") === "true")
       return new Response("event: end\n\n", { headers: { "content-type": "text/event-stream" } });
-    const answer = respond(method, url.pathname);
-    return answer === undefined ? new Response(null, { status: 204 }) : Response.json(answer);
+    const response = respond(method, url.pathname);
+    return response === undefined ? new Response(null, { status: 204 }) : Response.json(response);
   });
   const ask = async (question: string) => `${trace.push(`ask ${question}`) > 0 ? "secret" : ""}`;
   const write = (text: string) => void trace.push(text);
@@ -155,7 +155,7 @@ function wordsOf(argument: CliCommand["registeredArguments"][number]): string[] 
   return argument.required ? [id] : [];
 }
 
-function given(option: CliCommand["options"][number]): GivenFlag {
+function givenFlag(option: CliCommand["options"][number]): GivenFlag {
   const { long, argChoices, defaultValue, required, optional } = option;
   const name = long ?? "";
   if (!required && !optional) return { option, words: [name] };
@@ -183,7 +183,7 @@ function valueFor({ flags, parseArg }: CliCommand["options"][number]): string {
 async function ignoredFlags(command: CliCommand, pairs: "all" | "modes"): Promise<string[]> {
   const path = pathOf(command);
   const operands = command.registeredArguments.flatMap(wordsOf);
-  const flags = command.options.map(given);
+  const flags = command.options.map(givenFlag);
   const required = flags.filter(({ option }) => option.mandatory);
   const faults: string[] = [];
   const accepted = new Set(required);

@@ -9,7 +9,7 @@ import { expectStatus } from "../platform/services.ts";
 import { waitUntil } from "../wait-until.ts";
 
 /** A platform with test templates, for suites of projects, stacks and pipelines. */
-export interface DeliveryFixture {
+export interface BundleFixture {
   readonly platform: Platform;
   /** Writes a descriptor to a file; returns its path. */
   fileOf(descriptor: object): string;
@@ -21,17 +21,17 @@ export interface DeliveryFixture {
   /** The record of a deployment that has ended, from any controller. */
   ended(name: string, deploymentId: string): Promise<Deployment>;
   /** The response once it succeeds: a controller may be down. */
-  answered<T>(path: string): Promise<T>;
+  eventually<T>(path: string): Promise<T>;
   remove(): Promise<void>;
 }
 
-type WriteTemplate = DeliveryFixture["writeTemplate"];
+type WriteTemplate = BundleFixture["writeTemplate"];
 
 /** `prepare` writes the templates that the first controller reads; `environment` extends the platform's. */
-export async function startDeliveryFixture(
+export async function startBundleFixture(
   prepare: (write: WriteTemplate) => void,
   environment: Readonly<Record<string, string>> = {},
-): Promise<DeliveryFixture> {
+): Promise<BundleFixture> {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-delivery-"));
   const templates = join(directory, "templates");
   const writeTemplate: WriteTemplate = (kind, name, version, template) => {
@@ -42,19 +42,19 @@ export async function startDeliveryFixture(
   prepare(writeTemplate);
   const platform = await startPlatform({ environment: { HOLDFAST_TEMPLATES: templates, ...environment } });
 
-  const answered = <T>(path: string) =>
+  const eventually = <T>(path: string) =>
     waitUntil(
       `${path} answers`,
       async () => {
-        const answer = await platform.rest.get<T>(path).catch(() => undefined);
-        return answer?.status === 200 ? answer.json : undefined;
+        const response = await platform.rest.get<T>(path).catch(() => undefined);
+        return response?.status === 200 ? response.json : undefined;
       },
       { withinMs: 90_000 },
     );
   return {
     platform,
     writeTemplate,
-    answered,
+    eventually: eventually,
     fileOf(descriptor) {
       const file = join(directory, "holdfast.yaml");
       writeFileSync(file, JSON.stringify(descriptor));
@@ -74,7 +74,7 @@ export async function startDeliveryFixture(
       waitUntil(
         `deployment ${deploymentId} of ${name} is over`,
         async () => {
-          const record = await answered<Deployment>(`/projects/${name}/deployments/${deploymentId}`);
+          const record = await eventually<Deployment>(`/projects/${name}/deployments/${deploymentId}`);
           return record.finished_at === null ? undefined : record;
         },
         { withinMs: 180_000 },

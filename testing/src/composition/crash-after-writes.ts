@@ -37,14 +37,14 @@ function watchWrites(main: string): void {
   const txn = KVClient.prototype.txn;
   let count = 0;
   KVClient.prototype.txn = async function counted(this: KeyValues, request, options) {
-    const answer = await txn.call(this, request, options);
+    const response = await txn.call(this, request, options);
     const rule = currentRule();
-    if (rule === undefined) return answer;
-    const writes = writesOf(request, answer).filter(({ key }) => rule.prefixes.some((each) => key.startsWith(each)));
-    if (writes.length === 0) return answer;
+    if (rule === undefined) return response;
+    const writes = writesOf(request, response).filter(({ key }) => rule.prefixes.some((each) => key.startsWith(each)));
+    if (writes.length === 0) return response;
     count += 1;
     if (count % rule.nth === 0 && crashesSoFar() < (rule.max ?? Number.POSITIVE_INFINITY)) crash({ writes });
-    return answer;
+    return response;
   };
 }
 
@@ -71,8 +71,8 @@ function writesOf({ success = [] }: Request, { succeeded, responses }: Answer): 
     const { request_put: put, request_delete_range: deletion, request_txn: inner } = each;
     if (put !== undefined) return [{ key: String(put.key), value: String(put.value) }];
     if (deletion !== undefined) return [{ key: String(deletion.key), value: null }];
-    const answer = responses[index]?.response_txn;
-    return inner === undefined || answer === undefined ? [] : writesOf(inner, answer);
+    const response = responses[index]?.response_txn;
+    return inner === undefined || response === undefined ? [] : writesOf(inner, response);
   });
 }
 

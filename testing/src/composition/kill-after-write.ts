@@ -43,7 +43,7 @@ export async function killAfterWrites(
   let kills = 0;
   let isKilling = false;
   let last: Promise<void> = Promise.resolve();
-  const seen = await watchWrites(directory, () => {
+  const writes = await watchWrites(directory, () => {
     if (isKilling) return;
     isKilling = true;
     kills += 1;
@@ -53,7 +53,7 @@ export async function killAfterWrites(
   });
   return {
     async stop() {
-      await seen.stop();
+      await writes.stop();
       await last;
     },
   };

@@ -38,9 +38,9 @@ export async function createExisting(
     marker,
     existing,
     async make<T>(path: string, body: object = {}): Promise<T> {
-      const answer = await rest.post<T>(path, body);
-      if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
-      return answer.json;
+      const response = await rest.post<T>(path, body);
+      if (response.status >= 300) throw new Error(`${path}: ${response.status} ${response.text}`);
+      return response.json;
     },
     get: async <T>(path: string) => (await rest.get<T>(path)).json,
   };

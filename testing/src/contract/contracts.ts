@@ -27,8 +27,8 @@ export function mergeTables<T>(
   const merged = new Map<string, readonly [T, string]>();
   for (const [path, contract] of from) {
     for (const [name, entry] of tablesOf(contract, path).flatMap((table) => Object.entries(table ?? {}))) {
-      const [, other] = merged.get(name) ?? [];
-      if (other !== undefined) throw new Error(`${name} is in ${other} and in ${path}; remove one of them`);
+      const [, existing] = merged.get(name) ?? [];
+      if (existing !== undefined) throw new Error(`${name} is in ${existing} and in ${path}; remove one of them`);
       merged.set(name, [entry, path]);
     }
   }

@@ -60,7 +60,7 @@ type SameEvent<Schema extends DescMessage> = [sdk.PlatformEvent] extends [RestEn
   ? Mutual<keyof sdk.PlatformEvent, keyof RestEntry<Schema>, keyof RestEntry<Schema>>
   : false;
 
-/** Members of the path, of paging, and of gRPC alone. */
+/** Members of the path and of paging, and members that only gRPC has. */
 type Elsewhere = "id" | "org_id" | "rule_id" | "service_id" | "update_mask" | "limit" | "cursor" | "follow";
 type RequestOf<Schema extends DescMessage> = Omit<RestShape<Schema, never>, Elsewhere>;
 type Given<Input> = { [K in keyof Input]-?: Exclude<Input[K], undefined | null> };
@@ -72,6 +72,6 @@ export type SameInput<Input, Schema extends DescMessage> = Mutual<
   Given<RequestOf<Schema>>
 >;
 
-/** A page of a list, and a time, as SDK calls have them. */
+/** Page of a list, and time, as SDK calls have them. */
 export const page = { limit: 7, cursor: "c" };
 export const time = "2026-03-01T12:00:00Z";

@@ -15,7 +15,7 @@ export async function claim(name: string): Promise<boolean> {
   return server !== undefined;
 }
 
-/** Runs it while no other test of this host runs one of this name; waits for them in turn. */
+/** Runs `run` once no other test of this host runs one under the same name. */
 export async function oneAtATime<T>(name: string, run: () => Promise<T>): Promise<T> {
   if (process.platform !== "linux") return run();
   const turn = await waitUntil(`no other test does this: ${name}`, () => listen({ path: pathOf(name) }), {
@@ -36,7 +36,7 @@ export async function claimNumber(kind: string, count: number): Promise<number> 
   throw new Error(`all ${count} numbers of a ${kind} are in use`);
 }
 
-/** Undefined when another process listens there already. */
+/** Listens; undefined if another process listens there already. */
 export function listen(where: ListenOptions): Promise<Server | undefined> {
   const server = createServer();
   return new Promise((resolve, reject) => {

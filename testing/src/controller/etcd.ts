@@ -8,21 +8,21 @@ export interface TestEtcd {
   /** `http://127.0.0.1:<port>`; stays the same over restarts. */
   readonly url: string;
   readonly port: number;
-  /** Stops it gracefully and removes its data. */
+  /** Stops etcd gracefully and removes its data. */
   stop(): Promise<void>;
-  /** Kills it (SIGKILL); its data stays. */
+  /** Kills etcd (SIGKILL); its data remain. */
   kill(): Promise<void>;
-  /** Starts it again after kill, on its data and port; `empty` deletes its data first. */
+  /** Starts etcd again after `kill`, with its data and port; `empty` deletes its data first. */
   start(options?: { empty?: boolean }): Promise<void>;
-  /** Stops it gracefully and starts it again. */
+  /** Stops etcd gracefully and starts it again. */
   restart(): Promise<void>;
-  /** Sends it a signal, such as SIGSTOP. */
+  /** Sends etcd a signal, such as SIGSTOP. */
   signal(signal: NodeJS.Signals): void;
   /** Compacts the history before the revision. */
   compact(revision: bigint): Promise<void>;
 }
 
-/** Resolves when it serves. `flags` are further flags of etcd. */
+/** Resolves when etcd serves. `flags` are additional flags of etcd. */
 export async function startTestEtcd(flags: readonly string[] = []): Promise<TestEtcd> {
   const etcd = testProgram("etcd", "3.5");
   const directory = programDirectory("holdfast-etcd");
@@ -67,8 +67,8 @@ export async function startTestEtcd(flags: readonly string[] = []): Promise<Test
     signal: (signal) => running.signal(signal),
     async compact(revision) {
       const body = JSON.stringify({ revision: String(revision), physical: true });
-      const answer = await fetch(`${url}/v3/kv/compaction`, { method: "POST", body });
-      if (!answer.ok) throw new Error(`compaction at ${revision}: ${await answer.text()}`);
+      const response = await fetch(`${url}/v3/kv/compaction`, { method: "POST", body });
+      if (!response.ok) throw new Error(`compaction at ${revision}: ${await response.text()}`);
     },
   };
 }

@@ -26,9 +26,9 @@ export interface InMemoryState {
   creations: number;
   /** Number of lookups of a service's summary. */
   summaries: number;
-  /** Stands for the unit of work, which stores the response with the change. */
-  keep: (call: Call, answer: ManagedService) => Promise<void>;
-  /** Awaited by each creation. */
+  /** Replaces the unit of work, which stores the response with the change. */
+  keep: (call: Call, response: ManagedService) => Promise<void>;
+  /** Hook that each creation awaits. */
   beforeCreate: (call: Call) => Promise<void>;
 }
 

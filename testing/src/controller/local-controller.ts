@@ -25,9 +25,9 @@ export interface ControllerFixture {
 
 export interface CommandResult {
   readonly code: number;
-  /** Everything that it wrote. */
+  /** Complete output of the command. */
   readonly text: string;
-  /** The part without messages. */
+  /** Output without messages. */
   readonly stdout: string;
 }
 

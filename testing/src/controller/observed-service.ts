@@ -11,7 +11,7 @@ import { runningMachine } from "../machines/machine-object.ts";
 /** Observation of an engine by its agent; absent fields have their defaults. */
 export type Observation = Omit<MessageInitShape<typeof InstanceObservationSchema>, "$typeName" | "$unknown">;
 
-/** A node whose machine runs and whose agent is connected and reported this, with changes. */
+/** A node whose machine runs and whose agent is connected and reported `reported`, with changes. */
 export function observedNode(node: NodeSpec, reported: Observation, more: Partial<ObservedNode> = {}): ObservedNode {
   return {
     node,
@@ -30,7 +30,7 @@ export function observedService(nodes: readonly ObservedNode[], more: Partial<Ob
   return { nodes, names: "verified", isChanging: false, ...more };
 }
 
-/** A replica of the service of `runningService`, which has its data. */
+/** A replica of the service of `runningService` that has the primary's data. */
 export function replicaOf(id: string, number: number): NodeSpec {
   const { joining: _, ...node } = replicaNode({ id, hostname: "db.local", zone: "local", number });
   return node;

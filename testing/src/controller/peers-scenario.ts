@@ -28,7 +28,7 @@ interface Settings {
   readonly form: boolean;
   readonly leaving: readonly number[];
   readonly first: readonly number[];
-  /** Numbers of the members whose address it has. */
+  /** Numbers of the members whose address the settings have. */
   readonly addressed: readonly number[];
 }
 
@@ -36,10 +36,10 @@ interface Member {
   readonly number: number;
   machine: MachineObject;
   settings: Settings | undefined;
-  /** Restarts that its engine started with; undefined while that does not run. */
+  /** Restart counter that the engine started with; undefined while the engine does not run. */
   runs: number | undefined;
   isMember: boolean;
-  /** Acknowledged writes on its disk. */
+  /** Acknowledged writes on the member's disk. */
   writes: number;
   /** True if the member's host is lost, so that no process of it ever responds again. */
   isLost: boolean;
@@ -60,7 +60,7 @@ export class PeersScenario {
   now = 1_000_000;
   /** Acknowledged writes. */
   acknowledged = 0;
-  /** Stops by an order that an agent refused because the cluster needed the member. */
+  /** Number of stops that an agent refused because the cluster needed the member. */
   refusedStops = 0;
   readonly violations: string[] = [];
   /** True if each engine rejects a parameter that it reads at its next restart. */
@@ -104,7 +104,7 @@ export class PeersScenario {
     return this.up().toSorted((a, b) => b.writes - a.writes || a.number - b.number)[0];
   }
 
-  /** Begins a request of a user; a refused one changes nothing. */
+  /** Begins a request of a user; a rejected request changes nothing. */
   request(kind: "restart" | "add" | "remove"): void {
     if (this.isBusy || this.object.status.state !== "Running") return;
     const args = { operationId: `op-${(this.ids += 1)}`, now: this.now };
@@ -125,56 +125,56 @@ export class PeersScenario {
     }
   }
 
-  /** The engine of a member ends by itself, and its agent starts it again. */
+  /** Crashes the engine of a member; its agent starts it again. */
   crash(id: string): void {
-    const own = this.members.get(id);
-    if (own !== undefined) own.runs = undefined;
+    const member = this.members.get(id);
+    if (member !== undefined) member.runs = undefined;
   }
 
-  /** The host of a member is lost, while the cluster can spare that member. */
+  /** Loses the host of a member, if the cluster can spare that member. */
   lose(id: string): void {
-    const own = this.members.get(id);
-    const spare = own !== undefined && this.hasMajority(own) && this.up().length === this.cluster.length;
+    const member = this.members.get(id);
+    const spare = member !== undefined && this.hasMajority(member) && this.up().length === this.cluster.length;
     if (!spare || this.cluster.length === 1 || [...this.members.values()].some(({ isLost }) => isLost)) return;
-    own.isLost = true;
-    own.runs = undefined;
+    member.isLost = true;
+    member.runs = undefined;
   }
 
   observe(): ObservedService {
     const nodes = this.object.spec.nodes.map((node) => {
-      const own = this.members.get(node.id);
-      const connected = own !== undefined && !own.isLost && own.machine.status.state === "running";
+      const member = this.members.get(node.id);
+      const connected = member !== undefined && !member.isLost && member.machine.status.state === "running";
       return {
         node,
         ...(!isNeeded(this.object, node) && { isReplica: true as const }),
-        machine: own?.machine,
+        machine: member?.machine,
         connected,
-        isCurrent: connected && own.reported !== undefined,
-        instance: own?.reported,
+        isCurrent: connected && member.reported !== undefined,
+        instance: member?.reported,
         stoppedForDrain: false,
-        silentHost: own?.isLost === true ? "host" : undefined,
-        ...(own?.isLost === true && { mustMove: true as const, disconnectedMs: 60_000 }),
+        silentHost: member?.isLost === true ? "host" : undefined,
+        ...(member?.isLost === true && { mustMove: true as const, disconnectedMs: 60_000 }),
       };
     });
     return { nodes, names: "verified", isChanging: false };
   }
 
-  look(): void {
+  refreshView(): void {
     this.seen = { object: this.object, observed: this.observe() };
   }
 
   /** A controller takes all pending steps, by its current view or, when it was paused, by its old one. */
   control(isPaused = false): void {
-    if (!isPaused || this.seen === undefined) this.look();
+    if (!isPaused || this.seen === undefined) this.refreshView();
     const { object, observed } = this.seen as NonNullable<typeof this.seen>;
     const open = this.operation === undefined || isFinished(this.operation) ? undefined : this.operation;
     for (const step of procedureOf(open).plan(object, observed, open)) this.perform(step, object);
     // Every write is conditional on the service being unchanged.
     if (object !== this.object) return;
-    const moved = nodeToMove(object, this.observe());
-    if (moved !== undefined) {
+    const node = nodeToMove(object, this.observe());
+    if (node !== undefined) {
       const nodeId = `n-${object.spec.nextNodeNumber}`;
-      const started = beginMove(object, moved, { nodeId, operationId: `op-${(this.ids += 1)}`, now: this.now });
+      const started = beginMove(object, node, { nodeId, operationId: `op-${(this.ids += 1)}`, now: this.now });
       [this.object, this.operation] = [started.after, started.operation];
       return;
     }
@@ -186,7 +186,7 @@ export class PeersScenario {
   private perform(step: ServiceStep, object: ManagedServiceObject): void {
     if (step.kind === "converge") return this.take(step.node, object, step.running, step.generation);
     if (object !== this.object || !("node" in step)) return;
-    const own = this.members.get(step.node.id);
+    const member = this.members.get(step.node.id);
     if (step.kind === "createMachine") {
       const number = numberOf(step.node);
       if (this.numbersUsed.has(number)) this.violations.push(`number ${number} is used again`);
@@ -194,24 +194,24 @@ export class PeersScenario {
       const machine = runningMachine(step.node.id, { software: { name: "valkey", version: "17" }, power: "on" });
       const none = { settings: undefined, runs: undefined, isMember: false, writes: 0, isLost: false };
       this.members.set(step.node.id, { number, machine, reported: undefined, ...none });
-    } else if (step.kind === "deleteMachine" && own !== undefined) {
-      if (this.cluster.includes(own.number)) this.violations.push(`machine of member ${own.number} is deleted`);
+    } else if (step.kind === "deleteMachine" && member !== undefined) {
+      if (this.cluster.includes(member.number)) this.violations.push(`machine of member ${member.number} is deleted`);
       this.members.delete(step.node.id);
     } else if (step.kind === "removeNode") {
       const nodes = object.spec.nodes.filter(({ id }) => id !== step.node.id);
       this.object = { ...object, spec: { ...object.spec, nodes } };
-    } else if (step.kind === "powerMachine" && own !== undefined) {
-      this.violations.push(`machine of member ${own.number} is stopped`);
+    } else if (step.kind === "powerMachine" && member !== undefined) {
+      this.violations.push(`machine of member ${member.number} is stopped`);
     }
   }
 
   private take(node: NodeSpec, object: ManagedServiceObject, running: boolean, generation: number): void {
-    const own = this.members.get(node.id);
-    if (own === undefined || own.isLost || generation < (own.settings?.generation ?? 0)) return;
+    const member = this.members.get(node.id);
+    if (member === undefined || member.isLost || generation < (member.settings?.generation ?? 0)) return;
     const peers = peersOf(
       partial<SpecArgs>({ service: object, node, addressOf: (id) => (this.members.has(id) ? "a" : "") }),
     );
-    own.settings = {
+    member.settings = {
       generation,
       running,
       restarts: restartsOf(object.spec, node).delivered,
@@ -226,43 +226,43 @@ export class PeersScenario {
     if (joining.length > 1) this.violations.push("two members join at the same time");
   }
 
-  /** The next step of a member's agent and engine. */
+  /** Takes the next step of a member's agent and engine. */
   tick(id: string): void {
-    const own = this.members.get(id);
-    if (own === undefined || own.isLost || own.settings === undefined) return;
-    const { settings } = own;
-    if (!own.isMember) this.becomeMember(own, settings);
-    else if (own.runs === undefined) this.start(id, own, settings);
-    else if (own.runs < settings.restarts) this.restart(own);
+    const member = this.members.get(id);
+    if (member === undefined || member.isLost || member.settings === undefined) return;
+    const { settings } = member;
+    if (!member.isMember) this.becomeMember(member, settings);
+    else if (member.runs === undefined) this.start(id, member, settings);
+    else if (member.runs < settings.restarts) this.restart(member);
     this.write();
-    if (this.leader() === own) this.removeNext(settings);
-    this.report(id, own, settings);
+    if (this.leader() === member) this.removeNext(settings);
+    this.report(id, member, settings);
   }
 
-  private start(id: string, own: Member, { restarts }: Settings): void {
-    if (!this.failing.has(id) && !this.hanging.has(id)) own.runs = restarts;
+  private start(id: string, member: Member, { restarts }: Settings): void {
+    if (!this.failing.has(id) && !this.hanging.has(id)) member.runs = restarts;
   }
 
-  private becomeMember(own: Member, { form, first, restarts }: Settings): void {
+  private becomeMember(member: Member, { form, first, restarts }: Settings): void {
     if (form) {
-      if (this.cluster.length > 0 && !this.cluster.includes(own.number)) this.violations.push("a second cluster");
-      if (this.acknowledged > 0 && own.writes === 0 && this.object.status.cluster?.formed === true)
-        this.violations.push(`member ${own.number} forms a cluster that exists`);
+      if (this.cluster.length > 0 && !this.cluster.includes(member.number)) this.violations.push("a second cluster");
+      if (this.acknowledged > 0 && member.writes === 0 && this.object.status.cluster?.formed === true)
+        this.violations.push(`member ${member.number} forms a cluster that exists`);
       this.cluster = this.cluster.length === 0 ? [...first] : this.cluster;
     } else {
       if (!this.hasMajority()) return;
-      if (!this.cluster.includes(own.number)) this.cluster = [...this.cluster, own.number];
+      if (!this.cluster.includes(member.number)) this.cluster = [...this.cluster, member.number];
     }
-    own.isMember = true;
-    own.runs = restarts;
+    member.isMember = true;
+    member.runs = restarts;
   }
 
-  private restart(own: Member): void {
-    if (this.cluster.length > 1 && !this.hasMajority(own)) {
+  private restart(member: Member): void {
+    if (this.cluster.length > 1 && !this.hasMajority(member)) {
       this.refusedStops += 1;
       return;
     }
-    own.runs = undefined;
+    member.runs = undefined;
   }
 
   /** A write is acknowledged once a majority has it; members that are up receive all earlier ones. */
@@ -286,31 +286,31 @@ export class PeersScenario {
     if (isMajority) this.cluster = remaining;
   }
 
-  private report(id: string, own: Member, settings: Settings): void {
-    const isUp = own.runs !== undefined;
+  private report(id: string, member: Member, settings: Settings): void {
+    const isUp = member.runs !== undefined;
     // A member reaches those whose address its settings have.
     const reached = this.up().filter(({ number }) => settings.addressed.includes(number));
-    const hasMajority = 2 * reached.length > this.cluster.length && this.cluster.includes(own.number);
+    const hasMajority = 2 * reached.length > this.cluster.length && this.cluster.includes(member.number);
     const isSpare = (number: number) => {
-      const member = [...this.members.values()].find((each) => each.number === number);
-      return this.cluster.length === 1 || this.hasMajority(member);
+      const found = [...this.members.values()].find((each) => each.number === number);
+      return this.cluster.length === 1 || this.hasMajority(found);
     };
-    own.reported = create(InstanceObservationSchema, {
+    member.reported = create(InstanceObservationSchema, {
       state: isUp ? "running" : this.failing.has(id) ? "failed" : "starting",
       since: { seconds: BigInt(Math.floor(this.now / 1_000)) - (this.failing.has(id) ? 20n : 0n), nanos: 0 },
       generation: BigInt(settings.generation),
-      restartCount: BigInt(own.runs ?? settings.restarts),
+      restartCount: BigInt(member.runs ?? settings.restarts),
       engineVersion: "17.0",
       checks: [{ name: "liveness", status: "healthy" }],
-      ...(this.rejects && own.runs !== undefined && own.runs > 0 && rejection),
+      ...(this.rejects && member.runs !== undefined && member.runs > 0 && rejection),
       ...(isUp && {
         peers: {
-          isMember: own.isMember,
-          isLeader: this.leader() === own,
+          isMember: member.isMember,
+          isLeader: this.leader() === member,
           voters: this.cluster.length,
           reachableVoters: this.up().length,
           hasMajority,
-          inSync: own.writes === this.acknowledged,
+          inSync: member.writes === this.acknowledged,
           members: [...this.cluster],
           safeToRestart: hasMajority ? this.cluster.filter(isSpare) : [],
         },
@@ -318,7 +318,7 @@ export class PeersScenario {
     });
   }
 
-  /** All parts take turns without a further fault. */
+  /** Runs all parts alternately without another fault. */
   settle(rounds: number, roundMs = 1_000): void {
     for (let round = 0; round < rounds; round += 1) {
       this.now += roundMs;

@@ -15,7 +15,7 @@ import { readyHost } from "../platform/ready-host.ts";
 import { runningService } from "./service-object.ts";
 
 export const hourMs = 3_600_000;
-/** At noon. */
+/** A Monday at noon (UTC), in ms since 1970. */
 export const monday = Date.parse("2026-11-16T12:00:00Z");
 
 export interface ServiceChange {
@@ -23,13 +23,13 @@ export interface ServiceChange {
   readonly status?: Partial<ManagedServiceStatus>;
 }
 
-/** A PostgreSQL 17 with a window on Sundays at 3. */
+/** A PostgreSQL 17 with a maintenance window on Sundays at 3. */
 export function windowed({ spec, status }: ServiceChange = {}): ManagedServiceObject {
   const id = "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10";
   return runningService({ id, organizationId: "o" }, { maintenanceWindow: { day: 6, hour: 3 }, ...spec }, status);
 }
 
-/** An image of PostgreSQL 17, or of the named line. */
+/** A node image with PostgreSQL 17, or with the named version. */
 export function nodeImage(
   name: string,
   engineVersion: string,

@@ -29,7 +29,7 @@ interface Member {
   rows: number[];
   up: boolean;
   /** True if the engine's last shutdown was clean. */
-  inOrder: boolean;
+  isCleanlyShutDown: boolean;
   /** True while the agent runs. */
   alive: boolean;
   /** True while controllers receive its reports. */
@@ -72,7 +72,7 @@ export class PrimaryChangeScenario {
       data,
       rows: [1],
       up: true,
-      inOrder: true,
+      isCleanlyShutDown: true,
       alive: true,
       connected: true,
       promotes: true,
@@ -97,50 +97,50 @@ export class PrimaryChangeScenario {
     }
   }
 
-  /** A user requests a failover to the current replica. */
+  /** Requests a failover to the current replica, as a user does. */
   requestFailover(): void {
     const replica = this.object.spec.nodes.find(({ id }) => id !== this.object.status.primaryNodeId);
     if (this.object.spec.primaryChange !== undefined || replica === undefined) return;
     this.put(this.object, failOver(this.object, replica, { operationId: "op", now: this.now }).after);
   }
 
-  /** The agent applies its settings, and reports the result. */
+  /** Runs the agent: it applies its settings, and reports the result. */
   tick(id: NodeId): void {
-    const own = this.members[id];
-    if (!own.alive) return;
-    const { primary, generation } = own.settings;
-    if (primary === "") this.stop(own, true);
+    const member = this.members[id];
+    if (!member.alive) return;
+    const { primary, generation } = member.settings;
+    if (primary === "") this.stop(member, true);
     else if (primary === id) {
-      own.up = true;
-      if (own.data === "follower" && own.promotes) own.data = "primary";
-    } else this.follow(own, primary as NodeId);
-    if (!own.connected) return;
-    const isRunning = own.up && (primary !== id || own.data === "primary");
-    own.reported = create(InstanceObservationSchema, {
+      member.up = true;
+      if (member.data === "follower" && member.promotes) member.data = "primary";
+    } else this.follow(member, primary as NodeId);
+    if (!member.connected) return;
+    const isRunning = member.up && (primary !== id || member.data === "primary");
+    member.reported = create(InstanceObservationSchema, {
       state: primary === "" ? "stopped" : isRunning ? "running" : "starting",
       generation: BigInt(generation),
-      replication: this.replicationOf(own),
+      replication: this.replicationOf(member),
     });
   }
 
-  /** The engine is killed; its agent starts it again at its next check. */
+  /** Kills the engine; its agent starts it again at its next check. */
   crash(id: NodeId): void {
     this.stop(this.members[id], false);
   }
 
-  /** An old message arrives, or arrives again. */
+  /** Delivers an old message, possibly again. */
   deliver(index: number): void {
     const message = this.sent[index % Math.max(1, this.sent.length)];
     if (message !== undefined) this.take(message.to, message.settings);
   }
 
-  look(): void {
+  refreshView(): void {
     this.seen = { object: this.object, modRevision: this.modRevision, observed: this.observe() };
   }
 
   /** A controller takes all pending steps, by its current view or, when it was paused, by its old one. */
   async control(isPaused = false): Promise<void> {
-    if (!isPaused || this.seen === undefined) this.look();
+    if (!isPaused || this.seen === undefined) this.refreshView();
     const { object, modRevision, observed } = this.seen as Snapshot;
     const service = { object, modRevision } as never;
     const update = (after: ManagedServiceObject) => {
@@ -173,33 +173,33 @@ export class PrimaryChangeScenario {
   }
 
   private take(to: NodeId, settings: Settings): void {
-    const own = this.members[to];
-    if (own.alive && settings.generation >= own.settings.generation) own.settings = settings;
+    const member = this.members[to];
+    if (member.alive && settings.generation >= member.settings.generation) member.settings = settings;
   }
 
-  private stop(own: Member, inOrder: boolean): void {
-    if (own.up) own.inOrder = inOrder;
-    own.up = false;
+  private stop(member: Member, isClean: boolean): void {
+    if (member.up) member.isCleanlyShutDown = isClean;
+    member.up = false;
   }
 
   /** A replica's data follow only a history that they are a part of. */
-  private follow(own: Member, primary: NodeId): void {
+  private follow(member: Member, primary: NodeId): void {
     const isThere = this.writable().includes(primary);
-    if (own.data === "primary") own.up = false;
-    if (isThere) own.data = "follower";
-    if (own.data !== "follower") return;
-    own.up = true;
-    if (isThere) own.rows = [...this.members[primary].rows];
+    if (member.data === "primary") member.up = false;
+    if (isThere) member.data = "follower";
+    if (member.data !== "follower") return;
+    member.up = true;
+    if (isThere) member.rows = [...this.members[primary].rows];
   }
 
-  private replicationOf({ up, data, inOrder, rows }: Member) {
+  private replicationOf({ up, data, isCleanlyShutDown, rows }: Member) {
     if (up) return { role: data === "primary" ? "primary" : "replica" };
     if (data === "follower") return { role: "replica", dataRole: "replica" };
     // The shutdown record begins where the last row ends.
     return {
       role: "primary",
       dataRole: "primary",
-      stoppedAt: inOrder ? `0/${(rows.length * 16 - 8).toString(16)}` : "",
+      stoppedAt: isCleanlyShutDown ? `0/${(rows.length * 16 - 8).toString(16)}` : "",
     };
   }
 

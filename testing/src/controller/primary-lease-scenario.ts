@@ -87,39 +87,39 @@ function isComposite(action: Action): action is keyof typeof composites {
 }
 
 function act(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): boolean {
-  const right = createPrimaryLease(() => clockA(state), state.lease);
+  const primaryLease = createPrimaryLease(() => clockA(state), state.lease);
   switch (action) {
     case "wait 1":
     case "wait 3":
       state.nowMs += Number(action.slice(-1)) * 1_000;
-      quietOf(state).record(receivedOf(state, bug));
+      silenceOf(state).record(receivedOf(state, bug));
       return true;
     case "ask":
-      state.requests = [...state.requests.slice(-1), right.nextNumber(state.number)];
+      state.requests = [...state.requests.slice(-1), primaryLease.nextNumber(state.number)];
       return true;
     case "grant":
     case "late grant": {
       const number = action === "grant" ? state.grants.pop() : state.grants.shift();
       if (number === undefined) return false;
       // The bug counts from the response, not from the request.
-      const untilMs = bug === "lateAnswers" ? clockA(state) + primaryLeaseMs : right.grantedUntil(number);
+      const untilMs = bug === "lateAnswers" ? clockA(state) + primaryLeaseMs : primaryLease.grantedUntil(number);
       if (untilMs !== undefined) extendBy(state, number, untilMs);
       return true;
     }
     case "extend": {
       const extension = state.extensions.shift();
-      // Without an engine there is nothing to extend: one that starts later starts with it.
-      if (extension !== undefined && !state.isUp && !state.isReplicaOnDisk) right.extendedTo(extension.untilMs);
+      // Without an engine there is no lease to extend: an engine that starts later starts with this lease.
+      if (extension !== undefined && !state.isUp && !state.isReplicaOnDisk) primaryLease.extendedTo(extension.untilMs);
       if (extension === undefined || !state.isUp || extension.number < state.number) return extension !== undefined;
       state.number = extension.number;
       state.deadlineMs = bug === "timeOnTheWay" ? clockA(state) + extension.leftMs : extension.untilMs;
-      right.extendedTo(state.deadlineMs);
+      primaryLease.extendedTo(state.deadlineMs);
       return true;
     }
     case "vote":
       if (!state.isUp) return false;
       state.written += 1;
-      state.vote = { number: right.nextNumber(state.number), atMs: clockA(state), isReceived: false };
+      state.vote = { number: primaryLease.nextNumber(state.number), atMs: clockA(state), isReceived: false };
       return true;
     case "receive":
       if (!state.isLinked || !state.isUp || state.isPromoted) return false;
@@ -261,7 +261,7 @@ function control(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): 
   }
 }
 
-/** Only its disk remains; messages in flight to it are lost. */
+/** Ends the machine: only its disk remains, and messages in flight to it are lost. */
 function endMachine(state: PrimaryLeaseModel): void {
   state.isUp = false;
   state.vote = undefined;
@@ -276,7 +276,7 @@ function receive(state: PrimaryLeaseModel): void {
   if (state.vote !== undefined) state.vote.isReceived = true;
 }
 
-function quietOf(state: PrimaryLeaseModel) {
+function silenceOf(state: PrimaryLeaseModel) {
   return createReplicationSilence(() => clockB(state), state.silence);
 }
 
@@ -291,8 +291,8 @@ function extendBy(state: PrimaryLeaseModel, number: number, untilMs: number): vo
 }
 
 /**
- * Time without grants of both controllers as far as this one can tell, where the other one has responded, or is
- * stopped.
+ * Time in ms for which neither controller has granted a lease, as far as this controller can tell; undefined unless
+ * the other one has responded or is stopped.
  */
 function ungrantedFor({ view, peerGrants, grantedMs = 0, aloneMs }: Controller, now: number): number | undefined {
   if (aloneMs !== undefined) return Math.min(now - grantedMs, now - aloneMs);
@@ -309,7 +309,7 @@ function decide(state: PrimaryLeaseModel, index: 0 | 1, bug: Bug | undefined): b
     engine: state.isUp ? "unknown" : "cutOff",
   };
   const waitedMs = now - controller.fencedMs;
-  const right: LeaseState = {
+  const leaseState: LeaseState = {
     revokedForMs:
       bug === "noWait" ? waitedMs + cacheMaxAgeMs + leaseExpiredAfterMs : waitedMs + (bug === "noMargin" ? 5_000 : 0),
     ungrantedForMs: ungrantedFor(controller, now),
@@ -319,10 +319,10 @@ function decide(state: PrimaryLeaseModel, index: 0 | 1, bug: Bug | undefined): b
     nodeId: "b",
     timeline: 1,
     position: `${state.received}`,
-    unchangedMs: bug === "noVotes" ? leaseExpiredAfterMs : quietOf(state).unchangedMs(receivedOf(state, bug)),
+    unchangedMs: bug === "noVotes" ? leaseExpiredAfterMs : silenceOf(state).unchangedMs(receivedOf(state, bug)),
     streaming: state.isLinked && state.isUp,
   };
-  const verdict = fenceVerdict(from, right, state.isPromoted ? [] : [candidate], positions);
+  const verdict = fenceVerdict(from, leaseState, state.isPromoted ? [] : [candidate], positions);
   if (verdict.kind === "wait") return false;
   controller.decided = { revision: controller.view.revision, primary: verdict.kind === "name" ? "b" : "a" };
   return true;

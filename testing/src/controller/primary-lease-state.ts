@@ -13,14 +13,14 @@ interface Stored {
   readonly isFenced: boolean;
 }
 
-/** One controller: its view is as old as its last read. */
+/** A controller, whose view is as old as its last read. */
 export interface Controller {
   view: Stored;
-  /** Time of that read by its own clock. */
+  /** Time of that read by the controller's own clock. */
   viewMs: number;
   /** A read in progress; its result counts from its start. */
   reading: { readonly stored: Stored; readonly atMs: number } | undefined;
-  /** Time of its first sight of the fence, by its own clock. */
+  /** Time at which the controller first read the fence, by its own clock. */
   fencedMs: number | undefined;
   grantedMs: number | undefined;
   /** A decision that is not written yet. */
@@ -32,9 +32,9 @@ export interface Controller {
   peerGrants: { readonly revision: number; readonly ungrantedForMs: number } | undefined;
   /** True if the primary released its lease, and stopped immediately. */
   hasLeft: boolean;
-  /** Time at which this one saw the other leave, by its own clock. */
+  /** Time at which this controller saw the other one leave, by its own clock. */
   aloneMs: number | undefined;
-  /** Revision under which it ordered the machine's host to end the machine, and the host's responses so far. */
+  /** Revision under which the controller ordered the machine's host to end the machine; undefined: no order. */
   ordered: number | undefined;
   proven: number | undefined;
 }
@@ -42,7 +42,7 @@ export interface Controller {
 /** Writes of the primary since a start of its engine. */
 interface History {
   readonly number: number;
-  /** Rows that there were before. */
+  /** Number of rows in earlier histories. */
   readonly rowsBefore: number;
 }
 
@@ -86,7 +86,7 @@ export interface PrimaryLeaseModel {
 
 /** Rates of the clocks of a, b and both controllers. */
 const rates = { a: 0.99, b: 1.01, controllers: [1.01, 0.99] } as const;
-/** Longest life of an engine after its deadline: the keeper's poll interval and its kill. */
+/** Maximum time of an engine after its deadline: the keeper's poll interval, and the kill. */
 const killedAfterMs = 500;
 
 export function newPrimaryLeaseModel(): PrimaryLeaseModel {

@@ -55,10 +55,10 @@ export class RollingScenario {
   operation: OperationObject | undefined;
   readonly members = new Map<string, Member>();
   now = 1_000_000;
-  /** Most nodes at one time whose engine was down because of an order. */
-  mostDown = 0;
-  /** Most engines that accepted writes at one time. */
-  mostWriters = 0;
+  /** Maximum number of nodes at one time whose engine was down because of an order. */
+  maxDown = 0;
+  /** Maximum number of engines that accepted writes at one time. */
+  maxWriters = 0;
   readonly events: string[] = [];
   readonly deletedMembers = new Set<string>();
   /** Number of starts of each machine. */
@@ -80,7 +80,7 @@ export class RollingScenario {
       this.take(id, this.object);
       this.tick(id);
     }
-    this.mostDown = 0;
+    this.maxDown = 0;
   }
 
   /** Begins an operation as the API does. */
@@ -107,13 +107,13 @@ export class RollingScenario {
     return { nodes, names: "verified", isChanging: false };
   }
 
-  look(): void {
+  refreshView(): void {
     this.seen = { object: this.object, operation: this.operation, observed: this.observe() };
   }
 
   /** A controller takes all pending steps, by its current view or, when it was paused, by its old one. */
   async control(isPaused = false): Promise<void> {
-    if (!isPaused || this.seen === undefined) this.look();
+    if (!isPaused || this.seen === undefined) this.refreshView();
     const { object, operation, observed } = this.seen as Snapshot;
     const put = (after: ManagedServiceObject, next = operation) => {
       if (object !== this.object) throw new Stale();
@@ -132,67 +132,67 @@ export class RollingScenario {
     }
   }
 
-  /** The next step of a machine and its agent. */
+  /** Takes the next step of a machine and its agent. */
   tick(id: string): void {
-    const own = this.members.get(id);
-    if (own === undefined) return;
-    const { spec, status, metadata } = own.machine;
+    const member = this.members.get(id);
+    if (member === undefined) return;
+    const { spec, status, metadata } = member.machine;
     if (metadata.deletionRequestedAt !== undefined) return void this.members.delete(id);
     const state = spec.power === "on" ? "running" : "stopped";
     if (state !== status.state) {
       if (state === "running") this.starts.set(id, (this.starts.get(id) ?? 0) + 1);
-      own.runs = undefined;
-      own.reported = undefined;
-      own.machine = { ...own.machine, status: { ...status, state } };
+      member.runs = undefined;
+      member.reported = undefined;
+      member.machine = { ...member.machine, status: { ...status, state } };
       return;
     }
-    if (state === "stopped" || own.settings === undefined) return;
-    this.hold(id, own, own.settings);
-    this.applySettings(id, own, own.settings);
+    if (state === "stopped" || member.settings === undefined) return;
+    this.runEngine(id, member, member.settings);
+    this.applySettings(id, member, member.settings);
     this.count();
   }
 
-  /** The engine crashes; its agent starts it again. */
+  /** Crashes the engine; its agent starts it again. */
   crash(id: string): void {
-    const own = this.members.get(id);
-    if (own !== undefined) own.runs = undefined;
+    const member = this.members.get(id);
+    if (member !== undefined) member.runs = undefined;
   }
 
-  private hold(id: string, own: Member, { primary, restarts, running }: Settings): void {
-    if (!running || primary === "") return void (own.runs = undefined);
-    if (own.runs !== undefined && own.runs.restarts < restarts) return void (own.runs = undefined);
-    if (own.runs === undefined && this.hanging.has(id)) return;
+  private runEngine(id: string, member: Member, { primary, restarts, running }: Settings): void {
+    if (!running || primary === "") return void (member.runs = undefined);
+    if (member.runs !== undefined && member.runs.restarts < restarts) return void (member.runs = undefined);
+    if (member.runs === undefined && this.hanging.has(id)) return;
     if (primary === id) {
-      if (own.data === "none" || own.machine.spec.image === "bad") return;
-      own.runs ??= { restarts, image: own.machine.spec.image };
-      own.data = "primary";
+      if (member.data === "none" || member.machine.spec.image === "bad") return;
+      member.runs ??= { restarts, image: member.machine.spec.image };
+      member.data = "primary";
       return;
     }
-    if (own.data !== "follower") {
-      own.runs = undefined;
+    if (member.data !== "follower") {
+      member.runs = undefined;
       const from = this.members.get(primary);
       if (from?.runs === undefined || from.data !== "primary") return;
-      own.data = "follower";
+      member.data = "follower";
     }
-    if (own.machine.spec.image !== "bad") own.runs ??= { restarts, image: own.machine.spec.image };
+    if (member.machine.spec.image !== "bad") member.runs ??= { restarts, image: member.machine.spec.image };
   }
 
-  private applySettings(id: string, own: Member, { generation, primary, restarts, running }: Settings): void {
+  private applySettings(id: string, member: Member, { generation, primary, restarts, running }: Settings): void {
     const wantsNone = !running || primary === "";
-    const isUp = own.runs !== undefined && (primary !== id || own.data === "primary");
-    const isBad = own.machine.spec.image === "bad";
-    const role = own.data === "primary" ? "primary" : "replica";
-    own.reported = create(InstanceObservationSchema, {
+    const isUp = member.runs !== undefined && (primary !== id || member.data === "primary");
+    const isBad = member.machine.spec.image === "bad";
+    const role = member.data === "primary" ? "primary" : "replica";
+    member.reported = create(InstanceObservationSchema, {
       state: wantsNone ? "stopped" : isUp ? "running" : isBad ? "failed" : "starting",
       reason: isBad ? "no engine" : "",
       since: { seconds: BigInt(Math.floor(this.now / 1_000)) - 20n, nanos: 0 },
       generation: BigInt(generation),
       restartCount: BigInt(restarts),
-      engineVersion: own.runs?.image === "new" ? "17.1" : "17.0",
+      engineVersion: member.runs?.image === "new" ? "17.1" : "17.0",
       checks: [{ name: "liveness", status: "healthy" }],
-      ...(this.rejects && own.runs !== undefined && own.runs.restarts > 0 && rejection),
+      ...(this.rejects && member.runs !== undefined && member.runs.restarts > 0 && rejection),
       replication: wantsNone
-        ? { role, dataRole: role, stoppedAt: own.data === "primary" ? "0/8" : "" }
+        ? { role, dataRole: role, stoppedAt: member.data === "primary" ? "0/8" : "" }
         : { role, state: role === "replica" && isUp ? "streaming" : "" },
     });
   }
@@ -201,10 +201,10 @@ export class RollingScenario {
     const writers = [...this.members].filter(([id, { runs, data, settings }]) => {
       return runs !== undefined && data === "primary" && settings?.primary === id;
     });
-    this.mostWriters = Math.max(this.mostWriters, writers.length);
+    this.maxWriters = Math.max(this.maxWriters, writers.length);
     const isStaying = ({ joining, leaving }: NodeSpec) => joining !== true && leaving !== true;
     const down = this.object.spec.nodes.filter(isStaying).filter(({ id }) => this.members.get(id)?.runs === undefined);
-    this.mostDown = Math.max(this.mostDown, down.length);
+    this.maxDown = Math.max(this.maxDown, down.length);
   }
 
   private newMember(id: string): Member {
@@ -224,15 +224,15 @@ export class RollingScenario {
     running = true,
     generation?: number,
   ): void {
-    const own = this.members.get(id);
+    const member = this.members.get(id);
     const next = {
       generation: generation ?? spec.instanceGeneration,
       primary: namedPrimary({ spec, status, metadata } as ManagedServiceObject),
       restarts: restartsOf(spec, { id }).delivered,
       running,
     };
-    if (own === undefined || own.machine.status.state !== "running") return;
-    if (next.generation >= (own.settings?.generation ?? 0)) own.settings = next;
+    if (member === undefined || member.machine.status.state !== "running") return;
+    if (next.generation >= (member.settings?.generation ?? 0)) member.settings = next;
   }
 
   private async perform(
@@ -246,15 +246,15 @@ export class RollingScenario {
     // Old settings arrive late as well; all other tasks are rejected.
     if (step.kind === "converge") return this.take(step.node.id, object, step.running, step.generation);
     if (object !== this.object) throw new Stale();
-    const own = "node" in step ? this.members.get(step.node.id) : undefined;
+    const member = "node" in step ? this.members.get(step.node.id) : undefined;
     const machine = (change: Partial<MachineObject["spec"]>) => {
-      if (own !== undefined) own.machine = { ...own.machine, spec: { ...own.machine.spec, ...change } };
+      if (member !== undefined) member.machine = { ...member.machine, spec: { ...member.machine.spec, ...change } };
     };
     if (step.kind === "createMachine") this.members.set(step.node.id, this.newMember(step.node.id));
     else if (step.kind === "powerMachine") machine({ power: step.power });
     else if (step.kind === "installImage") machine({ ...desiredImages(object), power: "on" });
-    else if (step.kind === "deleteMachine" && own !== undefined)
-      own.machine = { ...own.machine, metadata: { ...own.machine.metadata, deletionRequestedAt: this.now } };
+    else if (step.kind === "deleteMachine" && member !== undefined)
+      member.machine = { ...member.machine, metadata: { ...member.machine.metadata, deletionRequestedAt: this.now } };
     else if (step.kind === "removeNode")
       put({ ...object, spec: { ...object.spec, nodes: object.spec.nodes.filter(({ id }) => id !== step.node.id) } });
     else if (step.kind === "changePrimary") await changePrimary(service, observed, this.deps(put), signal);
@@ -272,9 +272,9 @@ export class RollingScenario {
       fleet: {
         revokePrimaryLease: async () => undefined,
         run: async (id: string) => {
-          const own = this.members.get(id);
-          if (own?.runs === undefined) throw new Error("no answer");
-          const role = own.data === "primary" ? "primary" : "replica";
+          const member = this.members.get(id);
+          if (member?.runs === undefined) throw new Error("no answer");
+          const role = member.data === "primary" ? "primary" : "replica";
           const value = {
             role,
             position: "0/10",

@@ -41,8 +41,8 @@ export const faultsOfImages = [
 /** Defects of a newer kernel of a virtual machine. */
 export const faultsOfKernels = ["start the machine", "connect", "keep the data"] as const;
 
-/** Parts that fail; all others work. */
-interface Broken {
+/** Parts that fail; all other parts work. */
+interface BrokenParts {
   readonly engine?: boolean;
   readonly machine?: boolean;
   readonly silent?: boolean;
@@ -51,11 +51,11 @@ interface Broken {
 }
 
 /** Image and kernel of the service's machine. */
-interface Made {
+interface CreatedFrom {
   readonly image: "old" | "new";
   /** Kernel of a virtual machine; absent for a container. */
   readonly guestKernel?: "guest-old" | "guest-new";
-  /** Protocol version of its keeper; every start brings a keeper of version 5. */
+  /** Protocol version of the machine's keeper at first; every start of the machine brings a keeper of version 5. */
   readonly keeper?: number;
 }
 
@@ -64,7 +64,7 @@ export const requests = ["start", "stop", "restart", "delete", "maintain"] as co
   | Verb
   | "maintain"
 )[];
-type Ask = (typeof requests)[number];
+type UserRequest = (typeof requests)[number];
 
 const hosts = [readyHost("a", {}, { imageIds: ["old", "new", "guest-old", "guest-new"] })];
 const images: NodeImageObject[] = [
@@ -83,7 +83,7 @@ function imageWith(id: string, age: 0 | 1, engine: NodeImageObject["spec"]["engi
 }
 
 /** A small model of the machines, the agents and the zone, for the pure parts to act on. */
-export function createServiceScenario(broken: Broken = {}, created: Made = { image: "old" }) {
+export function createServiceScenario(broken: BrokenParts = {}, created: CreatedFrom = { image: "old" }) {
   let { service, operation }: { service: ManagedServiceObject | undefined; operation: OperationObject } =
     newServiceObject();
   let machine: MachineObject | undefined;
@@ -95,34 +95,34 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
   let stoppedForDrain = false;
   /** The last setting that its agent received, and applies when its machine starts. */
   let engineEnabled = false;
-  let letsIn = false;
+  let admitsClients = false;
   /** Writes of clients: as acknowledged, and as in the data, which the engine of an image may damage. */
   let acknowledged = 0;
   let data = { writes: 0, spoilt: false };
   const snapshots = new Map<string, typeof data>();
   let isSilent = broken.silent === true;
-  /** A change of users or databases is in progress. */
+  /** True while a change of users or databases is in progress. */
   let isChanging = false;
 
   /** Image that the machine runs from, as its provider records it. */
   let placed: string = created.image;
-  /** Kernel that it boots from. */
+  /** Kernel that the machine boots from. */
   let booted: string | undefined = created.guestKernel;
   let keeper = created.keeper ?? 5;
-  const fails = (what: Broken["image"]) =>
+  const fails = (what: BrokenParts["image"]) =>
     (placed === "new" && broken.image === what) || (booted === "guest-new" && broken.kernel === what);
   const observed = (): ObservedService => {
     const connected = machine?.status.state === "running" && !isSilent && !fails("connect");
     const nodes = [{ node, machine, connected, instance, stoppedForDrain, isCurrent: true, silentHost: undefined }];
     return { nodes, names, isChanging };
   };
-  /** Starts the engine; returns the result. */
+  /** Starts the engine; returns its state. */
   function launch(): "running" | "failed" {
     if (fails("keep the data")) data = { ...data, spoilt: true };
     return broken.engine || data.spoilt || fails("start the engine") ? "failed" : "running";
   }
   function clientsWrite(): void {
-    if (machine?.status.state !== "running" || instance?.state !== "running" || !letsIn) return;
+    if (machine?.status.state !== "running" || instance?.state !== "running" || !admitsClients) return;
     acknowledged += 1;
     data = { ...data, writes: data.writes + 1 };
   }
@@ -142,9 +142,9 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
       if (kind === "takeSnapshot") snapshots.set(name, data);
       if (kind === "restoreSnapshot") data = snapshots.get(name) ?? data;
       const outcome = kind === "takeSnapshot" ? "taken" : "restored";
-      const noted = { name, outcome, reason: "" } as const;
-      expect(isNextOutcome(after, noted)).toBe(true);
-      after = { ...after, status: { ...after.status, snapshot: noted } };
+      const snapshot = { name, outcome, reason: "" } as const;
+      expect(isNextOutcome(after, snapshot)).toBe(true);
+      after = { ...after, status: { ...after.status, snapshot } };
     }
     return after;
   }
@@ -180,7 +180,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
     else if (step.kind === "forget") service = undefined;
     else if (step.kind === "converge") {
       engineEnabled = step.running;
-      letsIn = current.spec.canary === undefined;
+      admitsClients = current.spec.canary === undefined;
       const state = step.running ? launch() : "stopped";
       instance = create(InstanceObservationSchema, {
         state,
@@ -224,7 +224,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
     get operation() {
       return operation;
     },
-    command(verb: Ask): void {
+    command(verb: UserRequest): void {
       if (verb === "maintain") return this.maintain();
       if (service === undefined) return;
       try {
@@ -271,7 +271,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
     change(changing: boolean): void {
       isChanging = changing;
     },
-    hold(isPaused: boolean): void {
+    pauseAutomation(isPaused: boolean): void {
       stoppedForDrain = isPaused;
     },
     get placed() {
@@ -293,11 +293,11 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
       for (const step of procedureOf(before).plan(service, observed(), before)) perform(step);
       if (!machineWaits) machineMoves();
       if (service === undefined) return;
-      const moved = advance(service, observed(), before, now, silentLog);
-      service = moved.after;
-      if (moved.operation !== undefined) {
-        expect(moved.operation.status.progressPct).toBeGreaterThanOrEqual(before?.status.progressPct ?? 0);
-        operation = moved.operation;
+      const advanced = advance(service, observed(), before, now, silentLog);
+      service = advanced.after;
+      if (advanced.operation !== undefined) {
+        expect(advanced.operation.status.progressPct).toBeGreaterThanOrEqual(before?.status.progressPct ?? 0);
+        operation = advanced.operation;
       }
     },
   };

@@ -7,9 +7,9 @@ import { PublicKey } from "@peculiar/x509";
 
 /** An authority in memory, for tests of TLS without a store. */
 export interface TestAuthority {
-  /** DER. */
+  /** Certificate of the authority, DER. */
   readonly certificate: Uint8Array;
-  /** PEM. */
+  /** Trust bundle, PEM. */
   readonly trustBundle: string;
   /** A certificate for this key and these names; it expires in an hour, or at the given time. */
   issue(leaf: TestLeaf): Promise<IssuedLeaf>;
@@ -48,10 +48,10 @@ export async function createTestAuthority(): Promise<TestAuthority> {
     trustBundle: pemOf(certificate),
     issue,
     async identityOf(installationId, identity, notAfter) {
-      const own = await newKeyPair();
+      const keyPair = await newKeyPair();
       const { der, ...issued } = await issue({
         commonName: identity.id,
-        publicKey: own.publicKey,
+        publicKey: keyPair.publicKey,
         uris: [identityUri(installationId, identity)],
         ...(notAfter !== undefined && { notAfter }),
       });
@@ -60,7 +60,7 @@ export async function createTestAuthority(): Promise<TestAuthority> {
         chain,
         ...issued,
         generation: 1,
-        privateKey: await exportKey(own.privateKey),
+        privateKey: await exportKey(keyPair.privateKey),
         certificate: chain.map(pemOf).join(""),
       };
     },

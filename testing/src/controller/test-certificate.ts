@@ -10,7 +10,7 @@ export interface TestCertificate {
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
-/** Valid for an hour, or until `endsAt` (milliseconds since 1970); for another address of this machine as well. */
+/** A certificate that is valid for an hour, or until `endsAt` (ms since 1970); optionally for another address too. */
 export async function createTestCertificate(
   endsAt = Date.now() + 3_600_000,
   address = "127.0.0.1",

@@ -42,12 +42,12 @@ export interface TestController {
   readonly controllerRegistry: ControllerRegistry;
   readonly address: string;
   readonly logged: { message: string; fields: LogFields }[];
-  /** A machine in the store, with the token that enrolls it. */
+  /** Stores a machine; resolves with the token that enrolls it. */
   newMachine(machineId: string): Promise<string>;
-  /** A machine that enrolled, with its certificate. */
+  /** Stores and enrolls a machine; resolves with its certificate. */
   newAgent(machineId: string): Promise<AgentIdentity>;
   dial(identity: AgentIdentity): ReturnType<typeof dial>;
-  /** Idempotent. */
+  /** Closes the controller; repeated calls do nothing. */
   close(): Promise<void>;
 }
 
@@ -56,15 +56,15 @@ export interface TestInstallation {
   readonly etcd: TestEtcd;
   readonly masterKey: Buffer;
   readonly directory: string;
-  /** Controllers that were started on it, open or closed. */
+  /** Controllers of the installation, open or closed. */
   readonly controllers: TestController[];
-  /** Closes its controllers too, and its own etcd. */
+  /** Closes the installation's controllers too, and its etcd unless that was passed in. */
   close(): Promise<void>;
 }
 
 /** An empty installation on `given`, or else on a new etcd. */
-export async function newInstallation(given?: TestEtcd): Promise<TestInstallation> {
-  const etcd = given ?? (await startTestEtcd());
+export async function newInstallation(existing?: TestEtcd): Promise<TestInstallation> {
+  const etcd = existing ?? (await startTestEtcd());
   const directory = await mkdtemp(join(tmpdir(), "holdfast-fleet-"));
   const controllers: TestController[] = [];
   return {
@@ -75,7 +75,7 @@ export async function newInstallation(given?: TestEtcd): Promise<TestInstallatio
     async close() {
       for (const controller of controllers) await controller.close();
       await rm(directory, { recursive: true, force: true });
-      if (given === undefined) await etcd.stop();
+      if (existing === undefined) await etcd.stop();
     },
   };
 }

@@ -53,7 +53,7 @@ export function conformsToBackupFacet(
       return driver.backup;
     }
 
-    async function within<T>(
+    async function withClient<T>(
       machine: EngineMachine,
       password: string,
       work: (client: ConformanceClient) => Promise<T>,
@@ -66,7 +66,7 @@ export function conformsToBackupFacet(
       }
     }
     const write = (machine: EngineMachine, password: string, key: string, value: string) =>
-      within(machine, password, (client) => client.write(key, value));
+      withClient(machine, password, (client) => client.write(key, value));
 
     async function take(): Promise<TakenBackup> {
       const opened = await facetOf(source).open(source.instance, source.signal);
@@ -85,7 +85,7 @@ export function conformsToBackupFacet(
       const acknowledged: Acknowledged = new Map();
       let isFinished = false;
       const writing = Array.from({ length: writers }, (_, writer) =>
-        within(source, "of the source", async (client) => {
+        withClient(source, "of the source", async (client) => {
           for (let n = 0; !isFinished; n += 1) {
             await client.write(`${writer}-${n}`, "acknowledged");
             acknowledged.set(`${writer}-${n}`, Date.now());
@@ -155,7 +155,7 @@ export function conformsToBackupFacet(
     it("start without clients after the settings admit none", async () => {
       let acknowledged = 0;
       const writing = Array.from({ length: writers }, (_, writer) =>
-        within(source, "of the source", async (client) => {
+        withClient(source, "of the source", async (client) => {
           for (let n = 0; ; n += 1) {
             await client.write(`late-${writer}-${n}`, "acknowledged");
             acknowledged += 1;
@@ -234,7 +234,7 @@ export function conformsToBackupFacet(
       await copy.driver.ready(copy.instance, copy.signal).catch((error: unknown) => {
         throw new Error(copy.output(), { cause: error });
       });
-      const values = await within(copy, "of the copy", async (client) => [
+      const values = await withClient(copy, "of the copy", async (client) => [
         await client.read("before"),
         await client.read("after"),
       ]);
@@ -242,15 +242,15 @@ export function conformsToBackupFacet(
       const { dataTime } = taken.end;
       const before = [...acknowledged].filter(([, at]) => at < dataTime.getTime()).map(([name]) => name);
       expect(before.length).toBeGreaterThan(0);
-      const missing = await within(copy, "of the copy", async (client) => {
+      const missing = await withClient(copy, "of the copy", async (client) => {
         const absent: string[] = [];
         for (const name of before) if ((await client.read(name)) === undefined) absent.push(name);
         return absent;
       });
       expect({ dataTime, missing }).toEqual({ dataTime, missing: [] });
-      await expect(within(copy, "of the source", (client) => client.read("before"))).rejects.toThrow();
+      await expect(withClient(copy, "of the source", (client) => client.read("before"))).rejects.toThrow();
       // The source is only read.
-      expect(await within(source, "of the source", (client) => client.read("after"))).toBe("too late");
+      expect(await withClient(source, "of the source", (client) => client.read("after"))).toBe("too late");
     });
   });
 }

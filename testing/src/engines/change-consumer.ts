@@ -3,7 +3,7 @@ import type { EngineEndpoint } from "./engine-clients.ts";
 
 /** A consumer of pgoutput over a replication connection, with the commands that Debezium sends. */
 export interface ChangeConsumer {
-  /** First column of the first row of a command's answer. */
+  /** Runs a command; resolves with the first column of its first row. */
   command(text: string): Promise<unknown>;
   /** Begins to stream the slot. */
   start(slot: string, publication: string): void;

@@ -84,7 +84,7 @@ export const forbidden: readonly string[] = [
   "DO $$ BEGIN EXECUTE 'SET ROLE holdfast'; END $$",
 ];
 
-/** Statements that are allowed but must have no effect outside; the test checks that. */
+/** Statements that are allowed but must have no effect outside of their database; the test checks that. */
 export const tricks: readonly string[] = [
   // Owners can create objects that every session of their database sees, the platform's too.
   "CREATE SCHEMA trap",

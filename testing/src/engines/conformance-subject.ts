@@ -4,7 +4,7 @@ import type { EngineMachine } from "./engine-machine.ts";
 /** Properties of an engine that the conformance suite needs besides its driver. */
 export interface ConformanceSubject {
   readonly name: string;
-  /** Reason why it cannot run here; undefined if it can. */
+  /** Reason why the engine cannot run here; undefined if it can. */
   readonly skip: string | undefined;
   machine(settings: { users: EngineUser[]; allowedCidrs: string[] }): Promise<EngineMachine>;
   /** Verifier that the engine stores instead of a password. */

@@ -109,11 +109,11 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await ended(second);
         await expect(enter(machine, { from: outside })).rejects.toThrow(notAllowed);
         await allow(machine, [`${inside}/32`, "fd00::/8"]);
-        const back = await enter(machine);
+        const readmitted = await enter(machine);
         // A session that is still allowed stays open.
         await allow(machine, ["127.9.9.0/24"]);
-        expect(await back.read("greeting")).toBe("hello");
-        await back.close();
+        expect(await readmitted.read("greeting")).toBe("hello");
+        await readmitted.close();
         await allow(machine, [`${inside}/32`]);
       });
 
@@ -200,9 +200,9 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         const client = await enter(machine, { password: "second secret" });
         await client.write("kept", "1");
         await restart(machine);
-        const again = await enter(machine, { password: "second secret" });
-        expect(await again.read("kept")).toBe("1");
-        await again.write("kept", "2");
+        const withNewPassword = await enter(machine, { password: "second secret" });
+        expect(await withNewPassword.read("kept")).toBe("1");
+        await withNewPassword.write("kept", "2");
         // Valkey flushes its file once a second.
         await sleep(1_100);
         await restart(machine, "SIGKILL");
@@ -332,8 +332,8 @@ async function restart(machine: EngineMachine, signal?: NodeJS.Signals): Promise
 
 async function ended(client: ConformanceClient): Promise<void> {
   const signal = AbortSignal.timeout(30_000);
-  const late = new Promise<never>((_resolve, reject) => {
+  const timeout = new Promise<never>((_resolve, reject) => {
     signal.addEventListener("abort", () => reject(new Error("the other side did not end the session")), { once: true });
   });
-  await Promise.race([client.ended, late]);
+  await Promise.race([client.ended, timeout]);
 }

@@ -26,7 +26,7 @@ import { hasSoftware } from "./required-recipes.ts";
 /** An engine on a machine without keeper and agent: the driver's programs run in the node image. */
 export interface EngineMachine {
   readonly driver: EngineDriver;
-  /** The driver's view of it; `change` sets other settings. */
+  /** The driver's view of the engine; `change` sets other settings. */
   readonly instance: Instance;
   readonly signal: AbortSignal;
   /** PEM of the authority that signed the engine's certificate for `serverName`. */
@@ -46,16 +46,16 @@ export interface EngineMachine {
    * output.
    */
   bringUp(): Promise<void>;
-  /** Ends all of it with the driver's signal, or with another. */
+  /** Ends the engine and its companions with the driver's signal, or with another. */
   stop(signal?: NodeJS.Signals): Promise<void>;
   /**
    * Does the work of a component that runs as the engine's user, in the test's own process: programs that it runs own
    * the files that the process created before.
    */
   asComponent<T>(work: () => Promise<T>): Promise<T>;
-  /** Runs a program of its image, such as the engine's own benchmark, and resolves with its output. */
+  /** Runs a program of the engine's image, such as a benchmark; resolves with its output. */
   run: EngineDeps["run"];
-  /** Output of all of its processes since the start. */
+  /** Output of all processes of the engine since the start. */
   output(): string;
   remove(): Promise<void>;
 }
@@ -79,7 +79,7 @@ const inNodeImage: CommandWrapper = (engine, version, directory) => {
 /** Command wrapper of an engine that is part of the tests, and so runs outside of an image. */
 export const onThisHost: CommandWrapper = () => dyingWithParent;
 
-/** An empty machine. `address` is one of this test's own, so that connections from others are distinguishable. */
+/** An empty machine. Only this test uses `address`, so that connections from other addresses are distinguishable. */
 export async function createEngineMachine(
   load: (deps: EngineDeps) => Promise<EngineDriver>,
   engine: Program,
@@ -91,14 +91,14 @@ export async function createEngineMachine(
   const launch = place(engine, version, directory);
   const paths = machinePaths(directory);
   let components = 0;
-  const own = () => components > 0 && asRoot && giveAll(paths.data);
+  const giveData = () => components > 0 && asRoot && giveAll(paths.data);
   const run: EngineDeps["run"] = (argv, options) => {
-    own();
+    giveData();
     const { command, args } = launch(argv);
     return runProgram([command, ...args], options);
   };
   const pipe: PipeProgram = (argv, options) => {
-    own();
+    giveData();
     const { command, args } = launch(argv);
     const piped = pipeProgram([command, ...args], options);
     return { ...piped, signal: (name) => signalChild(argv, name) };
@@ -167,7 +167,7 @@ export async function createEngineMachine(
       try {
         return await work();
       } finally {
-        own();
+        giveData();
         components -= 1;
       }
     },

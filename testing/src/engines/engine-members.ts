@@ -9,7 +9,7 @@ import { createEngineMachine, type EngineMachine } from "./engine-machine.ts";
 export interface EngineMembers {
   /** A primary, and a replica that has copied its data; both run. */
   startPair(): Promise<{ readonly primary: EngineMachine; readonly replica: EngineMachine }>;
-  /** Numbers begin with 1, the primary's. */
+  /** Number of a member; the primary of `startPair` is 1. */
   numberOf(member: EngineMachine): number;
   /** Makes one the replica of the other in the settings of both. */
   follow(replica: EngineMachine, primary: EngineMachine): void;
@@ -24,8 +24,8 @@ export function createEngineMembers(version: string, settings: Partial<InstanceS
 
   async function add(address: string, port?: number): Promise<EngineMachine> {
     const load = async (deps: Parameters<typeof createPostgresqlDriver>[0]) => createPostgresqlDriver(deps);
-    const own = { ...settings, address, ...(port !== undefined && { port }) };
-    const created = await createEngineMachine(load, "postgresql", version, own);
+    const memberSettings = { ...settings, address, ...(port !== undefined && { port }) };
+    const created = await createEngineMachine(load, "postgresql", version, memberSettings);
     machines.push(created);
     return created;
   }

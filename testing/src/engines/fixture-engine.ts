@@ -43,8 +43,8 @@ const server = createServer((socket) => {
     const certificate = readFileSync(`${tlsDir}/server.crt`, "utf8");
     const { at_start: _, ...live } = config.parameters;
     const parameters = atStart === undefined ? live : { ...live, at_start: atStart };
-    const answer = `${JSON.stringify({ pid: process.pid, parameters, certificate })}\n`;
-    setTimeout(() => socket.end(answer), Number(live["slow_answer_ms"] ?? "0"));
+    const response = `${JSON.stringify({ pid: process.pid, parameters, certificate })}\n`;
+    setTimeout(() => socket.end(response), Number(live["slow_answer_ms"] ?? "0"));
   });
 });
 const slowMs = Number(config.parameters["slow_start_ms"] ?? "0");

@@ -5,7 +5,7 @@ import type { Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import { membersOf, ownMember } from "@holdfast/agent/engines/members.ts";
 import type { PeersFacet } from "@holdfast/agent/engines/peers-facet.ts";
 
-/** Membership on the disk of a member: the numbers, and how it became one. */
+/** Membership on the disk of a member: the numbers of all members, and the way in which it joined. */
 export interface FixtureMembership {
   readonly origin: "formed" | "joined";
   readonly members: readonly number[];
@@ -30,15 +30,15 @@ export const fixturePeers: PeersFacet = {
   },
   async report(instance, signal) {
     const { members } = await membership(instance);
-    const own = ownMember(instance)?.number ?? 0;
+    const number = ownMember(instance)?.number ?? 0;
     const listed = membersOf(instance.spec).filter(({ number }) => members.includes(number));
-    const answers = await Promise.all(listed.map((member) => answersAt(member.address, instance.spec.port, signal)));
-    const reachable = listed.filter((_, index) => answers[index]).map(({ number }) => number);
+    const responses = await Promise.all(listed.map((member) => answersAt(member.address, instance.spec.port, signal)));
+    const reachable = listed.filter((_, index) => responses[index]).map(({ number }) => number);
     const hasMajority = 2 * reachable.length > members.length;
     const isSpare = (number: number) =>
       members.length === 1 || 2 * reachable.filter((each) => each !== number).length > members.length;
     return {
-      isLeader: hasMajority && Math.min(...reachable) === own,
+      isLeader: hasMajority && Math.min(...reachable) === number,
       quorum: { voters: members.length, reachable: reachable.length, hasMajority },
       inSync: true,
       members,

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { InstanceSpecSchema, Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { startControllerEnd } from "../platform/controller-end.ts";
+import { startFakeController } from "../platform/fake-controller.ts";
 import { connectPostgresql, scramVerifier } from "./engine-clients.ts";
 import { testMachineSpec } from "../machines/machine-spec.ts";
 import { startTestMachines } from "../machines/process-machines.ts";
@@ -14,7 +14,7 @@ import { waitUntil } from "../wait-until.ts";
  * and creates a database. Prints the result of a user's query. `node host-engine-worker.ts PORT`.
  */
 const port = Number(process.argv[2]);
-const controller = await startControllerEnd();
+const controller = await startFakeController();
 const machines = await startTestMachines({
   command: ({ node, checkout }) => [node, join(checkout, "agent/keeper/main.ts")],
 });

@@ -12,19 +12,19 @@ export interface TestPostgresql {
   /** `postgres://postgres@127.0.0.1:<port>/postgres`: superuser, trusted, no TLS; stays the same over restarts. */
   readonly url: string;
   readonly port: number;
-  /** Stops it gracefully and removes its data. */
+  /** Stops the engine gracefully and removes its data. */
   stop(): Promise<void>;
-  /** Kills it and all of its backends (SIGKILL); its data stays. */
+  /** Kills the engine and all of its backends (SIGKILL); its data remain. */
   kill(): Promise<void>;
-  /** Starts it again after kill, on its data and port. */
+  /** Starts the engine again after `kill`, with its data and port. */
   start(): Promise<void>;
-  /** Stops it gracefully and starts it again. */
+  /** Stops the engine gracefully and starts it again. */
   restart(): Promise<void>;
   /** Sends the postmaster a signal, such as SIGSTOP. */
   signal(signal: NodeJS.Signals): void;
 }
 
-/** Resolves when it accepts connections. `settings` are `name=value` of postgresql.conf. */
+/** Resolves when the engine accepts connections. `settings` are `name=value` of postgresql.conf. */
 export async function startTestPostgresql(settings: readonly string[] = []): Promise<TestPostgresql> {
   const postgresql = testProgram("postgresql", "17");
   const directory = programDirectory("holdfast-postgresql");

@@ -56,9 +56,9 @@ export async function createQueueDatabase(
   const withClock = (driver: EngineDriver): EngineDriver => ({
     ...driver,
     command(instance) {
-      const given = driver.command(instance);
+      const command = driver.command(instance);
       const environment = Object.entries(clock?.environment ?? {}).map(([name, value]) => `${name}=${value}`);
-      return { ...given, argv: ["/usr/bin/env", ...environment, ...given.argv] };
+      return { ...command, argv: ["/usr/bin/env", ...environment, ...command.argv] };
     },
   });
   const load = async (deps: EngineDeps) => withClock(createPostgresqlDriver(deps));

@@ -19,7 +19,7 @@ const ofDirectory = createHash("sha256").update(imagesDir).digest("hex").slice(0
  */
 export async function requireRecipes(file: string, ...recipes: RecipeName[]): Promise<string | undefined> {
   for (const recipe of recipes) {
-    // One of all tests builds it; concurrent tests wait for that.
+    // One test builds the image; concurrent tests wait for it.
     const isThere = async () => findImage(imagesDir, recipe) !== undefined || claim(`recipe-${recipe}-${ofDirectory}`);
     await waitUntil(`the image of ${recipe} is built`, isThere, { withinMs: buildMs, everyMs: 500 });
     try {

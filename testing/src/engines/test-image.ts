@@ -10,11 +10,11 @@ import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts"
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "../platform/temporary-process.ts";
 
-/** Debian's own programs that test the platform's output, in a file tree of their own that is built once and cached. */
+/** Debian's programs that test the platform's output, in a separate file tree that is built once and cached. */
 export interface TestImage {
-  /** Runs one of its programs to its end; resolves with its output, rejects with that when it fails. */
+  /** Runs a program of the image to its end; resolves with its output, rejects with the output when it fails. */
   run(argv: readonly string[], binds: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
-  /** Starts one of its programs; the directories have the same path inside. Resolves once it printed `ready`. */
+  /** Starts a program of the image; the directories have the same path inside. Resolves once it printed `ready`. */
   start(argv: readonly string[], binds: readonly string[], ready: RegExp): Promise<TemporaryProcess>;
 }
 
@@ -50,7 +50,7 @@ const packagesOf = {
 } as const;
 
 const usualRelease = "trixie";
-/** Suites for programs that changed since, or that no other release has. */
+/** Debian releases of the packages, for programs that changed after trixie or that trixie lacks. */
 const releasesOf: Readonly<Record<string, string>> = { metrics: "sid", models: "sid" };
 
 /**

@@ -9,7 +9,7 @@ import { engineSocket } from "@holdfast/agent/engines/valkey/layout.ts";
 export interface WatchedValkey {
   /** The instance, reached through the test. */
   readonly instance: Instance;
-  /** Number of commands that the engine rejected there because a script keeps it busy. */
+  /** Number of the platform's commands that the engine rejected because a script keeps it busy. */
   readonly refusals: number;
   close(): Promise<void>;
 }

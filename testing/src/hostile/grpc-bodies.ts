@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { type DescMessage, ScalarType } from "@bufbuild/protobuf";
 
-/** A body of binary gRPC of a legal size that is invalid otherwise, or not even of a legal size. */
+/** An invalid body of binary gRPC: of a size over the limit, or of a permitted size with invalid content. */
 export interface HostileBody {
   readonly what: string;
   readonly body: Buffer;
@@ -12,9 +12,9 @@ const fieldOf = (no: number, wireType: number): Buffer => varint((no << 3) | wir
 
 function varint(value: number): Buffer {
   const bytes: number[] = [];
-  for (let left = value; ; left = Math.floor(left / 128)) {
-    if (left < 128) return Buffer.from([...bytes, left]);
-    bytes.push((left % 128) + 128);
+  for (let rest = value; ; rest = Math.floor(rest / 128)) {
+    if (rest < 128) return Buffer.from([...bytes, rest]);
+    bytes.push((rest % 128) + 128);
   }
 }
 
@@ -43,10 +43,10 @@ function repeated(entry: Buffer, bytes: number): Buffer {
 
 const bomb = framed(gzipSync(Buffer.alloc(64 << 20)), { flags: 1 });
 
-/** Methods that accept more are tried with this size: a larger body finds no more, and takes long. */
+/** Size of bodies for methods that accept more: a larger body finds no other faults, and takes long. */
 export const triedBytes = 256 << 10;
 
-/** `most` is the method's limit. */
+/** Hostile bodies for a method; `most` is its limit in bytes. */
 export function hostileBodies(input: DescMessage, most: number): readonly HostileBody[] {
   const bytes = Math.min(most, triedBytes);
   const lists = input.fields

@@ -24,7 +24,7 @@ export interface H2Caller {
   close(): void;
 }
 
-/** Streams above one connection's limit would wait in this process, so the crowd has several connections. */
+/** Opens several connections, because streams above one connection's limit would wait in this process. */
 export function openH2(url: string, ca: string, connections = 8): H2Caller {
   const sessions = Array.from({ length: connections }, () => {
     const session = connect(url, { ca });

@@ -13,7 +13,7 @@ import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 import { InstanceSpecSchema, Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { bundleAgentTo } from "./agent-code.ts";
-import { type ControllerEnd, startControllerEnd } from "../platform/controller-end.ts";
+import { type FakeController, startFakeController } from "../platform/fake-controller.ts";
 import type { EngineEndpoint } from "../engines/engine-clients.ts";
 import { asRoot } from "../platform/platform-software.ts";
 import { hasSoftware } from "../engines/required-recipes.ts";
@@ -25,21 +25,20 @@ const run = promisify(execFile);
 type SpecChange = Omit<MessageInitShape<typeof InstanceSpecSchema>, "$typeName" | "$unknown">;
 
 /**
- * Keeper, agent and engine of one machine, with /usr and /etc of the node image, under a controller's end. As root
- * only.
+ * Keeper, agent and engine of one machine, with /usr and /etc of the node image, under a fake controller. Needs root.
  */
 export interface AgentMachine {
-  readonly controller: ControllerEnd;
+  readonly controller: FakeController;
   readonly directory: string;
   /** Reason why its memory is not limited; undefined when it is. */
   readonly unlimited: string | undefined;
-  /** CPU time of the whole machine so far, as its host counts it; 0 where it does not. */
+  /** CPU time in ms of all processes of the machine so far, as its host counts it; 0 where it does not. */
   cpuUsedMs(): number;
   /** The engine's endpoint for users, from its first certificate on. */
   readonly endpoint: EngineEndpoint;
-  /** Kills the whole machine, and starts it again with a new enrollment. */
+  /** Kills all processes of the machine, and starts it again with a new enrollment. */
   restart(): Promise<void>;
-  /** Kills the whole machine; resolves when no process of it remains. */
+  /** Kills all processes of the machine; resolves when none remains. */
   kill(): Promise<void>;
   /** Converges the machine's instance to these settings, a generation later each time. */
   converge(change?: SpecChange): Promise<TaskResult>;
@@ -47,7 +46,7 @@ export interface AgentMachine {
   keeperPid(): number;
   /** Runs a program on the host as the engine's user, from outside of its namespaces; resolves with its output. */
   asEngine(argv: readonly string[]): Promise<string>;
-  /** The newest generation, in the form of a task's header. */
+  /** Header of a task with the newest generation. */
   readonly header: { ownerId: string; generation: bigint; term: bigint };
   /** The host's pids of the machine's processes that run this program. */
   pidsOf(program: string): number[];
@@ -62,14 +61,14 @@ export interface AgentMachineOptions {
   readonly engine: Program;
   readonly version: string;
   readonly spec: SpecChange;
-  /** The data disk is a file system of this size. */
+  /** Size of the data disk's file system. */
   readonly diskBytes?: number;
   /** True if the machine's data disk is a separate block device, and not memory. */
   readonly diskIsDevice?: boolean;
-  /** Limits of memory and CPUs of the whole machine, where the host can enforce them. */
+  /** Limits of memory and CPUs of the machine, where the host can enforce them. */
   readonly memoryBytes?: number;
   readonly vcpu?: number;
-  /** 15 s when absent. */
+  /** Interval of samples; absent: 15 s. */
   readonly sampleIntervalMs?: number;
 }
 
@@ -82,7 +81,7 @@ export function whyNoAgentMachine(engine: Program, version: string): string | un
 export async function startAgentMachine(options: AgentMachineOptions): Promise<AgentMachine> {
   const { engine, version, diskBytes } = options;
   const root = findSoftware(imagesDirectory(process.env), engine, version)?.image.root ?? "";
-  const controller = await startControllerEnd();
+  const controller = await startFakeController();
   controller.sampleIntervalMs = options.sampleIntervalMs ?? controller.sampleIntervalMs;
   const directory = await mkdtemp(join(tmpdir(), "agent-"));
   await chmod(directory, 0o755);

@@ -4,17 +4,17 @@ import { ensureGuestBoot, newestGuestPath } from "@holdfast/image/guest-boot.ts"
 import { type ImageManifest, manifestPath, setNewestIn } from "@holdfast/image/image-manifest.ts";
 import { cacheDirectory, findImage, imagesDirectory, newestPath } from "@holdfast/image/node-image.ts";
 
-/** A cache of a test's own with the real node image, whose newest kernel of virtual machines a test chooses. */
+/** A separate cache with the real node image; a test chooses its newest kernel of virtual machines. */
 export interface ChangingGuests {
   /** Directory for HOLDFAST_CACHE. */
   readonly cache: string;
-  /** The newest one at first. */
+  /** Id of the kernel that is the newest at first. */
   readonly first: string;
   /** Id of a kernel with the same files, whose manifest names Linux 98.1. */
   readonly valid: string;
-  /** No kernel in the place of one: QEMU does not start with it. Its manifest names Linux 99.1. */
+  /** Id of a kernel whose file is not a kernel, so that QEMU does not start. Its manifest names Linux 99.1. */
   readonly broken: string;
-  /** From now on this one is the default. */
+  /** Makes this kernel the default. */
   choose(id: string): Promise<void>;
   close(): void;
 }

@@ -4,15 +4,15 @@ import { dirname, join } from "node:path";
 import { type ImageManifest, manifestPath } from "@holdfast/image/image-manifest.ts";
 import { cacheDirectory, findImage, imagesDirectory, newestPath, setNewest } from "@holdfast/image/node-image.ts";
 
-/** A cache of a test's own, whose newest image with PostgreSQL 17 a test chooses. */
+/** A separate cache; a test chooses its newest image with PostgreSQL 17. */
 export interface ChangingImages {
   /** Directory for HOLDFAST_CACHE. */
   readonly cache: string;
-  /** The newest one at first; with `looksOlder` its manifest names an older PostgreSQL and etcd than it has. */
+  /** Id of the image that is the newest at first; with `looksOlder` its manifest names older versions than it has. */
   readonly first: string;
   /** Id of an image with the same programs and a correct manifest. */
   readonly valid: string;
-  /** Equal to that one. */
+  /** Id of an image that is equal to `valid`. */
   readonly equal: string;
   /** Id of an image without the programs of its engines; its manifest names an ICU that it does not have. */
   readonly broken: string;
@@ -23,9 +23,9 @@ export interface ChangingImages {
   readonly spoiling: string;
   /** Removes this image from the cache, as on a host that never had it. */
   hide(id: string): void;
-  /** Restores it. */
-  bring(id: string): void;
-  /** From now on this one is the default. */
+  /** Restores an image that was hidden. */
+  restore(id: string): void;
+  /** Makes this image the default. */
   choose(id: string): Promise<void>;
   close(): void;
 }
@@ -46,8 +46,8 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     return join(imagesDir, id);
   }
   /**
-   * Complete, or its machine would not start where the image is all that a machine has; linked files must not be
-   * written to.
+   * Adds a complete copy of the image, since a machine may have no other files. Its files are hard links, and so must
+   * not be written to.
    */
   function addCopy(id: string, change: (manifest: ImageManifest) => ImageManifest): string {
     const root = add(id, change);
@@ -81,7 +81,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
   return {
     cache,
     hide: (id) => move(id, imagesDir, hidden),
-    bring: (id) => move(id, hidden, imagesDir),
+    restore: (id) => move(id, hidden, imagesDir),
     first,
     valid,
     equal,

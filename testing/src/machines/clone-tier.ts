@@ -10,19 +10,19 @@ import { guardDirectory } from "../platform/directory-guard.ts";
 
 const run = promisify(execFile);
 
-/** A file system of a test's own whose files can be cloned, for a storage tier with snapshots, on any host. */
+/** A separate file system whose files can be cloned, for a storage tier with snapshots on any host. */
 export interface CloneTier {
   /** Mount point. */
   readonly directory: string;
-  /** Data disks that remain in it. */
+  /** Data disks that remain in the file system. */
   disks(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** Sparse, as disks are: it only has to exceed the host's reserve. */
+/** Size of the sparse file: it has to exceed the host's reserve. */
 const tierBytes = 32 * 1024 ** 3;
 
-/** Reason why none can be created here; undefined when one can. */
+/** Reason why no such file system can be created here; undefined if one can. */
 export async function cloneTierMissing(abilities?: HostAbilities): Promise<string | undefined> {
   const { isolation, loop } = abilities ?? (await detectAbilities());
   return isolation === "root" && loop ? undefined : "only root can mount a file system that has reflinks";

@@ -16,7 +16,7 @@ export interface EdgeWork {
 }
 
 export interface EdgeFigures {
-  /** Bytes of one session, most of them in a packet of their own. */
+  /** Bytes of one session, mostly one byte in each packet. */
   readonly sent: number;
   /** Number of other sessions. */
   readonly started: number;

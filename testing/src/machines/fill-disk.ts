@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const mib = 1024 ** 2;
 
-/** No file grows by the space that is free then. */
+/** Free space in bytes with which no file can grow. */
 const nothingBytes = 64 * 1024;
 
 export async function freeBytes(directory: string): Promise<number> {
@@ -26,7 +26,7 @@ export async function fillDisk(directory: string, leaveBytes = 0): Promise<void>
   if (leaveBytes === 0 && (await freeBytes(directory)) >= nothingBytes) throw new Error(`${directory} is not full`);
 }
 
-/** False when there was no space for it; any other error is thrown. */
+/** Returns false if the error is a full disk; throws any other error. */
 function orFull(error: Error): false {
   if (!error.message.includes("No space left on device")) throw error;
   return false;

@@ -14,7 +14,7 @@ import {
   type TaskResult,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, afterEach, beforeEach, expect } from "vitest";
-import { type ControllerEnd, startControllerEnd } from "../platform/controller-end.ts";
+import { type FakeController, startFakeController } from "../platform/fake-controller.ts";
 import { startFixtureKeeper } from "./fixture-keeper.ts";
 import { freePorts } from "../platform/free-ports.ts";
 
@@ -29,9 +29,9 @@ export const taskHeader = {
   class: TaskClass.QUICK,
 };
 
-/** The real keeper and agent on a new directory for each test, with one controller's end for all tests of a file. */
+/** The real keeper and agent on a new directory for each test, with one fake controller for all tests of a file. */
 export interface FixtureMachine {
-  readonly controller: ControllerEnd;
+  readonly controller: FakeController;
   /** Enrolls, starts, and waits for the agent's hello. */
   start(): Promise<void>;
   startKeeper(): void;
@@ -43,25 +43,25 @@ export interface FixtureMachine {
   specOf(change?: SpecChange): InstanceSpec;
   /** Converges the agent's instance to this spec, and waits for the result. */
   converge(change?: SpecChange): Promise<TaskResult>;
-  /** The machine's processes with an argument that ends so. */
+  /** Pids of the machine's processes with an argument that ends with `text`. */
   pidsOf(text: string): number[];
   enginePids(): number[];
   agentPids(): number[];
   lastObservation(): InstanceObservation | undefined;
   /** Waits for an observation; earlier ones count. */
   observed(matches: (observation: InstanceObservation) => boolean): Promise<InstanceObservation>;
-  /** Log of the whole machine. */
+  /** Log of all processes of the machine. */
   log(): string;
 }
 
 /** To be called at the top of a test file: sets up and removes what each test needs. */
 export async function openFixtureMachine(): Promise<FixtureMachine> {
-  const controller = await startControllerEnd();
+  const controller = await startFakeController();
   let directory: string;
   let keeper: ChildProcess | undefined;
   let port: number;
 
-  /** The host's pids of our processes with an argument that ends so. */
+  /** Pids on the host of the fixture's processes with an argument that ends with `text`. */
   function pidsOf(text: string): number[] {
     return readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))
@@ -155,7 +155,7 @@ export async function openFixtureMachine(): Promise<FixtureMachine> {
     directory = await mkdtemp(join(tmpdir(), "agent-"));
     controller.lifetimes = { identityMs: 3_600_000, serverMs: 3_600_000 };
     controller.acknowledges = true;
-    controller.losesEnrollments = false;
+    controller.dropsEnrollmentResponses = false;
     controller.heartbeatIntervalMs = 5_000;
     forgetFrames();
     [port = 0] = await freePorts(1);

@@ -31,17 +31,17 @@ import { testCheckout } from "./process-machines.ts";
 import { createTestNodeImages, type TestNodeImages } from "./test-node-images.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** An Incus daemon of a test's own with a provider over it. Its machines run a stand-in for the keeper. */
+/** A separate Incus daemon with a provider over it. Its machines run a stand-in for the keeper. */
 export interface TestIncus {
   readonly directory: string;
   readonly layout: ReturnType<typeof layoutOf>;
   readonly provider: IncusProvider;
   readonly images: TestNodeImages;
-  /** Direct access, bypassing the provider. */
+  /** Client of the daemon that bypasses the provider. */
   readonly incus: IncusClient;
   /** Another provider over the same directory and daemon, with any client. */
   another(incus?: IncusClient): IncusProvider;
-  /** The daemon's socket, and our objects in it. */
+  /** Socket of the daemon, and the test's objects in it. */
   readonly socket: string;
   readonly resources: IncusResources;
   /** First two numbers of its machines' addresses. */

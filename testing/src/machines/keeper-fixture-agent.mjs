@@ -47,7 +47,8 @@ const on = {
       writeFileSync(`${directory}/outcome`, error.message);
     }
   },
-  ["gone"]: (reason) => writeFileSync(`${directory}/outcome`, reason),
+  // oxlint-disable-next-line holdfast/names -- a state of the protocol
+  gone: (reason) => writeFileSync(`${directory}/outcome`, reason),
   async charge(state) {
     if (mode === "crash-in-charge") process.exit(3);
     if (mode === "hang-in-charge") return;

@@ -37,12 +37,14 @@ export function argumentsIn(pid: number): Promise<string> {
 }
 
 async function ofEachProcess(pid: number, file: string): Promise<string> {
-  const own = await readlink(`/proc/${pid}/ns/user`);
+  const userNamespace = await readlink(`/proc/${pid}/ns/user`);
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const texts = await Promise.all(
     pids.map(async (each) => {
       try {
-        return (await readlink(`/proc/${each}/ns/user`)) === own ? await readFile(`/proc/${each}/${file}`, "utf8") : "";
+        return (await readlink(`/proc/${each}/ns/user`)) === userNamespace
+          ? await readFile(`/proc/${each}/${file}`, "utf8")
+          : "";
       } catch {
         // It ended.
         return "";

@@ -93,7 +93,7 @@ async function startMaintenanceFixture() {
     const access = createServiceAccess({ services, operations });
     const automationPauses = {
       list: () => state.automationPauses,
-      set: async (one: AutomationPause) => void state.automationPauses.push(one),
+      set: async (pause: AutomationPause) => void state.automationPauses.push(pause),
       unlessPaused,
     };
     const rolloutLimiter = createRolloutLimiter({

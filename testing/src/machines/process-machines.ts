@@ -46,7 +46,7 @@ interface TestMachinesOptions {
   /** An existing directory instead of a new one. */
   readonly directory?: string;
   readonly abilities?: HostAbilities;
-  /** `127.99` when absent. */
+  /** First two numbers of the machines' addresses; absent: `127.99`. */
   readonly loopbackBlock?: string;
   readonly clock?: Clock;
   readonly command?: ProcessProviderDeps["command"];

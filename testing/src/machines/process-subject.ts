@@ -34,11 +34,11 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
       const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
       const found: string[] = [];
       for (const pid of pids) {
-        const mine =
+        const container =
           used.isolation === "none"
             ? (await linkOf(pid, "cwd"))?.startsWith(layout.machine(id).directory)
             : (await linkOf(pid, "ns/pid")) === namespace;
-        if (mine) found.push(`${pid} ${statOf(pid)?.startTicks}`);
+        if (container) found.push(`${pid} ${statOf(pid)?.startTicks}`);
       }
       return found;
     },
@@ -61,7 +61,7 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
       const [blocks = 0, size = 0] = stdout.trim().split(" ").map(Number);
       return blocks * size;
     },
-    otherImage: async () => machines.images.other(),
+    otherImage: async () => machines.images.addImage(),
     seen: async (id, path) => `/proc/${(await runOf(id)).init.pid}/root${path}`,
     cloneTier: clones && "clones",
     // The image itself is the root, and is read-only.
@@ -81,14 +81,14 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
       return { content: JSON.parse(await readFile(path, "utf8")), mode: (await stat(path)).mode };
     },
     async leftovers() {
-      const left = await Promise.all(
+      const remaining = await Promise.all(
         [layout.machines, layout.running, layout.addresses, layout.publicAddresses].map((path) => readdir(path)),
       );
       const mounts = (await readFile("/proc/mounts", "utf8")).split("\n").filter((line) => line.includes(directory));
       const loops = used.loop ? execFileSync("losetup", ["--all"]).toString().split("\n") : [];
       const groups = looked.flatMap((id) => groupsOf(used.groups, id).directories).filter(existsSync);
       const disks = (await clones?.disks()) ?? [];
-      return [...left.flat(), ...groups, ...mounts, ...loops.filter((line) => line.includes(directory)), ...disks];
+      return [...remaining.flat(), ...groups, ...mounts, ...loops.filter((line) => line.includes(directory)), ...disks];
     },
     async close() {
       await machines.close();

@@ -44,8 +44,8 @@ export interface DialOptions {
 
 /** A grpc-js client with real certificates; the other end of the controller's agent listener. */
 export function dial({ address, trustBundle, identity }: DialOptions): Client {
-  const own = identity === undefined ? [] : [Buffer.from(identity.key), Buffer.from(identity.chain)];
-  const tls = credentials.createSsl(Buffer.from(trustBundle), own[0] ?? null, own[1] ?? null);
+  const keyAndChain = identity === undefined ? [] : [Buffer.from(identity.key), Buffer.from(identity.chain)];
+  const tls = credentials.createSsl(Buffer.from(trustBundle), keyAndChain[0] ?? null, keyAndChain[1] ?? null);
   // A new channel for each client, as each agent has its own.
   return new Client(address, tls, {
     "grpc.use_local_subchannel_pool": 1,
@@ -79,16 +79,16 @@ export async function enroll(
   keys?: webcrypto.CryptoKeyPair,
 ): Promise<AgentIdentity> {
   const { machineId, installationId, token } = options;
-  const own = keys ?? (await newKeys());
+  const keyPair = keys ?? (await newKeys());
   const request = create(EnrollRequestSchema, {
     machineId,
     installationId,
     token,
-    certificateRequest: await newCertificateRequest(own, "ignored"),
+    certificateRequest: await newCertificateRequest(keyPair, "ignored"),
   });
   const client = dial(options);
   try {
-    return await identityOf(own, await callUnary(client, enrollmentRpcs.enroll, request));
+    return await identityOf(keyPair, await callUnary(client, enrollmentRpcs.enroll, request));
   } finally {
     client.close();
   }
@@ -110,12 +110,12 @@ export function newKeys(): Promise<webcrypto.CryptoKeyPair> {
   return webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]) as Promise<webcrypto.CryptoKeyPair>;
 }
 
-async function identityOf(keys: webcrypto.CryptoKeyPair, answer: CertificateResponse): Promise<AgentIdentity> {
+async function identityOf(keys: webcrypto.CryptoKeyPair, response: CertificateResponse): Promise<AgentIdentity> {
   const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
   return {
     key: pem("PRIVATE KEY", der),
-    chain: answer.chain.map((each) => pem("CERTIFICATE", each)).join(""),
-    trustBundle: answer.trustBundle,
+    chain: response.chain.map((each) => pem("CERTIFICATE", each)).join(""),
+    trustBundle: response.trustBundle,
   };
 }
 
@@ -126,14 +126,14 @@ function pem(label: string, der: Uint8Array): string {
 type Kind = NonNullable<ControllerFrame["frame"]["case"]>;
 type ValueOf<K extends Kind> = Extract<ControllerFrame["frame"], { case: K }>["value"];
 
-/** An agent's end of a session, which sends frames as the test says. */
+/** An agent's end of a session; it sends the frames that the test passes. */
 export interface TestSession {
   readonly call: ClientDuplexStream<AgentFrame, ControllerFrame>;
   readonly received: ControllerFrame[];
   send(frame: MessageInitShape<typeof AgentFrameSchema>["frame"]): void;
   /** Sends a heartbeat every 300 ms until the stream ends. */
   sendHeartbeats(): void;
-  /** The first frame of a kind, received or still to come. */
+  /** Resolves with the first frame of a kind, already received or future. */
   expect<K extends Kind>(kind: K, matches?: (value: ValueOf<K>) => boolean): Promise<ValueOf<K>>;
   /** The status that the stream ended with. */
   readonly ended: Promise<{ code: number; details: string }>;
@@ -203,20 +203,21 @@ export function readPayload(client: Client, id: string): ClientReadableStream<Pa
 /** Sends the blocks; when they fail the call is canceled. */
 export async function writePayload(client: Client, blocks: AsyncIterable<Uint8Array>): Promise<PayloadRef> {
   const { path, requestSerialize, responseDeserialize } = agentRpcs.writePayload;
-  const answer = Promise.withResolvers<PayloadRef>();
+  const response = Promise.withResolvers<PayloadRef>();
   const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, (error, ref?: PayloadRef) =>
-    ref === undefined ? answer.reject(error ?? new Error("no answer")) : answer.resolve(ref),
+    ref === undefined ? response.reject(error ?? new Error("no answer")) : response.resolve(ref),
   );
   try {
     for await (const data of blocks) {
       // A rejected call drains no more.
-      if (!call.write(create(PayloadChunkSchema, { data }))) await Promise.race([once(call, "drain"), answer.promise]);
+      if (!call.write(create(PayloadChunkSchema, { data })))
+        await Promise.race([once(call, "drain"), response.promise]);
     }
   } catch (error) {
     call.cancel();
-    await answer.promise.catch(() => undefined);
+    await response.promise.catch(() => undefined);
     throw error;
   }
   call.end();
-  return answer.promise;
+  return response.promise;
 }

@@ -16,9 +16,9 @@ export const hostInstallation = "test";
 /** A provider served over mTLS as by a host program, in this process. */
 export interface TestHost {
   readonly port: number;
-  /** A controller's connection to it, or that of another certificate. */
+  /** Connects to the host as a controller, or with another certificate. */
   connect(identity?: KeyWithCertificate, overrides?: Partial<ConnectHostDeps>): Promise<RemoteHost>;
-  /** Stops the host program; connections to it stay. */
+  /** Stops the host program; connections to it remain open. */
   stop(): Promise<void>;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { findGuestBoot, newestGuestPath } from "@holdfast/image/guest-boot.ts";
 import { findImage, imagesDirectory, newestPath } from "@holdfast/image/node-image.ts";
 
-/** Images of a test's own: the newest of the cache, the kernel of guests where one is built, and copies on request. */
+/** Separate directory of images: the newest of the cache, the guests' kernel if one is built, and copies on request. */
 export interface TestNodeImages {
   readonly imagesDir: string;
   /**
@@ -13,8 +13,8 @@ export interface TestNodeImages {
    * the programs of the newest image, unless the image is to be `packed` elsewhere: then it has its own files, and no
    * engines.
    */
-  other(options?: { readonly packed: boolean }): string;
-  /** From now on this one is the newest. */
+  addImage(options?: { readonly packed: boolean }): string;
+  /** Makes this image the newest. */
   renew(id: string): void;
   /** Adds a copy of the guests' kernel under another id, the newest from now on. Throws where there is none. */
   otherGuest(): string;
@@ -42,7 +42,7 @@ export function createTestNodeImages(): TestNodeImages {
   let created = false;
   return {
     imagesDir,
-    other({ packed } = { packed: false }) {
+    addImage({ packed } = { packed: false }) {
       if (newest === undefined) throw new Error("no image: run holdfast images make");
       if (created) return otherId;
       const root = join(imagesDir, otherId);

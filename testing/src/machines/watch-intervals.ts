@@ -14,20 +14,20 @@ export const primaryByLease = {
   replication: { primaryNodeId: "n-1", members: [{ nodeId: "n-1", number: 1 }], underPrimaryLease: true },
 };
 
-/** Checks of a PostgreSQL during `work`; `ask` runs a query as the platform's user. */
+/** Checks of a PostgreSQL during `work`; `query` runs a query as the platform's user. */
 export async function watchIntervals(
   { controller }: AgentMachine,
-  ask: (sql: string) => Promise<readonly { readonly at: Date }[]>,
+  query: (sql: string) => Promise<readonly { readonly at: Date }[]>,
   work: () => Promise<void>,
 ): Promise<Intervals> {
   const begin = Date.now();
-  const seen = [begin];
+  const probes = [begin];
   let isFinished = false;
-  const looking = (async () => {
+  const polling = (async () => {
     while (!isFinished) {
-      const [row] = await ask("SELECT at FROM holdfast.heartbeat");
+      const [row] = await query("SELECT at FROM holdfast.heartbeat");
       const at = row?.at.getTime() ?? 0;
-      if (at > (seen.at(-1) ?? 0)) seen.push(at);
+      if (at > (probes.at(-1) ?? 0)) probes.push(at);
       await sleep(50);
     }
   })();
@@ -35,9 +35,9 @@ export async function watchIntervals(
     await work();
   } finally {
     isFinished = true;
-    await looking;
+    await polling;
   }
   const end = Date.now();
   const gaps = (times: readonly number[]) => [...times, end].slice(1).map((at, i) => at - (times[i] ?? 0));
-  return { probes: gaps(seen), leaseRequests: gaps([begin, ...controller.leaseRequests.filter((at) => at > begin)]) };
+  return { probes: gaps(probes), leaseRequests: gaps([begin, ...controller.leaseRequests.filter((at) => at > begin)]) };
 }

@@ -63,8 +63,8 @@ export function platformAgent(
   });
 }
 
-export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewhere: BrowserOptions = {}): Browser {
-  const agent = platformAgent(platform, elsewhere);
+export function createBrowser(platform: Pick<Platform, "ca" | "admin">, options: BrowserOptions = {}): Browser {
+  const agent = platformAgent(platform, options);
   const cookies = new Map<string, string>();
 
   async function call(
@@ -79,7 +79,7 @@ export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewher
     if (hops > 10) throw new Error(`too many redirects, at ${url}`);
     if (stopAt !== undefined && url.startsWith(stopAt)) return { url, status: 0, headers: {}, text: "" };
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const answer = await request(url, {
+    const response = await request(url, {
       dispatcher: agent,
       method: body === undefined ? "GET" : "POST",
       headers: {
@@ -89,16 +89,16 @@ export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewher
       },
       ...(body !== undefined && { body }),
     });
-    const text = await answer.body.text();
-    for (const line of [answer.headers["set-cookie"] ?? []].flat()) {
+    const text = await response.body.text();
+    for (const line of [response.headers["set-cookie"] ?? []].flat()) {
       const [pair = "", ...attributes] = line.split("; ");
       const equals = pair.indexOf("=");
       if (attributes.includes("Max-Age=0")) cookies.delete(pair.slice(0, equals));
       else cookies.set(pair.slice(0, equals), pair.slice(equals + 1));
     }
-    const { location } = answer.headers;
+    const { location } = response.headers;
     if (typeof location === "string") return call(new URL(location, url).href, undefined, { stopAt }, hops + 1);
-    return { url, status: answer.statusCode, headers: answer.headers, text };
+    return { url, status: response.statusCode, headers: response.headers, text };
   }
 
   return {
@@ -108,8 +108,11 @@ export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewher
     submit(page, values = {}, { stopAt, origin } = {}) {
       const form = /<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/.exec(page.text);
       if (form === null) throw new Error(`${page.url} has no form: ${page.text.slice(0, 2_000)}`);
-      const own = [...(form[2] ?? "").matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
-      const fields = { ...Object.fromEntries(own.map(([, name = "", value = ""]) => [name, value])), ...values };
+      const hiddenFields = [...(form[2] ?? "").matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+      const fields = {
+        ...Object.fromEntries(hiddenFields.map(([, name = "", value = ""]) => [name, value])),
+        ...values,
+      };
       const target = new URL(form[1] ?? "", page.url).href;
       return call(target, new URLSearchParams(fields).toString(), { stopAt, origin });
     },

@@ -9,7 +9,7 @@ export interface CabledNetwork {
   /** Addresses of this host (`near`) and of the other host (`far`) on the cable. */
   readonly near: string;
   readonly far: string;
-  /** Prefix of command lines that run there. Their mounts are visible there alone. */
+  /** Prefix of command lines that run in the network. Their mounts are visible only there. */
   readonly enter: readonly string[];
   /** Pulls the cable out, or plugs it in again. */
   cable(plugged: boolean): Promise<void>;

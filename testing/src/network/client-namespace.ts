@@ -7,7 +7,7 @@ const run = promisify(execFile);
 /** A network namespace of this host with a separate address, for a client from elsewhere. */
 export interface ClientNamespace {
   readonly address: string;
-  /** The host's address towards it. */
+  /** Address of the host in the namespace's network. */
   readonly gateway: string;
   /** Standard output of a program of Node that runs there. Throws when it fails. */
   node(args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<string>;

@@ -15,7 +15,7 @@ const timeoutMs = 10_000;
 /** A packet may arrive before its server listens. */
 const retryMs = 1_000;
 
-/** Queries one server alone; throws when it does not respond in 10 s. */
+/** Queries only this server; throws if it does not respond in 10 s. */
 export async function queryDns(server: string, question: DnsQuestion): Promise<DecodedPacket> {
   const { name, type = "A", transport = "udp", udpPayloadSize, recursionDesired = false } = question;
   const packet: Packet = {
@@ -53,7 +53,7 @@ function optionsRecord(udpPayloadSize: number): OptAnswer {
 function askByUdp(address: { host: string; port: number }, packet: Packet): Promise<DecodedPacket> {
   const socket = createSocket("udp4");
   const send = () => socket.send(dnsPacket.encode(packet), address.port, address.host);
-  const again = setInterval(send, retryMs);
+  const retry = setInterval(send, retryMs);
   let timer: NodeJS.Timeout;
   return new Promise<DecodedPacket>((resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer by UDP from port ${address.port}`)), timeoutMs);
@@ -61,7 +61,7 @@ function askByUdp(address: { host: string; port: number }, packet: Packet): Prom
     socket.once("message", (message) => resolve(dnsPacket.decode(message)));
     send();
   }).finally(() => {
-    clearInterval(again);
+    clearInterval(retry);
     clearTimeout(timer);
     socket.close();
   });

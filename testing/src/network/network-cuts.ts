@@ -11,11 +11,11 @@ export type Link = readonly [from: string, to: string];
 
 /** Cuts of the network of one installation's machines. Nothing is rejected: packets vanish, as with a cut cable. */
 export interface NetworkCuts {
-  /** Between the machine and all others, including the host and its controllers. */
+  /** Cuts the machine off from all others, including the host and its controllers. */
   cut(address: string, direction: CutDirection): Promise<void>;
   /** Ends all cuts of the address. */
   heal(address: string): Promise<void>;
-  /** Between these addresses alone. */
+  /** Cuts only the traffic between these addresses. */
   cutLinks(links: readonly Link[]): Promise<void>;
   healLinks(links: readonly Link[]): Promise<void>;
   close(): Promise<void>;
@@ -28,7 +28,7 @@ export interface ClientsOfHost {
   readonly ports: readonly number[];
 }
 
-/** `number` is that of the installation; its watchdog removes the remains of a test that was killed. */
+/** `number`: number of the installation, whose watchdog removes the remains of a test that was killed. */
 export async function openNetworkCuts(number: string, clients?: ClientsOfHost): Promise<NetworkCuts> {
   const table = `holdfast_cut_${number}`;
   const nft = (script: string) => run("sh", ["-c", `printf %s "$0" | nft --file -`, script]);

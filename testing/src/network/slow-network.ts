@@ -11,7 +11,7 @@ import type { ClientsOfHost } from "./network-cuts.ts";
 
 const run = promisify(execFile);
 
-/** Programs that slow a network down, in a file tree of their own: nothing is installed on the host. */
+/** Programs that slow a network down, in a separate file tree: nothing is installed on the host. */
 export interface SlowNetwork {
   /** Delays all packets from and to the address, and drops some; resolves with a function that ends it. */
   slow(address: string, options: Slowness): Promise<() => Promise<void>>;

@@ -9,7 +9,7 @@ export interface TcpProxy {
   /** Silently stops forwarding on the current connections; new ones work. */
   stall(): void;
   /** Forwards what the client sends, and drops the responses. */
-  loseAnswers(): void;
+  loseResponses(): void;
   heal(): void;
   close(): void;
 }
@@ -44,7 +44,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     stall() {
       for (const [client, target] of pairs) for (const socket of [client, target]) socket.unpipe().pause();
     },
-    loseAnswers() {
+    loseResponses() {
       for (const [, target] of pairs) target.unpipe().resume();
     },
     heal() {

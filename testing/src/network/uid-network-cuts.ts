@@ -16,7 +16,7 @@ export interface UserLinks {
   readonly pairs: readonly (readonly [uid: number, address: string])[];
 }
 
-/** Drops their packets both ways, also on open connections, until the returned function is called. */
+/** Drops the packets of these links both ways, also on open connections, until the returned function is called. */
 export async function cutUserLinks(number: string, { uids, pairs }: UserLinks): Promise<() => Promise<void>> {
   const table = `holdfast_cut_${number}`;
   const cut = "ct mark 0x00484643";

@@ -15,7 +15,7 @@ interface NoteApiDeps extends Pick<Kernel, "begin" | "cursors" | "clock" | "newI
   readonly quotas: Pick<Quotas, "claim">;
 }
 
-/** The RPCs of notes. */
+/** Creates the service of notes. */
 export function createNoteApi(deps: NoteApiDeps): ServedService {
   const { notes, quotas, cursors, clock, newId } = deps;
   return serve(noteService, {

@@ -1,8 +1,28 @@
 import type { CliCommand } from "@holdfast/cli/command.ts";
 import { take } from "@holdfast/cli/flag-values.ts";
 import { transportOptionsOf } from "@holdfast/sdk/node/node-client.ts";
-import { createTransport } from "@holdfast/sdk/transport.ts";
-import { Notes } from "./notes.ts";
+import { type List, type ListOptions, listOf } from "@holdfast/sdk/pages.ts";
+import { createTransport, type Transport } from "@holdfast/sdk/transport.ts";
+
+interface Note {
+  readonly id: string;
+  readonly text: string;
+  /** Rendered text; empty until the note is rendered. */
+  readonly rendered: string;
+}
+
+/** Methods of notes, as in the SDK. */
+class Notes {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  list(options?: ListOptions): List<Note> {
+    return listOf(this.#transport, "/notes", "notes", options);
+  }
+}
 
 export function addNotes(notes: CliCommand): void {
   notes

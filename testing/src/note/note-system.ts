@@ -33,7 +33,7 @@ export const notesPart = definePart<Collection<Note>>("notes");
 /** An operation of a note. */
 export const renderNote = defineOperation({ type: "render_note", of: "the note" });
 
-/** A system of one resource, with one of everything that a system can have. */
+/** A system with one resource, which uses every feature of a system once. */
 export const noteSystem = declareSystem({
   name: "note",
   settings: noteSettings,
@@ -58,7 +58,7 @@ export const noteSystem = declareSystem({
   open: openNoteSystem,
 });
 
-/** Notes as the groups below use them. */
+/** Contributions of notes to other systems. */
 function contributeNotes({ collections, installationId, log }: Kernel): readonly Contribution[] {
   const notes = collections.open(noteKind);
   return [

@@ -2,10 +2,10 @@ import { systems } from "@holdfast/controller/systems.ts";
 import { type NounGroup, nounGroups } from "@holdfast/cli/nouns.ts";
 import { noteSystem } from "./note-system.ts";
 
-/** The list of systems with one more line. */
+/** All systems, and the system of notes. */
 export const systemsWithNotes = [...systems, noteSystem] as const;
 
-/** The list of nouns with one more line. */
+/** All nouns of the command line, and the noun of notes. */
 export const nounsWithNotes: readonly NounGroup[] = [
   ...nounGroups,
   {

@@ -10,7 +10,7 @@ import { argumentsAndEnvironment, isAlive } from "./platform-processes.ts";
 export interface AdditionalController {
   readonly pid: number;
   kill9(): Promise<void>;
-  /** Starts it again. */
+  /** Starts the controller again. */
   start(): Promise<void>;
 }
 

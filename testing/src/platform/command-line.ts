@@ -18,7 +18,7 @@ export interface RunningCommand {
   readonly ended: Promise<CommandResult>;
   /** Output of the command so far, on both streams. */
   written(): string;
-  /** Types on its standard input. */
+  /** Types on the command's standard input. */
   type(text: string): void;
 }
 
@@ -44,7 +44,7 @@ export interface CommandLine {
 
 const launcher = join(import.meta.dirname, "..", "..", "..", "bin", "holdfast.js");
 
-/** `environment` extends the variables that a shell needs. */
+/** `environment`: variables in addition to those that a shell needs. */
 export function createCommandLine(environment: Readonly<Record<string, string>>): CommandLine {
   const home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
   const temporary = join(home, "tmp");
@@ -52,7 +52,7 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
   const inherited = ["PATH", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"].map((name) => [name, process.env[name]]);
   // The node image with the engines' clients is found below the real home.
   const cache = process.env.HOLDFAST_CACHE ?? join(process.env.HOME ?? "/root", ".cache", "holdfast");
-  const own = { HOME: home, TMPDIR: temporary, TERM: "xterm", HOLDFAST_CACHE: cache };
+  const variables = { HOME: home, TMPDIR: temporary, TERM: "xterm", HOLDFAST_CACHE: cache };
 
   function start(args: readonly string[], options: RunOptions = {}): RunningCommand {
     const words = [process.execPath, launcher, ...args];
@@ -60,7 +60,7 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
       options.onTerminal === true
         ? ["script", "-qefc", `stty cols 120; exec ${words.map(quoted).join(" ")}`, "/dev/null"]
         : words;
-    const env = { ...Object.fromEntries(inherited), ...own, ...environment, ...options.environment };
+    const env = { ...Object.fromEntries(inherited), ...variables, ...environment, ...options.environment };
     const child = spawn(command, rest, { env, cwd: home, stdio: "pipe" });
     let stdout = "";
     let stderr = "";
@@ -86,7 +86,7 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
     const lines = (options.input ?? "").split("\n");
     const nextLine = async (question: string) => lines.shift() ?? `nothing for ${question}`;
     const code = await runCli(args, {
-      environment: { ...Object.fromEntries(inherited), ...own, ...environment, ...options.environment },
+      environment: { ...Object.fromEntries(inherited), ...variables, ...environment, ...options.environment },
       defaultDirectory: join(home, ".holdfast"),
       signal: new AbortController().signal,
       stdout: { write: (text) => (stdout += text) },

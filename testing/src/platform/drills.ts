@@ -19,8 +19,8 @@ const withinMs = 120_000;
 export function drilled({ rest }: Platform, serviceId: string, drillId: string): Promise<DrillJson> {
   let last: DrillJson | undefined;
   const check = async () => {
-    const answer = await rest.get<{ drills: DrillJson[] }>(`/managed-services/${serviceId}/backups/drills`);
-    last = expectStatus(answer, 200).json.drills.find(({ id }) => id === drillId);
+    const response = await rest.get<{ drills: DrillJson[] }>(`/managed-services/${serviceId}/backups/drills`);
+    last = expectStatus(response, 200).json.drills.find(({ id }) => id === drillId);
     return last !== undefined && ["completed", "failed"].includes(last.status) ? last : undefined;
   };
   const describe = () => JSON.stringify(last);

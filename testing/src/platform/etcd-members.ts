@@ -14,7 +14,7 @@ import { startTemporaryProcess } from "./temporary-process.ts";
 /** One member of a platform's etcd. */
 export interface EtcdMember {
   readonly name: string;
-  /** Kills it, and prevents its restart; the returned function allows it, and resolves once it serves. */
+  /** Kills the member, and prevents its restart until the returned function is called; that resolves once it serves. */
   lose(): Promise<() => Promise<void>>;
   /** Sends SIGSTOP; the returned function sends SIGCONT. */
   pause(): () => void;
@@ -28,7 +28,7 @@ export interface EtcdMembers {
   followers(): Promise<readonly EtcdMember[]>;
   /** Makes another member the leader, and resolves once it is. */
   moveLeader(): Promise<void>;
-  /** To be called before the platform is removed. */
+  /** Ends the members; must be called before the platform is removed. */
   end(): Promise<void>;
 }
 

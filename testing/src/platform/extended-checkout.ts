@@ -14,13 +14,13 @@ export interface RegistryLine {
   readonly line: string;
 }
 
-/** A checkout with an engine of the tests, which it has besides those of this checkout. */
+/** A copy of this checkout with an additional engine of the tests. */
 export interface ExtendedCheckout {
   readonly directory: string;
   remove(): void;
 }
 
-/** Creates a copy of this checkout whose files are links, except for those that get further lines. */
+/** Creates a copy of this checkout whose files are hard links, except for files that get additional lines. */
 export function extendCheckout(lines: readonly RegistryLine[]): ExtendedCheckout {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-checkout-"));
   // Users of machines read the agent's code.

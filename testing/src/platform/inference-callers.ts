@@ -15,12 +15,12 @@ export interface InferenceCallers {
   client(secret: string, baseURL?: string): OpenAI;
   /** One chat of a model of provider_c, for at most 50 tokens. */
   chat(secret: string, model: string, more?: object, baseURL?: string): Promise<OpenAI.ChatCompletion>;
-  /** A request as given. */
+  /** Sends a request unchanged. */
   send(path: string, init?: object): ReturnType<typeof undiciFetch>;
   put(what: "providers" | "settings", body: object): Promise<RestResponse<Record<string, unknown>>>;
   usage(by: "model" | "key"): Promise<Usage>;
   /** Number of results by code of this many calls of 66 tokens, with several in progress at a time. */
-  ends(urls: readonly string[], count: number, secretOf: (at: number) => string): Promise<Record<string, number>>;
+  resultsOf(urls: readonly string[], count: number, secretOf: (at: number) => string): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
 
@@ -39,12 +39,12 @@ export interface UsageItem {
   readonly estimated_requests: number;
 }
 
-/** A text that only calls contain. */
+/** Text that is only in calls, so that a test can find copies of prompts. */
 export const plantedPrompt = "planted-prompt-8d2e";
 /** Tokens that a call of `ends` reserves and uses. */
 export const tokensOfCall = 66;
 
-/** Calls in progress: more than the largest share of one key would be rejected for that. */
+/** Maximum number of calls in progress: more than the largest share of one key would be rejected. */
 const atOnce = 90;
 
 export function createInferenceCallers(
@@ -88,7 +88,7 @@ export function createInferenceCallers(
     send: (path, init = {}) => undiciFetch(`${platform.admin.inference_url}${path}`, { dispatcher: agent, ...init }),
     put: (what, body) => rest.call("PUT", `${base}/${what}`, { body }),
     usage: async (by) => (await rest.get<Usage>(`${base}/usage?group_by=${by}`)).json,
-    async ends(urls, count, secretOf) {
+    async resultsOf(urls, count, secretOf) {
       const ends: Record<string, number> = {};
       const body = JSON.stringify({
         model: "provider_c/uses-16-50",
@@ -96,13 +96,13 @@ export function createInferenceCallers(
         messages: [{ role: "user", content: plantedPrompt }],
       });
       await inParallel([...Array.from({ length: count }).keys()], atOnce * urls.length, async (at) => {
-        const answer = await request(`${urls[at % urls.length]}/chat/completions`, {
+        const response = await request(`${urls[at % urls.length]}/chat/completions`, {
           method: "POST",
           headers: { authorization: `Bearer ${secretOf(at)}` },
           body,
           dispatcher: agent,
         });
-        const { error } = (await answer.body.json()) as { error?: { code: string } };
+        const { error } = (await response.body.json()) as { error?: { code: string } };
         const end = error?.code ?? "ok";
         ends[end] = (ends[end] ?? 0) + 1;
       });
@@ -128,9 +128,9 @@ export async function inParallel<T>(
   most: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  const left = items.values();
+  const remaining = items.values();
   const worker = async () => {
-    for (const item of left) await work(item);
+    for (const item of remaining) await work(item);
   };
   await Promise.all(Array.from({ length: Math.min(most, items.length) }, worker));
 }

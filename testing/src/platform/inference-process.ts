@@ -7,7 +7,7 @@ import { freePorts } from "./free-ports.ts";
 import type { Platform } from "./platform.ts";
 import { argumentsAndEnvironment, isAlive } from "./platform-processes.ts";
 
-/** Another process of the inference proxy beside the one of the platform. */
+/** An additional process of the platform's inference proxy. */
 export interface InferenceProcess {
   /** Base URL for clients. */
   readonly url: string;
@@ -16,7 +16,7 @@ export interface InferenceProcess {
   readonly output: string;
   readonly pid: number;
   kill9(): Promise<void>;
-  /** Starts it again in its directory. */
+  /** Starts the process again in its directory. */
   start(environment?: Readonly<Record<string, string>>): Promise<void>;
   remove(): Promise<void>;
 }

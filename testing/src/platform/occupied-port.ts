@@ -6,7 +6,7 @@ export interface OccupiedPort {
   release(): Promise<void>;
 }
 
-/** Listens on a port as soon as it is free; calls `free` until then, to kill the process that has it. */
+/** Listens on a port as soon as it is free; until then calls `free`, which kills the process that listens there. */
 export async function occupyPort(port: number, free: () => void, address = "127.0.0.1"): Promise<OccupiedPort> {
   for (;;) {
     free();

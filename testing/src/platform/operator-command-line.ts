@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { TestGateway } from "../api/test-gateway.ts";
 import { type CommandLine, createCommandLine } from "./command-line.ts";
 
-/** The command as an operator runs it on the platform's own machine; the gateway takes it for the owner. */
+/** The command as an operator runs it on the platform's own machine; the gateway authenticates it as the owner. */
 export function createOperatorCommandLine({ ca, baseUrl }: TestGateway): CommandLine {
   const shell = createCommandLine({});
   const caFile = join(shell.home, "ca.pem");

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { expect } from "vitest";
 
-/** Every log file of an installation: its own programs' and its machines'. */
+/** Every log file of an installation, of its programs and of its machines. */
 export function logFiles(directory: string): string[] {
   const machines = join(directory, "machines");
   const folders = [
@@ -28,7 +28,7 @@ export function lastLogLines(directory: string, count: number, about = ""): stri
     .join("");
 }
 
-/** Limit for one installation. */
+/** Maximum size of the saved logs of one installation. */
 const maxLogBytes = 2 << 20;
 
 /**
@@ -52,8 +52,8 @@ export function saveLogs(directory: string): void {
 }
 
 /**
- * Output of programs of the platform before they crashed while they served. A killed program leaves none, and one that
- * cannot start yet, for want of its port or of etcd, may exit and be restarted.
+ * Output of programs of the platform that crashed while they served. A killed program has no such output, and a program
+ * that cannot start yet, because its port is busy or etcd is down, may exit and be restarted.
  */
 export function crashesOf(directory: string): string[] {
   return ["controller", "dns"].flatMap((name) => {

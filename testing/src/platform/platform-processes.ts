@@ -46,7 +46,7 @@ const engineNames = [
   "redis-server",
 ];
 
-/** Finds them below the supervisor, and machines by the data directory in their environment. */
+/** Finds processes below the supervisor, and machines by the data directory in their environment. */
 export function findProcesses(dataDirectory: string, supervisor: number | undefined): PlatformProcesses {
   const processes = readProcesses();
   const children = Map.groupBy(processes, ({ parent }) => parent);

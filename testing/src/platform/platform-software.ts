@@ -11,7 +11,7 @@ export const testUid = 65_533;
 
 export const asRoot = process.getuid?.() === 0;
 
-/** The real program, as the platform would run it; throws when `npm test` has not set it up. */
+/** The real program, as the platform would run it; throws unless `npm test` has installed it. */
 export function testProgram(program: Program, version: string): PlatformProgram {
   const found = findPlatformProgram(imagesDirectory(process.env), program, version, process.env);
   if (found === undefined) throw new Error(`no ${program} ${version}: run holdfast images make`);

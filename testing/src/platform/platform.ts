@@ -34,15 +34,15 @@ export interface Platform {
   /** Bodies of error responses so far. */
   readonly errorBodies: readonly string[];
   processes(): PlatformProcesses;
-  /** Starts it again after stop or kill9, with further flags; resolves when the API responds. */
+  /** Starts the platform again after `stop` or `kill9`, with additional flags; resolves when the API responds. */
   start(flags?: readonly string[]): Promise<void>;
   /** Sends SIGINT; resolves when the supervisor has ended. */
   stop(): Promise<void>;
-  /** Kills the supervisor and its children with SIGKILL; machines run on. */
+  /** Kills the supervisor and its children with SIGKILL; machines continue to run. */
   killControlPlane(): Promise<void>;
-  /** Kills every process of it with SIGKILL, including machines. */
+  /** Kills every process of the platform with SIGKILL, including machines. */
   kill9(): Promise<void>;
-  /** Stops it and removes its data; remaining processes are killed. */
+  /** Stops the platform and removes its data; remaining processes are killed. */
   remove(): Promise<void>;
 }
 
@@ -85,8 +85,8 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
         ...noScheduledBackups,
         ...options.environment,
       },
-      // Its last line: admin.json may exist since the last start.
-      ready: async () => supervised.output.includes("Holdfast runs at ") && (await answers(readAdmin(directory))),
+      // The last line of the output, because admin.json may exist from the last start.
+      ready: async () => supervised.output.includes("Holdfast runs at ") && (await isServing(readAdmin(directory))),
     });
 
   async function remove(): Promise<void> {
@@ -107,7 +107,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   const admin = readAdmin(directory);
   const ca = readFileSync(admin.ca_file, "utf8");
   const owner = basic(admin.api_key_id, admin.api_key_secret);
-  rest = createRest({ baseUrl: admin.base_url, ca, authorization: owner, onAnswer: noteError });
+  rest = createRest({ baseUrl: admin.base_url, ca, authorization: owner, onResponse: noteError });
   return {
     directory,
     admin,
@@ -142,7 +142,7 @@ function readAdmin(directory: string): AdminFile {
   return JSON.parse(readFileSync(join(directory, "admin.json"), "utf8"));
 }
 
-async function answers(admin: AdminFile): Promise<boolean> {
+async function isServing(admin: AdminFile): Promise<boolean> {
   const authorization = basic(admin.api_key_id, admin.api_key_secret);
   const rest = createRest({ baseUrl: admin.base_url, ca: readFileSync(admin.ca_file, "utf8"), authorization });
   try {

@@ -9,7 +9,7 @@ import { type Platform, startPlatform } from "./platform.ts";
 /** An installation that was recovered from the object store of another one. */
 export interface RecoveredPlatform {
   readonly platform: Platform;
-  /** Removes also its object store. */
+  /** Removes the platform and its object store. */
   remove(): Promise<void>;
 }
 
@@ -43,9 +43,9 @@ export async function recoverPlatform(
     ];
     const ran = await cli.run(words);
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
-    const again = await cli.run([...words, "--output", "json"]);
-    expect(again, again.stderr).toMatchObject({ code: 0 });
-    expect(again.stdout).toContain("the service exists already");
+    const secondRun = await cli.run([...words, "--output", "json"]);
+    expect(secondRun, secondRun.stderr).toMatchObject({ code: 0 });
+    expect(secondRun.stdout).toContain("the service exists already");
     cli.remove();
     const platform = await startPlatform({ directory, environment });
     const remove = async () => {

@@ -20,7 +20,7 @@ export interface SecondController {
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
 
-/** Started with the settings of the first controllers, with its own listeners and this additional environment. */
+/** Starts a controller with the first controllers' settings, its own listeners and this additional environment. */
 export async function startSecondController(
   platform: Platform,
   environment: Readonly<Record<string, string>> = {},

@@ -11,19 +11,19 @@ export interface SecondHost {
   processes(): PlatformProcesses;
   /** Pid of the program that controllers dial; undefined while it is down. */
   program(): number | undefined;
-  /** Starts it, with the text of a join file if there is one, and further flags; resolves when it serves. */
+  /** Starts the host, with the text of a join file if there is one, and additional flags; resolves when it serves. */
   start(joinFile?: string, further?: readonly string[], environment?: Readonly<Record<string, string>>): Promise<void>;
-  /** Sends SIGINT; its machines stop too. */
+  /** Sends SIGINT; the host's machines stop too. */
   stop(): Promise<void>;
-  /** Stops it and reverts its changes to the host outside of its directory. */
+  /** Stops the host program and reverts its changes outside of its directory. */
   clean(): Promise<void>;
-  /** Stops it and removes its data. */
+  /** Stops the host program and removes its data. */
   remove(): Promise<void>;
 }
 
 /**
- * Not started yet. It ends with the test's process, for any reason. `enter` is the prefix of its command lines,
- * `checkout` the directory of its code.
+ * A host that is not started yet. It ends with the test's process, for any reason. `enter` is the prefix of its command
+ * lines, `checkout` the directory of its code.
  */
 export function newSecondHost(enter: readonly string[] = [], checkout?: string): SecondHost {
   const supervised = newSupervised("second", undefined, enter, checkout);

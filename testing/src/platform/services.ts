@@ -103,8 +103,8 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
   };
 }
 
-/** The response, when it has the status; throws with its body otherwise. */
-export function expectStatus<A extends { status: number; text: string }>(answer: A, status: number): A {
-  if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text}`);
-  return answer;
+/** Returns the response if it has the status; throws an error with its body otherwise. */
+export function expectStatus<A extends { status: number; text: string }>(response: A, status: number): A {
+  if (response.status !== status) throw new Error(`${response.status} instead of ${status}: ${response.text}`);
+  return response;
 }

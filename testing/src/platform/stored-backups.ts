@@ -31,8 +31,8 @@ export async function openStoredBackup(
   const objects = objectsOf(platform);
   const names = await namesBelow(objects, backupPrefix(service, backup));
   const attempts = names.filter((name) => name.endsWith("/manifest")).map((name) => Number(name.split("/").at(-2)));
-  const place = { service, backup, attempt: Math.max(...attempts) };
-  if (!names.includes(manifestObject(place))) throw new Error(`${backup} is not complete`);
+  const target = { service, backup, attempt: Math.max(...attempts) };
+  if (!names.includes(manifestObject(target))) throw new Error(`${backup} is not complete`);
   const unknown = { databaseType: "", version: "", operationId: "", keyVersion: 0, wrappedKey: "" };
   const backupObject = {
     serviceId: service,
@@ -47,7 +47,7 @@ export async function openStoredBackup(
   const sealer = createSealer(await readKeyring(join(platform.directory, "keys", "master-key.json")));
   const wrapped = { id: backup, keyVersion: stored.key_version, wrappedKey: stored.wrapped_key };
   return openBackup({
-    location: place,
+    location: target,
     key: { id: backup, secret: openDataKey(key, wrapped, sealer) },
     get: objects.get,
   });

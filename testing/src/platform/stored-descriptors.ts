@@ -15,7 +15,7 @@ export function createStoredDescriptors({ directory }: Platform) {
   const objects = createDirectoryStore(join(directory, "objects"));
   const keyring = () => readKeyring(join(directory, "keys", "master-key.json"));
   return {
-    /** The newest one; undefined while there is none. */
+    /** Newest descriptor of a service; undefined while there is none. */
     async descriptorOf(serviceId: string): Promise<ServiceDescriptor | undefined> {
       const { objects: stored } = await objects.list(descriptorsPrefix(serviceId), { limit: 100 });
       const key = stored.at(-1)?.key;

@@ -28,8 +28,8 @@ export async function storedSamples(platform: Platform, serviceId: string, after
   );
   const values: StoredValue[] = [];
   for (let cursor: string | undefined; ; ) {
-    const place = cursor === undefined ? { since: new Date(afterMs).toISOString() } : { cursor };
-    const query = new URLSearchParams({ limit: "200", ...place });
+    const start = cursor === undefined ? { since: new Date(afterMs).toISOString() } : { cursor };
+    const query = new URLSearchParams({ limit: "200", ...start });
     for (const { name } of exported) query.append("metric", name);
     const page = expectStatus(
       await platform.rest.get<PageJson>(`/managed-services/${serviceId}/metrics/samples?${query}`),

@@ -14,11 +14,11 @@ export interface Supervised {
   /** Output of the run since its start. */
   readonly output: string;
   processes(): PlatformProcesses;
-  /** Runs it as `npm start -- ARGUMENTS` and resolves once `ready`; throws with its output when it ends before. */
+  /** Runs `npm start -- ARGUMENTS` and resolves once `ready`; throws with its output if it ends before. */
   start(args: readonly string[], options: SupervisedStart): Promise<void>;
-  /** Sends it the signal and resolves when it has ended; kills it after the grace period. */
+  /** Sends the supervisor the signal and resolves when it has ended; kills it after the grace period. */
   end(signal: NodeJS.Signals, graceMs?: number): Promise<void>;
-  /** `npm run clean` of the directory. */
+  /** Runs `npm run clean` with the directory. */
   clean(): Promise<void>;
   /** Kills all processes that name the directory, and removes it. */
   remove(): Promise<void>;

@@ -12,7 +12,7 @@ export interface TemporaryProcess {
   end(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** Spawns it and resolves once it printed `ready`; throws with its last output when it ends before. */
+/** Spawns a program and resolves once it printed `ready`; throws with its last output if it ends before. */
 export async function startTemporaryProcess(launch: Launch, ready: RegExp): Promise<TemporaryProcess> {
   const child = spawn(launch.command, launch.args, { stdio: ["ignore", "pipe", "pipe"], cwd: "/" });
   let output = "";

@@ -44,10 +44,10 @@ export interface TwoHosts {
   readonly b: TestMachines;
   readonly store: Store;
   /** The controller whose reconcilers run. */
-  one: HostsController;
-  /** True: every call to `b` fails, and no event of it arrives. */
+  active: HostsController;
+  /** True: every call to `b` fails, and no event from it arrives. */
   cut: boolean;
-  storeMayBeBehind: boolean;
+  storeMayLag: boolean;
   /** Sessions of agents, by machine. */
   readonly sessions: Map<string, SessionFacts>;
   begin(): UnitOfWork;
@@ -101,7 +101,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
       provider,
       begin,
       clock: systemClock,
-      storeMayBeBehind: () => two.storeMayBeBehind,
+      storeMayBeBehind: () => two.storeMayLag,
     });
     const work = createMachineWork({
       provider,
@@ -155,12 +155,12 @@ export async function startTwoHosts(): Promise<TwoHosts> {
     });
   }
 
-  const two: Omit<TwoHosts, "one"> & { one?: HostsController } = {
+  const two: Omit<TwoHosts, "active"> & { active?: HostsController } = {
     a,
     b,
     store,
     cut: false,
-    storeMayBeBehind: false,
+    storeMayLag: false,
     sessions,
     begin,
     openController,
@@ -173,31 +173,31 @@ export async function startTwoHosts(): Promise<TwoHosts> {
     },
     async forgetAll(objects) {
       for (const { metadata } of objects) {
-        const stored = await one().machines.getCurrent(metadata.id);
+        const stored = await activeController().machines.getCurrent(metadata.id);
         const unit = begin();
         if (stored !== undefined) unit.remove(machineKind, stored);
         await unit.commit();
       }
     },
-    changeMachine: (id, edit) => change(machineKind, one().machines, id, edit),
-    editHost: (id, spec) => change(hostKind, one().hosts, id, (object) => withHostSpec(object, spec, 1)),
+    changeMachine: (id, edit) => change(machineKind, activeController().machines, id, edit),
+    editHost: (id, spec) => change(hostKind, activeController().hosts, id, (object) => withHostSpec(object, spec, 1)),
     remove: (id) =>
-      change(machineKind, one().machines, id, (object) => ({
+      change(machineKind, activeController().machines, id, (object) => ({
         ...object,
         metadata: { ...object.metadata, deletionRequestedAt: 1 },
       })),
-    object: (id) => one().machines.get(id)?.object,
+    object: (id) => activeController().machines.get(id)?.object,
     becomes: (id, state) => expect.poll(() => two.object(id)?.status.state).toBe(state),
-    hostBecomes: (id, state) => expect.poll(() => one().hosts.get(id)?.object.status.state).toBe(state),
+    hostBecomes: (id, state) => expect.poll(() => activeController().hosts.get(id)?.object.status.state).toBe(state),
     async close() {
-      await two.one?.runner.stop();
+      await two.active?.runner.stop();
       for (const each of open) each.close();
       await store.close();
       await Promise.all([a.close(), b.close()]);
       await etcd.stop();
     },
   };
-  const one = () => two.one as HostsController;
+  const activeController = () => two.active as HostsController;
 
   const unit = begin();
   unit.create(hostKind, readyHost("a", { address: "" }));
@@ -205,7 +205,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
   await unit.commit();
   const first = await openController();
   first.runner.start();
-  return Object.assign(two, { one: first });
+  return Object.assign(two, { active: first });
 }
 
 /** A host over a link that can be cut: then every call to it fails, and no event of it arrives. */

@@ -13,8 +13,8 @@ export interface Chromium {
 }
 
 /**
- * A running one that resolves these names to loopback, with all ports mapped to one where that is given; or the reason
- * why this host cannot have it.
+ * Starts Chromium, which resolves these names to loopback, with all ports mapped to one where that is given. Resolves
+ * with the reason if this host cannot have it.
  */
 export async function startChromium(names: Readonly<Record<string, number | undefined>>): Promise<Chromium | string> {
   const image = await testImage("pages");

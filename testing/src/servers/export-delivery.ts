@@ -20,7 +20,7 @@ export interface ExportDelivery {
   samples(items: readonly MetricItem[]): Promise<Delivered>;
   entries(items: readonly LogItem[]): Promise<Delivered>;
   /** Responses of the receiver so far. */
-  readonly answers: readonly Pick<DestinationResponse, "status" | "body">[];
+  readonly responses: readonly Pick<DestinationResponse, "status" | "body">[];
   /** Waits between attempts, in milliseconds; no test waits that long. */
   readonly waits: readonly number[];
 }
@@ -36,8 +36,11 @@ export interface DeliveryOptions {
 
 /** A guard that admits this host. */
 export function loopbackEgress(): EgressClient {
-  const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
-  return createEgressClient({ policy: createAddressPolicy(["127.0.0.0/8"], own), resolve: createResolveName() });
+  const noAddresses = { host: () => [], listeners: () => [], machineNetworks: () => [] };
+  return createEgressClient({
+    policy: createAddressPolicy(["127.0.0.0/8"], noAddresses),
+    resolve: createResolveName(),
+  });
 }
 
 export function createExportDelivery(
@@ -49,13 +52,13 @@ export function createExportDelivery(
   if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
   const { configuration } = checked;
   const vendors = { apm: "", cloud: "", logSaas: "", ...some };
-  const answers: Pick<DestinationResponse, "status" | "body">[] = [];
+  const responses: Pick<DestinationResponse, "status" | "body">[] = [];
   const waits: number[] = [];
   const watched: Destination = {
     ...destination,
-    interpret(answer, request) {
-      answers.push(answer);
-      return destination.interpret(answer, request);
+    interpret(response, request) {
+      responses.push(response);
+      return destination.interpret(response, request);
     },
   };
   const target = { destination: watched, configuration, organizationId: "o" };
@@ -86,7 +89,7 @@ export function createExportDelivery(
       })(target, dataType, limits().signal),
     samples: (items) => deliver(items, destination.metrics),
     entries: (items) => deliver(items, destination.logs),
-    answers,
+    responses: responses,
     waits,
   };
 }

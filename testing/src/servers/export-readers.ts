@@ -25,7 +25,7 @@ export interface ExportReader {
   /** Items of a request; undefined for a request without items. */
   read(arrival: ExportArrival): readonly ReadItem[] | undefined;
   /** The response to an accepted request. */
-  taken(arrival: ExportArrival): { readonly status: number; readonly body?: string };
+  acceptance(arrival: ExportArrival): { readonly status: number; readonly body?: string };
   /** The secret as in the request's headers. */
   readonly secret: string;
 }
@@ -38,14 +38,14 @@ function must(condition: boolean, what: string): void {
 }
 
 function keysAre(object: object, ...keys: readonly string[]): void {
-  const own = Object.keys(object).toSorted();
-  must(own.join() === keys.toSorted().join(), `exactly ${keys.join()}: it has ${own.join()}`);
+  const actual = Object.keys(object).toSorted();
+  must(actual.join() === keys.toSorted().join(), `exactly ${keys.join()}: it has ${actual.join()}`);
 }
 
 const prometheusRemoteWrite: ExportReader = {
   secret,
   configuration: (url) => ({ url: `${url}/api/v1/write`, bearer_token: secret }),
-  taken: () => ({ status: 204 }),
+  acceptance: () => ({ status: 204 }),
   read({ path, headers, body }) {
     must(path === "/api/v1/write", "its path");
     must(headers["x-prometheus-remote-write-version"] === "0.1.0", "its version");
@@ -96,7 +96,7 @@ interface OtlpResource {
 const otlp: ExportReader = {
   secret,
   configuration: (url) => ({ endpoint: url, insecure: true, headers: { "X-Api-Key": secret }, protocol: "http" }),
-  taken: () => ({ status: 200, body: "{}" }),
+  acceptance: () => ({ status: 200, body: "{}" }),
   read(arrival) {
     const { path, headers } = arrival;
     must(path === "/v1/metrics" || path === "/v1/logs", "its path");
@@ -144,7 +144,7 @@ const otlp: ExportReader = {
 const searchCluster: ExportReader = {
   secret,
   configuration: (url) => ({ endpoint: url, username: "u", password: secret }),
-  taken: (arrival) =>
+  acceptance: (arrival) =>
     arrival.method === "GET"
       ? { status: 200, body: "{}" }
       : { status: 200, body: JSON.stringify({ errors: false, items: [] }) },
@@ -180,7 +180,7 @@ const searchCluster: ExportReader = {
 const logAggregator: ExportReader = {
   secret,
   configuration: (url) => ({ endpoint: url, bearer_token: secret, labels: { team: "core" } }),
-  taken: () => ({ status: 204 }),
+  acceptance: () => ({ status: 204 }),
   read(arrival) {
     must(arrival.path === "/loki/api/v1/push", "its path");
     must(arrival.headers.authorization === `Bearer ${secret}`, "its credential");
@@ -215,7 +215,7 @@ function logsInArray(entries: readonly Json[], names: { time: string; node: stri
 const logSaas: ExportReader = {
   secret,
   configuration: (url) => ({ endpoint: `${url}/in`, source_token: secret }),
-  taken: () => ({ status: 202 }),
+  acceptance: () => ({ status: 202 }),
   read(arrival) {
     must(arrival.path === "/in" && arrival.headers.authorization === `Bearer ${secret}`, "path and credential");
     const entries = JSON.parse(arrival.body.toString("utf8")) as Json[];
@@ -227,7 +227,7 @@ const logSaas: ExportReader = {
 const apmPlatform: ExportReader = {
   secret,
   configuration: () => ({ api_key: secret, tags: { team: "core" } }),
-  taken: () => ({ status: 202, body: "{}" }),
+  acceptance: () => ({ status: 202, body: "{}" }),
   read(arrival) {
     must(arrival.headers["dd-api-key"] === secret, "its key");
     if (arrival.path === "/api/v1/validate") return undefined;
@@ -261,7 +261,7 @@ const apmPlatform: ExportReader = {
 const cloudMonitoring: ExportReader = {
   secret: `Credential=${"A".repeat(20)}`,
   configuration: () => ({ region: "eu-west-1", access_key_id: "A".repeat(20), secret_access_key: secret }),
-  taken: () => ({ status: 200, body: "{}" }),
+  acceptance: () => ({ status: 200, body: "{}" }),
   read({ headers, body }) {
     must(
       /^AWS4-HMAC-SHA256 Credential=A{20}\/\d{8}\/eu-west-1\/(monitoring|logs)\//.test(headers.authorization ?? ""),

@@ -28,7 +28,7 @@ export interface ExportReceiver {
   close(): Promise<void>;
 }
 
-/** A real HTTP server with scripted replies; on a given port for a restart. */
+/** Starts a real HTTP server with scripted replies, on a given port for a restart. */
 export async function startExportReceiver(
   first: (arrival: ExportArrival) => ExportReply,
   at = 0,

@@ -39,10 +39,10 @@ export interface HostileReceiver {
 /** A TCP server that sends a hostile response to the first bytes of a connection. */
 export async function startHostileReceiver(name: keyof typeof hostileResponses): Promise<HostileReceiver> {
   const sockets: Socket[] = [];
-  const answer: (socket: Socket) => unknown = hostileResponses[name];
+  const sendResponse: (socket: Socket) => unknown = hostileResponses[name];
   const server = createServer((socket) => {
     sockets.push(socket);
-    socket.on("error", () => undefined).once("data", () => void answer(socket));
+    socket.on("error", () => undefined).once("data", () => void sendResponse(socket));
     socket.on("data", () => undefined);
   });
   server.listen(0, "127.0.0.1");

@@ -4,7 +4,7 @@ import { createTestCertificate } from "../controller/test-certificate.ts";
 import { freePorts } from "../platform/free-ports.ts";
 
 /** A user of the provider. */
-interface Person {
+interface ProviderUser {
   readonly sub: string;
   readonly email?: string;
   readonly email_verified?: boolean;
@@ -17,8 +17,8 @@ export interface IdentityProvider {
   readonly ca: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** The person that signs in next; undefined: the sign-in is denied. */
-  person: Person | undefined;
+  /** User that signs in next; undefined: the sign-in is denied. */
+  user: ProviderUser | undefined;
   close(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export async function startIdentityProvider(host: string, redirectUris: string[]
   const { cert, key } = await createTestCertificate(undefined, host);
   const issuer = `https://${host}:${port}`;
   const client = { client_id: "shop", client_secret: "secret-of-the-shop-at-the-provider" };
-  const known = new Map<string, Person>();
+  const known = new Map<string, ProviderUser>();
   const provider = new Provider(issuer, {
     clients: [{ ...client, redirect_uris: redirectUris, token_endpoint_auth_method: "client_secret_basic" }],
     claims: { openid: ["sub"], email: ["email", "email_verified"] },
@@ -47,15 +47,15 @@ export async function startIdentityProvider(host: string, redirectUris: string[]
     },
   });
   const serve = provider.callback();
-  const own: { person: Person | undefined } = { person: undefined };
+  const state: { user: ProviderUser | undefined } = { user: undefined };
   const server = createServer({ key, cert }, (request, response) => {
     if (request.url?.startsWith("/interaction/") !== true) return void serve(request, response);
-    const { person } = own;
-    if (person !== undefined) known.set(person.sub, person);
+    const { user } = state;
+    if (user !== undefined) known.set(user.sub, user);
     const result =
-      person === undefined
+      user === undefined
         ? { error: "access_denied", error_description: "nobody is here" }
-        : { login: { accountId: person.sub } };
+        : { login: { accountId: user.sub } };
     provider.interactionFinished(request, response, result).catch(() => response.writeHead(500).end());
   });
   await new Promise<void>((resolve) => server.listen(port, host, resolve));
@@ -64,11 +64,11 @@ export async function startIdentityProvider(host: string, redirectUris: string[]
     ca: cert,
     clientId: client.client_id,
     clientSecret: client.client_secret,
-    get person() {
-      return own.person;
+    get user() {
+      return state.user;
     },
-    set person(next) {
-      own.person = next;
+    set user(next) {
+      state.user = next;
     },
     close: () =>
       new Promise((resolve) => {

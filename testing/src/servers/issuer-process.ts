@@ -158,8 +158,8 @@ export async function startIssuerProcess(
 
   async function start(): Promise<void> {
     const file = await openStateFile(directory);
-    const own = { listeners: [], loopbackBlock: "127.254", machineAddresses: [], allowed: ["127.0.0.0/8"] };
-    await file.write(create(AppBatchSchema, { reset: true, synced: true, apps: [served], own }));
+    const addresses = { listeners: [], loopbackBlock: "127.254", machineAddresses: [], allowed: ["127.0.0.0/8"] };
+    await file.write(create(AppBatchSchema, { reset: true, synced: true, apps: [served], own: addresses }));
     const process_ = spawn(process.execPath, [join(import.meta.dirname, "../../../issuer/src/main.ts")], {
       env: {
         ...process.env,
@@ -225,7 +225,7 @@ export async function startIssuerProcess(
     },
     async post(path, form, { dispatcher = fixture.agent(), cookies = new Map(), headers = {} } = {}) {
       const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-      const answer = await request(`${url}${path}`, {
+      const response = await request(`${url}${path}`, {
         dispatcher,
         method: "POST",
         headers: {
@@ -236,7 +236,7 @@ export async function startIssuerProcess(
         },
         body: new URLSearchParams(form).toString(),
       });
-      return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+      return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
     },
     async mailTo(to, count = 1) {
       const find = () => {

@@ -18,7 +18,7 @@ export interface OpenSearch {
   /** A user who may only write to the indexes of exports. */
   readonly user: { readonly username: string; readonly password: string };
   /** Sends a request as an administrator; resolves with the parsed JSON of the response. */
-  ask(method: "GET" | "PUT" | "POST", path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
+  send(method: "GET" | "PUT" | "POST", path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
   remove(): Promise<void>;
 }
 
@@ -75,12 +75,12 @@ export async function startOpenSearch(): Promise<OpenSearch | string> {
   const agent = new Agent({ connect: { rejectUnauthorized: false } });
   const authorization = `Basic ${Buffer.from(`admin:${user.password}`).toString("base64")}`;
 
-  async function ask(method: "GET" | "PUT" | "POST", path: string, body?: object) {
+  async function send(method: "GET" | "PUT" | "POST", path: string, body?: object) {
     const headers = { authorization, "content-type": "application/json" };
     const sent = body === undefined ? null : JSON.stringify(body);
-    const answer = await request(`${url}${path}`, { method, headers, body: sent, dispatcher: agent });
-    if (answer.statusCode >= 400) throw new Error(`${path}: ${answer.statusCode} ${await answer.body.text()}`);
-    return (await answer.body.json()) as Readonly<Record<string, unknown>>;
+    const response = await request(`${url}${path}`, { method, headers, body: sent, dispatcher: agent });
+    if (response.statusCode >= 400) throw new Error(`${path}: ${response.statusCode} ${await response.body.text()}`);
+    return (await response.body.json()) as Readonly<Record<string, unknown>>;
   }
 
   const remove = async () => {
@@ -88,11 +88,11 @@ export async function startOpenSearch(): Promise<OpenSearch | string> {
     await agent.destroy();
     rmSync(directory, { recursive: true, force: true });
   };
-  await waitUntil("its users are there", () => ask("GET", "/").catch(() => undefined), {
+  await waitUntil("its users are there", () => send("GET", "/").catch(() => undefined), {
     withinMs: 60_000,
     everyMs: 500,
   });
-  return { url, user, ask, remove };
+  return { url, user, send: send, remove };
 }
 
 async function fetchOnce(directory: string): Promise<undefined> {

@@ -55,19 +55,19 @@ export async function startPrometheus(): Promise<Prometheus | string> {
   const run = () => image.start(argv, [directory], /Server is ready to receive web requests/);
   let running = await run();
 
-  async function ask(query: string): Promise<QueryJson["data"]["result"]> {
-    const answer = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query })}`);
-    return ((await answer.json()) as QueryJson).data.result;
+  async function evaluate(query: string): Promise<QueryJson["data"]["result"]> {
+    const response = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query })}`);
+    return ((await response.json()) as QueryJson).data.result;
   }
 
   return {
     url,
     async newest(query) {
-      const [first] = await ask(query);
+      const [first] = await evaluate(query);
       return first?.value === undefined ? undefined : { labels: first.metric, value: Number(first.value[1]) };
     },
     async series(query, minutes = 15) {
-      const found = await ask(`${query}[${minutes}m]`);
+      const found = await evaluate(`${query}[${minutes}m]`);
       return found.map(({ metric, values = [] }) => ({
         metric,
         values: values.map(([, value]) => Number(value)),

@@ -20,7 +20,7 @@ export interface S3Server {
   readonly keyFile: string;
   /** File with the server's authority, the value of HOLDFAST_OBJECTS_CA. */
   readonly caFile: string;
-  /** Kills it; its data remain. */
+  /** Kills the server; its data remain. */
   kill(): Promise<void>;
   start(): Promise<void>;
   remove(): Promise<void>;
@@ -28,7 +28,7 @@ export interface S3Server {
 
 const bucket = "backups";
 
-/** Resolves when it serves. */
+/** Resolves when the server serves. */
 export async function startS3Server({ name, title, path: program }: S3Program): Promise<S3Server> {
   if (program === undefined) throw new Error(title);
   const image = findImage(imagesDirectory(process.env), "trixie");

@@ -90,7 +90,7 @@ export async function startScriptedProvider(responses: ScriptedResponses = new M
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
   }
 
-  const answer = (more: object) => ({
+  const completionWith = (more: object) => ({
     id: "c1",
     object: "chat.completion",
     created: 1,
@@ -164,7 +164,7 @@ export async function startScriptedProvider(responses: ScriptedResponses = new M
     if (prompt !== undefined) {
       const reported = { prompt_tokens: Number(prompt), completion_tokens: Number(completion) };
       charge(model, reported);
-      return json(response, 200, answer({ usage: reported }));
+      return json(response, 200, completionWith({ usage: reported }));
     }
     const odd: Readonly<Record<string, unknown>> = {
       zero: { ...usage, prompt_tokens: 0, completion_tokens: 0 },
@@ -188,13 +188,13 @@ export async function startScriptedProvider(responses: ScriptedResponses = new M
         return void response.writeHead(200, { "content-type": "application/json" }).end("<html>");
       case "held":
         charge(model);
-        return void waiting.push(() => json(response, 200, answer({ usage })));
+        return void waiting.push(() => json(response, 200, completionWith({ usage })));
       default: {
         const reported = Object.hasOwn(odd, model) ? odd[model] : usage;
         // The total of these is right.
         if (["negative", "fraction", "huge"].includes(model)) charge(model);
         else if (!Object.hasOwn(odd, model) || model === "zero") charge(model, reported as typeof usage);
-        json(response, 200, answer({ usage: reported }));
+        json(response, 200, completionWith({ usage: reported }));
       }
     }
   }

@@ -21,7 +21,7 @@ type Parameter = readonly [name: string, type: (typeof TYPES)[keyof typeof TYPES
 /** A session of tedious, the usual client of Node. */
 export interface TdsClient {
   readonly connection: Connection;
-  /** A batch as it is written. */
+  /** Sends a batch of statements unchanged. */
   batch(sql: string): Promise<TdsResult>;
   /** sp_executesql with parameters. */
   execute(sql: string, parameters: readonly Parameter[], outputs?: readonly Parameter[]): Promise<TdsResult>;

@@ -6,8 +6,8 @@ import { startTestPostgresql } from "../engines/postgresql.ts";
 const put = (url: string, key: string, value: string) => etcdCall(url, "put", { key: btoa(key), value: btoa(value) });
 
 async function etcdCall(url: string, method: string, body: object): Promise<{ kvs?: { value: string }[] }> {
-  const answer = await fetch(`${url}/v3/kv/${method}`, { method: "POST", body: JSON.stringify(body) });
-  return (await answer.json()) as { kvs?: { value: string }[] };
+  const response = await fetch(`${url}/v3/kv/${method}`, { method: "POST", body: JSON.stringify(body) });
+  return (await response.json()) as { kvs?: { value: string }[] };
 }
 
 test("a temporary etcd retains its keys over a kill and a restart", async () => {
@@ -16,8 +16,8 @@ test("a temporary etcd retains its keys over a kill and a restart", async () => 
   await etcd.kill();
   await expect(fetch(`${etcd.url}/health`)).rejects.toThrow("fetch failed");
   await etcd.start();
-  const answer = await etcdCall(etcd.url, "range", { key: btoa("planet") });
-  expect(answer.kvs?.map((entry) => atob(entry.value))).toEqual(["mars"]);
+  const response = await etcdCall(etcd.url, "range", { key: btoa("planet") });
+  expect(response.kvs?.map((entry) => atob(entry.value))).toEqual(["mars"]);
   await etcd.stop();
 });
 

@@ -14,7 +14,7 @@ export interface VictoriaMetrics {
   series(match: string): Promise<readonly StoredSeries[]>;
   /** Flushes its samples to disk first; it responds before they are flushed. */
   stop(): Promise<void>;
-  /** With its data and its port, after `stop`. */
+  /** Starts the server again after `stop`, with its data and its port. */
   start(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -45,10 +45,10 @@ export async function startVictoriaMetrics(): Promise<VictoriaMetrics | string> 
     url,
     async series(match) {
       await fetch(`${url}/internal/force_flush`);
-      const answer = await fetch(
+      const response = await fetch(
         `${url}/api/v1/export?${new URLSearchParams({ "match[]": match, end: String(Date.now() / 1_000 + 86_400) })}`,
       );
-      const lines = (await answer.text()).split("\n").filter((line) => line !== "");
+      const lines = (await response.text()).split("\n").filter((line) => line !== "");
       return lines.map((line) => JSON.parse(line) as StoredSeries);
     },
     stop: () => running.end("SIGTERM"),

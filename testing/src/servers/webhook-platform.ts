@@ -84,7 +84,7 @@ export async function startWebhookPlatform(): Promise<WebhookPlatform> {
   };
 }
 
-/** On existing servers, which several may share. */
+/** Opens a webhook platform on existing servers, which several platforms may share. */
 export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServers): Promise<WebhookPlatform> {
   const store = createEtcdStore({ hosts: [etcdUrl], log: silentLog });
   const history = createHistory({ url: historyUrl, log: silentLog, now: Date.now });
@@ -106,7 +106,7 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
     ...common,
     begin,
     webhooks,
-    // Organizations here are ids alone: each has quota, and there is nothing to wait for.
+    // An organization here is only an id: each has quota, and there is nothing to wait for.
     organizations: { reached: async () => undefined },
     quotas: { claim: async () => undefined },
     deliveries,

@@ -11,8 +11,8 @@ interface Series {
   readonly samples: readonly { readonly value: number; readonly timestamp: bigint }[];
 }
 
-const one = Label.OPTIONAL;
-const many = Label.REPEATED;
+const optional = Label.OPTIONAL;
+const repeated = Label.REPEATED;
 
 /** The subset of Prometheus' remote.proto and types.proto that remote write 1.0 requires; decoded by protobuf-es. */
 const schema: DescMessage = loaded();
@@ -30,18 +30,21 @@ function loaded(): DescMessage {
     package: "prometheus",
     syntax: "proto3",
     messageType: [
-      { name: "Label", field: [field("name", 1, Type.STRING, one), field("value", 2, Type.STRING, one)] },
-      { name: "Sample", field: [field("value", 1, Type.DOUBLE, one), field("timestamp", 2, Type.INT64, one)] },
+      { name: "Label", field: [field("name", 1, Type.STRING, optional), field("value", 2, Type.STRING, optional)] },
+      {
+        name: "Sample",
+        field: [field("value", 1, Type.DOUBLE, optional), field("timestamp", 2, Type.INT64, optional)],
+      },
       {
         name: "TimeSeries",
         field: [
-          { ...field("labels", 1, Type.MESSAGE, many), typeName: ".prometheus.Label" },
-          { ...field("samples", 2, Type.MESSAGE, many), typeName: ".prometheus.Sample" },
+          { ...field("labels", 1, Type.MESSAGE, repeated), typeName: ".prometheus.Label" },
+          { ...field("samples", 2, Type.MESSAGE, repeated), typeName: ".prometheus.Sample" },
         ],
       },
       {
         name: "WriteRequest",
-        field: [{ ...field("timeseries", 1, Type.MESSAGE, many), typeName: ".prometheus.TimeSeries" }],
+        field: [{ ...field("timeseries", 1, Type.MESSAGE, repeated), typeName: ".prometheus.TimeSeries" }],
       },
     ],
   });

@@ -5,14 +5,14 @@ import { type DnsServer, startDnsServer } from "@holdfast/dns/dns-server.ts";
 import { ZoneBatchSchema } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
 
 export interface ZoneServerOptions {
-  /** Listen address, at port 53; its name server has this address too. */
+  /** Listen address, at port 53; also the address of the zone's name server. */
   readonly host: string;
   readonly directory: string;
   readonly origin: string;
   readonly records: Readonly<Record<string, string>>;
 }
 
-/** The platform's DNS server at port 53, with a zone of one address a name. */
+/** Starts the platform's DNS server at port 53, with a zone that has one address for each name. */
 export async function startZoneServer({ host, directory, origin, records }: ZoneServerOptions): Promise<DnsServer> {
   const server = await startDnsServer({
     host,

@@ -56,7 +56,7 @@ export function destinationConformance(destination: Destination): void {
     function take(arrival: ExportArrival): ExportReply {
       const items = reader.read(arrival);
       taken.push(...(items ?? []));
-      return reader.taken(arrival);
+      return reader.acceptance(arrival);
     }
 
     /** Responds with these replies in order, then accepts everything. */
@@ -182,7 +182,7 @@ export function destinationConformance(destination: Destination): void {
         const body = destination.type === "search_cluster" ? '{"errors":false}' : "x".repeat(2 << 20);
         receiver.reply((arrival) => {
           take(arrival);
-          return { ...reader.taken(arrival), body };
+          return { ...reader.acceptance(arrival), body };
         });
         const { delivered } = await run(deliver, 5);
         expect(delivered.taken).toBe(10);

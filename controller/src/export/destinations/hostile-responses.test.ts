@@ -55,7 +55,7 @@ describe.concurrent.each(Object.values(destinations))("$type", (destination) => 
         expect(Math.min(taken, refused, tooOld)).toBeGreaterThanOrEqual(0);
       }
     }
-    expect(delivery.answers.every(({ body }) => body.length <= 1 << 20)).toBe(true);
+    expect(delivery.responses.every(({ body }) => body.length <= 1 << 20)).toBe(true);
     expect(receiver.sentBytes()).toBeLessThan(responsesBytesMax);
     expect(delivery.waits.every((ms) => ms <= 10_000)).toBe(true);
     // Endless responses are closed by the client, so no connection stays for a later request.
@@ -112,7 +112,7 @@ describe("tls_skip_verify", () => {
       let connections = 0;
       const server = createHttpsServer({ cert, key }, (request, response) => {
         request.resume().on("end", () => {
-          const { status, body } = reader.taken({
+          const { status, body } = reader.acceptance({
             method: request.method ?? "",
             path: "",
             headers: {},

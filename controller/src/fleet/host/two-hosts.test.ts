@@ -34,10 +34,10 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
 
   const sweep = () =>
     createOrphanSweep({
-      provider: two.one.provider,
-      machines: two.one.machines,
+      provider: two.active.provider,
+      machines: two.active.machines,
       store: two.store,
-      objectsReady: two.one.machines.ready,
+      objectsReady: two.active.machines.ready,
       automationPauses: { list: () => [] },
       clock: systemClock,
       log: silentLog,
@@ -51,8 +51,8 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(second, "running");
     const [x, y] = [two.object(first)?.spec.hostId, two.object(second)?.spec.hostId];
     expect([x, y].sort()).toEqual(["a", "b"]);
-    expect(await two.one.provider.on(x as string).get(first, signal)).toMatchObject({ state: "running" });
-    expect(await two.one.provider.on(y as string).get(first, signal)).toBeUndefined();
+    expect(await two.active.provider.on(x as string).get(first, signal)).toMatchObject({ state: "running" });
+    expect(await two.active.provider.on(y as string).get(first, signal)).toBeUndefined();
     for (const id of [first, second]) await two.remove(id);
     for (const id of [first, second]) await two.becomes(id, undefined);
   });
@@ -80,16 +80,16 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     for (const id of ["a", "b"]) await two.editHost(id, { memoryOvercommit: 5 / 64 });
     const objects = Array.from({ length: 14 }, () => machineObject());
     // Without reconcilers: only the two placements below run.
-    await two.one.runner.stop();
+    await two.active.runner.stop();
     for (const each of objects) {
       const unit = two.begin();
       unit.create(machineKind, each);
       await unit.commit();
     }
     const placed = await Promise.allSettled(
-      objects.map(({ metadata }, index) => (index % 2 === 0 ? two.one : other).placement.place(metadata.id, signal)),
+      objects.map(({ metadata }, index) => (index % 2 === 0 ? two.active : other).placement.place(metadata.id, signal)),
     );
-    const results = await Promise.all(objects.map(({ metadata }) => two.one.machines.getCurrent(metadata.id)));
+    const results = await Promise.all(objects.map(({ metadata }) => two.active.machines.getCurrent(metadata.id)));
     const on = (hostId: string | null) => results.filter((stored) => stored?.object.spec.hostId === hostId).length;
     expect([on("a"), on("b"), on(null)]).toEqual([5, 5, 4]);
     const refused = placed.filter((each) => each.status === "rejected").map((each) => String(each.reason));
@@ -105,7 +105,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       const unit = two.begin();
       unit.create(machineKind, each);
       const revision = await unit.commit();
-      await Promise.all([two.one, other].map(({ machines }) => machines.reached(revision, 60_000)));
+      await Promise.all([two.active, other].map(({ machines }) => machines.reached(revision, 60_000)));
     }
     // Each controller sees different machines as free, so they compete for the host's capacity only.
     const knownTo = ({ machines, hosts }: HostsController, parity: number) => {
@@ -114,7 +114,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       const fleet = { session, observation: () => undefined };
       return createWarmPool({ machines, hosts, fleet, isPaused: () => false, now: systemClock.now });
     };
-    const [evens, odds] = [knownTo(two.one, 0), knownTo(other, 1)];
+    const [evens, odds] = [knownTo(two.active, 0), knownTo(other, 1)];
     const claim = (waiting: WarmPool, id: string) =>
       retryConflict(signal, async () => {
         const { spec } = machineObject({ owner: { kind: "managed-service", id } });
@@ -132,8 +132,8 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     expect(claimed.filter((id) => id === undefined)).toHaveLength(3);
     await two.forgetAll(ahead);
     for (const id of ["a", "b"]) await two.editHost(id, { memoryOvercommit: 2 });
-    two.one = await two.openController();
-    two.one.runner.start();
+    two.active = await two.openController();
+    two.active.runner.start();
   });
 
   it("finds an existing machine after a restore of the store from before its placement", async () => {
@@ -141,7 +141,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(id, "running");
     const generation = two.object(id)?.metadata.generation ?? 0;
     const hostId = two.object(id)?.spec.hostId;
-    two.storeMayBeBehind = true;
+    two.storeMayLag = true;
     // The other host has more free capacity now and would be chosen.
     await two.editHost(hostId as string, { memoryOvercommit: 1 });
     await two.changeMachine(id, (before) => ({
@@ -153,8 +153,8 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await expect.poll(() => two.object(id)?.metadata.generation).toBeGreaterThan(generation);
     await two.becomes(id, "running");
     expect(two.object(id)?.spec.hostId).toBe(hostId);
-    expect(await two.one.provider.get(id, signal)).toMatchObject({ starts: 1 });
-    two.storeMayBeBehind = false;
+    expect(await two.active.provider.get(id, signal)).toMatchObject({ starts: 1 });
+    two.storeMayLag = false;
     await two.remove(id);
     await two.becomes(id, undefined);
   });
@@ -198,10 +198,10 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     const id = await two.newMachine();
     await two.becomes(id, "running");
     const other = two.object(id)?.spec.hostId === "a" ? "b" : "a";
-    await two.one.provider.on(other).create(testMachineSpec({ id, installationId: "i" }), signal);
+    await two.active.provider.on(other).create(testMachineSpec({ id, installationId: "i" }), signal);
     const { orphans: swept } = await sweep();
     expect(swept).toMatchObject([{ machineId: id, hostId: other, action: "destroyed" }]);
-    expect(await two.one.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1 });
+    expect(await two.active.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1 });
     await two.remove(id);
     await two.becomes(id, undefined);
   });
@@ -223,6 +223,6 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(cached, undefined);
     await two.remove(owned);
     await two.becomes(owned, undefined);
-    await expect.poll(() => two.one.hosts.get("b")).toBeUndefined();
+    await expect.poll(() => two.active.hosts.get("b")).toBeUndefined();
   });
 });

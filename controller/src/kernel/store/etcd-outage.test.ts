@@ -134,7 +134,7 @@ test("a commit whose response was lost succeeds, and does not conflict with itse
   const proxy = await startTcpProxy(etcd.port);
   const deaf = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   await deaf.revision();
-  proxy.loseAnswers();
+  proxy.loseResponses();
   const change = deaf.commit({
     conditions: [{ key: "/x/1", modRevision: 0n }],
     puts: [
@@ -159,7 +159,7 @@ test("a deletion whose response was lost succeeds, even after its outbox entry m
   for (const key of ["/x/1", "/x/2"]) await put(key, "there");
   const there = await deaf.get("/x/1");
   const entry = outboxKeyOf("entry");
-  proxy.loseAnswers();
+  proxy.loseResponses();
   const removal = deaf.commit({
     conditions: [{ key: "/x/1", modRevision: there?.modRevision ?? 0n }],
     puts: [{ key: entry, value: "gone" }],

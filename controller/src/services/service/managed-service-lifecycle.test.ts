@@ -52,7 +52,7 @@ test("remains stopped with a reason during a drain of its host, and then starts 
   };
   rounds();
   expect(observed.service?.status.state).toBe("Running");
-  observed.hold(true);
+  observed.pauseAutomation(true);
   rounds();
   expect(observed.service?.status).toMatchObject({
     state: "Stopped",
@@ -62,14 +62,14 @@ test("remains stopped with a reason during a drain of its host, and then starts 
   expect(() =>
     requestVerb(observed.service as ManagedServiceObject, "start", undefined, { operationId: "op", now: 1 }),
   ).toThrow(drainReason);
-  observed.hold(false);
+  observed.pauseAutomation(false);
   rounds();
   expect(observed.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
-  observed.hold(true);
+  observed.pauseAutomation(true);
   rounds();
   observed.command("stop");
   rounds();
-  observed.hold(false);
+  observed.pauseAutomation(false);
   rounds();
   expect(observed.service?.status.state).toBe("Stopped");
   expect(observed.operation.status.state).toBe("completed");

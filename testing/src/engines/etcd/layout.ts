@@ -24,7 +24,7 @@ export interface Initial {
 /** Name of a member in the engine, from which its number follows. */
 export const nameOf = (number: number): string => `m-${number}`;
 
-/** Undefined for a member that was never started. */
+/** Number of a member by its name; undefined for a member that was never started. */
 export function numberOfName(name: string | undefined): number | undefined {
   const text = /^m-(\d+)$/.exec(name ?? "")?.[1];
   return text === undefined ? undefined : Number(text);
@@ -43,7 +43,7 @@ export function ownNumber(instance: Pick<Instance, "spec">): number {
   return ownMember(instance)?.number ?? 0;
 }
 
-/** A member as its agent, or another's, calls it. */
+/** Client address of a member, with the trust of the instance that calls it. */
 export function targetOf({ spec, paths }: Instance, member: Pick<Member, "address" | "hostname">): EtcdTarget {
   const ca = readFileSync(join(paths.tls, "ca.crt"), "utf8");
   return { address: member.address, port: spec.port, serverName: member.hostname, ca };
@@ -51,9 +51,9 @@ export function targetOf({ spec, paths }: Instance, member: Pick<Member, "addres
 
 /** Client address of the instance's member. */
 export function ownTarget(instance: Instance): EtcdTarget {
-  const own = ownMember(instance);
-  if (own === undefined) throw new Error("the settings do not list this member");
-  return targetOf(instance, { address: instance.spec.address, hostname: own.hostname });
+  const member = ownMember(instance);
+  if (member === undefined) throw new Error("the settings do not list this member");
+  return targetOf(instance, { address: instance.spec.address, hostname: member.hostname });
 }
 
 /** Members with an address, by their numbers. */

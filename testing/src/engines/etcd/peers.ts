@@ -21,7 +21,7 @@ import {
 
 interface EngineMember {
   readonly ID: string;
-  /** Empty until its first start. */
+  /** Name of the member; empty until its first start. */
   readonly name?: string;
   readonly peerURLs: readonly string[];
   readonly isLearner?: boolean;
@@ -29,14 +29,14 @@ interface EngineMember {
 
 interface Status {
   readonly header: { readonly member_id: string };
-  /** `0` without one. */
+  /** Id of the leader; `0` without one. */
   readonly leader?: string;
   readonly raftIndex?: string;
   readonly raftAppliedIndex?: string;
   readonly dbSize?: string;
 }
 
-/** Entries that a member in sync may be behind. */
+/** Maximum number of log entries that a member in sync may lack. */
 const maxLag = 1_000;
 const answersWithinMs = 1_000;
 const drainPrefix = "drains/";
@@ -55,12 +55,12 @@ export function createPeers({ runAsEngine }: Pick<EngineDeps, "runAsEngine">): P
     },
     async join(instance, signal) {
       const url = peerUrl(instance.spec.address);
-      const members = await throughAny(instance, signal, async (other) => {
+      const members = await throughAny(instance, signal, async (target) => {
         // An earlier attempt, or a member whose data were lost.
-        const before = (await membersAt(other, signal)).find(({ peerURLs }) => peerURLs.includes(url));
-        if (before !== undefined) await callEtcd(other, "cluster/member/remove", { ID: before.ID }, signal);
+        const before = (await membersAt(target, signal)).find(({ peerURLs }) => peerURLs.includes(url));
+        if (before !== undefined) await callEtcd(target, "cluster/member/remove", { ID: before.ID }, signal);
         const added = { peerURLs: [url], isLearner: true };
-        return callEtcd<{ members: EngineMember[] }>(other, "cluster/member/add", added, signal);
+        return callEtcd<{ members: EngineMember[] }>(target, "cluster/member/add", added, signal);
       });
       const cluster = members.members.flatMap(({ name, peerURLs }) =>
         peerURLs.map((each) => `${each === url ? nameOf(ownNumber(instance)) : name}=${each}`),
@@ -68,30 +68,35 @@ export function createPeers({ runAsEngine }: Pick<EngineDeps, "runAsEngine">): P
       await begin(instance, { state: "existing", cluster: cluster.join() }, signal);
     },
     async admit(instance, signal) {
-      const own = nameOf(ownNumber(instance));
-      await throughAny(instance, signal, async (other) => {
-        const found = (await membersAt(other, signal)).find(({ name }) => name === own);
-        if (found?.isLearner === true) await callEtcd(other, "cluster/member/promote", { ID: found.ID }, signal);
+      const ownName = nameOf(ownNumber(instance));
+      await throughAny(instance, signal, async (target) => {
+        const found = (await membersAt(target, signal)).find(({ name }) => name === ownName);
+        if (found?.isLearner === true) await callEtcd(target, "cluster/member/promote", { ID: found.ID }, signal);
       });
     },
     async leave(instance, number, signal) {
-      const own = ownTarget(instance);
-      const { kvs = [] } = await callEtcd<RangeReply>(own, "kv/range", { key: encoded(drainPrefix + number) }, signal);
+      const target = ownTarget(instance);
+      const { kvs = [] } = await callEtcd<RangeReply>(
+        target,
+        "kv/range",
+        { key: encoded(drainPrefix + number) },
+        signal,
+      );
       const now = Date.now();
       if (kvs.length === 0) {
         const put = { key: encoded(drainPrefix + number), value: encoded(String(now)) };
-        await callEtcd(own, "kv/put", put, signal);
+        await callEtcd(target, "kv/put", put, signal);
       }
       const endsAt = Number(decoded(kvs[0]?.value ?? encoded(String(now)))) + drainMs(instance);
       if (endsAt > now) return;
-      const members = await membersAt(own, signal);
+      const members = await membersAt(target, signal);
       const leaving = members.find((member) => numberIn(instance, member) === number);
       if (number === ownNumber(instance)) {
         const [next] = (await statesOf(instance, members, signal)).filter(
           (each) => each.votes && each.number !== number,
         );
-        await callEtcd(own, "maintenance/transfer-leadership", { targetID: next?.id ?? "0" }, signal);
-      } else if (leaving !== undefined) await callEtcd(own, "cluster/member/remove", { ID: leaving.ID }, signal);
+        await callEtcd(target, "maintenance/transfer-leadership", { targetID: next?.id ?? "0" }, signal);
+      } else if (leaving !== undefined) await callEtcd(target, "cluster/member/remove", { ID: leaving.ID }, signal);
     },
     report,
   };
@@ -104,17 +109,19 @@ export async function makeDirectory(instance: Instance): Promise<void> {
 }
 
 const report: PeersFacet["report"] = async (instance, signal) => {
-  const own = await statusAt(ownTarget(instance), signal);
-  if (own === undefined) throw new Error("the engine does not answer");
-  const isLeader = own.leader === own.header.member_id;
+  const ownStatus = await statusAt(ownTarget(instance), signal);
+  if (ownStatus === undefined) throw new Error("the engine does not answer");
+  const isLeader = ownStatus.leader === ownStatus.header.member_id;
   // A member that does not vote has no list of members.
   const members = await membersAt(ownTarget(instance), signal, false).catch(() =>
-    throughAny(instance, signal, (other) => membersAt(other, signal, false)),
+    throughAny(instance, signal, (target) => membersAt(target, signal, false)),
   );
   const states = await statesOf(instance, members, signal);
   const voters = states.filter(({ votes }) => votes);
-  const agreeing = voters.filter(({ status }) => status?.leader !== undefined && status.leader === own.leader);
-  const newest = Number(states.find(({ id }) => id === own.leader)?.status?.raftIndex ?? Number.POSITIVE_INFINITY);
+  const agreeing = voters.filter(({ status }) => status?.leader !== undefined && status.leader === ownStatus.leader);
+  const newest = Number(
+    states.find(({ id }) => id === ownStatus.leader)?.status?.raftIndex ?? Number.POSITIVE_INFINITY,
+  );
   const isInSync = (status: Status | undefined) => newest - Number(status?.raftAppliedIndex ?? 0) <= maxLag;
   const hasMajority = 2 * agreeing.length > voters.length;
   const complete = agreeing.filter(({ status }) => isInSync(status));
@@ -124,11 +131,11 @@ const report: PeersFacet["report"] = async (instance, signal) => {
   return {
     isLeader,
     quorum: { voters: voters.length, reachable: agreeing.length, hasMajority },
-    inSync: hasMajority && isInSync(own),
+    inSync: hasMajority && isInSync(ownStatus),
     members: numbers,
     joining: states.filter(({ votes }) => !votes).map(({ number }) => number),
     safeToRestart: hasMajority ? numbers.filter(isSpare) : [],
-    leaving: isLeader && hasMajority ? await drainsOf(instance, own, numbers, signal) : [],
+    leaving: isLeader && hasMajority ? await drainsOf(instance, ownStatus, numbers, signal) : [],
   };
 };
 
@@ -150,13 +157,13 @@ function statesOf(instance: Instance, members: readonly EngineMember[], signal: 
   );
 }
 
-async function drainsOf(instance: Instance, own: Status, members: readonly number[], signal: AbortSignal) {
+async function drainsOf(instance: Instance, status: Status, members: readonly number[], signal: AbortSignal) {
   const { kvs = [] } = await callEtcd<RangeReply>(ownTarget(instance), "kv/range", prefixRange(drainPrefix), signal);
   return kvs.flatMap(({ key, value = "" }) => {
     const number = Number(decoded(key).slice(drainPrefix.length));
     const passedMs = Date.now() - Number(decoded(value));
     const remaining = 1 - Math.min(1, passedMs / Math.max(1, drainMs(instance)));
-    return members.includes(number) ? [{ number, remainingBytes: remaining * Number(own.dbSize ?? 0) }] : [];
+    return members.includes(number) ? [{ number, remainingBytes: remaining * Number(status.dbSize ?? 0) }] : [];
   });
 }
 
@@ -164,7 +171,7 @@ function drainMs({ spec }: Instance): number {
   return Number(spec.parameters["drain-seconds"] ?? 0) * 1_000;
 }
 
-/** Number of a member; that of its address while it has no name. */
+/** Number of a member by its name, or by its address while it has no name. */
 function numberIn(instance: Instance, { name, peerURLs }: EngineMember): number {
   const byAddress = addressedMembers(instance).find(({ address }) => peerURLs.includes(peerUrl(address)));
   return numberOfName(name) ?? byAddress?.number ?? 0;
@@ -180,17 +187,17 @@ async function membersAt(target: EtcdTarget, signal: AbortSignal, linearizable =
   return members;
 }
 
-/** Undefined without an answer. */
+/** Status of a member; undefined without a response. */
 async function statusAt(target: EtcdTarget, signal: AbortSignal): Promise<Status | undefined> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(answersWithinMs)]);
   return callEtcd<Status>(target, "maintenance/status", {}, limit).catch(() => undefined);
 }
 
-/** The result of the first other member that performs it; throws the reason of one that refuses, if there is one. */
+/** Result of the first other member that performs `act`; throws the reason of a refusal if there was one. */
 async function throughAny<T>(
   instance: Instance,
   signal: AbortSignal,
-  act: (other: EtcdTarget) => Promise<T>,
+  act: (target: EtcdTarget) => Promise<T>,
 ): Promise<T> {
   let reason: unknown = new Error("no other member has an address");
   for (const member of otherMembers(instance).filter(({ address }) => address !== "")) {
@@ -198,7 +205,7 @@ async function throughAny<T>(
       return await act(targetOf(instance, member));
     } catch (error) {
       signal.throwIfAborted();
-      // A lost member has no say about the cluster.
+      // The reason of a refusal is preferred to the error of a lost member.
       if (error instanceof EtcdRefusal || !(reason instanceof EtcdRefusal)) reason = error;
     }
   }

@@ -278,7 +278,7 @@ function run(scenario: PeersScenario, command: readonly string[]): void {
   scenario.now += 500;
   if (kind === "control") scenario.control();
   else if (kind === "paused") scenario.control(true);
-  else if (kind === "look") scenario.look();
+  else if (kind === "look") scenario.refreshView();
   else if (kind === "tick") scenario.tick(what);
   else if (kind === "request") scenario.request(what as "restart");
   else if (kind === "crash") scenario.crash(what);

@@ -29,7 +29,7 @@ const actions: fc.Arbitrary<Action> = fc.oneof(
     weight: 1,
     arbitrary: fc.nat(1_000).map((index): Action => [`deliver ${index}`, (scenario) => scenario.deliver(index)]),
   },
-  { weight: 1, arbitrary: always("look", (scenario) => scenario.look()) },
+  { weight: 1, arbitrary: always("look", (scenario) => scenario.refreshView()) },
   { weight: 1, arbitrary: always("control by an old look", (scenario) => scenario.control(true)) },
 );
 

@@ -7,10 +7,10 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AccessUnderTest, type Created, type Entry, status } from "./access-under-test.ts";
 
 /** Users, their roles in an organization and their passwords. */
-export function peopleCases(fixture: AccessUnderTest): void {
+export function userCases(fixture: AccessUnderTest): void {
   describe("people", () => {
     it("a new user sets a password once, gets a role, and has its scopes", async () => {
-      const anna = await fixture.newPerson("anna", "correct horse battery", "developer");
+      const anna = await fixture.newUser("anna", "correct horse battery", "developer");
       expect((await anna.get("/me")).json).toMatchObject({
         kind: "user",
         role: "developer",
@@ -43,15 +43,15 @@ export function peopleCases(fixture: AccessUnderTest): void {
     });
 
     it("a password change requires the old one, which is invalid afterwards", async () => {
-      const ben = await fixture.newPerson("ben", "a first password", "viewer");
+      const ben = await fixture.newUser("ben", "a first password", "viewer");
       expect(await status(ben.get("/me"))).toBe(200);
       const { json: token } = await ben.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
       const holder = fixture.platform.rest.as(`Bearer ${token.token}`);
       expect(await status(holder.get("/managed-services"))).toBe(200);
       const wrong = { current_password: "not the password", new_password: "a second password" };
       expect(await status(ben.post("/users/me/password", wrong))).toBe(400);
-      const right = { current_password: "a first password", new_password: "a second password" };
-      expect(await status(ben.post("/users/me/password", right))).toBe(204);
+      const passwords = { current_password: "a first password", new_password: "a second password" };
+      expect(await status(ben.post("/users/me/password", passwords))).toBe(204);
       expect(await status(ben.get("/me"))).toBe(401);
       // Another holder of the old password may have created tokens.
       expect(await status(holder.get("/managed-services"))).toBe(401);
@@ -61,7 +61,7 @@ export function peopleCases(fixture: AccessUnderTest): void {
     });
 
     it("a lost password is reset with a token that works once, by those who may", async () => {
-      const cora = await fixture.newPerson("cora", "a first password", "viewer");
+      const cora = await fixture.newUser("cora", "a first password", "viewer");
       const path = "/users/cora/reset";
       expect(await status(cora.post(path))).toBe(403);
       const { json: token } = await cora.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
@@ -71,12 +71,12 @@ export function peopleCases(fixture: AccessUnderTest): void {
       expect(lost.json).toMatchObject({ id: "cora", setup_token: expect.stringMatching(/^hfu_/) });
       expect(await status(cora.get("/me"))).toBe(401);
       expect(await status(holder.get("/managed-services"))).toBe(401);
-      const again = await fixture.of(fixture.owner, fixture.organizationId, "POST", path);
+      const repeated = await fixture.of(fixture.owner, fixture.organizationId, "POST", path);
       const anonymous = fixture.platform.rest.as(undefined);
       const setUp = (token: string) => status(anonymous.post("/users/setup", { token, password: "a second password" }));
       expect(await setUp(lost.json.setup_token)).toBe(400);
-      expect(await setUp(again.json.setup_token)).toBe(204);
-      expect(await setUp(again.json.setup_token)).toBe(400);
+      expect(await setUp(repeated.json.setup_token)).toBe(204);
+      expect(await setUp(repeated.json.setup_token)).toBe(400);
       expect(await status(fixture.platform.rest.as(basic("cora", "a second password")).get("/me"))).toBe(200);
       expect(
         (await fixture.of(fixture.owner, fixture.organizationId, "POST", "/users/admin/reset")).json,
@@ -107,7 +107,7 @@ export function peopleCases(fixture: AccessUnderTest): void {
       };
       for (const [name, end] of Object.entries(ends)) {
         const id = `race-${name}`;
-        const racer = await fixture.newPerson(id, first, "viewer");
+        const racer = await fixture.newUser(id, first, "viewer");
         expect(await status(racer.get("/me"))).toBe(200);
         const create = () => racer.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
         const [ended, ...created] = await Promise.all([end(id), ...Array.from({ length: 8 }, create)]);
@@ -116,9 +116,9 @@ export function peopleCases(fixture: AccessUnderTest): void {
           const body = { user_id: id, role: "viewer" };
           expect(await status(asOwner("POST", `/organizations/${fixture.organizationId}/members`, body))).toBe(201);
         }
-        for (const { status: answer, json } of created) {
-          expect([201, 401, 403]).toContain(answer);
-          if (answer !== 201) continue;
+        for (const { status: response, json } of created) {
+          expect([201, 401, 403]).toContain(response);
+          if (response !== 201) continue;
           expect(await status(fixture.platform.rest.as(`Bearer ${json.token}`).get("/managed-services"))).toBe(401);
         }
       }
@@ -127,7 +127,7 @@ export function peopleCases(fixture: AccessUnderTest): void {
     it("a user is deleted with the last membership, and nothing of them remains", async () => {
       const as = (verb: string, path: string, body?: unknown) =>
         fixture.of(fixture.owner, fixture.organizationId, verb, path, body);
-      const dora = await fixture.newPerson("dora", "a first password", "developer");
+      const dora = await fixture.newUser("dora", "a first password", "developer");
       expect(await status(dora.get("/me"))).toBe(200);
       const { json: token } = await dora.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
       const holder = fixture.platform.rest.as(`Bearer ${token.token}`);
@@ -146,7 +146,7 @@ export function peopleCases(fixture: AccessUnderTest): void {
         return keys.every((key) => !key.endsWith("dora"));
       });
       // The name is free, and its next user has nothing of the previous one.
-      await fixture.newPerson("dora", "another password", "viewer");
+      await fixture.newUser("dora", "another password", "viewer");
       expect(await status(fixture.platform.rest.as(basic("dora", "a first password")).get("/me"))).toBe(401);
       expect(await status(holder.get("/managed-services"))).toBe(401);
     });
@@ -203,7 +203,7 @@ export function peopleCases(fixture: AccessUnderTest): void {
     });
 
     it("a user owns at most 20 organizations, with any number of concurrent requests", async () => {
-      const gwen = await fixture.newPerson("gwen", "a first password", "viewer");
+      const gwen = await fixture.newUser("gwen", "a first password", "viewer");
       const make = (name: string) => fixture.of(gwen, fixture.organizationId, "POST", "/organizations", { name });
       const created = await Promise.all(Array.from({ length: 26 }, (_, index) => make(`gwens-${index}`)));
       const owned = created.flatMap(({ status: code, json }) => (code === 201 ? [json.id] : []));

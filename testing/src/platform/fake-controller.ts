@@ -33,13 +33,13 @@ import {
   type Sample,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type TaskResult, TaskClass, TaskSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { payloadsOfMemory } from "./controller-end-payloads.ts";
+import { payloadsOfMemory } from "./fake-controller-payloads.ts";
 import { createTestAuthority } from "../controller/test-authority.ts";
 
 type Stream = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
-/** The controller's end of the agent's protocol, over real TLS, controlled by a test. */
-export interface ControllerEnd {
+/** A controller that a test controls: it speaks the agent's protocol over real TLS. */
+export interface FakeController {
   readonly address: string;
   readonly caFingerprint: string;
   readonly installationId: string;
@@ -53,9 +53,9 @@ export interface ControllerEnd {
   readonly progress: { taskId: string; progressPct: number }[];
   /** Samples in the order of arrival, including repeated ones. */
   readonly samples: Sample[];
-  /** False: samples are rejected, and are sent again soon. */
-  keepsSamples: boolean;
-  /** Interval between samples of agents from now on. */
+  /** False: samples are rejected, and the agent sends them again after 100 ms. */
+  storesSamples: boolean;
+  /** Interval between samples that the welcome of later sessions requests. */
   sampleIntervalMs: number;
   /** Interval between heartbeats of sessions from now on; three without an acknowledgment end one. */
   heartbeatIntervalMs: number;
@@ -64,7 +64,7 @@ export interface ControllerEnd {
   /** Lifetime of the certificates that are issued from now on. */
   lifetimes: { identityMs: number; serverMs: number };
   /** True: certificates of enrollments are issued, and the responses lost. */
-  losesEnrollments: boolean;
+  dropsEnrollmentResponses: boolean;
   /** False: results are not acknowledged. */
   acknowledges: boolean;
   readonly payloads: Map<string, Buffer>;
@@ -72,23 +72,23 @@ export interface ControllerEnd {
   readonly leaseRequests: number[];
   /** Signs URLs of objects; undefined: requests of agents are rejected. */
   signer: UrlSigner | undefined;
-  /** Objects with requested URLs. */
-  readonly minted: MintObjectUrlsRequest[];
+  /** Requests for URLs of objects so far. */
+  readonly urlRequests: MintObjectUrlsRequest[];
   readonly openSessions: number;
-  give(task: MessageInitShape<typeof TaskSchema>): void;
+  deliver(task: MessageInitShape<typeof TaskSchema>): void;
   /** Sends a task and waits for its result. */
   perform(task: MessageInitShape<typeof TaskSchema>): Promise<TaskResult>;
   send(frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void;
   /** True: a stream is closed after its hello, as by a controller that stops. */
-  isAway: boolean;
-  /** Number of handover probes that were closed because of that. */
-  readonly cutProofs: number;
+  closesStreams: boolean;
+  /** Number of handover probes that were closed because of `closesStreams`. */
+  readonly closedProbes: number;
   /** Closes all streams. */
   cut(): void;
   close(): Promise<void>;
 }
 
-export async function startControllerEnd(): Promise<ControllerEnd> {
+export async function startFakeController(): Promise<FakeController> {
   const installationId = "test";
   const authority = await createTestAuthority();
   const { certificate, privateKey } = await authority.identityOf(installationId, { kind: "controller", id: "c-1" });
@@ -102,7 +102,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
    * A response with a certificate for the request's key: for a client with this URI, or for the machine's server
    * without one.
    */
-  const answer = async (request: Uint8Array, uri: string | undefined, lifetimeMs: number) => {
+  const certify = async (request: Uint8Array, uri: string | undefined, lifetimeMs: number) => {
     const issued = await authority.issue({
       commonName: "test",
       publicKey: await provenKey(request),
@@ -126,11 +126,11 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
         if (!self.tokens.delete(token) && spentBy.get(token) !== key) throw new Error("the token is not good");
         spentBy.set(token, key);
         self.enrollments.push(machineId);
-        return answer(certificateRequest, `holdfast://test/machine/${machineId}`, self.lifetimes.identityMs);
+        return certify(certificateRequest, `holdfast://test/machine/${machineId}`, self.lifetimes.identityMs);
       };
       enrollment().then(
         (response) =>
-          self.losesEnrollments ? done({ code: Code.UNAVAILABLE, details: "lost" }) : done(null, response),
+          self.dropsEnrollmentResponses ? done({ code: Code.UNAVAILABLE, details: "lost" }) : done(null, response),
         (error: Error) => done(refuse(error.message)),
       );
     },
@@ -141,7 +141,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
       done: sendUnaryData<CertificateResponse>,
     ) {
       self.renewals.push("identity");
-      answer(call.request.certificateRequest, "holdfast://test/machine/m-1", self.lifetimes.identityMs).then(
+      certify(call.request.certificateRequest, "holdfast://test/machine/m-1", self.lifetimes.identityMs).then(
         (response) => done(null, response),
         (error: Error) => done(refuse(error.message)),
       );
@@ -151,7 +151,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
       done: sendUnaryData<CertificateResponse>,
     ) {
       self.renewals.push("server");
-      answer(call.request.certificateRequest, undefined, self.lifetimes.serverMs).then(
+      certify(call.request.certificateRequest, undefined, self.lifetimes.serverMs).then(
         (response) => done(null, response),
         (error: Error) => done(refuse(error.message)),
       );
@@ -165,7 +165,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
       call.on("error", () => streams.delete(call));
     },
     mintObjectUrls(call: ServerUnaryCall<MintObjectUrlsRequest, ObjectUrls>, done: sendUnaryData<ObjectUrls>) {
-      self.minted.push(call.request);
+      self.urlRequests.push(call.request);
       if (self.signer === undefined) return done({ code: Code.UNAVAILABLE, details: "no store" });
       mintAll(self.signer, call.request).then(
         (urls) => done(null, urls),
@@ -178,8 +178,8 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
   function receive(call: Stream, { frame, sequence: number }: AgentFrame): void {
     switch (frame.case) {
       case "hello":
-        if (self.isAway) {
-          if (frame.value.standby) cutProofs += 1;
+        if (self.closesStreams) {
+          if (frame.value.standby) closedProbes += 1;
           streams.delete(call);
           call.emit("error", { code: Code.UNAVAILABLE, details: "away" });
           return;
@@ -196,7 +196,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
             sampleIntervalMs: self.sampleIntervalMs,
           },
         });
-        if (!frame.value.standby) goOn(call, frame.value.replacesSessionId !== "");
+        if (!frame.value.standby) deliverTasks(call, frame.value.replacesSessionId !== "");
         return;
       case "heartbeat":
         return write(call, { case: "heartbeatAck", value: { sequence: number } });
@@ -217,8 +217,8 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
         return;
       case "samples": {
         const { batch, samples } = frame.value;
-        if (self.keepsSamples) self.samples.push(...samples);
-        return write(call, { case: "samplesAck", value: { batch, stored: self.keepsSamples, retryMs: 100 } });
+        if (self.storesSamples) self.samples.push(...samples);
+        return write(call, { case: "samplesAck", value: { batch, stored: self.storesSamples, retryMs: 100 } });
       }
       case undefined:
         throw new Error("a frame has no content");
@@ -228,7 +228,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
   /**
    * Durable tasks are delivered until they have a result; the next agent of a machine gets the others again as well.
    */
-  function goOn(call: Stream, succeeds: boolean): void {
+  function deliverTasks(call: Stream, succeeds: boolean): void {
     for (const { task } of waiting.values()) {
       if (succeeds || task.class === TaskClass.DURABLE) write(call, { case: "task", value: create(TaskSchema, task) });
     }
@@ -243,11 +243,11 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
     call.write(create(ControllerFrameSchema, { frame }));
   }
 
-  let cutProofs = 0;
-  const self: ControllerEnd = {
-    isAway: false,
-    get cutProofs() {
-      return cutProofs;
+  let closedProbes = 0;
+  const self: FakeController = {
+    closesStreams: false,
+    get closedProbes() {
+      return closedProbes;
     },
     address: "",
     caFingerprint: fingerprintOf(authority.certificate),
@@ -260,32 +260,32 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
     observations: [],
     progress: [],
     samples: [],
-    keepsSamples: true,
+    storesSamples: true,
     sampleIntervalMs: 15_000,
     heartbeatIntervalMs: 5_000,
     serials: [],
     lifetimes: { identityMs: 3_600_000, serverMs: 3_600_000 },
-    losesEnrollments: false,
+    dropsEnrollmentResponses: false,
     acknowledges: true,
     payloads,
     leaseRequests: [],
     signer: undefined,
-    minted: [],
+    urlRequests: [],
     get openSessions() {
       return streams.size;
     },
     send(frame) {
       for (const stream of streams) write(stream, frame);
     },
-    give(task) {
+    deliver(task) {
       self.send({ case: "task", value: create(TaskSchema, task) });
     },
     perform(task) {
       sequence += 1;
       const id = task.id ?? `quick-${sequence}-${randomBytes(4).toString("hex")}`;
-      const given = { ...task, id } as MessageInitShape<typeof TaskSchema>;
-      const result = new Promise<TaskResult>((resolve) => waiting.set(id, { task: given, resolve }));
-      self.give(given);
+      const withId = { ...task, id } as MessageInitShape<typeof TaskSchema>;
+      const result = new Promise<TaskResult>((resolve) => waiting.set(id, { task: withId, resolve }));
+      self.deliver(withId);
       return result;
     },
     cut() {
@@ -297,7 +297,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
       return Promise.resolve();
     },
   };
-  const credentials = new AskingCredentials(authority.trustBundle, privateKey, certificate);
+  const credentials = new OptionalClientCredentials(authority.trustBundle, privateKey, certificate);
   const port = await new Promise<number>((resolve, reject) =>
     grpc.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error === null ? resolve(bound) : reject(error))),
   );
@@ -318,7 +318,7 @@ async function mintAll({ sign, endpoint }: UrlSigner, { uses }: MintObjectUrlsRe
 }
 
 /** Requests a client certificate and continues without: enrollment has none yet. */
-class AskingCredentials extends ServerCredentials {
+class OptionalClientCredentials extends ServerCredentials {
   constructor(ca: string, key: string, cert: string) {
     super({ requestCert: true, rejectUnauthorized: false }, { ca, key, cert });
   }
