@@ -102,7 +102,7 @@ test("an owner that is no service is measured, alarmed, exported, and listed wit
   await inside.boards.reached(await unit.commit(), 5_000);
   await waitUntil("the board has a machine", () => machineId() !== undefined);
 
-  // Quotas: its storage counts with that of services.
+  // Quotas: its storage counts together with the storage of services.
   expect(await used()).toBe(1);
 
   // Health, and metrics by the label of its kind.
@@ -176,7 +176,7 @@ test("an owner that is no service is measured, alarmed, exported, and listed wit
     event_type: "board.health_changed",
   });
 
-  // Paths: the same methods at those of any owner, and none of services at those of boards.
+  // Paths: the methods also have the paths of any owner; a board's path has no method of services.
   expect((await rest.get<Json>(pathOfAny("health"))).json).toMatchObject({ status: "healthy" });
   expect((await list(pathOfAny("alerts/rules"), "rules")).length).toBe(3);
   expect((await rest.get(path("backups"))).status).toBe(404);
@@ -194,7 +194,7 @@ test("an owner that is no service is measured, alarmed, exported, and listed wit
   expect((await narrow.get<{ alerts: Json[] }>("/alerts/firing")).json.alerts).toEqual([]);
   narrow.close();
 
-  // Deleted: its alert is resolved, its rules and its own integration go, and its events stay.
+  // Deleted: its alert is resolved, its rules and its integration are deleted, and its events remain.
   const stored = inside.boards.get(id);
   if (stored === undefined) throw new Error("the board is absent");
   const end = inside.begin();

@@ -112,7 +112,7 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   });
   await waitUntil("the audit entry exists", async () => (await found("/audit-log", "entries")) !== undefined);
 
-  // Its metric is among those of the process.
+  // Its metric is among the metrics of the process.
   expect(await controller.metrics.text()).toMatch(/^holdfast_notes 1$/m);
 
   // Its quota rejects a third note, with the figures.
@@ -254,7 +254,7 @@ test("the system contributes to points beside services, and a key is contributed
   expect(() => createAssembly([...systemsWithNotes, copy])).toThrow(
     'systems "note" and "copy" both contribute "render_note" to "operation types"',
   );
-  // Its migrations ran after those of the platform.
+  // Its migrations ran after the platform's migrations.
   const database = createDatabase({ url: fixture.postgresql.url, log: silentLog });
   const steps = await database.query<{ step: string }>("select step from schema_version order by applied_at, step");
   expect(steps.at(-1)).toEqual({ step: "note/2026-11-28-rendered.sql" });

@@ -142,7 +142,7 @@ function compare(
     (each) => each.applies(request) && each.holdfast === holdfast && (each.reference ?? reference) === reference,
   );
   if (listed !== undefined) return void seen.add(listed.name);
-  // With several faults, the error is that of the first check.
+  // With several faults, the first check determines the error.
   if (faultsOf(request) > 1 && [holdfast, reference].every((outcome) => outcome !== signInPrompt)) return;
   expect.fail(`${JSON.stringify([...request])}: holdfast ${holdfast}, reference ${reference}`);
 }

@@ -16,7 +16,7 @@ const spelledOf = ({ values }: DescEnum) =>
   values.filter(({ number }) => number !== 0).map(({ jsonName, name }) => jsonName ?? name);
 const fieldsOf = ({ fields }: DescMessage) => fields.map(({ name }) => name);
 
-// Section names are those of the first specification document, Managed Database Service.
+// Section names are from the first specification document, Managed Database Service.
 describe("the specification's tables", () => {
   it("Managed service: every field is in the record", () => {
     const fields = [

@@ -94,7 +94,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
         id,
         "the service is healthy",
         at,
-        // An out-of-memory kill stays in the health report for ten minutes.
+        // An out-of-memory kill remains in the health report for ten minutes.
         ({ status, node, health, unhealthy: ill, busy }) =>
           status === "Running" && node === "Running" && !busy && (health === "healthy" || ill.join() === "memory"),
         backWithinMs,

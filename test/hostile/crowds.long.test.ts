@@ -79,7 +79,7 @@ async function audited(actor: string): Promise<number> {
   let count = 0;
   for (let cursor: string | null = ""; cursor !== null; ) {
     const query = new URLSearchParams({ actor, limit: "200", ...(cursor !== "" && { cursor }) });
-    // Reads of the audit log are expensive: counting many entries has to stay within their rate as well.
+    // Reads of the audit log are expensive: counting many entries has to remain within their rate as well.
     const page = await waitUntil("a page of the audit log is answered", async () => {
       const response = await platform.rest.get<{ entries: unknown[]; next_cursor: string | null }>(
         `/audit-log?${query}`,
@@ -212,7 +212,7 @@ test("calls that are canceled midway release their limits, over REST and gRPC", 
     length: 1_000,
   };
   await Promise.all(Array.from({ length: 60 }, () => Promise.all([expensive, call, half].map(caller.cancel))));
-  // A credential has 16 concurrent expensive reads: those of canceled calls are released.
+  // A credential has 16 concurrent expensive reads: the reads of canceled calls are released.
   const otherKey = await newKey();
   const isFree = async () => {
     statuses = (await Promise.all(Array.from({ length: 16 }, () => caller.send(expensive)))).map(

@@ -126,7 +126,7 @@ test.each([{ signUpOpen: false }, { signUpOpen: true }])(
         waiting.push(resolve);
         if (waiting.length === 2) passTwoMinutes({ signUpOpen }).then(() => waiting.forEach((go) => go()), reject);
       });
-    // With open sign-up, a source of many unknown addresses gets no further ones.
+    // With open sign-up, a source of many unknown addresses gets no more mails.
     if (signUpOpen)
       await fixture.rows(
         `INSERT INTO _mdb_auth.login_tokens (id, email, interaction_hash, source, is_known, is_owed, expires_at)

@@ -47,7 +47,7 @@ function marksIn(dump: ReadonlyMap<string, string>, organizationId: string): Set
   for (const value of dump.values()) {
     if (!value.startsWith("{")) continue;
     const { metadata } = JSON.parse(value) as { metadata?: { id?: string; organizationId?: string } };
-    // Ids that are words, such as that of the first user, are in many texts.
+    // Ids that are words, such as the id of the first user, are in many texts.
     if (metadata?.organizationId === organizationId && /\d.*\d/.test(metadata.id ?? "")) ids.add(metadata.id ?? "");
   }
   return ids;

@@ -18,7 +18,7 @@ import { corpus } from "./corpus.ts";
 /** `npm run faults -- --hostile` runs twenty times as many. */
 const numRuns = 2_000 * Number(process.env["HOLDFAST_TEST_CROWDS"] ?? 1);
 
-/** Almost valid texts: valid ones with a piece removed, doubled, or replaced by that of another. */
+/** Almost valid texts: valid ones with a piece removed, doubled, or replaced by a piece of another. */
 function nearly(good: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const piece = fc.oneof(fc.constantFrom(...corpus), fc.string({ unit: "binary", maxLength: 4 }));
   return fc

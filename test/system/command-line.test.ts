@@ -156,7 +156,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(await jsonLines("events -n 2 --output json", inAcme)).toEqual(all.slice(-2));
     const log = (await holdfast("services logs demo --since 1d", inAcme)).stdout.trimEnd().split("\n");
     const newest = (await holdfast("services logs demo -n 3", inAcme)).stdout.trimEnd().split("\n");
-    // The engine may have written further lines in between.
+    // The engine may have written more lines in between.
     expect(log).toContain(newest[0]);
     expect(newest).toHaveLength(3);
     expect(newest[0]).toMatch(/^\S+Z demo-\w+-1 /);

@@ -50,7 +50,7 @@ describe("the first hour of a user", { timeout: 300_000 }, () => {
     rmSync(root, { recursive: true, force: true });
   });
 
-  /** A command of the checkout, in a mount namespace whose resolver is that of the test. */
+  /** A command of the checkout, in a mount namespace with the test's resolver. */
   async function run(line: string): Promise<string> {
     const binds = ["hosts", "resolv.conf"].map((file) => `mount --bind ${root}/etc/${file} /etc/${file}`);
     const script = asRoot ? [...binds, line].join(" && ") : line;

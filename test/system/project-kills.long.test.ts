@@ -130,7 +130,7 @@ describe("controllers that crash", () => {
     expected.add((await responseTo<{ id: string }>("POST", "/managed-services", 202, request)).id);
   }
 
-  /** Services are those of records, machines those of services, and every deployment and operation has ended. */
+  /** Expects only services of records, only machines of services, and no deployment or operation in progress. */
   async function expectNothingLeft(): Promise<void> {
     await expect
       .poll(leftovers, { timeout: 60_000, interval: 500 })

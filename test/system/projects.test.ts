@@ -479,7 +479,7 @@ describe("projects, stacks and pipelines", () => {
     expect([refused.status, refused.json]).toMatchObject([409, { code: "deletion_protected", resource: "orders" }]);
     await rest.patch(`/managed-services/${orders}`, { deletion_protection: false });
     const [stack, pipeline] = [await stackNow(), await pipelineNow()];
-    // Two final backups at a time: further ones wait for each other.
+    // Two final backups at a time: others wait.
     await Promise.all([
       printed("projects", "delete", "shop", "--yes", "--wait"),
       printed("stacks", "delete", "cached", "--yes", "--wait"),

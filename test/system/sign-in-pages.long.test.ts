@@ -13,7 +13,7 @@ import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-// The bundle for pages is no export of the package.
+// The bundle for pages is not an export of the package.
 const oidcClient = readFileSync(
   join(dirname(require.resolve("oidc-client-ts")), "../browser/oidc-client-ts.min.js"),
   "utf8",

@@ -49,7 +49,7 @@ export function copyCases(fixture: QueuesUnderTest): void {
       },
       wait,
     );
-    // Deleted while a transaction has locked a message for it: the row stays until that ends.
+    // Deleted while a transaction has locked a message for it: the row remains until the transaction ends.
     const locking = await fixture.connect();
     await locking.query("BEGIN");
     await locking.query(`SELECT mdb_queue.enqueue('ending', '{"n": 7}')`);

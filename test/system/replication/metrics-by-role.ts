@@ -14,7 +14,7 @@ interface RunningJson {
   readonly queries: readonly { readonly query_run_id: string; readonly query: string }[];
 }
 
-/** To be called before and after the primary changes: the service's figures are those of its current primary. */
+/** Cases to run before and after the primary changes: the service's figures are the figures of its current primary. */
 export function metricsByRoleCases(fixture: ReplicationUnderTest, when: string): void {
   it(`has figures by the roles of its nodes ${when}`, async () => {
     const { nodes, primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);

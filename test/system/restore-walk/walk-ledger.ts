@@ -54,7 +54,7 @@ export interface Moment {
 /** Contents of a restored service. */
 export interface Contents {
   readonly rows: ReadonlySet<number>;
-  /** Rows whose text is not that of their id. */
+  /** Rows whose text does not match their id. */
   readonly damaged: readonly number[];
   readonly roles: ReadonlySet<string>;
   readonly prepared: ReadonlySet<string>;

@@ -2,7 +2,7 @@ import { defineKind } from "@holdfast/controller/kernel/store/kind.ts";
 import type { Resource } from "@holdfast/controller/kernel/store/resource.ts";
 
 /**
- * An owner of one machine that is no service. It belongs to the platform or to an organization. Another machine can
+ * An owner of one machine that is not a service. It belongs to the platform or to an organization. Another machine can
  * replace its own anywhere, since it has no data.
  */
 export type Board = Resource<{ readonly zone: string }, object>;
@@ -12,7 +12,7 @@ const boardStorageGb = 1;
 
 export const boardKind = defineKind<Board>("board", {
   deletedWithOrganization: true,
-  // Storage of boards counts with that of services.
+  // Storage of boards counts together with the storage of services.
   quotas: [{ name: "storageGb", label: "GB of storage", limit: 102_400, amountOf: () => boardStorageGb }],
 });
 

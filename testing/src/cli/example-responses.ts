@@ -81,7 +81,7 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(/[.*+?^$()|[\]\\]/g, "\\$&").replaceAll(/\{[^}]*\}/g, "[^/]+")}$`);
 }
 
-/** Names of JSON in Connect, without the cursor of a further page. */
+/** Names of JSON in Connect, without the cursor of a next page. */
 function camelCased(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(camelCased);
   if (typeof value !== "object" || value === null) return value;

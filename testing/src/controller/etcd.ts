@@ -5,7 +5,7 @@ import { startTemporaryProcess } from "../platform/temporary-process.ts";
 
 /** A real etcd of one member, without fsync, for one test file. */
 export interface TestEtcd {
-  /** `http://127.0.0.1:<port>`; stays the same over restarts. */
+  /** `http://127.0.0.1:<port>`; unchanged by restarts. */
   readonly url: string;
   readonly port: number;
   /** Stops etcd gracefully and removes its data. */

@@ -8,7 +8,7 @@ export interface FakeClock {
   /** Environment that the process is started with. */
   readonly environment: Readonly<Record<string, string>>;
   /**
-   * From now on the process's wall clock is ahead of the true one by this many seconds; behind it by a negative number.
+   * Sets the process's wall clock ahead of the true one by this number of seconds, or back by a negative number.
    */
   step(seconds: number): void;
 }

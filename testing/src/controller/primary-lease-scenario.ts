@@ -223,7 +223,7 @@ function control(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): 
       return true;
     }
     case "acknowledge": {
-      // The other controller learns of the fence from this one, however late the response is.
+      // The other controller gets the fence from this controller's response, however late it is.
       const other = state.controllers[1 - index] as Controller;
       if (!controller.view.isFenced || other.hasLeft) return false;
       const { revision } = controller.view;

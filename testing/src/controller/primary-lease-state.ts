@@ -47,7 +47,7 @@ interface History {
 }
 
 /**
- * The whole state of the model, as plain data. Times are of a reference clock that no party has; each party's own clock
+ * Complete state of the model, as plain data. Times are of a reference clock that no party has; each party's own clock
  * is a little faster or slower.
  */
 export interface PrimaryLeaseModel {
@@ -149,7 +149,7 @@ export function isWritable(state: PrimaryLeaseModel): boolean {
   return state.isUp && clockA(state) < state.deadlineMs + killedAfterMs;
 }
 
-/** Members that are replaced as a whole are shared. */
+/** Copies the state; members that are always replaced, never changed, are shared with the copy. */
 export function copyOf(state: PrimaryLeaseModel): PrimaryLeaseModel {
   const [first, second] = state.controllers;
   return {

@@ -17,7 +17,7 @@ export interface TestStore {
   readonly directory: string;
   readonly objects: ObjectStore;
   readonly signer: UrlSigner;
-  /** Stops the server; the directory's content stays. */
+  /** Stops the server; the directory's content remains. */
   stop(): Promise<void>;
   start(): Promise<void>;
   remove(): Promise<void>;

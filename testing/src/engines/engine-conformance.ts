@@ -110,7 +110,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await expect(enter(machine, { from: outside })).rejects.toThrow(notAllowed);
         await allow(machine, [`${inside}/32`, "fd00::/8"]);
         const readmitted = await enter(machine);
-        // A session that is still allowed stays open.
+        // A session that is still allowed remains open.
         await allow(machine, ["127.9.9.0/24"]);
         expect(await readmitted.read("greeting")).toBe("hello");
         await readmitted.close();

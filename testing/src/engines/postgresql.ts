@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 /** A real PostgreSQL 17 without fsync, for one test file. */
 export interface TestPostgresql {
-  /** `postgres://postgres@127.0.0.1:<port>/postgres`: superuser, trusted, no TLS; stays the same over restarts. */
+  /** `postgres://postgres@127.0.0.1:<port>/postgres`: superuser, trusted, no TLS; unchanged by restarts. */
   readonly url: string;
   readonly port: number;
   /** Stops the engine gracefully and removes its data. */

@@ -31,7 +31,7 @@ export interface QueueDatabase {
   pool(max: number, database?: string): pg.Pool;
   /** The wall clock of the engine, when one was requested. */
   readonly clock: FakeClock | undefined;
-  /** Creates a further database of an encoding, with the schema of queues. */
+  /** Creates another database of an encoding, with the schema of queues. */
   createDatabase(name: string, encoding: string): Promise<void>;
   /** Creates a queue in the default database, or in another one that has the schema. */
   createQueue(name: string, settings?: Partial<QueueSettings>, database?: string): Promise<void>;

@@ -12,7 +12,7 @@ import type { WorkloadSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts"
 const name = "fixture";
 const stop = { signal: "SIGTERM", graceMs: 2_000 } as const;
 
-/** A workload that is no engine, and an example of one: a plain process that prints the spec's message. */
+/** A workload that is not an engine, and an example of a workload: a plain process that prints the spec's message. */
 export function createFixtureWorkload({ directories, keeper, report, clock, log }: WorkloadDeps): Workload {
   const { stateDir } = directories;
   const logPath = join(stateDir, "log", "fixture.log");
@@ -35,7 +35,7 @@ export function createFixtureWorkload({ directories, keeper, report, clock, log 
     if (!spec.running) return status.setState("stopped");
     if (isEmpty()) {
       status.setState("starting");
-      // Recorded before the start: the next agent adopts the process, also if this one ends in between.
+      // Recorded before the start: the next agent adopts the process, also if this agent ends in between.
       await writeDurably(appliedPath, label);
       const mark = await logs.end();
       const argv = [process.execPath, join(import.meta.dirname, "fixture-process.ts"), value.message, stateDir];

@@ -192,7 +192,7 @@ export async function startTestIncus(
       await Promise.all(opened.map((each) => each.close()));
       await daemon.stop();
       images.close();
-      // The number is released last: its next user would otherwise be killed with the rest of this one.
+      // The number is released last: its next user would otherwise be killed with the remaining processes of this test.
       for (const guard of guards) await guard.end();
     },
   };

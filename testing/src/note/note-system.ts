@@ -27,7 +27,7 @@ const noteSettings = {
   notePrefix: text("HOLDFAST_NOTE_PREFIX", "Text before each note", "Here"),
 } as const;
 
-/** Notes, for systems after this one. */
+/** The collection of notes, for later systems. */
 export const notesPart = definePart<Collection<Note>>("notes");
 
 /** An operation of a note. */

@@ -32,7 +32,7 @@ export function lastLogLines(directory: string, count: number, about = ""): stri
 const maxLogBytes = 2 << 20;
 
 /**
- * Copies the ends of an installation's logs to the directory in which `npm test` stores those of failed files; does
+ * Copies the ends of an installation's logs to the directory in which `npm test` stores logs of failed files; does
  * nothing in other runs.
  */
 export function saveLogs(directory: string): void {

@@ -72,7 +72,7 @@ export async function startMailServer({
       });
     },
   });
-  // A client that disconnects midway is no fault of the server.
+  // A client that disconnects midway is not a fault of the server.
   server.on("error", () => undefined);
   const { promise, resolve } = Promise.withResolvers<void>();
   server.listen(at.port, at.host, resolve);
