@@ -187,7 +187,7 @@ describe("authorization", () => {
         health: expect.anything(),
         backups: expect.anything(),
       });
-      // Its creation and the backup.
+      // The service's creation and the backup.
       expect(await services.operations(existing.serviceId)).toHaveLength(2);
     });
   });

@@ -146,7 +146,7 @@ test.skipIf(skipped)(
     );
     expect(await controller.metrics.text()).toMatch(/^holdfast_boards 1$/m);
 
-    // In logs: its engine's, by the id of the board.
+    // In logs: the log of its engine, by the id of the board.
     const input = { case: "readLogs", value: create(ReadLogsSchema, { limit: 10 }) } as const;
     const call = { ownerId: id, ...boardInstance, lane: "query", input, deadlineMs: 20_000 } as const;
     const { output } = await inside.fleet.fleet.run(first.metadata.id, call, 20_000);

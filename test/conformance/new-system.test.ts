@@ -123,7 +123,7 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   await waitUntil("the refusal is in the audit log", async () => (await refusal()) !== undefined);
   expect(await refusal()).toMatchObject({ object_kind: "note", result: "refused" });
 
-  // Its noun lists it.
+  // Its noun of the command line lists the note.
   const { code, text } = await fixture.command(["notes", "list", "--output", "json"], {
     HOLDFAST_BASE_URL: environment["HOLDFAST_BASE_URL"],
     HOLDFAST_CA_FILE: environment["HOLDFAST_CA_FILE"],

@@ -101,7 +101,7 @@ describe.skipIf(missing !== undefined)(
     };
 
     it("run services, which clients reach on both where their allow-list permits", async () => {
-      // Both share one physical disk, so the one with more memory is preferred.
+      // Both hosts share one physical disk, so the host with more memory is preferred.
       near = await running(await create("near"));
       await hosts((rpcs) => rpcs.cordonHost({ hostId: "local" }));
       far = await running(await create("far"));

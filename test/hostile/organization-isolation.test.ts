@@ -31,7 +31,7 @@ beforeAll(async () => {
   organizations = createOrganizations(platform);
   marked = await markEverything(platform, await organizations.first());
   marks = [...marksIn(await dumpEtcd(platform.directory), marked.existing.organizationId), marked.text];
-  // It may have no services: a created one would use resources of other tests.
+  // The organization may have no services, which would use resources of other tests.
   const { authorization } = await organizations.createKey(await organizations.create("strangers", 0));
   outsider = platform.rest.as(authorization);
   channel = grpcAs(platform, authorization);

@@ -196,7 +196,7 @@ const forms: Readonly<Record<string, Endpoint>> = {
   },
   "API: a wrong password": {
     statuses: [401, 429],
-    // Each costs a slow hash, one at a time.
+    // Each request costs a slow hash, one at a time.
     times: 150,
     send: (from, at) => http(from, api("/me"), { headers: { authorization: basic(`u${at}`, `password ${at}`) } }),
   },
@@ -233,7 +233,7 @@ const forms: Readonly<Record<string, Endpoint>> = {
   "inference: a path that is not there": { statuses: [404], send: (from, at) => http(from, inference(`/v1/${at}`)) },
   "store: a URL that is not signed": {
     statuses: [403, 503],
-    // Each closes its connection.
+    // Each request closes its connection.
     times: 400,
     lines: bounded,
     send: (from, at) => http(from, store(`/objects/${at}`), { method: "PUT", body: "x" }),

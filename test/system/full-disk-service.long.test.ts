@@ -145,7 +145,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
     "recovers by expansion alone, even when agent and controllers are killed midway",
     async () => {
       await fillUp();
-      // Not rejected: the 15 minutes for which deletes were enabled are not over.
+      // Writes are not rejected yet, because the 15 minutes for which deletes were enabled are not over.
       await waitUntil("the disk is reported full", async () => /full/.test(await storageReason()), options);
       await done("services expand orders --storage-gb 3");
       for (const pid of platform.processes().controllers) killAtOnce(pid);

@@ -127,7 +127,7 @@ describe("a process of the inference proxy that is killed", () => {
     expect(total.requests).toBeGreaterThanOrEqual(charged);
     expect(total.requests - charged).toBeLessThanOrEqual(total.estimated_requests);
     expect(total.requests).toBeGreaterThanOrEqual(results.ok);
-    // No lease is stranded: at rest less remains than a call needs.
+    // No lease is lost: without calls less remains than one call needs.
     expect(limit - used).toBeLessThan(tokensOfCall);
     expect(sent).toBeGreaterThan(total.requests);
   }, 300_000);

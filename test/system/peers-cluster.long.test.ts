@@ -25,7 +25,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     const done = work().finally(() => {
       isOver = true;
     });
-    // It is awaited below.
+    // The work is awaited below.
     done.catch(() => undefined);
     await waitUntil(
       "the work is done",

@@ -51,7 +51,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients
     return image.run(argv, [samples, database.machine.instance.paths.tls], environment());
   };
 
-  /** Each sample by its name, run as its first lines say. */
+  /** Samples of the documentation by name, each run as its first lines describe. */
   const programs: Readonly<Record<string, (queue: string) => Promise<string>>> = {
     "worker.py": (queue) => asClient(["/usr/bin/python3", join(samples, "worker.py"), queue]),
     "worker.sql": (queue) =>
@@ -64,7 +64,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients
         join(samples, "Worker.java"),
         queue,
       ]),
-    // From standard input, so that packages are resolved in the tests' directory.
+    // The program is read from standard input, so that packages are resolved in the tests' directory.
     "worker.mjs": async (queue) => {
       const child = spawn(process.execPath, ["--input-type=module", "-", queue], {
         cwd: join(import.meta.dirname, ".."),

@@ -77,7 +77,7 @@ describe("programs of the documentation connect to a first database", () => {
         return stdout;
       },
     ],
-    // From standard input, so that packages are resolved in the tests' directory.
+    // The program is read from standard input, so that packages are resolved in the tests' directory.
     node: [
       "connect.mjs",
       async (file) => {

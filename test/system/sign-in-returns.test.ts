@@ -60,7 +60,7 @@ describe("the return from an issuer to the app", () => {
     }
   });
 
-  it("has a long state in the tab where the sign-in began, though the mail's link was opened in another one", async () => {
+  it("has a long state in the tab where the sign-in began, though the mail's link was opened elsewhere", async () => {
     const browser = fixture.browser();
     const first = await fixture.begin(browser, { state: longState, prompt: "login" });
     const address = newAddress();

@@ -69,7 +69,7 @@ describe("the warm pool", () => {
   it("belongs to one owner, and serves, when controller and agent are killed between claim and use", async () => {
     const { id } = await waiting();
     const agent = processesOf(id)?.agent ?? 0;
-    // It cannot use its claim while it is paused.
+    // The agent cannot use its claim while it is paused.
     killAtOnce(agent, "SIGSTOP");
     const { id: serviceId, nodes } = await services.create("interrupted");
     expect(nodes.map((node) => node.id)).toEqual([id]);

@@ -65,7 +65,7 @@ describe("events and webhooks", () => {
     const listed = await rest.get<EventsJson>(`/managed-services/${service.id}/events`);
     const types = expectStatus(listed, 200).json.events.map(({ event_type }) => event_type);
     expect(types).toEqual(["service.running", "service.stopped", "service.deleted"]);
-    // Each arrives, at least once; only the list promises an order.
+    // Each event arrives at least once; only the list guarantees an order.
     await waitUntil("each has arrived", () => types.every((type) => typesFor(service.id).includes(type)));
     expect(types).toEqual(expect.arrayContaining(typesFor(service.id)));
 

@@ -124,7 +124,7 @@ export function createMemberFixture({ platform, services, incus, cuts }: Fixture
     async freezeMachine({ primary }) {
       await setFrozen(incus, primary.id, true);
       return async () => {
-        // Its host may have stopped it, and started it again.
+        // The host may have stopped the machine, and started it again.
         const path = `/1.0/instances/${instanceName(primary.id)}`;
         const { status } = await incus.call<{ status: string }>("GET", path, AbortSignal.timeout(30_000));
         if (status === "Frozen") await setFrozen(incus, primary.id, false);
@@ -133,7 +133,7 @@ export function createMemberFixture({ platform, services, incus, cuts }: Fixture
     async stopMachine({ primary }) {
       const path = `/1.0/instances/${instanceName(primary.id)}/state`;
       await incus.run("PUT", path, AbortSignal.timeout(60_000), { action: "stop", force: true });
-      // Its provider starts it again by itself.
+      // The provider starts the machine again without a request.
       return () => undefined;
     },
     async close() {

@@ -60,7 +60,7 @@ export function organizationCases(fixture: AccessUnderTest): void {
         const set = (limits: Partial<Record<"webhooks" | "apiKeys" | "members", number>>, paths: string[]) =>
           rpcs.updateQuota({ organizationId: small, ...limits, updateMask: { paths } });
         const service = { name: "big", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 3 };
-        // Each node has the storage.
+        // Each node of the service counts with the requested storage.
         for (const body of [service, { ...service, storage_size_gb: 1, node_count: 3 }])
           expect((await rest.post("/managed-services", body)).json).toMatchObject({
             status: 409,

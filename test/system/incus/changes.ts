@@ -25,7 +25,7 @@ export function changeCases(fixture: IncusUnderTest): void {
       const access = { password: fixture.main.password };
       await queryOnce(fixture.platform, fixture.main.connection, access, "CREATE TABLE kept AS SELECT 42 AS value");
       await fixture.services.verb(fixture.main.service.id, "stop");
-      // No machine has its public address now: an address after this host's gateway that responds is not a PostgreSQL.
+      // No machine has the public address now: an address beyond this host's gateway that responds is not a PostgreSQL.
       await expect(openPostgresql(fixture.platform, fixture.main.connection, access)).rejects.toThrow(
         /ECONN|UNREACH|timeout|terminated|establishing an SSL connection/,
       );

@@ -56,7 +56,7 @@ const html = "<html><head><title>x</title></head><body><h1>502 Bad Gateway</h1><
 
 // biome-ignore format: a table, aligned so that it reads as one
 export const wrongResponses: readonly WrongResponse[] = [
-  // No completion.
+  // Responses without a completion.
   { name: "a page of HTML", respond: respondWith(200, html, { "content-type": "text/html" }), status: 502, body: "502 Bad Gateway" },
   { name: "an error object with 200", respond: respondWith(200, { error: { message: "overheated", type: "server_error", code: "hot", param: null } }), status: 502, body: '"message":"overheated","type":"server_error","param":null,"code":"hot"' },
   { name: "an error text with 200", respond: respondWith(200, { error: "overheated" }), status: 502, body: '"message":"overheated"' },

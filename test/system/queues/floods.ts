@@ -48,7 +48,7 @@ export function floodCases(fixture: QueuesUnderTest): void {
     isFinished = true;
     await control;
     expect(controlCalls).toBeGreaterThan(0);
-    // Its event loop stopped for no longer than its leases last.
+    // The controller's event loop stopped for less time than its leases last.
     expect(readFileSync(log).subarray(loggedBefore).toString()).not.toContain("lease lost");
     const client = await fixture.connect();
     const { rows } = await client.query(

@@ -32,7 +32,7 @@ export type WalkEnd = "id" | "fork" | "drill" | "undelete" | "recovery";
 export const walkEnds: readonly WalkEnd[] = ["id", "fork", "drill", "undelete", "recovery"];
 
 export interface WalkOptions extends WalkChoice {
-  /** Absent: postgresql. */
+  /** Engine of the service; absent: postgresql. */
   readonly type?: "postgresql" | "valkey";
   /** Maximum number of steps; fewer if the time is over before. */
   readonly steps: number;

@@ -19,7 +19,7 @@ export function caseOf(method: DescMethod): AuthorizationCase {
 export function requestOf(method: DescMethod, existing: Existing): Record<string, unknown> {
   const request = caseOf(method).request(existing);
   const unknown = Object.keys(request).filter((name) => request[name] === undefined);
-  // It would be refused as invalid, and the case would prove nothing.
+  // An invalid request would be rejected before the authorization, and the case would prove nothing.
   if (unknown.length > 0) throw new Error(`no contract creates ${unknown.join(", ")} of ${nameOf(method)}`);
   return request;
 }

@@ -52,7 +52,7 @@ export async function connectConsumer(machine: EngineEndpoint, options: Consumer
     },
     start(slot, publication) {
       const options = `"proto_version" '1', "publication_names" '${publication}', "messages" 'true'`;
-      // It ends with the connection.
+      // The query ends with the connection.
       client.query(`START_REPLICATION SLOT "${slot}" LOGICAL 0/0 (${options})`).catch(() => undefined);
     },
     inserted,

@@ -86,7 +86,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       return { time: new Date(time), level: level as "info", message };
     },
     explainFailure: (output) => ({ cause: "unknown", message: output.split("\n").at(-1) ?? "", parameter: undefined }),
-    // Its data have no version; the parameter `unfinished` simulates an upgrade whose last step fails.
+    // The data have no version; the parameter `unfinished` simulates an upgrade whose last step fails.
     upgrade: {
       versionOf: async () => undefined,
       retainedVersionOf: async ({ spec }) => (spec.parameters["unfinished"] === undefined ? undefined : "0"),

@@ -180,7 +180,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
         try {
           return belongs(pid) && accepts(readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0"));
         } catch {
-          // Not a pid, or of a process that ended during the scan.
+          // The entry is not a pid, or its process ended during the scan.
           return false;
         }
       });

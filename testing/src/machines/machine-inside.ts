@@ -46,7 +46,7 @@ async function ofEachProcess(pid: number, file: string): Promise<string> {
           ? await readFile(`/proc/${each}/${file}`, "utf8")
           : "";
       } catch {
-        // It ended.
+        // The process has ended.
         return "";
       }
     }),

@@ -101,7 +101,7 @@ async function linkOf(pid: number, name: string): Promise<string | undefined> {
   try {
     return await readlink(`/proc/${pid}/${name}`);
   } catch {
-    // It ended, or is not ours.
+    // The process has ended, or belongs to another user.
     return undefined;
   }
 }

@@ -27,7 +27,7 @@ const otherGuestId = "guest-0000000000000001";
 export function createTestNodeImages(): TestNodeImages {
   const imagesDir = mkdtempSync(join(tmpdir(), "holdfast-images-"));
   const newest = findImage(imagesDirectory(process.env), "trixie");
-  // Without one, the provider reports it.
+  // Without an image, the provider reports that.
   if (newest !== undefined) {
     symlinkSync(newest.root, join(imagesDir, newest.id));
     mkdirSync(dirname(newestPath(imagesDir, "trixie")), { recursive: true });

@@ -13,7 +13,7 @@ export const sdkDirectory = join(import.meta.dirname, "..", "..", "..", "sdk");
 /** Packs the SDK as it is published, with the exports of its publishConfig; resolves to the tarball's path. */
 export async function packSdk(directory: string): Promise<string> {
   const args = [await ensurePnpm(), "pack", "--json", "--pack-destination", directory];
-  // It builds in the checkout, where concurrent builds would conflict.
+  // The package is built in the checkout, where concurrent builds would conflict.
   const { stdout } = await oneAtATime("pack the SDK", () => run(process.execPath, args, { cwd: sdkDirectory }));
   // Scripts of the package may print before npm's own output.
   const { filename } = JSON.parse(stdout.slice(stdout.indexOf("{\n"))) as { filename: string };

@@ -36,7 +36,7 @@ export interface PlatformProcesses {
   readonly store: number | undefined;
   readonly inference: number | undefined;
   readonly machines: readonly MachineProcesses[];
-  /** All of the above with their child processes, including the supervisor. */
+  /** All processes above with their child processes, and the supervisor. */
   readonly all: readonly number[];
 }
 

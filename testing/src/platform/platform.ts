@@ -128,7 +128,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
       await waitUntil("the control plane has ended", () => !pids.some(isAlive));
     },
     async kill9() {
-      // All are stopped before the first is killed, so that none can react to another one's end.
+      // All processes are stopped before the first is killed, so that none can react to the end of another.
       const { all } = processes();
       for (const pid of all) killAtOnce(pid, "SIGSTOP");
       for (const pid of all) killAtOnce(pid);

@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 /** A program on PATH that runs JavaScript. */
 export interface Runtime {
   readonly name: string;
-  /** Undefined when there is none here. */
+  /** Path of the program; undefined if this host has none. */
   readonly path: string | undefined;
 }
 
@@ -13,7 +13,7 @@ export function findRuntime(name: string, command: string, version: string): Run
   const candidates = (process.env.PATH ?? "").split(delimiter).map((directory) => join(directory, command));
   const path = candidates.find((candidate) => {
     const { stdout } = spawnSync(candidate, ["--version"], { encoding: "utf8" });
-    // Null where there is no such program.
+    // The output is null if there is no such program.
     return stdout?.startsWith(version);
   });
   return { name, path };

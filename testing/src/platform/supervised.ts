@@ -43,8 +43,8 @@ const unlimitedRates = {
 const ownCheckout = join(import.meta.dirname, "..", "..", "..");
 
 /**
- * Not started yet. The directory is a new one, named so below the system's temporary directory, or the given one.
- * `enter` is the prefix of its command lines, `checkout` the directory of its code.
+ * A run that is not started yet. Its directory is a new one of this name below the temporary directory, or the given
+ * one. `enter` is the prefix of its command lines, `checkout` the directory of its code.
  */
 export function newSupervised(
   name: string,

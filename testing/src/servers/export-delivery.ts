@@ -15,7 +15,7 @@ import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 
 /** A destination as in a controller: through its guard, sender and delivery, without service and history. */
 export interface ExportDelivery {
-  /** Undefined when it succeeds. */
+  /** Probes the destination; resolves with the reason of a failure. */
   probe(dataType?: ExportDataType): Promise<string | undefined>;
   samples(items: readonly MetricItem[]): Promise<Delivered>;
   entries(items: readonly LogItem[]): Promise<Delivered>;

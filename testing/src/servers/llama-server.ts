@@ -25,7 +25,7 @@ export async function startLlamaServer(): Promise<LlamaServer | string> {
   const image = await testImage("models");
   if (typeof image === "string") return image;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-llama-"));
-  // It runs as another user inside.
+  // The server runs as another user inside of the image.
   chmodSync(directory, 0o755);
   const model = join(directory, "smoke.gguf");
   writeFileSync(model, tinyGguf(7), { mode: 0o644 });

@@ -63,7 +63,7 @@ export async function runSchemathesis(target: SchemathesisOptions): Promise<Sche
   await writeFile(config, `hooks = ${JSON.stringify(hooks)}\n`);
   const options = {
     checks: "all",
-    // It compares two identities, and a run has one; organization-isolation.test.ts compares them for every RPC.
+    // This check needs two identities, and a run has one; organization-isolation.test.ts compares two for every RPC.
     "exclude-checks": "object_level_authorization",
     phases: phases.join(","),
     "max-examples": "8",
@@ -100,7 +100,7 @@ export async function runSchemathesis(target: SchemathesisOptions): Promise<Sche
     const limits = { timeout: mostMs, maxBuffer: 1 << 30, cwd: directory };
     execFile(join(programs, "schemathesis"), args, { env, ...limits }, (error) => resolve(error));
   });
-  // It exits with 1 after findings.
+  // schemathesis exits with 1 after findings.
   if (failure !== null && (failure as { code?: unknown }).code !== 1) throw failure;
   return readEvents(events);
 }

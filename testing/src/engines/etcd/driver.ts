@@ -32,7 +32,7 @@ export function createEtcdDriver({ run, runAsEngine }: EngineDeps): EngineDriver
     command,
     ready,
     stop: { signal: "SIGTERM", graceMs: 10_000 },
-    // It reads its certificate for each connection.
+    // etcd reads its certificate for each connection.
     reload: async () => undefined,
     async observe(instance, signal) {
       const body = await callEtcd<{ version: string; leader?: string; dbSize?: string }>(

@@ -27,7 +27,7 @@ export async function clusterClient(
     });
   });
   const lines = createInterface({ input: socket });
-  // It repeats the socket's error, which is handled above.
+  // The reader repeats the socket's error, which is handled above.
   lines.on("error", () => undefined);
   lines.on("line", (line) => {
     const reply = JSON.parse(line) as { ok: unknown } | { error: string };
