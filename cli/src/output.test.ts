@@ -29,11 +29,29 @@ describe("output", () => {
     expect(renderTable([{ name: "a\u001b[2Jb\nc" }], ["name"])).toBe("NAME\na [2Jb c\n");
   });
 
-  test.each(["\u001b[31m", "\u009b2J", "\u202e", "\u2066", "\u2028", "\u0007"])(
-    "no value, header or message controls the terminal by %j",
+  test("invisible characters and marks of text direction are visible as escapes in a table and a message", async () => {
+    const hidden = "a\u00adb\u200bc\u202ed\u{e0041}e";
+    const visible = String.raw`a\u00adb\u200bc\u202ed\u{e0041}e`;
+    expect(renderTable([{ name: hidden, port: 1 }], ["name", "port"])).toBe(
+      `NAME${" ".repeat(visible.length - 2)}PORT\n${visible}  1\n`,
+    );
+    let written = "";
+    const output = await createOutput("table", { write: (part) => (written += part) }, {});
+    output.info(`${hidden} is deleted`);
+    expect(written).toBe(`${visible} is deleted\n`);
+  });
+
+  test("letters, emoji and their joiners are printed as they are", () => {
+    const name = "na\u00efve \u{1f468}\u200d\u{1f469} \u0646\u200c\u0627";
+    expect(renderObject({ name }, ["name"])).toBe(`name  ${name}\n`);
+  });
+
+  test.each(["\u001b[31m", "\u009b2J", "\u202e", "\u2066", "\u2028", "\u0007", "\u00ad", "\u200b", "\u{e0041}"])(
+    "no value, header or message controls the terminal or hides text by %j",
     async (hidden) => {
-      // oxlint-disable-next-line no-control-regex -- characters that terminals obey
-      const harmful = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+      const harmful =
+        // oxlint-disable-next-line no-control-regex -- characters that terminals obey or do not show
+        /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\u{e0041}]/u;
       const text = `a${hidden}b`;
       const row = { [text]: text, tags: { [text]: [text] } };
       for (const format of ["table", "json", "yaml"] as const) {

@@ -1,4 +1,4 @@
-import { escaped, hasControls, printableLines } from "./printable.ts";
+import { escapedJson, escapedYaml, hasHidden, printableLines } from "./printable.ts";
 import { renderObject, renderTable, type TableStyle } from "./table.ts";
 
 /** Writes the result of a command in the chosen format. */
@@ -56,12 +56,12 @@ export async function createOutput(format: Format, screen: Screen, environment: 
     };
   }
   const encode =
-    format === "json" ? (value: unknown) => escaped(`${JSON.stringify(value, null, 2)}\n`) : await yamlEncoder();
+    format === "json" ? (value: unknown) => escapedJson(`${JSON.stringify(value, null, 2)}\n`) : await yamlEncoder();
   return {
     ...common,
     show: (value) => write(encode(value)),
     list: (values) => write(encode(values)),
-    entry: (value) => write(format === "json" ? escaped(`${JSON.stringify(value)}\n`) : `---\n${encode(value)}`),
+    entry: (value) => write(format === "json" ? escapedJson(`${JSON.stringify(value)}\n`) : `---\n${encode(value)}`),
     info: () => undefined,
   };
 }
@@ -71,6 +71,6 @@ async function yamlEncoder(): Promise<(value: unknown) => string> {
   const quoted = { defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "QUOTE_DOUBLE" } as const;
   return (value) => {
     const text = stringify(value);
-    return hasControls(text) ? escaped(stringify(value, quoted)) : text;
+    return hasHidden(text) ? escapedYaml(stringify(value, quoted)) : text;
   };
 }
