@@ -27,23 +27,23 @@ export function adminList<T extends object>(
     let cursor: string | undefined;
     do {
       const page = { limit, ...omitUndefined({ cursor }) };
-      const answer = await client.admin<Record<string, unknown>>(service, method, { ...request, page });
-      cursor = (answer.nextCursor as string | undefined) || undefined;
-      yield { entries: (Object.hasOwn(answer, plural) ? answer[plural] : []) as T[], nextCursor: cursor ?? null };
+      const response = await client.admin<Record<string, unknown>>(service, method, { ...request, page });
+      cursor = (response.nextCursor as string | undefined) || undefined;
+      yield { entries: (Object.hasOwn(response, plural) ? response[plural] : []) as T[], nextCursor: cursor ?? null };
     } while (cursor !== undefined);
   });
 }
 
-/** Shows up to `limit` entries, and a message when there are more. */
+/** Shows up to `limit` entries, and a message if there are more. */
 export async function showAdminList(
-  { person, output }: Context,
+  { passwordClient, output }: Context,
   list: AdminList,
   request: object,
   limit: number,
 ): Promise<void> {
   const found: object[] = [];
   let more = false;
-  for await (const page of adminList(await person(), list, request, Math.min(limit, 200)).pages()) {
+  for await (const page of adminList(await passwordClient(), list, request, Math.min(limit, 200)).pages()) {
     found.push(...page.entries);
     more = page.nextCursor !== null || found.length > limit;
     if (found.length >= limit) break;

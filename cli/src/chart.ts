@@ -63,7 +63,7 @@ const short = new Map([
 
 /** Formats a value with three significant digits and its unit, such as "1.23 MB/s". */
 export function shortFigure(value: number, unit: string): string {
-  const [scale, letter] = scales.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
+  const [scale, letter] = scales.find(([factor]) => Math.abs(value) >= factor) ?? [1, ""];
   const scaled = value / scale;
   const digits = Math.abs(scaled) >= 100 || Number.isInteger(scaled) ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
   return `${scaled.toFixed(digits)}${letter === "" ? "" : ` ${letter}`}${short.get(unit) ?? ""}`;

@@ -40,7 +40,7 @@ export class CliCommand extends Command {
     return this;
   }
 
-  /** A flag has no effect without one of the others and is refused then. */
+  /** Refuses a flag without one of the others, because it would have no effect. */
   needs(flag: string, ...others: string[]): this {
     this.flagRules.push(() => {
       if (this.isGiven(flag) && !others.some((other) => this.isGiven(other)))
@@ -49,7 +49,7 @@ export class CliCommand extends Command {
     return this;
   }
 
-  /** A flag is refused beside each of the others, because they would replace its effect. */
+  /** Refuses a flag together with one of the others, because they would replace its effect. */
   excludes(flag: string, ...others: string[]): this {
     this.flagRules.push(() => {
       const other = this.isGiven(flag) ? others.find((each) => this.isGiven(each)) : undefined;
@@ -58,7 +58,7 @@ export class CliCommand extends Command {
     return this;
   }
 
-  /** True for a flag that the command line has, in the form `--flag` or `--no-flag`. */
+  /** True if the command line has the flag, in the form `--flag` or `--no-flag`. */
   private isGiven(long: string): boolean {
     const option = this.options.find((each) => each.long === long);
     if (option === undefined) throw new Error(`${this.name()} has no flag ${long}`);

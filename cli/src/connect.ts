@@ -12,7 +12,7 @@ import { createTemporaryFiles } from "./private-files.ts";
 export interface ConnectOptions extends Route {
   readonly user?: string | undefined;
   readonly database?: string | undefined;
-  /** Further arguments of the engine's client. */
+  /** Arguments for the engine's client, after those of the session. */
   readonly args: readonly string[];
 }
 

@@ -63,7 +63,7 @@ async function openAccess(
   return { connection, login: { user, password, database }, files: withRoute(files, connection, { user, ...route }) };
 }
 
-/** Files of which each user and route has its own, so that earlier connection strings and programs stay valid. */
+/** Files with separate names for each user and route, so that earlier connection strings and programs remain valid. */
 function withRoute(
   files: PrivateFiles,
   connection: Connection,

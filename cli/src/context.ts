@@ -42,20 +42,21 @@ export interface Context {
   readonly output: Output;
   /** Writes a message to standard error. */
   note(text: string): void;
-  /** Settings of the installation. Throws SettingsError when none is named. */
+  /** Settings of the installation. Throws SettingsError if no installation is named. */
   readonly settings: FoundSettings;
   /** Data directory of the local installation, which may not exist. */
   readonly dataDirectory: string;
   readonly client: Client;
   /**
-   * A client with the credentials of a person, for calls that refuse keys and tokens. Asks for the password if
-   * necessary.
+   * A client with a user's password, for calls that refuse API keys and tokens. Asks for the password if it is not
+   * stored.
    */
-  person(): Promise<Client>;
+  passwordClient(): Promise<Client>;
   /**
-   * A client with the credentials of the local installation's person, who sees more than its key; otherwise `client`.
+   * A client with the user's credentials of the local installation, which have more scopes than its API key; otherwise
+   * the same as `client`.
    */
-  readonly widest: Client;
+  readonly userClient: Client;
   /** A client of this installation with other credentials. */
   clientOf(credentials: Credentials | undefined, organization?: string): Client;
   /** A service by name or id. Throws NotFound. */
@@ -65,12 +66,12 @@ export interface Context {
   progress(name: string): Progress;
   /** The command that started this program, for examples in messages. */
   readonly program: string;
-  /** Throws UsageError unless `yes` is true or a person agrees. */
+  /** Throws UsageError unless `yes` is true or the user agrees. */
   confirm(question: string, yes: boolean | undefined): Promise<void>;
 }
 
 export interface ContextOptions {
-  /** True when the named profile may be absent, because the command creates it. */
+  /** True if the named profile may be absent, because the command creates it. */
   readonly createsProfile?: boolean;
 }
 
@@ -104,17 +105,17 @@ export async function openContext(
       client ??= context.clientOf(signedIn(context.settings.credentials), context.settings.organization);
       return client;
     },
-    get widest() {
-      return context.clientOf(signedIn(context.settings.person), context.settings.organization);
+    get userClient() {
+      return context.clientOf(signedIn(context.settings.userCredentials), context.settings.organization);
     },
     clientOf(credentials, organization) {
       const { caFile, baseUrl, dataDirectory } = context.settings;
       const options = transportOptionsOf({ baseUrl, caFile, dataDirectory, organization, credentials });
       return createClient({ ...options, signal });
     },
-    async person() {
-      const { person, username, organization } = context.settings;
-      if (person?.kind === "basic" || username === undefined) return context.widest;
+    async passwordClient() {
+      const { userCredentials, username, organization } = context.settings;
+      if (userCredentials?.kind === "basic" || username === undefined) return context.userClient;
       const secret = await terminal.askSecret(`Password of ${username}`);
       return context.clientOf({ kind: "basic", name: username, secret }, organization);
     },

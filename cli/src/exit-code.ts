@@ -21,7 +21,7 @@ export class ChildEnded extends Error {
   readonly code: number;
 
   constructor(code: number) {
-    super(`the program ended with ${code}`);
+    super(`the program exited with ${code}`);
     this.code = code;
   }
 }
@@ -34,7 +34,7 @@ export class WorkFailed extends Error {
 /** Ctrl-C or a signal ended the command. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
-  /** True for a signal that the terminal does not send to started programs. */
+  /** True if the terminal does not send the signal to started programs, so this program must. */
   readonly endsChildren: boolean;
 
   constructor(message = "interrupted", { endsChildren = false } = {}) {
@@ -56,10 +56,10 @@ export const exitCodes: Readonly<Record<number, string>> = {
   130: "interrupted",
 };
 
-/** Failures of what was awaited. */
+/** Failures of an awaited change or a requested test. */
 const failures = [WorkFailed, ServiceFailed, DeploymentFailed, StackFailed, MigrationFailed];
 
-/** The exit code of an error; that of a started program is passed on. */
+/** The exit code of an error; the exit code of a started program is passed on. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof ChildEnded) return error.code;
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
@@ -72,7 +72,7 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof Interrupted ? 130 : 1;
 }
 
-/** The message for standard error; undefined when commander or the started program has printed its own. */
+/** The message for standard error; undefined if commander or the started program has printed one. */
 export function messageOf(error: unknown): string | undefined {
   // Commander does not print errors that our parsers of flags throw.
   if (error instanceof InvalidArgumentError) return error.message;

@@ -13,7 +13,7 @@ const secondsOf: ReadonlyMap<string, number> = new Map([
   ["d", 86_400],
 ]);
 
-/** The parser of a duration: `30m`, `24h` or `7d`, or a number of `unit`. Its result is a whole number of `unit`. */
+/** The parser of a duration: `30m`, `24h` or `7d`, or a number of `unit`. Its result is an integer number of `unit`. */
 function duration(unit: "s" | "m" | "h" | "d", name: string): (text: string) => number {
   return (text) => {
     const [, number, letter = unit] = /^(\d{1,9})([smhd]?)$/.exec(text) ?? [];
@@ -55,7 +55,7 @@ export function several(text: string, before: readonly string[] = []): string[] 
   return [...before, text];
 }
 
-/** Removes undefined members, those of absent flags. */
+/** Removes undefined members, which are values of absent flags. */
 export function omitUndefined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
 }

@@ -10,8 +10,8 @@ const ending = new AbortController();
 process.on("SIGINT", () => ending.abort(new Interrupted()));
 // `disconnect` means that the launcher, at the other end of the channel, has ended.
 for (const event of ["SIGTERM", "SIGHUP", "SIGQUIT", "disconnect"])
-  process.on(event, () => ending.abort(new Interrupted("ended from outside", { endsChildren: true })));
-// EPIPE is no failure: a reader such as head has read enough.
+  process.on(event, () => ending.abort(new Interrupted("terminated", { endsChildren: true })));
+// EPIPE is not a failure: a reader such as head has read enough.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
 
 process.exitCode = await runCli(process.argv.slice(2), {

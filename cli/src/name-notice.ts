@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import type { Context } from "./context.ts";
 
 /**
- * Says in one line that programs of this host do not resolve the name of a service of the local installation, and the
- * command for it. Without getent, or when it takes longer than a second, nothing is said.
+ * Notes in one line that programs of this host do not resolve the name of a service of the local installation, with the
+ * command that changes it. Without getent, or if it takes longer than a second, prints nothing.
  */
 export async function noteUnresolved({ settings, note, program, environment }: Context, host: string): Promise<void> {
   if (settings.dataDirectory === undefined) return;

@@ -5,7 +5,7 @@ export interface Noun {
   readonly name: string;
   /** The summary in `holdfast --help`. */
   readonly summary: string;
-  /** Further names. */
+  /** Other names of the noun. */
   readonly aliases?: readonly string[];
   /** Loads the function that adds the noun's verbs or action. */
   load(): Promise<(noun: CliCommand) => void>;
@@ -30,11 +30,11 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "config",     summary: "parameters of a service's engine",                 load: async () => (await import("./nouns/config.ts")).addConfig },
     { name: "operations", summary: "operations: changes that take time",               load: async () => (await import("./nouns/operations.ts")).addOperations },
     { name: "tasks",      summary: "results of requests that take longer",             load: async () => (await import("./nouns/tasks.ts")).addTasks },
-    { name: "metrics",    summary: "charts of a service's metrics",                     load: async () => (await import("./nouns/metrics.ts")).addMetrics },
-    { name: "health",     summary: "health of a service, now and in the past",         load: async () => (await import("./nouns/health.ts")).addHealth },
+    { name: "metrics",    summary: "show charts of a service's metrics",                     load: async () => (await import("./nouns/metrics.ts")).addMetrics },
+    { name: "health",     summary: "show the health of a service, now and in the past",         load: async () => (await import("./nouns/health.ts")).addHealth },
     { name: "queries",    summary: "statistics of queries, and running sessions",      load: async () => (await import("./nouns/queries.ts")).addQueries },
     { name: "query",      summary: "run one read-only SQL statement",                  load: async () => (await import("./nouns/query.ts")).addQuery },
-    { name: "catalog",    summary: "engines, plans, storage and prices",               load: async () => (await import("./nouns/catalog.ts")).addCatalog },
+    { name: "catalog",    summary: "show engines, plans, storage tiers and prices",               load: async () => (await import("./nouns/catalog.ts")).addCatalog },
   ] },
   { title: "Models", nouns: [
     { name: "inference",  summary: "language models behind one endpoint",              load: async () => (await import("./nouns/inference.ts")).addInference },
@@ -49,12 +49,12 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "pipelines",  summary: "database services created together",               load: async () => (await import("./nouns/pipelines.ts")).addPipelines },
   ] },
   { title: "Monitoring", nouns: [
-    { name: "events",     summary: "events of the organization",                       load: async () => (await import("./nouns/events.ts")).addEvents },
+    { name: "events",     summary: "show events of the organization",                       load: async () => (await import("./nouns/events.ts")).addEvents },
     { name: "alerts",     summary: "alert rules on metrics, and firing alerts",        load: async () => (await import("./nouns/alerts.ts")).addAlerts },
     { name: "channels",   summary: "notification channels of alerts",                  load: async () => (await import("./nouns/channels.ts")).addChannels },
     { name: "webhooks",   summary: "endpoints that receive events",                    load: async () => (await import("./nouns/webhooks.ts")).addWebhooks },
     { name: "exports",    summary: "exports of metrics and logs",                      load: async () => (await import("./nouns/exports.ts")).addExports },
-    { name: "audit",      summary: "audit log: who changed what",                      load: async () => (await import("./nouns/audit.ts")).addAudit },
+    { name: "audit",      summary: "show the audit log: who changed what",                      load: async () => (await import("./nouns/audit.ts")).addAudit },
   ] },
   { title: "Access", nouns: [
     { name: "orgs",       summary: "your organizations",                               load: async () => (await import("./nouns/orgs.ts")).addOrgs },
@@ -67,12 +67,12 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "console",    summary: "open the console in your browser, signed in",     load: async () => (await import("./nouns/console.ts")).addConsole },
     { name: "sessions",   summary: "your sessions in browsers",                        load: async () => (await import("./nouns/sessions.ts")).addSessions },
     { name: "logout",     summary: "end the session of a profile",                     load: async () => (await import("./nouns/logout.ts")).addLogout },
-    { name: "status",     summary: "the installation and its services",                load: async () => (await import("./nouns/status.ts")).addStatus },
-    { name: "version",    summary: "version of this program",                          load: async () => (await import("./nouns/version.ts")).addVersion },
-    { name: "me",         summary: "the caller: user, organization and scopes",        aliases: ["whoami"], load: async () => (await import("./nouns/me.ts")).addMe },
+    { name: "status",     summary: "show the installation and its services",                load: async () => (await import("./nouns/status.ts")).addStatus },
+    { name: "version",    summary: "print the version of this program",                          load: async () => (await import("./nouns/version.ts")).addVersion },
+    { name: "me",         summary: "show who you are signed in as: user, organization and scopes",        aliases: ["whoami"], load: async () => (await import("./nouns/me.ts")).addMe },
     { name: "password",   summary: "change your password",                             load: async () => (await import("./nouns/password.ts")).addPassword },
     { name: "profile",    summary: "stored installations and sessions",                load: async () => (await import("./nouns/profile.ts")).addProfile },
-    { name: "completion", summary: "script for completion in your shell",              load: async () => (await import("./nouns/completion.ts")).addCompletion },
+    { name: "completion", summary: "print a script for completion in your shell",              load: async () => (await import("./nouns/completion.ts")).addCompletion },
   ] },
   { title: "Platform", nouns: [
     { name: "admin",      summary: "administration, for platform operators", load: async () => (await import("./nouns/admin.ts")).addAdmin },

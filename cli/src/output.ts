@@ -10,7 +10,7 @@ export interface Output {
   list(values: readonly object[], columns: readonly string[]): void;
   /** Writes one entry of a stream: a line of text, a line of JSON or a YAML document. */
   entry(value: object, text: string): void;
-  /** Writes a message for people; nothing in json and yaml. */
+  /** Writes a message for users; nothing in json and yaml. */
   info(text: string): void;
   /** Writes a text in every format. */
   print(text: string): void;

@@ -28,13 +28,13 @@ export function saveSession(context: Context, session: Session): string {
   return name;
 }
 
-/** Removes the credentials of a profile; address and user name stay. */
+/** Removes the credentials of a profile; address and user name remain. */
 export function forgetSession({ environment }: Context, { name, profile }: NamedProfile): void {
   const { token: _token, api_key_id: _id, api_key_secret: _secret, password: _password, ...rest } = profile;
   saveProfile(environment, name, rest);
 }
 
-/** The profile of this name, or the current one. Throws UsageError when it does not exist. */
+/** The profile of this name, or the current one. Throws UsageError if it does not exist. */
 export function findProfile(context: Context, named = requestedProfile(context)): NamedProfile {
   const { current, profiles } = readProfiles(context.environment);
   const name = named ?? current;

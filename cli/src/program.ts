@@ -49,7 +49,7 @@ export function createRoot(deps: CliDeps, groups = nounGroups): CliCommand {
  */
 export async function createProgram(args: readonly string[], deps: CliDeps, groups = nounGroups): Promise<CliCommand> {
   const root = createRoot(deps, groups);
-  // A second root parses the arguments, so that the real one keeps no parsed state.
+  // A second root parses the arguments, so that the first one has no parsed state.
   const { operands, unknown } = createRoot(deps, groups)
     .enablePositionalOptions()
     .parseOptions([...args]);
@@ -61,7 +61,7 @@ export async function createProgram(args: readonly string[], deps: CliDeps, grou
   return root;
 }
 
-/** Throws UsageError for a word that is no command, also where help is requested. */
+/** Throws UsageError for a word that is not a command, also where help is requested. */
 function refuseUnknown(root: CliCommand, words: readonly string[]): void {
   let command = root;
   const path: string[] = [];

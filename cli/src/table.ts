@@ -14,7 +14,7 @@ export interface TableStyle {
 const plain: TableStyle = { columns: undefined, color: false };
 const gap = 2;
 /** Minimum width of a column of free text. */
-const narrowest = 16;
+const minTextWidth = 16;
 
 type Color = "green" | "yellow" | "red" | "dim" | "bold";
 
@@ -47,7 +47,7 @@ export function renderTable(
       column,
       cells,
       width,
-      least: cells.some((text) => text.includes(" ")) ? Math.min(width, narrowest) : width,
+      minWidth: cells.some((text) => text.includes(" ")) ? Math.min(width, minTextWidth) : width,
     };
   });
   const visible = screen === undefined ? all : fitting(all, screen);
@@ -89,13 +89,13 @@ interface Column {
   /** Width of the widest cell. */
   readonly width: number;
   /** Minimum width, which is smaller for free text. */
-  readonly least: number;
+  readonly minWidth: number;
 }
 
 /** The first columns that fit the screen at their minimum widths; at least one. */
 function fitting<T extends Column>(columns: readonly T[], screen: number): readonly T[] {
   let total = -gap;
-  const end = columns.findIndex(({ least }) => (total += least + gap) > screen);
+  const end = columns.findIndex(({ minWidth }) => (total += minWidth + gap) > screen);
   return end < 0 ? columns : columns.slice(0, Math.max(1, end));
 }
 
@@ -104,7 +104,7 @@ function fit(columns: readonly Column[], width: number): number[] {
   const fitted = columns.map(({ width }) => width);
   const total = () => fitted.reduce((sum, width) => sum + width, 0);
   for (let excess = total() - width; excess > 0; excess -= 1) {
-    const free = fitted.map((width, index) => (width > (columns[index]?.least ?? 0) ? width : 0));
+    const free = fitted.map((width, index) => (width > (columns[index]?.minWidth ?? 0) ? width : 0));
     const widest = Math.max(...free);
     if (widest === 0) break;
     fitted[free.lastIndexOf(widest)] = widest - 1;
@@ -117,8 +117,8 @@ function painted(color: Color | undefined, text: string): string {
 }
 
 /**
- * Fields of Connect responses are in camelCase; they are visible in snake_case as those of REST. Columns of a query
- * have names of users.
+ * The name of a column. Connect responses have fields in camelCase, which are printed in snake_case as REST has them.
+ * Columns of a query have names of users.
  */
 function nameOf(field: string): string {
   return printable(field).replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -190,7 +190,7 @@ export function asText(content: unknown): string {
   return entries.length === 0 ? "-" : entries.map(([key, value]) => `${nameOf(key)}=${asText(value)}`).join(" ");
 }
 
-/** A number with at most four significant digits after the integer part; integers stay as they are. */
+/** A number: an integer unchanged, from 1,000 on rounded to an integer, otherwise with four significant digits. */
 function numberText(value: number): string {
   return String(Number.isInteger(value) || Math.abs(value) >= 1_000 ? Math.round(value) : Number(value.toPrecision(4)));
 }

@@ -2,14 +2,14 @@ import type { ReadStream, WriteStream } from "node:tty";
 import { Interrupted, UsageError } from "./exit-code.ts";
 import { printableLines } from "./printable.ts";
 
-/** Asks a person at the terminal; without a terminal, reads answers from lines of standard input. */
+/** Asks the user at the terminal; without a terminal, reads answers from lines of standard input. */
 export interface Terminal {
   readonly isInteractive: boolean;
-  /** The person's answer, or the next line. Throws UsageError at the end of input. */
+  /** The user's answer, or the next line. Throws UsageError at the end of input. */
   ask(question: string): Promise<string>;
   /** Asks without echo. */
   askSecret(question: string): Promise<string>;
-  /** Asks a person to agree; false without a terminal. */
+  /** Asks the user to agree; false without a terminal. */
   confirm(question: string): Promise<boolean>;
 }
 

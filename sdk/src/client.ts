@@ -72,7 +72,7 @@ export interface Client {
   readonly users: Users;
   readonly apiKeys: ApiKeys;
   readonly tokens: Tokens;
-  /** Sessions of people in browsers. */
+  /** Sessions of users in browsers. */
   readonly sessions: Sessions;
   /** Engines, plans, storage tiers, zones and prices. */
   catalog(options?: CallOptions): Promise<Catalog>;
@@ -82,7 +82,7 @@ export interface Client {
   auditLog(filter?: AuditFilter, options?: ListOptions): List<AuditLogEntry>;
   /**
    * Waits until the service has the status and no operation in progress. Accepts a service or its id. Throws
-   * ServiceFailed when its status becomes Error (unless that is the target), OperationFailed, WaitTimedOut, or the
+   * ServiceFailed if its status becomes Error (unless Error is the target), OperationFailed, WaitTimedOut, or the
    * signal's reason.
    */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
@@ -90,7 +90,7 @@ export interface Client {
   waitFor(service: ManagedService | string, target: "gone", options?: WaitOptions): Promise<undefined>;
   /**
    * Waits until the operation is completed. Accepts an operation or its id. Changes of users, databases and
-   * configuration return one when the engine did not apply them in time. Throws OperationFailed, WaitTimedOut, or the
+   * configuration return one if the engine did not apply them in time. Throws OperationFailed, WaitTimedOut, or the
    * signal's reason.
    */
   waitForOperation(operation: Operation | string, options?: OperationWaitOptions): Promise<Operation>;

@@ -14,7 +14,7 @@ export class Databases extends DatabaseMethods {
     return this.transport.request("POST", pathOf("managed-services", serviceId, "databases"), { ...options, body });
   }
 
-  /** Resolves when the engine has dropped the database, or after 15 s with the operation that does. */
+  /** Resolves when the engine has dropped the database, or after 15 s with the operation that drops it. */
   async delete(serviceId: string, name: string, options?: CallOptions): Promise<DatabaseDeletion> {
     const path = pathOf("managed-services", serviceId, "databases", name);
     const request = { ...options, absentIsSuccess: true };
@@ -25,7 +25,7 @@ export class Databases extends DatabaseMethods {
 
 /** Users in a service's engine, also those created in SQL. */
 export class DatabaseUsers extends DatabaseUserMethods {
-  /** Resolves when the engine has removed the user, or after 15 s with the operation that does. */
+  /** Resolves when the engine has removed the user, or after 15 s with the operation that removes it. */
   async delete(serviceId: string, username: string, options?: CallOptions): Promise<DatabaseUserDeletion> {
     const path = pathOf("managed-services", serviceId, "database-users", username);
     const request = { ...options, absentIsSuccess: true };

@@ -14,7 +14,7 @@ export interface Problem {
   readonly detail: string;
   readonly instance: string;
   readonly code: string;
-  /** Advice for the caller; absent from older installations. */
+  /** Advice for the caller; absent in responses of earlier releases. */
   readonly help?: string | null;
   readonly errors: readonly FieldFault[];
   readonly [member: string]: unknown;
@@ -87,7 +87,7 @@ export class TimedOut extends ConnectionFailed {
   override readonly name = "TimedOut";
 }
 
-/** The error of a problem document, of a class by its status. */
+/** The error of a problem document; its class follows from the status. */
 export function errorOf(problem: Problem, retryAfterMs?: number): ApiError {
   const Kind = kinds.get(problem.status) ?? ApiError;
   return new Kind(problem, retryAfterMs);

@@ -51,7 +51,7 @@ describe("follow", () => {
     expect(requests[0]?.url).toBe("/x?type=t&follow=true");
   });
 
-  test("fails at once when the server was never reachable", async () => {
+  test("fails immediately if the server was never reachable", async () => {
     const transport = createTransport({ baseUrl: "http://127.0.0.1:1" });
     await expect(follow(transport, "/x", {}).next()).rejects.toBeInstanceOf(ConnectionFailed);
   });
@@ -59,7 +59,7 @@ describe("follow", () => {
   test("ends with the signal's reason, and closes its connection", async () => {
     const controller = new AbortController();
     let closed = () => {};
-    const gone = new Promise<void>((resolve) => (closed = resolve));
+    const disconnected = new Promise<void>((resolve) => (closed = resolve));
     const { transport } = await serveStreams([
       (response) => {
         response.once("close", closed);
@@ -72,7 +72,7 @@ describe("follow", () => {
     const next = entries.next();
     controller.abort(reason);
     await expect(next).rejects.toBe(reason);
-    await gone;
+    await disconnected;
   });
 
   test("throws an ApiError at the start or later", async () => {

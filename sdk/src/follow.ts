@@ -3,10 +3,10 @@ import { pause, pauseBeforeRetry, defaultRetries } from "./retry.ts";
 import { readServerEvents } from "./server-events.ts";
 import { anyOf, type CallOptions, type RequestOptions, type Transport } from "./transport.ts";
 
-/** The policy of a stream that was open once: it reconnects without a limit of attempts. */
+/** The retry policy of a stream that was open before: it reconnects without a limit of attempts. */
 const openStreamRetries = { ...defaultRetries, retries: Number.POSITIVE_INFINITY };
 
-/** The server writes at least every 15 s. A connection without data for this time is considered dead. */
+/** The server writes at least every 15 s. A connection without data for this time is considered lost. */
 const silenceMs = 50_000;
 
 /**

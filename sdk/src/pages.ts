@@ -16,8 +16,8 @@ export interface ListOptions extends CallOptions {
 }
 
 /**
- * A list that is read during iteration: `for await` over its entries, or over `pages()`. Each iteration requests it
- * again.
+ * A list that is read during iteration: `for await` over its entries, or over `pages()`. Each iteration requests the
+ * pages again.
  */
 export class List<T> implements AsyncIterable<T> {
   readonly #pages: () => AsyncGenerator<Page<T>, void, undefined>;
@@ -43,8 +43,8 @@ export class List<T> implements AsyncIterable<T> {
 }
 
 /**
- * A list of the API with its entries in the member `plural`. A page may be short; the list ends where there is no
- * cursor.
+ * A list of the API with its entries in the member `plural`. A page may have fewer than `limit` entries; the list ends
+ * at a page without a cursor.
  */
 export function listOf<T>(
   transport: Transport,

@@ -16,12 +16,12 @@ export class Pipelines extends PipelineMethods {
       signal,
       toleratesOutage: () => true,
     });
-    if (found === undefined) throw new Error("a wait for a pipeline ends with it");
+    if (found === undefined) throw new Error("a wait for a pipeline returned no pipeline");
     return found;
   }
 
   /** Waits until the pipeline is deleted. Throws WaitTimedOut, or the signal's reason. */
-  async waitUntilGone(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
+  async waitUntilDeleted(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
     const poll = async () => {
       await this.get(id, { signal });
       return undefined;

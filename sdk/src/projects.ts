@@ -61,7 +61,7 @@ export class Projects extends ProjectMethods {
     };
     const options = { timeoutMs, signal, toleratesOutage: () => wasSeen };
     const found = await pollUntil(poll, "the deployment was not completed", options);
-    if (found === undefined) throw new Error("a wait for a deployment ends with it");
+    if (found === undefined) throw new Error("a wait for a deployment returned no deployment");
     return found;
   }
 

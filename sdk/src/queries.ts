@@ -17,7 +17,7 @@ export class Queries extends QueryMethods {
     });
   }
 
-  /** Starts the same as a task; `statistics` and `tasks.get` return its result. */
+  /** Starts a task that collects the statistics of `top`; `statistics` and `tasks.get` return its result. */
   start(
     serviceId: string,
     body: { readonly limit?: number; readonly sort_by?: QueryOrder } = {},

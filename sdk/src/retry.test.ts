@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConnectionFailed, errorOf, type Problem } from "./errors.ts";
-import { retryAfterMsOf } from "./problem.ts";
-import { pause, pauseBeforeRetry, defaultRetries } from "./retry.ts";
+import { pause, pauseBeforeRetry, defaultRetries, retryAfterMsOf } from "./retry.ts";
 
 const failed = (status: number, retryAfterMs?: number) =>
   errorOf(

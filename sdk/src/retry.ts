@@ -6,29 +6,37 @@ export interface RetryPolicy {
   readonly retries: number;
   /** Pause before the second attempt, with a jitter of half; it doubles with each further attempt. */
   readonly firstPauseMs: number;
-  /** Longest pause. A longer Retry-After is reported to the caller instead of a retry. */
-  readonly longestPauseMs: number;
+  /** Maximum pause. After a response with a longer Retry-After, the caller gets the error instead of a retry. */
+  readonly maxPauseMs: number;
 }
 
 /** The default policy, with about 1.4 s of pauses in total. */
-export const defaultRetries: RetryPolicy = { retries: 3, firstPauseMs: 200, longestPauseMs: 30_000 };
+export const defaultRetries: RetryPolicy = { retries: 3, firstPauseMs: 200, maxPauseMs: 30_000 };
 
 /** Statuses of temporary errors, of the API and of proxies in front of it. */
 const retryableStatuses = new Set([429, 502, 503, 504]);
 
-/** Pause before the next attempt; undefined when the error is final. `attempt` counts from 1, `random` is in [0, 1). */
+/** Pause before the next attempt; undefined if the error is final. `attempt` counts from 1, `random` is in [0, 1). */
 export function pauseBeforeRetry(
   error: unknown,
   attempt: number,
-  { retries, firstPauseMs, longestPauseMs }: RetryPolicy,
+  { retries, firstPauseMs, maxPauseMs }: RetryPolicy,
   random: number,
 ): number | undefined {
   if (attempt > retries) return undefined;
-  const jittered = Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs) * (0.5 + random);
+  const jittered = Math.min(firstPauseMs * 2 ** (attempt - 1), maxPauseMs) * (0.5 + random);
   if (error instanceof ConnectionFailed) return jittered;
   if (!(error instanceof ApiError) || !retryableStatuses.has(error.status)) return undefined;
   const { retryAfterMs = 0 } = error;
-  return retryAfterMs > longestPauseMs ? undefined : Math.max(jittered, retryAfterMs);
+  return retryAfterMs > maxPauseMs ? undefined : Math.max(jittered, retryAfterMs);
+}
+
+/** Milliseconds of a Retry-After header in seconds or as a date (RFC 9110, 10.2.3); undefined when invalid. */
+export function retryAfterMsOf(header: string | null, now: number): number | undefined {
+  if (header === null) return undefined;
+  if (/^\d+$/.test(header)) return Number(header) * 1_000;
+  const time = Date.parse(header);
+  return Number.isNaN(time) ? undefined : Math.max(0, time - now);
 }
 
 /** Resolves after the time; rejects with the signal's reason when it aborts. */

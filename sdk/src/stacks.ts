@@ -15,7 +15,7 @@ export class StackFailed extends Error {
   }
 }
 
-/** The migration failed; steps that were completed before stay. */
+/** The migration failed; the steps that were completed before are not undone. */
 export class MigrationFailed extends Error {
   override readonly name = "MigrationFailed";
   readonly migration: StackMigration;
@@ -51,7 +51,7 @@ export class Stacks extends StackMethods {
       signal,
       toleratesOutage: () => true,
     });
-    if (found === undefined) throw new Error("a wait for a stack ends with it");
+    if (found === undefined) throw new Error("a wait for a stack returned no stack");
     return found;
   }
 
@@ -67,12 +67,12 @@ export class Stacks extends StackMethods {
       signal,
       toleratesOutage: () => true,
     });
-    if (found === undefined) throw new Error("a wait for a migration ends with it");
+    if (found === undefined) throw new Error("a wait for a migration returned no migration");
     return found;
   }
 
   /** Waits until the stack is deleted. Throws WaitTimedOut, or the signal's reason. */
-  async waitUntilGone(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
+  async waitUntilDeleted(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
     const poll = async () => {
       await this.get(id, { signal });
       return undefined;

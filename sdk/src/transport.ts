@@ -1,6 +1,5 @@
-import { ConnectionFailed, errorOf, NotFound, TimedOut } from "./errors.ts";
-import { problemOf, retryAfterMsOf } from "./problem.ts";
-import { pause, pauseBeforeRetry, defaultRetries } from "./retry.ts";
+import { ConnectionFailed, errorOf, NotFound, type Problem, TimedOut } from "./errors.ts";
+import { pause, pauseBeforeRetry, defaultRetries, retryAfterMsOf } from "./retry.ts";
 
 /**
  * The credentials of a caller: a user name or API key id with its secret, a token, or the CSRF token of the session
@@ -15,9 +14,9 @@ export type Credentials =
 export interface TransportOptions {
   /** Base URL of the API, such as "https://data.example.com:8443". */
   readonly baseUrl: string;
-  /** May be absent for the few public methods. */
+  /** Absent for public methods, which need none. */
   readonly credentials?: Credentials | undefined;
-  /** Id of the organization to act in; required for a person of several organizations. */
+  /** Id of the organization to act in; required for a user of several organizations. */
   readonly organization?: string | undefined;
   /** Replaces the global fetch, for example to trust another certificate authority. */
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -124,8 +123,8 @@ export function createTransport(options: TransportOptions): Transport {
       const type = response.headers.get("content-type") ?? "";
       // A text response becomes an object with the member `text`.
       const isText = type.startsWith("text/plain") || type.startsWith("application/schema+json");
-      const answer = isText ? response.text().then((text) => ({ text })) : response.json();
-      return (await answer.catch((cause: unknown) => {
+      const content = isText ? response.text().then((text) => ({ text })) : response.json();
+      return (await content.catch((cause: unknown) => {
         throw new ConnectionFailed(`${baseUrl} sent an incomplete response: ${reasonOf(cause)}`, { cause });
       })) as T;
     } catch (error) {
@@ -158,7 +157,8 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 /**
- * Builds a path from parts and escapes each. Throws a TypeError for "", "." and "..", which would lead to another path.
+ * Builds a path from parts and escapes each. Throws a TypeError for "", "." and "..", because the URL parser would
+ * resolve them to another path.
  */
 export function pathOf(...parts: readonly string[]): string {
   return parts
@@ -169,7 +169,7 @@ export function pathOf(...parts: readonly string[]): string {
     .join("");
 }
 
-/** A signal that aborts when one of the two does. */
+/** A signal that aborts when one of the two signals aborts. */
 export function anyOf(first: AbortSignal | undefined, second: AbortSignal | undefined): AbortSignal | undefined {
   return first === undefined || second === undefined ? (first ?? second) : AbortSignal.any([first, second]);
 }
@@ -179,6 +179,33 @@ function headersOf(credentials: Credentials): Record<string, string> {
   if (credentials.kind === "bearer") return { authorization: `Bearer ${credentials.token}` };
   const bytes = new TextEncoder().encode(`${credentials.name}:${credentials.secret}`);
   return { authorization: `Basic ${btoa(String.fromCharCode(...bytes))}` };
+}
+
+/** The problem document of an error response; a substitute if a proxy sent a response without one. */
+async function problemOf(response: Response): Promise<Problem> {
+  const unreadable = {
+    type: "about:blank",
+    title: response.statusText,
+    status: response.status,
+    detail: `HTTP ${response.status}`,
+    instance: "",
+    code: "unknown",
+    errors: [],
+  };
+  const body = await bodyOf(response);
+  // Connect has its own error format with code and message, and status 400 for failed preconditions.
+  const detail = body.detail ?? body.message ?? unreadable.detail;
+  const status = body.code === "failed_precondition" ? 409 : response.status;
+  return { ...unreadable, ...body, detail, status };
+}
+
+async function bodyOf(response: Response): Promise<Partial<Problem> & { message?: string }> {
+  try {
+    const body: unknown = JSON.parse(await response.text());
+    return typeof body === "object" && body !== null ? body : {};
+  } catch {
+    return {};
+  }
 }
 
 function reasonOf(error: unknown): string {

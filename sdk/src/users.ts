@@ -1,10 +1,10 @@
 import { UserMethods } from "./methods.ts";
 import type { CallOptions } from "./transport.ts";
 
-/** People and their passwords. */
+/** Users of the platform and their passwords. */
 export class Users extends UserMethods {
   /**
-   * Changes the caller's password. Sent once: it ends all sessions of the old password, so a retry would be refused.
+   * Changes the caller's password. Sent once: the old password becomes invalid, so a retry would be refused.
    */
   changePassword(currentPassword: string, newPassword: string, options?: CallOptions): Promise<void> {
     const body = { current_password: currentPassword, new_password: newPassword };

@@ -122,7 +122,7 @@ export async function waitForOperation(
     signal,
     toleratesOutage: () => wasSeen,
   });
-  if (found === undefined) throw new Error("a wait for an operation ends with it");
+  if (found === undefined) throw new Error("a wait for an operation returned no operation");
   return found;
 }
 
@@ -140,25 +140,25 @@ export async function pollUntil<T>(
     readonly signal: AbortSignal | undefined;
     /** True for an error that is the awaited result, such as NotFound after a deletion. */
     readonly isExpectedError?: (error: unknown) => boolean;
-    /** False until the first response: an unreachable API or an unknown id is reported at once. */
+    /** False until the first response, so that an unreachable API or an unknown id is reported immediately. */
     readonly toleratesOutage: () => boolean;
   },
 ): Promise<T | undefined> {
   const { timeoutMs, signal } = wait;
-  const end = performance.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   let cause: unknown;
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 1.3, 1_000)) {
     try {
-      const end = await poll();
-      if (end !== undefined) return end.found;
+      const result = await poll();
+      if (result !== undefined) return result.found;
       cause = undefined;
     } catch (error) {
       if (wait.isExpectedError?.(error) === true) return undefined;
-      const passes = error instanceof ConnectionFailed || error instanceof Unavailable;
-      if (!wait.toleratesOutage() || !passes) throw error;
+      const isOutage = error instanceof ConnectionFailed || error instanceof Unavailable;
+      if (!wait.toleratesOutage() || !isOutage) throw error;
       cause = error;
     }
-    if (performance.now() + pauseMs > end)
+    if (performance.now() + pauseMs > deadline)
       throw new WaitTimedOut(`${failure} within ${Math.round(timeoutMs / 1000)} s`, { cause });
     await pause(pauseMs, signal);
   }

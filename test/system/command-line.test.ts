@@ -178,7 +178,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     waiting.child.kill("SIGINT");
     expect(await waiting.ended).toMatchObject({
       code: 130,
-      stderr: expect.stringMatching(/interrupted; the work goes on.* services wait demo --for Stopped\n$/),
+      stderr: expect.stringMatching(/interrupted; the operation continues.* services wait demo --for Stopped\n$/),
     });
 
     const following = shell.start(wordsOf("events --follow --output json"), { environment: organization });

@@ -4,15 +4,15 @@ import type { PrivateFiles } from "../private-files.ts";
 
 /** The command-line client of one engine. */
 export interface EngineClient {
-  /** Further names of its engine. */
+  /** Other names of its engine, such as `postgres`. */
   readonly aliases?: readonly string[];
   /** Names of its program, the preferred one first. */
   readonly programs: readonly [string, ...string[]];
   /** Directory of an image with a directory for each version, which has the program in `bin`. */
   readonly versionsIn?: string;
   /**
-   * Pure apart from its files: arguments and environment of a session with a verified certificate. A password is in a
-   * file or the environment, never an argument.
+   * Arguments and environment of a session with a verified certificate. A password is in a file or the environment,
+   * never an argument.
    */
   session(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): ClientSession;
   /** True if the client verifies the issuer of the certificate but not its host name. */
@@ -37,18 +37,18 @@ export interface Snippet {
   readonly user: string;
   readonly database: string;
   readonly caFile: string;
-  /** File with the password alone. */
+  /** File that has only the password. */
   readonly passwordFile: string;
   /** File with address and name, in the format of /etc/hosts. */
   readonly hostsFile: string;
-  /** Connection string of libpq with all of it. */
+  /** Connection string of libpq with these values. */
   readonly conninfo: string;
 }
 
 export interface Login {
   readonly user: string;
   readonly password: string;
-  /** The default database unless given. */
+  /** Database to connect to; absent for the default database. */
   readonly database?: string | undefined;
 }
 

@@ -96,7 +96,7 @@ import java.util.Properties;
 
 public class Connect {
   public static void main(String[] args) throws Exception {
-    // A file with address and name, which goes once the name resolves on this host.
+    // A file with address and name; the line is not needed once the name resolves on this host.
     System.setProperty("jdk.net.hosts.file", ${double(values.hostsFile)});
     var properties = new Properties();
     properties.setProperty("user", ${double(values.user)});

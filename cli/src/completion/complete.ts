@@ -6,7 +6,7 @@ import { addVerbs, createRoot } from "../program.ts";
 import { printable } from "../printable.ts";
 import { type Names, type Suggestion, suggestNames } from "./names.ts";
 
-/** A longer wait for suggestions is of no use at a prompt. */
+/** Limit on the time for suggestions: a user at a prompt does not wait longer. */
 const timeoutMs = 10_000;
 
 /**

@@ -17,7 +17,7 @@ export interface Names {
 
 type Source = (names: Names, operands: readonly string[]) => Promise<Suggestion[]>;
 
-const most = 200;
+const maxSuggestions = 200;
 const allHosts = { service: "HostService", method: "ListHosts", plural: "hosts" };
 
 function fromCatalog(pick: (catalog: Awaited<ReturnType<Client["catalog"]>>) => Suggestion[]): Source {
@@ -25,7 +25,7 @@ function fromCatalog(pick: (catalog: Awaited<ReturnType<Client["catalog"]>>) => 
 }
 
 async function suggest<T>(items: AsyncIterable<T>, name: (item: T) => string, about: (item: T) => string) {
-  return (await take(items, most)).map((item) => ({ value: name(item), about: about(item) }));
+  return (await take(items, maxSuggestions)).map((item) => ({ value: name(item), about: about(item) }));
 }
 
 const services: Source = ({ client }) =>

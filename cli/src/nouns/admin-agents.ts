@@ -9,12 +9,14 @@ export function addAgents(admin: CliCommand): void {
   const agents = admin.command("agents").description("agents of machines and their upgrades");
   agents
     .command("status")
-    .description("the release of the rollout, its progress, and the running versions")
+    .description("show the release of the rollout, its progress, and the running versions")
     .example("admin agents status")
-    .does(async ({ person, output }) => output.show(await (await person()).admin<object>(service, "GetAgentRollout")));
+    .does(async ({ passwordClient, output }) =>
+      output.show(await (await passwordClient()).admin<object>(service, "GetAgentRollout")),
+    );
   agents
     .command("list")
-    .description("agents of all machines, with the reasons of failed upgrades")
+    .description("list the agents of all machines, with the reasons of failed upgrades")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .option(
       "--state <state>",
@@ -34,30 +36,30 @@ export function addAgents(admin: CliCommand): void {
     .command("pause")
     .description("pause the rollout: start no further upgrades")
     .example("admin agents pause")
-    .does(async ({ person, output }) =>
-      output.show(await (await person()).admin<object>(service, "PauseAgentRollout")),
+    .does(async ({ passwordClient, output }) =>
+      output.show(await (await passwordClient()).admin<object>(service, "PauseAgentRollout")),
     );
   agents
     .command("resume")
     .description("resume the rollout after a pause or a halt, and retry failed machines")
     .example("admin agents resume")
-    .does(async ({ person, output }) =>
-      output.show(await (await person()).admin<object>(service, "ResumeAgentRollout")),
+    .does(async ({ passwordClient, output }) =>
+      output.show(await (await passwordClient()).admin<object>(service, "ResumeAgentRollout")),
     );
   agents
     .command("retry <machine>")
     .description("retry a failed machine")
     .example("admin agents retry 019a...")
-    .does(async ({ person, output }, machineId: string) =>
-      output.show(await (await person()).admin<object>(service, "RetryAgentUpgrade", { machineId })),
+    .does(async ({ passwordClient, output }, machineId: string) =>
+      output.show(await (await passwordClient()).admin<object>(service, "RetryAgentUpgrade", { machineId })),
     );
   agents
     .command("offer")
     .description("roll out the release of the responding controller to all agents, also as a downgrade")
     .option("--yes", "do not ask for confirmation")
     .example("admin agents offer")
-    .does(async ({ person, output, confirm }, { yes }: { yes?: boolean }) => {
+    .does(async ({ passwordClient, output, confirm }, { yes }: { yes?: boolean }) => {
       await confirm("Roll out this controller's release to all agents?", yes);
-      output.show(await (await person()).admin<object>(service, "OfferAgentRelease"));
+      output.show(await (await passwordClient()).admin<object>(service, "OfferAgentRelease"));
     });
 }

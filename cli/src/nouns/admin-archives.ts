@@ -54,29 +54,29 @@ export function addAdminArchives(admin: CliCommand): void {
 
   command
     .command("list")
-    .description("archives of all services, also of deleted ones")
+    .description("list the archives of all services, also of deleted ones")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives list")
     .does((context, { limit }: Flags) => showAdminList(context, archives, {}, limit));
 
   command
     .command("show <service-id>")
-    .description("log ranges of a service in the object store, with their terms")
+    .description("list log ranges of a service in the object store, with their terms")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives show 019a...")
     .does((context, serviceId: string, { limit }: Flags) => showAdminList(context, ranges, { serviceId }, limit));
 
   command
     .command("uploads")
-    .description("backups in progress, and objects of ended backups that are to be deleted")
+    .description("list backups in progress, and ended backups whose objects are to be deleted")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives uploads")
     .does((context, { limit }: Flags) => showAdminList(context, uploads, {}, limit));
 
   command
     .command("expiry")
-    .description("objects that have expired and will be deleted; deletes nothing")
-    .option("--at <time>", "expired at this time, RFC 3339; now by default")
+    .description("list expired objects, which will be deleted; deletes nothing itself")
+    .option("--at <time>", "list objects that are expired at this time, RFC 3339; now by default")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives expiry --at 2026-12-01T00:00:00Z")
     .does((context, { limit, at }: Flags) => showAdminList(context, expiries, omitUndefined({ at }), limit));

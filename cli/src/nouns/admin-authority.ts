@@ -10,15 +10,17 @@ export function addAuthority(admin: CliCommand): void {
     .description("the certificate authority of machines, engines and listeners");
   authority
     .command("show")
-    .description("trusted authorities, and machines that a rotation waits for")
+    .description("show trusted authorities, and the machines that a rotation waits for")
     .example("admin authority show")
-    .does(async ({ person, output }) => output.show(await (await person()).admin<object>(service, "GetAuthority")));
+    .does(async ({ passwordClient, output }) =>
+      output.show(await (await passwordClient()).admin<object>(service, "GetAuthority")),
+    );
   authority
     .command("rotate")
     .description("rotate to a new authority; clients must read the trusted authorities again within the overlap")
     .option(
       "--overlap-hours <hours>",
-      "time in which both are trusted before the new one signs, such as 720 or 30d; 720 by default",
+      "time in which both authorities are trusted before the new one signs, such as 720 or 30d; 720 by default",
       hours,
     )
     .option("--yes", "do not ask for confirmation")
@@ -28,23 +30,23 @@ export function addAuthority(admin: CliCommand): void {
         "Rotate to a new authority? Clients that trust only the old one will fail after the overlap.",
         yes,
       );
-      const client = await context.person();
+      const client = await context.passwordClient();
       context.output.show(await client.admin<object>(service, "RotateAuthority", omitUndefined({ overlapHours })));
     });
   authority
     .command("cancel")
     .description("cancel a rotation, as long as the old authority signs")
     .example("admin authority cancel")
-    .does(async ({ person, output }) =>
-      output.show(await (await person()).admin<object>(service, "CancelAuthorityRotation")),
+    .does(async ({ passwordClient, output }) =>
+      output.show(await (await passwordClient()).admin<object>(service, "CancelAuthorityRotation")),
     );
   authority
     .command("force")
     .description("continue a rotation without the machines that it waits for")
     .option("--yes", "do not ask for confirmation")
     .example("admin authority force")
-    .does(async ({ person, output, confirm }, { yes }: { yes?: boolean }) => {
+    .does(async ({ passwordClient, output, confirm }, { yes }: { yes?: boolean }) => {
       await confirm("Continue without the machines that the rotation waits for?", yes);
-      output.show(await (await person()).admin<object>(service, "ForceAuthorityRotation"));
+      output.show(await (await passwordClient()).admin<object>(service, "ForceAuthorityRotation"));
     });
 }

@@ -45,16 +45,16 @@ export function addAdminHosts(admin: CliCommand): void {
   const noun = admin.command("hosts").description("hosts, which run machines");
   noun
     .command("list")
-    .description("all hosts")
+    .description("list all hosts")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin hosts list")
     .does((context, { limit }: { limit: number }) => showAdminList(context, hosts, {}, limit));
   noun
     .command("get <host>")
-    .description("a host with its free and allocated capacity, and the progress of its drain")
+    .description("show a host with its free and allocated capacity, and the progress of its drain")
     .example("admin hosts get local")
-    .does(async ({ person, output }, hostId: string) =>
-      output.show(await (await person()).admin<object>(service, "GetHost", { hostId })),
+    .does(async ({ passwordClient, output }, hostId: string) =>
+      output.show(await (await passwordClient()).admin<object>(service, "GetHost", { hostId })),
     );
   noun
     .command("add <name>")
@@ -65,27 +65,29 @@ export function addAdminHosts(admin: CliCommand): void {
     .option("--memory-overcommit <factor>", "factor by which memory may be overcommitted; 0 for no limit", factor)
     .option("--disk-overcommit <factor>", "factor by which disk space may be overcommitted; 0 for no limit", factor)
     .example("admin hosts add rack-2 --zone east --address 10.0.0.2:8450 --join-file rack-2.json")
-    .does(async ({ person, output }, hostId: string, { joinFile: path, zone, address, ...factors }: AddFlags) => {
-      const request = { hostId, zone, address, ...omitUndefined(factors) };
-      const { joinFile } = await (await person()).admin<{ joinFile: string }>(service, "AddHost", request);
-      // Removed first, because writing to an existing file would not change its mode.
-      await rm(path, { force: true });
-      await writeFile(path, joinFile, { mode: 0o600, flag: "wx" });
-      output.info(`${path} is valid once, for ten minutes. On the host, run: npm start -- host --join ${path}`);
-    });
+    .does(
+      async ({ passwordClient, output }, hostId: string, { joinFile: path, zone, address, ...factors }: AddFlags) => {
+        const request = { hostId, zone, address, ...omitUndefined(factors) };
+        const { joinFile } = await (await passwordClient()).admin<{ joinFile: string }>(service, "AddHost", request);
+        // Removed first, because writing to an existing file would not change its mode.
+        await rm(path, { force: true });
+        await writeFile(path, joinFile, { mode: 0o600, flag: "wx" });
+        output.info(`${path} is valid once, for ten minutes. On the host, run: npm start -- host --join ${path}`);
+      },
+    );
   noun
     .command("cordon <host>")
     .description("place no more machines on a host; its machines keep running")
     .example("admin hosts cordon rack-2")
-    .does(async ({ person, output }, hostId: string) =>
-      output.show(await (await person()).admin<object>(service, "CordonHost", { hostId })),
+    .does(async ({ passwordClient, output }, hostId: string) =>
+      output.show(await (await passwordClient()).admin<object>(service, "CordonHost", { hostId })),
     );
   noun
     .command("uncordon <host>")
     .description("allow machines on a host again, and start services that its drain stopped")
     .example("admin hosts uncordon rack-2")
-    .does(async ({ person, output }, hostId: string) =>
-      output.show(await (await person()).admin<object>(service, "UncordonHost", { hostId })),
+    .does(async ({ passwordClient, output }, hostId: string) =>
+      output.show(await (await passwordClient()).admin<object>(service, "UncordonHost", { hostId })),
     );
   noun
     .command("drain <host>")
@@ -96,15 +98,15 @@ export function addAdminHosts(admin: CliCommand): void {
     .does(async (context, hostId: string, flags: { stopSingleNodes?: boolean; yes?: boolean }) => {
       const stopSingleNodes = flags.stopSingleNodes === true;
       if (stopSingleNodes) await context.confirm(`Stop every service that has its only node on ${hostId}?`, flags.yes);
-      const client = await context.person();
+      const client = await context.passwordClient();
       context.output.show(await client.admin<object>(service, "DrainHost", { hostId, stopSingleNodes }));
     });
   noun
     .command("remove <host>")
     .description("remove a host without machines, or a destroyed host with its machines")
-    .option("--destroyed", "the host is destroyed; name all owners whose data is lost")
+    .option("--destroyed", "declare the host destroyed; name all owners whose data is lost")
     .option("--lost-service <service>", "id of a service whose data is lost (repeatable)", several)
-    .option("--lost-owner <kind/id>", "an owner of any kind whose data is lost (repeatable)", owners)
+    .option("--lost-owner <kind/id>", "owner of any kind whose data is lost (repeatable)", owners)
     .option("--yes", "do not ask for confirmation")
     .example("admin hosts remove rack-2")
     .example("admin hosts remove rack-2 --destroyed --lost-service 019a...")
@@ -113,7 +115,12 @@ export function addAdminHosts(admin: CliCommand): void {
       const { destroyed = false, lostService: lostServices = [], lostOwner: lostOwners = [], yes } = flags;
       const lost = destroyed ? ` The data of ${lostServices.length + lostOwners.length} owners is lost.` : "";
       await context.confirm(`Remove host ${hostId}?${lost}`, yes);
-      await (await context.person()).admin(service, "RemoveHost", { hostId, destroyed, lostServices, lostOwners });
+      await (await context.passwordClient()).admin(service, "RemoveHost", {
+        hostId,
+        destroyed,
+        lostServices,
+        lostOwners,
+      });
       context.output.info(`${hostId} is removed`);
     });
 }

@@ -16,7 +16,7 @@ export function addAdminInference(admin: CliCommand): void {
   const noun = admin.command("inference").description("processes of the inference proxy");
   noun
     .command("list")
-    .description("all processes, and the controllers that they follow")
+    .description("list all processes, and the controllers that they follow")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin inference list")
     .does((context, { limit }: { limit: number }) => showAdminList(context, processes, {}, limit));
@@ -25,9 +25,9 @@ export function addAdminInference(admin: CliCommand): void {
     .description("release the quota leases of a process that is lost for good; its unreported usage is lost")
     .option("--yes", "do not ask for confirmation")
     .example("admin inference lost 019a...")
-    .does(async ({ person, output, confirm }, processId: string, { yes }: { yes?: boolean }) => {
+    .does(async ({ passwordClient, output, confirm }, processId: string, { yes }: { yes?: boolean }) => {
       await confirm(`Is ${processId} lost for good, with its directory? Its unreported usage will be lost.`, yes);
-      await (await person()).admin(service, "DeclareInferenceProcessLost", { processId });
+      await (await passwordClient()).admin(service, "DeclareInferenceProcessLost", { processId });
       output.info(`${processId} has no quota leases any more`);
     });
 }

@@ -11,7 +11,7 @@ const images: AdminList = {
   columns: ["id", "firstSeenAt", "newestOf", "services", "rolledBack", "missingOn", "urgent", "noticeHours", "reason"],
 };
 
-const behind: AdminList = {
+const pendingServices: AdminList = {
   service,
   method: "ListMaintenance",
   plural: "services",
@@ -39,7 +39,7 @@ export function addAdminMaintenance(admin: CliCommand): void {
   maintenance
     .command("images")
     .description(
-      "node images and kernels of virtual machines, with the numbers of services that run and that rolled back from each",
+      "list node images and kernels of virtual machines, with the number of services that run each and that rolled back from it",
     )
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin maintenance images")
@@ -47,10 +47,10 @@ export function addAdminMaintenance(admin: CliCommand): void {
 
   maintenance
     .command("services")
-    .description("services with pending updates, maintenance in progress, a rollback, or a wait for an image")
+    .description("list services with pending updates, maintenance in progress, a rollback, or a wait for an image")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin maintenance services")
-    .does((context, { limit }: { limit: number }) => showAdminList(context, behind, {}, limit));
+    .does((context, { limit }: { limit: number }) => showAdminList(context, pendingServices, {}, limit));
 
   maintenance
     .command("urgent <image>")
@@ -67,7 +67,7 @@ export function addAdminMaintenance(admin: CliCommand): void {
         `Restart every service with an older image than ${image} within ${noticeHours} hours?`,
         yes,
       );
-      const client = await context.person();
+      const client = await context.passwordClient();
       context.output.show(await client.admin<object>(service, "MarkImageUrgent", { image, noticeHours, reason }));
     });
 
@@ -75,7 +75,7 @@ export function addAdminMaintenance(admin: CliCommand): void {
     .command("not-urgent <image>")
     .description("let services update in their maintenance windows again")
     .example("admin maintenance not-urgent trixie-3f2a9c0d51e78b64")
-    .does(async ({ person, output }, image: string) =>
-      output.show(await (await person()).admin<object>(service, "UnmarkImageUrgent", { image })),
+    .does(async ({ passwordClient, output }, image: string) =>
+      output.show(await (await passwordClient()).admin<object>(service, "UnmarkImageUrgent", { image })),
     );
 }

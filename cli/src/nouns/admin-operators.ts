@@ -13,13 +13,13 @@ const operators: AdminList = {
 /** Commands for operators of the platform, and for users of several organizations. */
 export function addOperators(admin: CliCommand): void {
   admin
-    .command("reset-user <person>")
-    .description("give a user of several organizations a new setup token; the old password ends at once")
+    .command("reset-user <user>")
+    .description("give a user of several organizations a new setup token; the old password becomes invalid immediately")
     .option("--yes", "do not ask for confirmation")
     .example("admin reset-user anna")
-    .does(async ({ person, output, confirm }, userId: string, { yes }: { yes?: boolean }) => {
-      await confirm(`End the password of ${userId}?`, yes);
-      output.show(await (await person()).admin<object>(service, "ResetUser", { userId }));
+    .does(async ({ passwordClient, output, confirm }, userId: string, { yes }: { yes?: boolean }) => {
+      await confirm(`Invalidate the password of ${userId}?`, yes);
+      output.show(await (await passwordClient()).admin<object>(service, "ResetUser", { userId }));
     });
 
   const operator = admin.command("operator").description("operators of the platform");
@@ -27,32 +27,32 @@ export function addOperators(admin: CliCommand): void {
     .command("create <name>")
     .description("create an operator; the password is shown only once")
     .example("admin operator create olga")
-    .does(async ({ person, output }, username: string) =>
-      output.show(await (await person()).admin<Operator>(service, "CreateOperator", { username })),
+    .does(async ({ passwordClient, output }, username: string) =>
+      output.show(await (await passwordClient()).admin<Operator>(service, "CreateOperator", { username })),
     );
   operator
     .command("list")
-    .description("all operators")
+    .description("list all operators")
     .example("admin operator list")
     .does((context) => showAdminList(context, operators, {}, 1_000));
   operator
     .command("rotate <operator>")
-    .description("give an operator a new password, shown only once; the old one ends at once")
+    .description("give an operator a new password, shown only once; the old one becomes invalid immediately")
     .option("--yes", "do not ask for confirmation")
     .example("admin operator rotate olga")
     .does(async (context, username: string, { yes }: { yes?: boolean }) => {
-      await context.confirm(`Give ${username} a new password? The old one ends at once.`, yes);
-      const rotated = await (await context.person()).admin<Operator>(service, "RotateOperator", { username });
+      await context.confirm(`Give ${username} a new password? The old one becomes invalid immediately.`, yes);
+      const rotated = await (await context.passwordClient()).admin<Operator>(service, "RotateOperator", { username });
       if (!(await storeOperatorPassword(context, rotated))) context.output.show(rotated);
     });
   operator
     .command("revoke <operator>")
-    .description("revoke an operator's permissions at once")
+    .description("revoke an operator's permissions immediately")
     .option("--yes", "do not ask for confirmation")
     .example("admin operator revoke olga")
-    .does(async ({ person, output, confirm }, username: string, { yes }: { yes?: boolean }) => {
+    .does(async ({ passwordClient, output, confirm }, username: string, { yes }: { yes?: boolean }) => {
       await confirm(`Revoke the permissions of ${username}?`, yes);
-      await (await person()).admin(service, "RevokeOperator", { username });
+      await (await passwordClient()).admin(service, "RevokeOperator", { username });
       output.info(`${username} is not an operator any more`);
     });
 }

@@ -3,7 +3,7 @@ import type { CliCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
 import { omitUndefined, several, integer } from "../flag-values.ts";
 
-const most = 1_000;
+const maxEntries = 1_000;
 const service = "OrganizationService";
 const organizations: AdminList = {
   service,
@@ -22,24 +22,24 @@ export function addAdminOrganizations(admin: CliCommand): void {
   const orgs = admin.command("orgs").description("organizations");
   orgs
     .command("list")
-    .description("all organizations")
+    .description("list all organizations")
     .example("admin orgs list")
-    .does((context) => showAdminList(context, organizations, {}, most));
+    .does((context) => showAdminList(context, organizations, {}, maxEntries));
   orgs
     .command("create <name>")
     .description("create an organization")
     .option("--services <count>", "maximum number of services", integer)
     .example("admin orgs create acme --services 20")
-    .does(async ({ person, output }, name: string, { services }: { services?: number }) => {
+    .does(async ({ passwordClient, output }, name: string, { services }: { services?: number }) => {
       const quota = services === undefined ? {} : { quota: { services } };
-      const created = await (await person()).admin<object>(service, "CreateOrganization", { name, ...quota });
+      const created = await (await passwordClient()).admin<object>(service, "CreateOrganization", { name, ...quota });
       output.show(created, organizations.columns);
     });
   addQuota(orgs);
 }
 
-/** Names of quotas in flags. */
-const figures = [
+/** Names of quotas in flags: `--members 10` sets a quota, `--no-members` removes it. */
+const quotaNames = [
   "services",
   "storage-gb",
   "members",
@@ -53,20 +53,24 @@ const figures = [
 
 function addQuota(orgs: CliCommand): void {
   const quota = orgs.command("quota <organization>").description("set quotas of an organization");
-  for (const figure of figures) {
-    quota.option(`--${figure} <count>`, "maximum number", integer).option(`--no-${figure}`, "the default quota");
+  for (const name of quotaNames) {
+    quota
+      .option(`--${name} <count>`, `quota of ${name}`, integer)
+      .option(`--no-${name}`, `use the default quota of ${name}`);
   }
   quota
     .example("admin orgs quota 019a... --services 200 --storage-gb 4096")
     .example("admin orgs quota 019a... --no-services")
-    .does(async ({ person, output }, organizationId: string, flags: Readonly<Record<string, number | false>>) => {
-      const named = Object.entries(flags);
-      if (named.length === 0)
-        throw new UsageError(`name a quota to set: ${figures.map((each) => `--${each}`).join(", ")}`);
-      const counts = Object.fromEntries(named.filter(([, count]) => count !== false));
-      const request = { organizationId, ...counts, updateMask: named.map(([name]) => name).join(",") };
-      output.show(await (await person()).admin<object>(service, "UpdateQuota", request));
-    });
+    .does(
+      async ({ passwordClient, output }, organizationId: string, flags: Readonly<Record<string, number | false>>) => {
+        const named = Object.entries(flags);
+        if (named.length === 0)
+          throw new UsageError(`name a quota to set: ${quotaNames.map((each) => `--${each}`).join(", ")}`);
+        const counts = Object.fromEntries(named.filter(([, count]) => count !== false));
+        const request = { organizationId, ...counts, updateMask: named.map(([name]) => name).join(",") };
+        output.show(await (await passwordClient()).admin<object>(service, "UpdateQuota", request));
+      },
+    );
 }
 
 interface KeyFlags {
@@ -78,21 +82,21 @@ export function addAdminKeys(admin: CliCommand): void {
   const keys = admin.command("keys").description("API keys of organizations");
   keys
     .command("list")
-    .description("all keys, without their secrets")
-    .option("--of <organization>", "of one organization")
+    .description("list all keys, without their secrets")
+    .option("--of <organization>", "only keys of this organization")
     .example("admin keys list")
     .does((context, { of }: { of?: string }) =>
-      showAdminList(context, apiKeys, omitUndefined({ organizationId: of }), most),
+      showAdminList(context, apiKeys, omitUndefined({ organizationId: of }), maxEntries),
     );
   keys
     .command("create <organization> <name>")
     .description("create a key; its secret is shown only once")
-    .option("--scope <scope>", "such as services:read (repeatable); all scopes of an owner by default", several)
-    .option("--expires-at <time>", "RFC 3339")
+    .option("--scope <scope>", "scope, such as services:read (repeatable); all scopes of an owner by default", several)
+    .option("--expires-at <time>", "expiry time, RFC 3339; without expiry by default")
     .example("admin keys create 019a... first")
-    .does(async ({ person, output }, organizationId: string, name: string, { scope, expiresAt }: KeyFlags) => {
+    .does(async ({ passwordClient, output }, organizationId: string, name: string, { scope, expiresAt }: KeyFlags) => {
       const request = { organizationId, name, ...omitUndefined({ scopes: scope, expiresAt }) };
-      const { apiKey, secret } = await (await person()).admin<{ apiKey: object; secret: string }>(
+      const { apiKey, secret } = await (await passwordClient()).admin<{ apiKey: object; secret: string }>(
         service,
         "CreateApiKey",
         request,
@@ -101,12 +105,12 @@ export function addAdminKeys(admin: CliCommand): void {
     });
   keys
     .command("revoke <key>")
-    .description("revoke a key at once")
+    .description("revoke a key immediately")
     .option("--yes", "do not ask for confirmation")
     .example("admin keys revoke hfk_...")
-    .does(async ({ person, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Revoke the key ${id}? Its calls are refused at once.`, yes);
-      await (await person()).admin(service, "RevokeApiKey", { id });
+    .does(async ({ passwordClient, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
+      await confirm(`Revoke the key ${id}? Its calls are refused immediately.`, yes);
+      await (await passwordClient()).admin(service, "RevokeApiKey", { id });
       output.info(`${id} is revoked`);
     });
 }

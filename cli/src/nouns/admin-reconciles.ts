@@ -28,12 +28,12 @@ interface Response {
 export function addAdminReconciles(admin: CliCommand): void {
   admin
     .command("reconciles")
-    .description("reconcilers of all controllers: keys that wait, run and fail, and the last error")
+    .description("show the reconcilers of all controllers: waiting, running and failing keys, and the last error")
     .option("--failing", "the failing keys, with their errors and next attempts")
     .example("admin reconciles")
     .example("admin reconciles --failing")
-    .does(async ({ person, output }, { failing = false }: { failing?: boolean }) => {
-      const { reconcilers, unreachable } = await readReconcilers(await person(), failing);
+    .does(async ({ passwordClient, output }, { failing = false }: { failing?: boolean }) => {
+      const { reconcilers, unreachable } = await readReconcilers(await passwordClient(), failing);
       if (failing) {
         output.list(reconcilers.flatMap(keysOf), [
           "reconciler",

@@ -35,8 +35,8 @@ export function addRecovery(admin: CliCommand): void {
     .command("backup")
     .description("write an encrypted snapshot of the control plane to the object store")
     .example("admin backup")
-    .does(async ({ person, output }) =>
-      output.show(await (await person()).admin<object>("ControlService", "BackupControlPlane")),
+    .does(async ({ passwordClient, output }) =>
+      output.show(await (await passwordClient()).admin<object>("ControlService", "BackupControlPlane")),
     );
 
   admin
@@ -57,7 +57,7 @@ export function addRecovery(admin: CliCommand): void {
   admin
     .command("recover")
     .description("recover services from an object store into a new installation; stop the platform first")
-    .requiredOption("--objects <url>", "the object store: an absolute directory, file:///... or s3://...")
+    .requiredOption("--objects <url>", "URL of the object store: an absolute directory, file:///... or s3://...")
     .requiredOption("--master-key <file>", "file of the master keys of the former installation")
     .option("--objects-key <file>", "credential file of an S3 store: JSON with id and secret")
     .option("--yes", "do not ask for confirmation")

@@ -20,15 +20,15 @@ export function addAdmin(admin: CliCommand): void {
 
   admin
     .command("orphans")
-    .description("machines without an owner; without --sweep it only lists them")
-    .option("--sweep", "stop those with data and delete them after 7 days, delete the others")
+    .description("list machines without an owner; with --sweep, stop or delete them")
+    .option("--sweep", "stop machines with data and delete them after 7 days; delete the others")
     .option("--yes", "do not ask for confirmation")
     .example("admin orphans")
     .example("admin orphans --sweep")
-    .does(async ({ person, output, confirm }, { sweep, yes }: { sweep?: boolean; yes?: boolean }) => {
+    .does(async ({ passwordClient, output, confirm }, { sweep, yes }: { sweep?: boolean; yes?: boolean }) => {
       if (sweep === true) await confirm("Stop or delete all machines without an owner?", yes);
       const orphans = { service: "FleetService", method: "SweepOrphans", plural: "orphans" };
-      const found = await adminList(await person(), orphans, { dryRun: sweep !== true }).toArray();
+      const found = await adminList(await passwordClient(), orphans, { dryRun: sweep !== true }).toArray();
       output.list(found, ["machineId", "hasData", "action", "keptUntil"]);
     });
 
@@ -36,8 +36,8 @@ export function addAdmin(admin: CliCommand): void {
     .command("drain <controller>")
     .description("drain a controller: hand over its shards and agent sessions")
     .example("admin drain 019a...")
-    .does(async ({ person, output }, controllerId: string) => {
-      await (await person()).admin("ControlService", "DrainController", { controllerId });
+    .does(async ({ passwordClient, output }, controllerId: string) => {
+      await (await passwordClient()).admin("ControlService", "DrainController", { controllerId });
       output.info(`${controllerId} hands over its shards`);
     });
 
@@ -46,8 +46,8 @@ export function addAdmin(admin: CliCommand): void {
     .description("pause automation: deletion (of expired services), maintenance (in windows) or failover")
     .requiredOption("--reason <reason>", "reason, which operators see")
     .example("admin hold failover --reason 'the switches are replaced'")
-    .does(async ({ person, output }, kind: string, { reason }: { reason: string }) => {
-      await (await person()).admin("ControlService", "PlaceHold", { kind, reason });
+    .does(async ({ passwordClient, output }, kind: string, { reason }: { reason: string }) => {
+      await (await passwordClient()).admin("ControlService", "PlaceHold", { kind, reason });
       output.info(`${kind} is paused; \`holdfast admin release-hold ${kind}\` resumes it`);
     });
 
@@ -55,8 +55,8 @@ export function addAdmin(admin: CliCommand): void {
     .command("release-hold <kind>")
     .description("resume paused automation")
     .example("admin release-hold restored")
-    .does(async ({ person, output }, kind: string) => {
-      await (await person()).admin("ControlService", "ReleaseHold", { kind });
+    .does(async ({ passwordClient, output }, kind: string) => {
+      await (await passwordClient()).admin("ControlService", "ReleaseHold", { kind });
       output.info(`${kind} is resumed`);
     });
 
@@ -64,9 +64,9 @@ export function addAdmin(admin: CliCommand): void {
     .command("free-etcd")
     .description("compact and defragment etcd, and clear its NOSPACE alarm, which refuses all writes")
     .example("admin free-etcd")
-    .does(async ({ person, output }) => {
+    .does(async ({ passwordClient, output }) => {
       // Defragmenting a member of etcd's maximum size takes a minute.
-      await (await person()).admin("ControlService", "FreeEtcdSpace", {}, { timeoutMs: 600_000 });
+      await (await passwordClient()).admin("ControlService", "FreeEtcdSpace", {}, { timeoutMs: 600_000 });
       output.info("etcd is defragmented; `holdfast admin stores` shows its storage use");
     });
 

@@ -37,7 +37,7 @@ const below = () => new Option("--lt <number>", "fire below this value").argPars
 export function addAlerts(alerts: CliCommand): void {
   alerts
     .command("rules <service>")
-    .description("alert rules of a service with their states")
+    .description("list the alert rules of a service with their states")
     .example("alerts rules orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.alerts.rules(await serviceId(name))), columns),
@@ -54,7 +54,7 @@ export function addAlerts(alerts: CliCommand): void {
     .option("--for <time>", "time for which the condition must be true at every sample, such as 5m or 1h", minutes)
     .option("--channel <channel>", "notification channel; the organization's default channel by default")
     .addOption(onSilence())
-    .option("--paused", "create it paused")
+    .option("--paused", "create the rule paused")
     .example("alerts create orders --metric disk --gt 80 --for 10m --severity critical --channel 019a...")
     .does(async ({ client, output, serviceId }, name: string, flags: ChangeFlags & { metric: string }) => {
       const limit = limitOf(flags);
@@ -65,7 +65,7 @@ export function addAlerts(alerts: CliCommand): void {
 
   alerts
     .command("get <service> <rule>")
-    .description("a rule with its state")
+    .description("show a rule with its state")
     .example("alerts get orders 019a...")
     .does(async ({ client, output, serviceId }, name: string, rule: string) =>
       output.show(await client.alerts.getRule(await serviceId(name), rule)),
@@ -104,13 +104,13 @@ export function addAlerts(alerts: CliCommand): void {
 
   alerts
     .command("firing")
-    .description("firing alerts of the organization")
+    .description("list firing alerts of the organization")
     .example("alerts firing")
     .does(async ({ client, output }) => output.list(await take(client.alerts.firing()), firingColumns));
 
   alerts
     .command("events <service>")
-    .description("events of fired and resolved alerts, oldest first")
+    .description("show events of fired and resolved alerts, oldest first")
     .option("--since <time>", "only events since this time, RFC 3339")
     .example("alerts events orders")
     .does(async ({ client, output, serviceId }, name: string, { since }: { since?: string }) =>

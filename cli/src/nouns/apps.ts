@@ -8,7 +8,7 @@ const columns = ["name", "id", "status", "home_url", "attachments"];
 export function addApps(apps: CliCommand): void {
   apps
     .command("list")
-    .description("all apps")
+    .description("list all apps")
     .example("apps list")
     .does(async ({ client, output }) => output.list(await take(client.apps.list()), columns));
 
@@ -23,7 +23,7 @@ export function addApps(apps: CliCommand): void {
 
   apps
     .command("get <app>")
-    .description("an app")
+    .description("show an app")
     .example("apps get shop")
     .does(async (context, app: string) => context.output.show(await appOf(context, app), columns));
 
@@ -39,7 +39,7 @@ export function addApps(apps: CliCommand): void {
 
   apps
     .command("delete <app>")
-    .description("delete an app and its sign-in; its users stay in the database")
+    .description("delete an app and its sign-in; its users remain in the database")
     .option("--yes", "do not ask for confirmation")
     .example("apps delete shop")
     .does(async (context, app: string, { yes }: { yes?: boolean }) => {
@@ -79,7 +79,7 @@ const domainColumns = ["name", "id", "status", "verification"];
 function addDomains(domains: CliCommand): void {
   domains
     .command("list <app>")
-    .description("domains of an app, with the DNS records for their verification")
+    .description("list the domains of an app, with the DNS records for their verification")
     .example("apps domains list shop")
     .does(async (context, app: string) => context.output.list((await appOf(context, app)).domains, domainColumns));
 

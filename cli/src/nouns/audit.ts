@@ -14,11 +14,11 @@ interface AuditFlags {
 
 export function addAudit(audit: CliCommand): void {
   audit
-    .option("--actor <actor>", "such as user:anna or api_key:hfk_...")
+    .option("--actor <actor>", "only changes by this actor, such as user:anna or api_key:hfk_...")
     .option("--object <id>", "only changes of this object")
-    .option("--action <action>", "such as managed-service.create")
-    .option("--since <time>", "RFC 3339")
-    .option("--until <time>", "RFC 3339")
+    .option("--action <action>", "only changes with this action, such as managed-service.create")
+    .option("--since <time>", "only changes since this time, RFC 3339")
+    .option("--until <time>", "only changes before this time, RFC 3339")
     .option("--limit <count>", "maximum number of entries", integer, 100)
     .example("audit --limit 20")
     .example("audit --actor user:anna --since 2026-01-31T00:00:00Z")

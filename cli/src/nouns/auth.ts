@@ -18,7 +18,7 @@ const clientColumns = [
   "client_secret",
 ];
 const keyColumns = ["kid", "algorithm", "status", "activated_at", "retires_at"];
-const pauseMs = 300;
+const pollIntervalMs = 300;
 
 interface SmtpFlags {
   readonly smtp?: string;
@@ -43,7 +43,7 @@ export function addAuth(auth: CliCommand): void {
     .option("--redirect <url>", "redirect URI of sign-ins (repeatable)", several)
     .option("--domain <domain>", "a verified domain of the app for the issuer; the platform's domain by default")
     .option("--display-name <name>", "heading of pages and mails")
-    .option("--brand-color <color>", "#rrggbb")
+    .option("--brand-color <color>", "color of buttons and links, #rrggbb")
     .option("--no-wait", "return as soon as the request is accepted")
     .example("auth enable shop --smtp smtp.example.com:587 --smtp-user shop --from shop@example.com")
     .does(async (context, app: string, flags: EnableFlags) => {
@@ -67,14 +67,14 @@ export function addAuth(auth: CliCommand): void {
 
   auth
     .command("get <app>")
-    .description("the sign-in of an app and its health")
+    .description("show the sign-in of an app and its health")
     .example("auth get shop")
     .does(async (context, app: string) =>
       context.output.show(await context.client.auth.get((await appOf(context, app)).id), columns),
     );
 
   withSmtp(auth.command("update <app>").description("change the mail server, or who may sign up"))
-    .option("--sign-up <how>", "open, or closed: only users that you create")
+    .option("--sign-up <how>", "open: anybody may sign up; closed: only you create users")
     .option("--mails-per-hour <count>", "maximum number of mails per hour", integer)
     .needs("--smtp-user", "--smtp")
     .needs("--smtp-ca", "--smtp")
@@ -92,7 +92,7 @@ export function addAuth(auth: CliCommand): void {
 
   auth
     .command("disable <app>")
-    .description("disable sign-in; keys and users stay")
+    .description("disable sign-in; keys and users remain stored")
     .option("--yes", "do not ask for confirmation")
     .example("auth disable shop")
     .does(async (context, app: string, { yes }: { yes?: boolean }) => {
@@ -102,7 +102,7 @@ export function addAuth(auth: CliCommand): void {
 
   auth
     .command("keys <app>")
-    .description("current and former signing keys of tokens")
+    .description("list current and former signing keys of tokens")
     .example("auth keys shop")
     .does(async (context, app: string) => {
       const { keys } = await context.client.auth.keys((await appOf(context, app)).id);
@@ -144,7 +144,7 @@ const providerColumns = ["provider", "issuer_url", "client_id", "scopes", "callb
 function addProviders(providers: CliCommand): void {
   providers
     .command("list <app>")
-    .description("all, without their secrets")
+    .description("list all identity providers, without their secrets")
     .example("auth providers list shop")
     .does(async (context, app: string) => {
       const found = await context.client.auth.get((await appOf(context, app)).id);
@@ -193,7 +193,7 @@ interface ProviderFlags {
 function addClients(clients: CliCommand): void {
   clients
     .command("list <app>")
-    .description("all, without their secrets")
+    .description("list all OAuth clients, without their secrets")
     .example("auth clients list shop")
     .does(async (context, app: string) => {
       const found = await context.client.auth.clients((await appOf(context, app)).id);
@@ -225,7 +225,7 @@ function addClients(clients: CliCommand): void {
       .command("update <app> <client>")
       .description("change a client; the app's own client has the app's id; a list replaces the previous one"),
   )
-    .option("--name <name>", "name of the client")
+    .option("--name <name>", "new name of the client")
     .example("auth clients update shop 019a... --post-logout https://shop.example/ --origin https://shop.example")
     .does(async (context, app: string, client: string, flags: UriFlags & { name?: string }) => {
       const change = omitUndefined({ name: flags.name, ...urisOf(flags) });
@@ -237,11 +237,14 @@ function addClients(clients: CliCommand): void {
 
   clients
     .command("rotate-secret <app> <client>")
-    .description("give a client a new secret, shown only once; the old one is refused at once")
+    .description("give a client a new secret, shown only once; the old one is refused immediately")
     .option("--yes", "do not ask for confirmation")
     .example("auth clients rotate-secret shop 019a...")
     .does(async (context, app: string, client: string, { yes }: { yes?: boolean }) => {
-      await context.confirm(`Give the client ${client} of ${app} a new secret? The old one is refused at once.`, yes);
+      await context.confirm(
+        `Give the client ${client} of ${app} a new secret? The old one is refused immediately.`,
+        yes,
+      );
       const { id } = await appOf(context, app);
       context.output.show(await context.client.auth.rotateClientSecret(id, client), clientColumns);
     });
@@ -261,7 +264,7 @@ function addClients(clients: CliCommand): void {
 function addUsers(users: CliCommand): void {
   users
     .command("list <app>")
-    .description("end users, in the order of their ids")
+    .description("list end users, in the order of their ids")
     .option("--email <address>", "only the user with this address")
     .option("--limit <count>", "maximum number of entries", integer, 50)
     .example("auth users list shop")
@@ -281,7 +284,7 @@ function addUsers(users: CliCommand): void {
 
   users
     .command("delete <app>")
-    .description("erase a user from all tables")
+    .description("erase a user from all tables of the app")
     .option("--email <address>", "address of the user")
     .option("--id <id>", "id of the user")
     .option("--yes", "do not ask for confirmation")
@@ -352,7 +355,7 @@ async function untilActive({ client, signal }: Context, id: string): Promise<App
   for (;;) {
     const found = await client.auth.get(id, { signal });
     if (found.status !== "ProvisioningSchema") return found;
-    await delay(pauseMs, undefined, { signal });
+    await delay(pollIntervalMs, undefined, { signal });
   }
 }
 
@@ -361,6 +364,6 @@ async function completed({ client, signal }: Context, { task_id: taskId }: AuthT
     const task = await client.tasks.get(taskId, { signal });
     if (task.status === "completed") return task.result as object;
     if (task.status === "failed") throw new UsageError(task.error?.message ?? "the task failed");
-    await delay(pauseMs, undefined, { signal });
+    await delay(pollIntervalMs, undefined, { signal });
   }
 }

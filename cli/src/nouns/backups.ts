@@ -35,7 +35,7 @@ interface SettingsFlags {
 export function addBackups(backups: CliCommand): void {
   backups
     .command("list <service>")
-    .description("backups of a service, newest first; also of a deleted service, by its id")
+    .description("list backups of a service, newest first; of a deleted service by its id")
     .addOption(new Option("--type <type>", "only backups of this type").choices(types))
     .addOption(new Option("--status <status>", "only backups with this status").choices(statuses))
     .example("backups list orders")
@@ -47,12 +47,12 @@ export function addBackups(backups: CliCommand): void {
 
   backups
     .command("restorable <service>")
-    .description("moments that a service can be restored to, and the gaps between them")
+    .description("show the times that a service can be restored to, and the gaps between them")
     .example("backups restorable orders")
     .does(async ({ client, output, serviceId }, name: string) => {
       const id = await serviceId(name);
       const service = await client.services.get(id).catch(async (error: unknown) => {
-        // A deleted service has backups, and no log that goes on.
+        // A deleted service has backups, but its log has ended.
         if (!(error instanceof NotFound) || (await take(client.backups.list(id, {}), 1)).length === 0) throw error;
         return undefined;
       });
@@ -68,12 +68,12 @@ export function addBackups(backups: CliCommand): void {
     .does(async (context, name: string, flags: WaitFlags) => {
       const id = await context.serviceId(name);
       const created = await context.client.backups.create(id);
-      await showEnd(context, id, created.id, created.operation_id, flags);
+      await showBackup(context, id, created.id, created.operation_id, flags);
     });
 
   backups
     .command("get <service> <backup-id>")
-    .description("a backup")
+    .description("show a backup")
     .example("backups get orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42")
     .does(async ({ client, output, serviceId }, name: string, backup: string) =>
       output.show(await client.backups.get(await serviceId(name), backup), fields),
@@ -98,7 +98,7 @@ export function addBackups(backups: CliCommand): void {
     .does(async (context, name: string, backup: string, flags: WaitFlags) => {
       const id = await context.serviceId(name);
       const accepted = await context.client.backups.verify(id, backup);
-      await showEnd(context, id, backup, accepted.operation_id, flags);
+      await showBackup(context, id, backup, accepted.operation_id, flags);
     });
 
   backups
@@ -112,7 +112,7 @@ export function addBackups(backups: CliCommand): void {
   withWait(
     backups
       .command("drill <service>")
-      .description("test the restorability: restore into an isolated machine and check the data"),
+      .description("test that a service can be restored: restore it into an isolated machine and check its data"),
   )
     .example("backups drill orders --wait")
     .does(async (context, name: string, flags: WaitFlags) => {
@@ -125,7 +125,7 @@ export function addBackups(backups: CliCommand): void {
 
   backups
     .command("drills <service>")
-    .description("drills of a service, newest first")
+    .description("list restore drills of a service, newest first")
     .example("backups drills orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.backups.drills(await serviceId(name))), drillColumns),
@@ -142,9 +142,9 @@ export function addBackups(backups: CliCommand): void {
   backups
     .command("settings <service>")
     .description("show or change the time of daily backups, in UTC, and the retention of automated ones")
-    .option("--hour <hour>", "0 to 23", integer)
-    .option("--minute <minute>", "0 to 59", integer)
-    .option("--retention-days <days>", "2 to 30, such as 14 or 14d", days)
+    .option("--hour <hour>", "hour of daily backups, 0 to 23", integer)
+    .option("--minute <minute>", "minute of daily backups, 0 to 59", integer)
+    .option("--retention-days <days>", "retention of automated backups, 2 to 30, such as 14 or 14d", days)
     .example("backups settings orders")
     .example("backups settings orders --hour 3 --retention-days 14")
     .does(async ({ client, output, serviceId }, name: string, flags: SettingsFlags) => {
@@ -155,8 +155,8 @@ export function addBackups(backups: CliCommand): void {
     });
 }
 
-/** Shows the backup, with --wait after its operation. */
-async function showEnd(
+/** Shows the backup; with --wait, once its operation has ended. */
+async function showBackup(
   context: Context,
   serviceId: string,
   backupId: string,

@@ -48,13 +48,13 @@ export function addChannels(channels: CliCommand): void {
 
   channels
     .command("list")
-    .description("all channels, without their secrets")
+    .description("list all channels, without their secrets")
     .example("channels list")
     .does(async ({ client, output }) => output.list(await take(client.channels.list()), columns));
 
   channels
     .command("get <channel>")
-    .description("a channel")
+    .description("show a channel")
     .example("channels get 019a...")
     .does(async ({ client, output }, id: string) => output.show(await client.channels.get(id)));
 
@@ -73,7 +73,7 @@ export function addChannels(channels: CliCommand): void {
 
   channels
     .command("delete <channel>")
-    .description("delete a channel; refused while a rule uses it")
+    .description("delete a channel, unless a rule uses it")
     .option("--yes", "do not ask for confirmation")
     .example("channels delete 019a...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
@@ -90,7 +90,7 @@ export function addChannels(channels: CliCommand): void {
 
   channels
     .command("deliveries <channel>")
-    .description("newest 100 delivery attempts, newest first")
+    .description("list the newest 100 delivery attempts, newest first")
     .example("channels deliveries 019a...")
     .does(async ({ client, output }, id: string) => output.list(await client.channels.deliveries(id), deliveryColumns));
 }

@@ -9,7 +9,7 @@ const columns = ["name", "value", "default", "status", "reason"];
 export function addConfig(config: CliCommand): void {
   config
     .command("get <service>")
-    .description("parameters of a service with their values")
+    .description("list the parameters of a service with their values")
     .example("config get orders")
     .does(async (context, name: string) =>
       show(context, await context.client.configuration.get(await context.serviceId(name))),
@@ -32,9 +32,9 @@ export function addConfig(config: CliCommand): void {
       const { configuration } = context.client;
       const id = await context.serviceId(name);
       const changed = await configuration.update(id, parameters);
-      const isLate = changed.operation !== null;
       const isDone = await settle(context, changed.operation, name, flags);
-      const { parameters: all, ...rest } = isLate && isDone ? await configuration.get(id) : changed;
+      const wasAwaited = changed.operation !== null && isDone;
+      const { parameters: all, ...rest } = wasAwaited ? await configuration.get(id) : changed;
       const named = Object.entries(all).filter(([parameter]) => Object.hasOwn(parameters, parameter));
       if (context.output.format !== "table") return show(context, { ...rest, parameters: all });
       show(context, { ...rest, parameters: Object.fromEntries(named) });

@@ -7,11 +7,11 @@ import { createLastingFiles } from "../private-files.ts";
 
 export function addConsole(console: CliCommand): void {
   console
-    .option("--no-open", "print the address instead; it signs in once, within a minute")
+    .option("--no-open", "print the address instead; it signs one browser in, within a minute")
     .example("console")
     .example("console --no-open")
     .does(async (context, { open }: { open: boolean }) => {
-      const { code } = await context.widest.sessions.createCode();
+      const { code } = await context.userClient.sessions.createCode();
       const address = `${context.settings.baseUrl.replace(/\/+$/, "")}/console/#code=${code}`;
       if (open && (await openInBrowser(context, address))) context.note("the console opens in your browser");
       else context.output.show({ address });
@@ -19,8 +19,8 @@ export function addConsole(console: CliCommand): void {
 }
 
 /**
- * Opens a page of the local disk that leads to the address: arguments of processes are visible to all users of the
- * host, and the address has a code. False without a program that opens pages.
+ * Opens a page of the local disk that redirects to the address. The address has a code, and all users of the host could
+ * read it among the arguments of a process. Returns false without a program that opens pages.
  */
 async function openInBrowser({ environment }: Context, address: string): Promise<boolean> {
   const program = openers.get(process.platform);
@@ -37,7 +37,7 @@ async function openInBrowser({ environment }: Context, address: string): Promise
   });
 }
 
-/** Programs that open a page in the person's browser. */
+/** Programs that open a page in the user's browser. */
 const openers: ReadonlyMap<string, readonly [string, ...string[]]> = new Map([
   ["linux", ["xdg-open"]],
   ["darwin", ["open"]],

@@ -12,7 +12,7 @@ interface CreateFlags extends WaitFlags {
 export function addDatabases(databases: CliCommand): void {
   databases
     .command("list <service>")
-    .description("databases of a service with their sizes")
+    .description("list the databases of a service with their sizes")
     .example("databases list orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.databases.list(await serviceId(name))), columns),

@@ -16,16 +16,16 @@ export interface EventFlags {
 /** Adds the flags of all lists of events. */
 export function withEventFlags(command: CliCommand): CliCommand {
   return command
-    .option("--type <event>", "only of this type, such as service.running")
-    .option("--since <time>", "all from this time on: RFC 3339, or an age such as 30m or 7d", since)
+    .option("--type <event>", "only events of this type, such as service.running")
+    .option("--since <time>", "all events since this time: RFC 3339, or an age such as 30m or 7d", since)
     .option("-n, --limit <count>", "number of newest events; 100 by default, all with --since", integer)
     .option("--follow", "show new events as they come, until Ctrl-C");
 }
 
-/** Most entries of one page of the API. */
+/** Maximum number of entries of one page of the API. */
 const pageMax = 200;
 
-/** Shows the newest events, or those since a time, oldest first. `service` is an id. */
+/** Shows the newest events, or all events since a time, oldest first. `service` is an id. */
 export async function showEvents(
   { client, output, signal }: Context,
   { type, since, limit, follow, service }: EventFlags & { readonly service?: string },

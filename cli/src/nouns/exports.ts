@@ -62,7 +62,7 @@ const secretKeys: ReadonlySet<string> = new Set([
   "secret_access_key",
   "headers",
 ]);
-const watchMs = 5_000;
+const pollIntervalMs = 5_000;
 
 interface ConfigurationFlags {
   readonly set?: Readonly<Record<string, string>>;
@@ -86,7 +86,7 @@ export function addExports(exports: CliCommand): void {
     .description("export metrics and logs of one service, or of all services, to a destination")
     .addOption(destination("product or type of the destination").makeOptionMandatory())
     .option("--service <service>", "service; all services of the organization by default")
-    .option("--name <name>", "name; the type by default")
+    .option("--name <name>", "name of the integration; the type by default")
     .addOption(new Option("--export <data>", "exported data").choices(dataTypes))
     .option("--interval <duration>", "interval of exports, 30s to 1h", seconds)
     .example(
@@ -109,7 +109,7 @@ export function addExports(exports: CliCommand): void {
 
   exports
     .command("list")
-    .description("all integrations with their state")
+    .description("list all integrations with their state")
     .option("--service <service>", "only integrations of this service")
     .addOption(destination("only integrations of this product or type"))
     .example("exports list")
@@ -123,7 +123,7 @@ export function addExports(exports: CliCommand): void {
 
   exports
     .command("get <integration>")
-    .description("an integration, with masked secrets")
+    .description("show an integration, with masked secrets")
     .example("exports get 019a...")
     .does(async ({ client, output }, id: string) => output.show(await client.exports.get(id)));
 
@@ -181,14 +181,14 @@ export function addExports(exports: CliCommand): void {
         const line = lineOf(now);
         if (line !== before) output.entry(now, line);
         before = line;
-        await delay(watchMs, undefined, { signal });
+        await delay(pollIntervalMs, undefined, { signal });
       }
     });
 }
 
 function withConfiguration(command: CliCommand): CliCommand {
   return command
-    .option("--set <key=value>", "key of the configuration (repeatable); of a map as tags.team=core", pair)
+    .option("--set <key=value>", "key of the configuration (repeatable); in a map such as tags.team=core", pair)
     .option("--ask <key>", "key whose value is asked for (repeatable)", several)
     .option("--from-file <key=file>", "key whose value is in a file (repeatable)", pair);
 }

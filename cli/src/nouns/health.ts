@@ -10,7 +10,7 @@ const checkColumns = ["node", "name", "status", "since", "reason"];
 export function addHealth(health: CliCommand): void {
   health
     .argument("<service>")
-    .option("--history", "history of changes, oldest first")
+    .option("--history", "show the history of changes, oldest first")
     .example("health orders")
     .example("health orders --history")
     .does(async ({ client, output, serviceId, signal }, name: string, { history }: HealthFlags) => {

@@ -17,10 +17,10 @@ export function addInference(inference: CliCommand): void {
 
   inference
     .command("usage")
-    .description("usage and cost, at most 5 s old")
+    .description("show usage and cost, at most 5 s old")
     .addOption(new Option("--group-by <group>", "grouping of the sums").choices(["model", "key"]).default("model"))
-    .option("--from <time>", "RFC 3339; the beginning of this month by default")
-    .option("--to <time>", "RFC 3339; now by default")
+    .option("--from <time>", "start of the period, RFC 3339; the beginning of this month by default")
+    .option("--to <time>", "end of the period, RFC 3339; now by default")
     .example("inference usage --group-by model")
     .does(async ({ client, output }, flags: { groupBy: string; from?: string; to?: string }) => {
       const query = { group_by: flags.groupBy, ...omitUndefined({ from: flags.from, to: flags.to }) };
@@ -32,7 +32,7 @@ export function addInference(inference: CliCommand): void {
 
   inference
     .command("models")
-    .description("models that a key may call; asks for the key")
+    .description("list the models that a key may call; asks for the key")
     .option("--url <url>", "base URL of the proxy, when the installation has none")
     .example("inference models")
     .does(async (context, flags: { url?: string }) => {
@@ -44,21 +44,21 @@ export function addInference(inference: CliCommand): void {
     .command("try <model>")
     .description("call a model once as a test; asks for the key")
     .option("--prompt <text>", "prompt of the call", "Say hello.")
-    .option("--max-tokens <tokens>", "maximum length of the answer", integer, 64)
+    .option("--max-tokens <tokens>", "maximum number of tokens of the completion", integer, 64)
     .option("--url <url>", "base URL of the proxy, when the installation has none")
     .example("inference try provider_c/large")
     .example('inference try provider_c/large --prompt "What is a latch?"')
     .does(async (context, model: string, flags: { prompt: string; maxTokens: number; url?: string }) => {
       const request = { model, max_tokens: flags.maxTokens, messages: [{ role: "user", content: flags.prompt }] };
-      const answer = await callProxy<ChatAnswer>(context, flags, "chat/completions", request);
-      if (context.output.format !== "table") return context.output.show(answer);
-      context.output.info(answer.choices[0]?.message.content ?? "");
-      const { prompt_tokens: prompt, completion_tokens: completion } = answer.usage ?? {};
+      const response = await callProxy<ChatResponse>(context, flags, "chat/completions", request);
+      if (context.output.format !== "table") return context.output.show(response);
+      context.output.info(response.choices[0]?.message.content ?? "");
+      const { prompt_tokens: prompt, completion_tokens: completion } = response.usage ?? {};
       context.note(`${prompt ?? "?"} tokens in, ${completion ?? "?"} out`);
     });
 }
 
-interface ChatAnswer {
+interface ChatResponse {
   readonly choices: readonly { readonly message: { readonly content: string | null } }[];
   readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number };
 }
@@ -104,7 +104,7 @@ function addProviders(providers: CliCommand): void {
 
   providers
     .command("list")
-    .description("configured providers, without their keys")
+    .description("list configured providers, without their keys")
     .example("inference providers list")
     .does(async ({ client, output }) =>
       output.list([...(await client.inference.providers(await organizationOf(client)))], providerColumns),
@@ -112,11 +112,11 @@ function addProviders(providers: CliCommand): void {
 
   providers
     .command("delete <provider>")
-    .description("delete a provider and its key; usage stays")
+    .description("delete a provider and its key; its usage remains stored")
     .option("--yes", "do not ask for confirmation")
     .example("inference providers delete provider_c")
     .does(async ({ client, output, confirm }, provider: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Delete ${provider} and its key? Calls to it are refused at once.`, yes);
+      await confirm(`Delete ${provider} and its key? Calls to it are refused immediately.`, yes);
       await client.inference.deleteProvider(await organizationOf(client), provider);
       output.info(`${provider} is deleted`);
     });
@@ -172,7 +172,7 @@ function addKeys(keys: CliCommand): void {
     .description("create a key; its secret is shown only once")
     .option("--rpm <requests>", "maximum number of requests in 60 s", integer)
     .option("--tokens <tokens>", "maximum number of tokens in a month (UTC), input and output", integer)
-    .option("--expires-at <time>", "RFC 3339")
+    .option("--expires-at <time>", "expiry time, RFC 3339; without expiry by default")
     .example("inference keys create app --rpm 60 --tokens 100000")
     .does(async ({ client, output }, name: string, flags: KeyFlags) =>
       output.show(await client.inference.createKey(await organizationOf(client), { name, ...limitsOf(flags) })),
@@ -180,7 +180,7 @@ function addKeys(keys: CliCommand): void {
 
   keys
     .command("list")
-    .description("all keys, without their secrets")
+    .description("list all keys, without their secrets")
     .example("inference keys list")
     .does(async ({ client, output }) =>
       output.list(await take(client.inference.keys(await organizationOf(client))), keyColumns),
@@ -188,7 +188,7 @@ function addKeys(keys: CliCommand): void {
 
   keys
     .command("get <inference-key>")
-    .description("a key")
+    .description("show a key")
     .example("inference keys get 019a...")
     .does(async ({ client, output }, id: string) =>
       output.show(await client.inference.getKey(await organizationOf(client), id)),
@@ -200,7 +200,7 @@ function addKeys(keys: CliCommand): void {
     .option("--name <name>", "new name")
     .option("--rpm <requests>", "maximum number of requests in 60 s", integer)
     .option("--tokens <tokens>", "maximum number of tokens in a month (UTC), input and output", integer)
-    .option("--expires-at <time>", "RFC 3339")
+    .option("--expires-at <time>", "new expiry time, RFC 3339")
     .example("inference keys update 019a... --rpm 120")
     .does(async ({ client, output }, id: string, flags: KeyFlags) => {
       const change = { ...limitsOf(flags), ...omitUndefined({ name: flags.name }) };
@@ -209,7 +209,7 @@ function addKeys(keys: CliCommand): void {
 
   for (const [verb, status, about] of [
     ["suspend", "suspended", "refuse calls of a key until it is resumed"],
-    ["resume", "active", "let its calls through again"],
+    ["resume", "active", "accept calls of a suspended key again"],
   ] as const)
     keys
       .command(`${verb} <inference-key>`)
@@ -221,21 +221,21 @@ function addKeys(keys: CliCommand): void {
 
   keys
     .command("rotate <inference-key>")
-    .description("give a key a new secret, shown only once; the old one is refused at once")
+    .description("give a key a new secret, shown only once; the old one is refused immediately")
     .option("--yes", "do not ask for confirmation")
     .example("inference keys rotate 019a...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Give the key ${id} a new secret? The old one is refused at once.`, yes);
+      await confirm(`Give the key ${id} a new secret? The old one is refused immediately.`, yes);
       output.show(await client.inference.rotateKey(await organizationOf(client), id));
     });
 
   keys
     .command("delete <inference-key>")
-    .description("revoke a key at once; its usage stays")
+    .description("revoke a key immediately; its usage remains stored")
     .option("--yes", "do not ask for confirmation")
     .example("inference keys delete 019a...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Revoke the key ${id}? Its calls are refused at once.`, yes);
+      await confirm(`Revoke the key ${id}? Its calls are refused immediately.`, yes);
       await client.inference.deleteKey(await organizationOf(client), id);
       output.info(`${id} is deleted`);
     });
@@ -253,15 +253,15 @@ async function callProxy<T>(
   const key = await terminal.askSecret("Inference key");
   const { createAuthorityFetch } = await import("@holdfast/sdk/node/authority-fetch.ts");
   const fetch = settings.caFile === undefined ? globalThis.fetch : createAuthorityFetch(settings.caFile);
-  const answer = await fetch(`${base.replace(/\/+$/, "")}/${path}`, {
+  const response = await fetch(`${base.replace(/\/+$/, "")}/${path}`, {
     method: body === undefined ? "GET" : "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     ...(body && { body: JSON.stringify(body) }),
     signal,
   });
-  const text = await answer.text();
-  if (answer.ok) return JSON.parse(text) as T;
-  throw new UsageError(`the proxy answered ${answer.status}: ${messageOf(text)}`);
+  const text = await response.text();
+  if (response.ok) return JSON.parse(text) as T;
+  throw new UsageError(`the proxy responded with status ${response.status}: ${messageOf(text)}`);
 }
 
 function messageOf(text: string): string {

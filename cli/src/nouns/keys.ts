@@ -8,7 +8,7 @@ export function addKeys(keys: CliCommand): void {
     .command("create <name>")
     .description("create a key; its secret is shown only once")
     .requiredOption("--scope <scope>", "scope, such as services:read (repeatable)", several)
-    .option("--expires-at <time>", "RFC 3339")
+    .option("--expires-at <time>", "expiry time, RFC 3339; without expiry by default")
     .example("keys create dashboard --scope services:read")
     .example("keys create deploy --scope services:read --scope services:write --expires-at 2027-01-31T00:00:00Z")
     .does(async ({ client, output }, name: string, flags: { scope: string[]; expiresAt?: string }) =>
@@ -19,7 +19,7 @@ export function addKeys(keys: CliCommand): void {
 
   keys
     .command("list")
-    .description("all keys, without their secrets")
+    .description("list all keys, without their secrets")
     .example("keys list")
     .does(async ({ client, output }) => output.list(await take(client.apiKeys.list()), columns));
 
@@ -30,18 +30,18 @@ export function addKeys(keys: CliCommand): void {
     .option("--yes", "do not ask for confirmation")
     .example("keys rotate hfk_... --overlap-hours 24")
     .does(async ({ client, output, confirm }, id: string, flags: { overlapHours: number; yes?: boolean }) => {
-      const question = `Give the key ${id} a new secret? The old one is refused at once.`;
+      const question = `Give the key ${id} a new secret? The old one is refused immediately.`;
       if (flags.overlapHours === 0) await confirm(question, flags.yes);
       output.show(await client.apiKeys.rotate(id, flags.overlapHours));
     });
 
   keys
     .command("delete <key>")
-    .description("delete a key; it is refused at once")
+    .description("delete a key, which is refused immediately")
     .option("--yes", "do not ask for confirmation")
     .example("keys delete hfk_...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Delete the key ${id}? Its calls are refused at once.`, yes);
+      await confirm(`Delete the key ${id}? Its calls are refused immediately.`, yes);
       await client.apiKeys.delete(id);
       output.info(`${id} is deleted`);
     });

@@ -29,12 +29,12 @@ export function addMembers(members: CliCommand): void {
     });
 
   members
-    .command("add <person>")
+    .command("add <user>")
     .description("add an existing user as a member")
     .addOption(roleFlag())
     .example("members add bert --role admin")
-    .does(async ({ client, output }, person: string, { role }: { role: Role }) =>
-      output.show(await client.members.add(await organizationOf(client), person, role), columns),
+    .does(async ({ client, output }, user: string, { role }: { role: Role }) =>
+      output.show(await client.members.add(await organizationOf(client), user, role), columns),
     );
 
   members
@@ -48,22 +48,22 @@ export function addMembers(members: CliCommand): void {
     );
 
   members
-    .command("forget <person>")
+    .command("forget <user>")
     .description("delete a user that the organization created and that is a member of no organization; frees the name")
     .option("--yes", "do not ask for confirmation")
     .example("members forget anna")
-    .does(async ({ client, confirm }, person: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Delete ${person}?`, yes);
-      await client.users.delete(person);
+    .does(async ({ client, confirm }, user: string, { yes }: { yes?: boolean }) => {
+      await confirm(`Delete the user ${user}?`, yes);
+      await client.users.delete(user);
     });
 
   members
     .command("reset <member>")
-    .description("give a member a new setup token for a lost password; the old password ends at once")
+    .description("give a member a new setup token for a lost password; the old password becomes invalid immediately")
     .option("--yes", "do not ask for confirmation")
     .example("members reset anna")
     .does(async ({ client, output, confirm }, member: string, { yes }: { yes?: boolean }) => {
-      await confirm(`End the password of ${member}?`, yes);
+      await confirm(`Invalidate the password of ${member}?`, yes);
       output.show(await client.users.reset(member));
     });
 

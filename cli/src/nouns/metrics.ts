@@ -18,7 +18,7 @@ interface MetricFlags {
 
 const periods = { "15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 604_800 } as const;
 const stepsS = { "1m": 60, "5m": 300, "1h": 3_600 } as const;
-const watchMs = 5_000;
+const pollIntervalMs = 5_000;
 const height = 4;
 const maxColumns = 120;
 
@@ -29,8 +29,8 @@ export function addMetrics(metrics: CliCommand): void {
     .addOption(new Option("--metric <metric>", "a metric (repeatable)").argParser(several).hideHelp())
     .addOption(new Option("--period <period>", "period up to now").choices(Object.keys(periods)).default("1h"))
     .addOption(new Option("--resolution <time>", "interval of one point").choices(Object.keys(stepsS)))
-    .option("--node <id>", "only this node (repeatable)", several)
-    .option("--table", "a row for each point instead of a chart")
+    .option("--node <id>", "only metrics of this node (repeatable)", several)
+    .option("--table", "print a row for each point instead of a chart")
     .option("--watch", "redraw every 5 seconds, until Ctrl-C")
     .example("metrics orders")
     .example("metrics orders cpu memory --period 24h --watch")
@@ -43,12 +43,12 @@ export function addMetrics(metrics: CliCommand): void {
       const query = { metric, period, ...omitUndefined({ resolution, node_id: node }) };
       const fetchMetrics = () => context.client.metrics.get(service.id, query, { signal: context.signal });
       for (;;) {
-        const answer = await fetchMetrics();
+        const metrics = await fetchMetrics();
         if (flags.watch === true) context.output.clear();
-        if (flags.table === true) showTable(context, answer);
-        else show(context, answer, periods[period]);
+        if (flags.table === true) showTable(context, metrics);
+        else show(context, metrics, periods[period]);
         if (flags.watch !== true) return;
-        await sleep(watchMs, undefined, { signal: context.signal });
+        await sleep(pollIntervalMs, undefined, { signal: context.signal });
       }
     });
 }
@@ -56,19 +56,19 @@ export function addMetrics(metrics: CliCommand): void {
 /** All metrics of the service's engine. */
 async function collectedOf({ client }: Context, { database_type: engine }: ManagedService): Promise<string[]> {
   const { metrics } = await client.catalog();
-  const theirs = metrics.filter(({ engines }) => engines.length === 0 || engines.includes(engine));
-  return theirs.filter(({ source }) => source !== null).map(({ name }) => name);
+  const available = metrics.filter(({ engines }) => engines.length === 0 || engines.includes(engine));
+  return available.filter(({ source }) => source !== null).map(({ name }) => name);
 }
 
 function show({ output }: Context, metrics: Metrics, periodS: number): void {
   if (output.format !== "table") return output.show(metrics);
   const stepS = stepsS[metrics.resolution];
   const toS = (Math.floor(Date.now() / 1_000 / stepS) + 1) * stepS;
-  const several = new Set(metrics.series.map(({ node_id: node }) => node)).size > 1;
+  const hasNodes = new Set(metrics.series.map(({ node_id: node }) => node)).size > 1;
   const width = Math.min(maxColumns, Math.max(20, (output.columns ?? 80) - 2), Math.round(periodS / stepS));
   const area = { fromS: toS - periodS, toS, width, height };
   for (const series of metrics.series) {
-    output.info(headOf(series, several));
+    output.info(headOf(series, hasNodes));
     for (const line of drawChart(series.points, topOf(series), area)) output.info(`  ${line.trimEnd()}`);
     output.info(`  ${timeAxis(area)}`);
   }
@@ -92,13 +92,13 @@ function showTable({ output }: Context, metrics: Metrics): void {
   for (const { metric, reason } of metrics.absent) output.info(`${metric}: ${reason}`);
 }
 
-function headOf({ metric, unit, points, node_id: node, role }: MetricSeries, several: boolean): string {
-  const name = several ? `${metric} of ${role} ${node}` : metric;
+function headOf({ metric, unit, points, node_id: node, role }: MetricSeries, hasNodes: boolean): string {
+  const name = hasNodes ? `${metric} of ${role} ${node}` : metric;
   const last = points.at(-1);
   if (last === undefined) return `${name}: no samples in this time`;
-  const least = Math.min(...points.map(([, , minimum]) => minimum));
-  const most = Math.max(...points.map(([, , , maximum]) => maximum));
-  return `${name}: ${shortFigure(last[1], unit)} (${shortFigure(least, unit)} to ${shortFigure(most, unit)})`;
+  const lowest = Math.min(...points.map(([, , minimum]) => minimum));
+  const highest = Math.max(...points.map(([, , , maximum]) => maximum));
+  return `${name}: ${shortFigure(last[1], unit)} (${shortFigure(lowest, unit)} to ${shortFigure(highest, unit)})`;
 }
 
 /** The top of a chart: 100 for percentages, otherwise the highest average. */

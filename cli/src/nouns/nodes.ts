@@ -15,7 +15,7 @@ interface AddFlags extends WaitFlags {
 export function addNodes(nodes: CliCommand): void {
   nodes
     .command("list <service>")
-    .description("nodes of a service, in the order of their creation")
+    .description("list nodes of a service, in the order of their creation")
     .example("nodes list orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.services.nodes(await serviceId(name))), nodeColumns),
@@ -46,7 +46,7 @@ export function addNodes(nodes: CliCommand): void {
 
   nodes
     .command("status <service> [node]")
-    .description("replication status and lag of all nodes or one")
+    .description("show the replication status and lag of all nodes or of one")
     .example("nodes status orders")
     .example("nodes status orders orders-k3v9q2zt-2.local.holdfast.test")
     .does(async (context, name: string, node: string | undefined) => {

@@ -28,8 +28,8 @@ export async function waitForOperation(
 }
 
 /**
- * Handles a change that the engine did not apply at once: waits for its operation with --wait, otherwise prints how to
- * wait. Returns true when there is no operation or it is completed.
+ * Handles a change that the engine may not have applied yet: waits for its operation with --wait, otherwise prints the
+ * command that waits. Returns true if there is no operation or it is completed.
  */
 export async function settle(
   context: Context,

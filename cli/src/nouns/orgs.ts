@@ -8,23 +8,23 @@ const fields = ["id", "name", "usage", "quota", "created_at"];
 export function addOrgs(orgs: CliCommand): void {
   orgs
     .command("list")
-    .description("your organizations; keys and tokens see only their own")
+    .description("list your organizations; an API key or token sees only its own")
     .example("orgs list")
-    .does(async ({ widest, output }) => output.list(await take(widest.organizations.list()), columns));
+    .does(async ({ userClient, output }) => output.list(await take(userClient.organizations.list()), columns));
 
   orgs
     .command("create <name>")
     .description("create an organization; you become its owner")
     .example("orgs create acme")
-    .does(async ({ person, output, program }, name: string) => {
-      const created = await (await person()).organizations.create(name);
+    .does(async ({ passwordClient, output, program }, name: string) => {
+      const created = await (await passwordClient()).organizations.create(name);
       output.show(created, fields);
       output.info(`\nTo act in it: --organization ${created.id}, or HOLDFAST_ORGANIZATION, or ${program} login`);
     });
 
   orgs
     .command("get [organization]")
-    .description("an organization with its quota; the current one by default")
+    .description("show an organization with its quota; the current one by default")
     .example("orgs get")
     .does(async ({ client, output }, id?: string) =>
       output.show(await client.organizations.get(id ?? (await organizationOf(client))), fields),

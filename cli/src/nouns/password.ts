@@ -4,7 +4,7 @@ import { askNewPassword } from "./login.ts";
 
 export function addPassword(password: CliCommand): void {
   password
-    .option("--username <name>", "your user name; that of the profile by default")
+    .option("--username <name>", "your user name; the profile's user name by default")
     .example("password")
     .example("password --username anna < passwords.txt")
     .does(async (context, flags: { username?: string }) => {

@@ -16,7 +16,7 @@ interface CreateFlags {
 export function addPipelines(pipelines: CliCommand): void {
   pipelines
     .command("templates")
-    .description("templates of pipelines")
+    .description("list the templates of pipelines")
     .example("pipelines templates")
     .does(async ({ client, output }) => output.list(await take(client.pipelines.templates()), templateColumns));
 
@@ -43,13 +43,13 @@ export function addPipelines(pipelines: CliCommand): void {
 
   pipelines
     .command("list")
-    .description("the pipelines of the organization")
+    .description("list the pipelines of the organization")
     .example("pipelines list")
     .does(async ({ client, output }) => output.list(await take(client.pipelines.list()), pipelineFields));
 
   pipelines
     .command("get <pipeline>")
-    .description("a pipeline with its services; in JSON also their connections")
+    .description("show a pipeline with its services; in JSON also their connections")
     .example("pipelines get answers --output json")
     .does(async (context, name: string) => {
       const { client, output } = context;
@@ -68,7 +68,7 @@ export function addPipelines(pipelines: CliCommand): void {
       const pipeline = await pipelineOf(context, name);
       await context.confirm(`Delete ${pipeline.name} and all its services with their data?`, yes);
       const deleted = await context.client.pipelines.delete(pipeline.id);
-      if (wait === true) await context.client.pipelines.waitUntilGone(pipeline.id, { signal: context.signal });
+      if (wait === true) await context.client.pipelines.waitUntilDeleted(pipeline.id, { signal: context.signal });
       else context.output.show(deleted, pipelineFields);
     });
 }

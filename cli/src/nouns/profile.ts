@@ -6,7 +6,7 @@ const columns = ["in_use", "name", "base_url", "organization", "who", "signed_in
 export function addProfile(profile: CliCommand): void {
   profile
     .command("list")
-    .description("all profiles, without their secrets")
+    .description("list all profiles, without their secrets")
     .example("profile list")
     .does(async (context) => context.output.list(listProfiles(context), columns));
 
@@ -21,7 +21,7 @@ export function addProfile(profile: CliCommand): void {
 
   profile
     .command("show [profile]")
-    .description("a profile without its secrets; the current one by default")
+    .description("show a profile without its secrets; the current one by default")
     .example("profile show")
     .does(async (context, name?: string) => {
       context.output.show(describeProfile(findProfile(context, name)));

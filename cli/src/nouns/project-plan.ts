@@ -4,7 +4,7 @@ const signs: ReadonlyMap<string, string> = new Map(
   Object.entries<string>({ create: "+", update: "~", noop: " ", unmanaged: "?" }),
 );
 
-/** True when a deployment of the plan would change something. */
+/** True if a deployment of the plan would change something. */
 export function hasChanges({ plan }: Pick<ProjectPlan, "plan">): boolean {
   return plan.some(({ action }) => action === "create" || action === "update");
 }

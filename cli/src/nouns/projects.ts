@@ -34,14 +34,14 @@ export function addProjects(projects: CliCommand): void {
       output.info(`${file} is written: change it, then run holdfast projects plan`);
     });
 
-  withFile(projects.command("validate").description("check a descriptor for faults; changes nothing"))
+  withFile(projects.command("validate").description("check a descriptor for errors; changes nothing"))
     .example("projects validate -f holdfast.yaml")
     .does(async ({ client, output }, { file }: FileFlag) => {
       await client.projects.plan(await descriptorIn(file));
-      output.info(`${file} has no faults`);
+      output.info(`${file} is valid`);
     });
 
-  withFile(projects.command("plan").description("changes and cost of a deployment; changes nothing"))
+  withFile(projects.command("plan").description("show the changes and the cost of a deployment; changes nothing"))
     .option("--check", "exit with 1 when there are changes")
     .example("projects plan -f holdfast.yaml")
     .does(async ({ client, output }, { file, check }: FileFlag & { check?: boolean }) => {
@@ -61,13 +61,13 @@ export function addProjects(projects: CliCommand): void {
 
   projects
     .command("list")
-    .description("the projects of the organization")
+    .description("list the projects of the organization")
     .example("projects list")
     .does(async ({ client, output }) => output.list(await take(client.projects.list()), listColumns));
 
   projects
     .command("status <project>")
-    .description("a project with its resources")
+    .description("show a project with its resources")
     .example("projects status shop")
     .does(async ({ client, output }, name: string) => {
       const project = await client.projects.get(name);
@@ -77,7 +77,7 @@ export function addProjects(projects: CliCommand): void {
 
   projects
     .command("deployments <project>")
-    .description("deployments of a project with their outcomes")
+    .description("list deployments of a project with their outcomes")
     .example("projects deployments shop")
     .does(async ({ client, output }, name: string) =>
       output.list(await take(client.projects.deployments(name)), deploymentColumns),
@@ -85,7 +85,7 @@ export function addProjects(projects: CliCommand): void {
 
   projects
     .command("drift <project>")
-    .description("differences between resources and their descriptor")
+    .description("show differences between resources and their descriptor")
     .example("projects drift shop")
     .does(async ({ client, output }, name: string) => {
       const { resources } = await client.projects.drift(name);
@@ -106,7 +106,7 @@ export function addProjects(projects: CliCommand): void {
 
   projects
     .command("release <project> <resource>")
-    .description("remove an unmanaged resource from the project; it stays in the organization")
+    .description("remove an unmanaged resource from the project; it remains in the organization")
     .example("projects release shop old-db")
     .does(async ({ client, output }, name: string, resource: string) =>
       output.show(await client.projects.release(name, resource), projectFields),

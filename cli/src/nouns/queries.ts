@@ -15,7 +15,7 @@ const runningColumns = ["query_run_id", "username", "database", "state", "wait",
 export function addQueries(queries: CliCommand): void {
   queries
     .command("top <service>")
-    .description("most expensive queries of a service")
+    .description("list the most expensive queries of a service")
     .addOption(new Option("--order <order>", "sort order").choices(orders).default("total_time"))
     .option("--limit <number>", "maximum number of queries, 50 by default, at most 500")
     .example("queries top orders")
@@ -30,7 +30,7 @@ export function addQueries(queries: CliCommand): void {
 
   queries
     .command("running <service>")
-    .description("sessions that run a query or have an open transaction")
+    .description("list sessions that run a query or have an open transaction")
     .example("queries running orders")
     .does(async ({ client, output, serviceId }, name: string) => {
       const result = await client.queries.running(await serviceId(name));
@@ -41,11 +41,11 @@ export function addQueries(queries: CliCommand): void {
 
   queries
     .command("cancel <service> <query-run>")
-    .description("cancel the query of a session; the session stays open")
+    .description("cancel the query of a session; the session remains open")
     .example("queries cancel orders 4711-1795379723407123")
     .does(async ({ client, output, serviceId }, name: string, id: string) => {
       const { pid } = await client.queries.cancel(await serviceId(name), id);
-      output.info(`requested session ${pid} to cancel its query`);
+      output.info(`the query of session ${pid} is being canceled`);
     });
 
   queries
@@ -57,6 +57,6 @@ export function addQueries(queries: CliCommand): void {
       const service = await context.serviceId(name);
       await context.confirm(`Terminate session ${id} of ${name} with its transaction?`, flags.yes);
       const { pid } = await context.client.queries.terminate(service, id);
-      context.output.info(`requested session ${pid} to terminate`);
+      context.output.info(`session ${pid} is being terminated`);
     });
 }

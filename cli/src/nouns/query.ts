@@ -15,7 +15,7 @@ export function addQuery(query: CliCommand): void {
   query
     .argument("<service>")
     .option("--ask <question>", "let the language model write a statement, which is shown and run after you agree")
-    .option("--sql <statement>", "a SELECT, SHOW, EXPLAIN or DESCRIBE statement; - reads it from standard input")
+    .option("--sql <statement>", "SELECT, SHOW, EXPLAIN or DESCRIBE statement; - reads it from standard input")
     .option("--database <name>", "database; defaultdb by default")
     .option("--yes", "run the model's statement without asking")
     .example('query orders --sql "SELECT count(*) FROM customers"')
@@ -26,21 +26,21 @@ export function addQuery(query: CliCommand): void {
       const id = await context.serviceId(name);
       const database = omitUndefined({ database_name: flags.database });
       const statement = await statementOf(context, id, flags);
-      const answer = await client.queries.execute(id, { sql: statement, ...database });
-      if (output.format !== "table") return output.show(answer);
+      const result = await client.queries.execute(id, { sql: statement, ...database });
+      if (output.format !== "table") return output.show(result);
       // Column names may repeat; in a table each needs a unique one.
-      const columns = answer.columns.map((column, index) =>
-        answer.columns.indexOf(column) === index ? column : `${column}_${index + 1}`,
+      const columns = result.columns.map((column, index) =>
+        result.columns.indexOf(column) === index ? column : `${column}_${index + 1}`,
       );
       output.list(
-        answer.rows.map((row) => Object.fromEntries(row.map((value, index) => [columns[index] ?? "", value]))),
+        result.rows.map((row) => Object.fromEntries(row.map((value, index) => [columns[index] ?? "", value]))),
         columns,
       );
-      output.info(`${answer.row_count} rows in ${answer.execution_ms} ms${answer.truncated ? ", and more" : ""}`);
+      output.info(`${result.row_count} rows in ${result.execution_ms} ms${result.truncated ? ", and more" : ""}`);
     });
 }
 
-/** The statement to run: that of --sql, or the model's after the user has agreed. */
+/** The statement to run: the value of --sql, or the model's statement after the user has agreed. */
 async function statementOf(
   { client, output, confirm }: Context,
   id: string,

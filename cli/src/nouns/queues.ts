@@ -8,7 +8,7 @@ import { take, integer, seconds } from "../flag-values.ts";
 
 const columns = ["name", "status", "database_name", "visibility_timeout_seconds", "max_attempts", "dlq_enabled"];
 const messageColumns = ["id", "state", "attempt_count", "visible_at", "payload"];
-const pauseMs = 200;
+const pollIntervalMs = 200;
 
 interface Settings {
   readonly visibilitySeconds?: number;
@@ -19,7 +19,7 @@ interface Settings {
 export function addQueues(queues: CliCommand): void {
   queues
     .command("list <service>")
-    .description("queues of a service")
+    .description("list the queues of a service")
     .example("queues list orders")
     .does(async ({ client, output, serviceId }, service: string) =>
       output.list(await take(client.queues.list(await serviceId(service))), columns),
@@ -39,7 +39,7 @@ export function addQueues(queues: CliCommand): void {
 
   queues
     .command("get <service> <queue>")
-    .description("a queue")
+    .description("show a queue")
     .example("queues get orders jobs")
     .does(async ({ client, output, serviceId }, service: string, name: string) =>
       output.show(await client.queues.get(await serviceId(service), name), [...columns, "error_message"]),
@@ -65,7 +65,7 @@ export function addQueues(queues: CliCommand): void {
   queues
     .command("send <service> <queue> [payload]")
     .description("send a message: a JSON object, or a file with a list of them")
-    .option("--file <path>", "a JSON file with an array of payloads, 100 at most")
+    .option("--file <path>", "JSON file with an array of payloads, at most 100")
     .option("--delay <duration>", "delay before the messages can be claimed, such as 30s or 1h", seconds, 0)
     .example(`queues send orders jobs '{"order": 17}'`)
     .does(async (context, service: string, name: string, payload: string | undefined, flags: SendFlags) => {
@@ -82,7 +82,7 @@ export function addQueues(queues: CliCommand): void {
 
   queues
     .command("peek <service> <queue>")
-    .description("messages in the order of their ids, without claiming them")
+    .description("show messages in the order of their ids, without claiming them")
     .option("--limit <count>", "maximum number of entries", integer, 20)
     .example("queues peek orders jobs")
     .does(async ({ client, output, serviceId }, service: string, name: string, { limit }: { limit: number }) =>
@@ -91,7 +91,7 @@ export function addQueues(queues: CliCommand): void {
 
   queues
     .command("stats <service> <queue>")
-    .description("numbers of ready, in-flight, delayed and dead messages")
+    .description("show the numbers of ready, in-flight, delayed and dead messages")
     .example("queues stats orders jobs")
     .does(async (context, service: string, name: string) => {
       const task = await context.client.queues.count(await context.serviceId(service), name);
@@ -127,7 +127,7 @@ interface SendFlags {
 function addDead(dead: CliCommand): void {
   dead
     .command("list <service> <queue>")
-    .description("dead messages in the order of their ids")
+    .description("list dead messages in the order of their ids")
     .option("--limit <count>", "maximum number of entries", integer, 20)
     .example("queues dead list orders jobs")
     .does(async ({ client, output, serviceId }, service: string, name: string, { limit }: { limit: number }) =>
@@ -165,7 +165,7 @@ function withSettings(command: CliCommand): CliCommand {
   return command
     .option("--visibility-seconds <duration>", "visibility timeout of claimed messages, such as 60 or 5m", seconds)
     .option("--max-attempts <count>", "number of attempts before a message is dead", integer)
-    .option("--dlq <on|off>", "store dead messages for 14 days, or delete them");
+    .option("--dlq <on|off>", "on: store dead messages for 14 days; off: delete them");
 }
 
 function settingsOf({ visibilitySeconds, maxAttempts, dlq }: Settings) {
@@ -187,7 +187,7 @@ async function untilActive({ client }: Context, serviceId: string, name: string)
     const queue = await client.queues.get(serviceId, name);
     if (queue.status === "Active") return queue;
     if (queue.status === "Failed") throw new Error(`${name} could not be created: ${queue.error_message ?? ""}`);
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
   }
 }
 
@@ -196,7 +196,7 @@ async function completed({ client }: Context, { task_id }: QueueTask): Promise<T
     const task = await client.tasks.get(task_id);
     if (task.status === "completed") return task;
     if (task.status === "failed") throw new Error(task.error?.message ?? "the task failed");
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
   }
 }
 

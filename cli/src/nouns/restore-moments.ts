@@ -2,7 +2,7 @@ import type { ManagedService, ServiceBackups, TimeRange } from "@holdfast/sdk/re
 
 export const momentFields = ["restorable", "gaps", "last_completed_at", "next_at"];
 
-/** A service's backups with its window and the gaps in it as texts. */
+/** A service's backups with its restorable window and the gaps in it as texts. */
 export function withMoments(backups: ServiceBackups): object {
   const { restorable, gaps } = backups;
   const text = ({ from, to }: TimeRange) => `${from} to ${to}`;
@@ -13,7 +13,7 @@ export function withMoments(backups: ServiceBackups): object {
   };
 }
 
-/** A copy with its source as a text, and the moment of its data. */
+/** A copy with its source as a text, and the time of its data. */
 export function withSource(service: Pick<ManagedService, "restored_from">): object {
   const { restored_from: from } = service;
   if (from === null) return service;

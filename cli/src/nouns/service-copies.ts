@@ -30,11 +30,11 @@ export function addServiceCopies(services: CliCommand): void {
   withWait(services.command("restore <service>"))
     .description("create a service with the data of another one, as of a time or of a backup, without its replicas")
     .requiredOption("--name <name>", "name of the new service")
-    .option("--to <time>", "RFC 3339, with Z or an offset")
+    .option("--to <time>", "time of the data, RFC 3339 with Z or an offset")
     .option("--backup <backup-id>", "completed backup, instead of a time")
-    .option("--plan <plan>", "plan; that of the original service by default")
-    .option("--zone <zone>", "zone; that of the original service by default")
-    .option("--storage-gb <gb>", "storage size, at least that of the original service", integer)
+    .option("--plan <plan>", "plan; the original service's plan by default")
+    .option("--zone <zone>", "zone; the original service's zone by default")
+    .option("--storage-gb <gb>", "storage size, at least as large as the original service's", integer)
     .option(...nodesFlag, integer)
     .example("services restore orders --to 2026-11-22T10:00:00Z --name orders-before --wait")
     .example("services restore orders --backup 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42 --name orders-copy")
@@ -59,7 +59,7 @@ export function addServiceCopies(services: CliCommand): void {
     });
 
   withWait(services.command("fork <service> [name]"))
-    .description("create a service like another one from its newest backup, without its replicas")
+    .description("create a copy of a service from its newest backup, without its replicas")
     .option("--name <name>", "name of the new service, as in `services restore`")
     .option("--backup <backup-id>", "completed backup to use")
     .option(...nodesFlag, integer)
@@ -83,7 +83,7 @@ export function addServiceCopies(services: CliCommand): void {
     );
 }
 
-/** Prints what a copy does not have of its source, with the commands that add it. */
+/** Prints which replicas and passwords of its source a copy lacks, with the commands that add them. */
 function noteOmissions({ output, program }: Context, name: string, nodes = 1): void {
   const replicas = nodes === 1 ? "The copy has no replicas, and users" : "Users of the copy";
   output.info(`\n${replicas} that were created in SQL have no password:`);
@@ -98,7 +98,7 @@ async function showCreated(context: Context, created: ManagedService, flags: Wai
   const copy = current ?? created;
   context.output.show(context.output.format === "table" ? withSource(copy) : copy, copyFields);
   if (flags.wait !== true || created.operation === null) return;
-  // Older installations do not return warnings.
+  // An installation of an earlier release returns no warnings.
   const { warnings }: Partial<Operation> = await context.client.operations.get(created.operation.id);
   for (const warning of warnings ?? []) context.output.info(warning);
 }

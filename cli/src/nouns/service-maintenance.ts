@@ -27,7 +27,7 @@ export function addServiceMaintenance(services: CliCommand): void {
 
   maintenance
     .command("show <service>")
-    .description("pending updates and the time when they are applied automatically")
+    .description("show pending updates, and the time when they are applied automatically")
     .example("services maintenance show orders")
     .does(async ({ client, output, serviceId }, name: string) => {
       const found = await client.services.maintenance(await serviceId(name));
@@ -64,17 +64,17 @@ export function addServiceMaintenance(services: CliCommand): void {
     .does(async ({ client, output, serviceId }, name: string, text: string | undefined, flags: { default?: true }) => {
       if ((text === undefined) === (flags.default === undefined))
         throw new InvalidArgumentError('use a window such as "sunday 3", or --default');
-      const chosen = text === undefined ? null : windowText(text);
-      const changed = await client.services.update(await serviceId(name), { maintenance_window: chosen });
+      const window = text === undefined ? null : windowText(text);
+      const changed = await client.services.update(await serviceId(name), { maintenance_window: window });
       output.show(changed, ["name", "maintenance_window"]);
     });
 }
 
 // oxlint-disable-next-line holdfast/names -- a member of the API
 function summaryOf({ window, window_is_default, next_window_from, image, engine_version, held }: Maintenance) {
-  const chosen = window_is_default ? " (by default)" : "";
+  const origin = window_is_default ? " (by default)" : "";
   return {
-    window: `${window.day} ${window.hour}:00 UTC${chosen}`,
+    window: `${window.day} ${window.hour}:00 UTC${origin}`,
     next_window_from,
     image,
     engine_version,

@@ -14,7 +14,7 @@ interface UpgradeFlags extends WaitFlags {
 export function addServiceUpgrade(services: CliCommand): void {
   withWait(services.command("upgrade <service> <version>"))
     .description("upgrade the engine to a newer version of the catalog, with the same data")
-    .option("--check", "only check: show effects and obstacles of the upgrade")
+    .option("--check", "only show the effects and obstacles of the upgrade")
     .option("--accept-text-order-change", "accept a changed sort order of text")
     .option("--yes", "do not ask for confirmation")
     .excludes("--check", "--wait")

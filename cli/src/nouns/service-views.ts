@@ -23,8 +23,8 @@ interface LogFlags {
 export function addServiceViews(services: CliCommand): void {
   services
     .command("logs <service>")
-    .description("log of the engine: the newest lines, oldest first")
-    .option("--since <time>", "from this time on: RFC 3339, or an age such as 30m or 7d", since)
+    .description("show the newest lines of the engine's log, oldest first")
+    .option("--since <time>", "only lines since this time: RFC 3339, or an age such as 30m or 7d", since)
     .option("--node <node>", "node by its name or id; the primary by default")
     .option("--grep <text>", "only lines that contain this text, in upper or lower case")
     .addOption(new Option("--level <level>", "minimum level").choices(["debug", "info", "warning", "error"]))
@@ -36,7 +36,7 @@ export function addServiceViews(services: CliCommand): void {
     .does(async (context, name: string, flags: LogFlags) => showLogs(context, await context.serviceId(name), flags));
 
   withEventFlags(services.command("events <service>"))
-    .description("events of a service, oldest first; also of a deleted one, by its id")
+    .description("show events of a service, oldest first; of a deleted service by its id")
     .example("services events orders --follow")
     .does(async (context, name: string, flags: EventFlags) => {
       const id = await context.serviceId(name);
@@ -45,7 +45,7 @@ export function addServiceViews(services: CliCommand): void {
 
   services
     .command("nodes <service>")
-    .description("nodes of a service")
+    .description("list the nodes of a service")
     .example("services nodes orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.services.nodes(await serviceId(name))), nodeColumns),
@@ -53,14 +53,14 @@ export function addServiceViews(services: CliCommand): void {
 
   services
     .command("operations <service>")
-    .description("operations of a service, newest first")
+    .description("list operations of a service, newest first")
     .example("services operations orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.operations.list(await serviceId(name))), operationColumns),
     );
 }
 
-/** Most lines of one page of the API. */
+/** Maximum number of lines of one page of the API. */
 const pageMax = 200;
 
 /** Shows the newest lines, or all since a time, then with --follow each new one. */

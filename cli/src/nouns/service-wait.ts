@@ -37,11 +37,11 @@ export function addServiceWait(services: CliCommand): void {
     });
 }
 
-/** Throws Interrupted with the command that continues the wait, once Ctrl-C has ended it. */
+/** Throws Interrupted with the command that waits again, if Ctrl-C has interrupted the wait. */
 export function throwIfInterrupted({ signal, program }: Context, command: string): void {
   if (!signal.aborted || !(signal.reason instanceof Interrupted)) return;
   const { message, endsChildren } = signal.reason;
-  throw new Interrupted(`${message}; the work goes on. To wait again: ${program} ${command}`, { endsChildren });
+  throw new Interrupted(`${message}; the operation continues. To wait again: ${program} ${command}`, { endsChildren });
 }
 
 /** Waits and shows progress. Undefined for a deleted service. Throws WaitTimedOut and ServiceFailed. */

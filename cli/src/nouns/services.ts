@@ -69,11 +69,11 @@ export function addServices(services: CliCommand): void {
 
   services
     .command("list")
-    .description("the services of the organization")
+    .description("list the services of the organization")
     .addOption(new Option("--status <status>", "only services with this status").choices(statuses))
     .option("--type <type>", "only services of this engine", engineType)
     .option("--tag <key:value>", "only services with this tag")
-    .option("--deleted", "deleted services that can be undeleted")
+    .option("--deleted", "only deleted services that can be undeleted")
     .example("services list")
     .example("services list --tag team:payments --output json")
     .does(async ({ client, output }, flags: ListFlags) => {
@@ -84,7 +84,7 @@ export function addServices(services: CliCommand): void {
 
   services
     .command("get <service>")
-    .description("a service by name or id")
+    .description("show a service")
     .example("services get orders")
     .does(async ({ output, service }, name: string) => output.show(await service(name), serviceFields));
 
@@ -92,7 +92,7 @@ export function addServices(services: CliCommand): void {
   addServiceWait(services);
   addConnect(services);
   addVerb(services, "start", "Running", "start a stopped service");
-  addVerb(services, "stop", "Stopped", "stop a service; its data stays");
+  addVerb(services, "stop", "Stopped", "stop a service; its data remains stored");
   addVerb(services, "restart", "Running", "restart the engine of a service");
 
   addServiceSizes(services);
@@ -113,8 +113,8 @@ export function addServices(services: CliCommand): void {
       else context.output.show(deleted, serviceFields);
       context.output.info(
         skipFinalBackup === true
-          ? "Nothing of its data stays."
-          : `Its backups stay for 7 days; to create it again: ${context.program} services undelete ${service.id}`,
+          ? "Its data and automated backups are deleted permanently."
+          : `Its backups are retained for 7 days; to create it again: ${context.program} services undelete ${service.id}`,
       );
     });
 
@@ -131,15 +131,15 @@ function addCreate(services: CliCommand): void {
     .description("create a service")
     .requiredOption("--type <type>", "engine, such as postgresql or valkey", engineType)
     .option("--plan <plan>", "plan of the catalog", "tier-1")
-    .option("--storage-gb <gb>", "size of its disk", integer, 1)
+    .option("--storage-gb <gb>", "size of the disk", integer, 1)
     .option("--engine-version <version>", "version of the engine")
     .option("--storage-tier <tier>", "storage tier of the catalog")
     .option("--zone <zone>", "zone of the service")
     .option("--allow <cidr>", "network that may connect, as CIDR (repeatable)", several)
     .option("--param <name=value>", "parameter of the engine (repeatable)", pair)
     .option("--tag <key=value>", "tag (repeatable)", pair)
-    .option("--ttl-hours <hours>", "delete it after this time, such as 24 or 7d", hours)
-    .option("--deletion-protection", "protect it from deletion")
+    .option("--ttl-hours <hours>", "delete the service after this time, such as 24 or 7d", hours)
+    .option("--deletion-protection", "protect the service from deletion")
     .option("--nodes <count>", "number of nodes, the primary and its replicas, 1 to 5", integer)
     .addOption(
       new Option("--replication-mode <mode>", "replication mode: what a commit waits for").choices(replicationModes),
@@ -197,15 +197,15 @@ function addUpdate(services: CliCommand): void {
   services
     .command("update <service>")
     .description("change name, networks, tags, expiry, protection, storage growth, replication or pooler")
-    .option("--name <name>", "new name; the host name stays")
-    .option("--allow <cidr>", "network that may connect, replaces all (repeatable)", several)
+    .option("--name <name>", "new name; the host name remains")
+    .option("--allow <cidr>", "network that may connect, as CIDR (repeatable); replaces all", several)
     .option("--no-allow", "allow no network")
-    .option("--tag <key=value>", "tag, replaces all (repeatable)", pair)
+    .option("--tag <key=value>", "tag (repeatable); replaces all", pair)
     .option("--no-tag", "remove all tags")
-    .option("--ttl-hours <hours>", "delete it after this time, such as 24 or 7d", hours)
+    .option("--ttl-hours <hours>", "delete the service after this time, such as 24 or 7d", hours)
     .option("--no-ttl-hours", "remove the expiry")
-    .option("--deletion-protection", "protect it from deletion")
-    .option("--no-deletion-protection", "allow its deletion")
+    .option("--deletion-protection", "protect the service from deletion")
+    .option("--no-deletion-protection", "allow the service's deletion")
     .option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer)
     .option("--no-autoscale-gb", "grow the storage only on request")
     .addOption(
@@ -244,8 +244,8 @@ function addConnect(services: CliCommand): void {
     )
     .option("--user <user>", "user; the default user by default")
     .option("--database <database>", "database; the default database by default")
-    .option("--pooled", "through the connection pooler of the service")
-    .option("--replica", "to a replica, for reads; to the primary while there is none")
+    .option("--pooled", "connect through the connection pooler of the service")
+    .option("--replica", "connect to a replica, for reads; to the primary while there is none")
     .excludes("--replica", "--pooled")
     .option("--conninfo", "only print a connection string for libpq; the password is in a file that only you can read")
     .addOption(
@@ -286,7 +286,7 @@ function addVerb(services: CliCommand, verb: Verb, target: "Running" | "Stopped"
     });
 }
 
-/** Prints commands to connect, or to wait when it does not run yet. */
+/** Prints commands to connect to a service, or to wait for it if it does not run yet. */
 function printNextSteps({ output, program }: Context, { name, status, database_type: type }: ManagedService): void {
   if (status !== "Running") return output.info(`\nIt is being created: ${program} services wait ${name}`);
   output.info(`\n${program} services connect ${name}`);

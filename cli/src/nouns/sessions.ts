@@ -6,19 +6,19 @@ const columns = ["id", "created_at", "created_from", "last_used_at", "last_used_
 export function addSessions(sessions: CliCommand): void {
   sessions
     .command("list")
-    .description("your sessions in browsers")
+    .description("list your sessions in browsers")
     .example("sessions list")
-    .does(async ({ widest, output }) => output.list(await take(widest.sessions.list()), columns));
+    .does(async ({ userClient, output }) => output.list(await take(userClient.sessions.list()), columns));
 
   sessions
     .command("delete <session>")
-    .description("end one of your sessions, or each of them with the word all")
+    .description("end one of your browser sessions, or all of them with the word all")
     .option("--yes", "do not ask for confirmation")
     .example("sessions delete 019a...")
     .example("sessions delete all --yes")
-    .does(async ({ widest, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
+    .does(async ({ userClient, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
       await confirm(id === "all" ? "End all of your sessions in browsers?" : `End the session ${id}?`, yes);
-      await widest.sessions.delete(id);
+      await userClient.sessions.delete(id);
       output.info(id === "all" ? "all sessions are ended" : `${id} is ended`);
     });
 }

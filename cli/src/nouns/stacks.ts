@@ -31,13 +31,13 @@ interface LaunchFlags {
 export function addStacks(stacks: CliCommand): void {
   stacks
     .command("templates")
-    .description("templates of stacks")
+    .description("list the templates of stacks")
     .example("stacks templates")
     .does(async ({ client, output }) => output.list(await take(client.stacks.templates()), templateColumns));
 
   stacks
     .command("preview <template>")
-    .description("monthly cost of a stack of a template")
+    .description("show the monthly cost of a stack of a template")
     .example("stacks preview web-database")
     .does(async ({ client, output }, template: string) => {
       const preview = await client.stacks.preview(template);
@@ -70,13 +70,13 @@ export function addStacks(stacks: CliCommand): void {
 
   stacks
     .command("list")
-    .description("the stacks of the organization")
+    .description("list the stacks of the organization")
     .example("stacks list")
     .does(async ({ client, output }) => output.list(await take(client.stacks.list()), stackFields.slice(0, 7)));
 
   stacks
     .command("get <stack>")
-    .description("a stack with its resources")
+    .description("show a stack with its resources")
     .example("stacks get shop")
     .does(async (context, name: string) => showStack(context, await stackOf(context, name)));
 
@@ -93,7 +93,7 @@ export function addStacks(stacks: CliCommand): void {
       const names = stack.resources.map(({ symbolic_name }) => symbolic_name).join(", ");
       await context.confirm(`Delete ${stack.name} and all its data: ${names || "nothing"}?`, yes);
       const deleted = await context.client.stacks.delete(stack.id);
-      if (wait === true) await context.client.stacks.waitUntilGone(stack.id, { signal: context.signal });
+      if (wait === true) await context.client.stacks.waitUntilDeleted(stack.id, { signal: context.signal });
       else context.output.show(deleted, stackFields);
     });
 }
@@ -127,7 +127,7 @@ function addUpgrade(stacks: CliCommand): void {
 
   stacks
     .command("migrations <stack>")
-    .description("upgrades of a stack with their outcomes")
+    .description("list upgrades of a stack with their outcomes")
     .example("stacks migrations shop")
     .does(async (context, name: string) => {
       const { id } = await stackOf(context, name);
@@ -140,7 +140,7 @@ function showStack({ output }: Context, stack: Stack): void {
   if (output.format === "table") output.list(stack.resources, resourceColumns);
 }
 
-/** Asks a person to accept the previewed cost. */
+/** Asks the user to accept the previewed cost. */
 async function acceptedCost(context: Context, template: string): Promise<number> {
   const { monthly_total: total, currency } = await context.client.stacks.preview(template);
   await context.confirm(`It costs ${total.toFixed(2)} ${currency} a month. Launch it?`, undefined);

@@ -27,17 +27,17 @@ export function addTokens(tokens: CliCommand): void {
 
   tokens
     .command("list")
-    .description("all valid tokens")
+    .description("list all valid tokens")
     .example("tokens list")
     .does(async ({ client, output }) => output.list(await take(client.tokens.list()), columns));
 
   tokens
     .command("delete <token>")
-    .description("revoke a token by its id; it is refused at once")
+    .description("revoke a token by its id; it is refused immediately")
     .option("--yes", "do not ask for confirmation")
     .example("tokens delete 019a...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Revoke the token ${id}? Its calls are refused at once.`, yes);
+      await confirm(`Revoke the token ${id}? Its calls are refused immediately.`, yes);
       await client.tokens.delete(id);
       output.info(`${id} is revoked`);
     });

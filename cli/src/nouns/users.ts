@@ -15,7 +15,7 @@ const columns = ["username", "role", "replication", "managed", "created_at"];
 export function addUsers(users: CliCommand): void {
   users
     .command("list <service>")
-    .description("all users, also those created in SQL")
+    .description("list all users, also those created in SQL")
     .example("users list orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.databaseUsers.list(await serviceId(name))), columns),
@@ -23,7 +23,7 @@ export function addUsers(users: CliCommand): void {
 
   users
     .command("get <service> <user>")
-    .description("a user")
+    .description("show a user")
     .example("users get orders app_user")
     .does(async ({ client, output, serviceId }, name: string, user: string) =>
       output.show(await client.databaseUsers.get(await serviceId(name), user), columns),
@@ -38,7 +38,7 @@ export function addUsers(users: CliCommand): void {
           .choices(["admin", "readwrite", "readonly"])
           .default("readwrite"),
       )
-      .option("--replication", "the user may consume logical replication slots (change data capture)"),
+      .option("--replication", "allow the user to consume logical replication slots (change data capture)"),
   )
     .example("users create orders reports --role readonly")
     .example("users create orders debezium --role readonly --replication")
@@ -59,7 +59,9 @@ export function addUsers(users: CliCommand): void {
       .command("update <service> <user>")
       .description("change whether a user may consume logical replication slots")
       .addOption(
-        new Option("--replication <state>", "on: it may; off: it may not").choices(["on", "off"]).makeOptionMandatory(),
+        new Option("--replication <state>", "on: the user may; off: the user may not")
+          .choices(["on", "off"])
+          .makeOptionMandatory(),
       ),
   )
     .example("users update orders app_user --replication on")
@@ -73,22 +75,22 @@ export function addUsers(users: CliCommand): void {
   withWait(
     users
       .command("delete <service> <user>")
-      .description("remove a user")
+      .description("delete a user")
       .option("--yes", "do not ask for confirmation"),
   )
     .example("users delete orders reports")
     .does(async (context, name: string, user: string, flags: WaitFlags & { yes?: boolean }) => {
       const id = await context.serviceId(name);
-      await context.confirm(`Remove the user ${user} from ${name}?`, flags.yes);
+      await context.confirm(`Delete the user ${user} of ${name}?`, flags.yes);
       const { operation } = await context.client.databaseUsers.delete(id, user);
-      if (await settle(context, operation, user, flags)) context.output.info(`${user} is removed`);
+      if (await settle(context, operation, user, flags)) context.output.info(`${user} is deleted`);
     });
 
   withWait(
     users
       .command("password <service> <user>")
       .description("print the user's password")
-      .option("--reset", "set a new password first; the old one ends when the engine has applied it")
+      .option("--reset", "set a new password first; the old one becomes invalid once the engine has applied it")
       .option("--yes", "do not ask for confirmation"),
   )
     .example("users password orders app_user")
@@ -98,12 +100,12 @@ export function addUsers(users: CliCommand): void {
       const { databaseUsers } = context.client;
       const id = await context.serviceId(name);
       if (reset === true)
-        await context.confirm(`Give ${user} of ${name} a new password? The old one ends with it.`, yes);
-      const answer = await (reset === true
+        await context.confirm(`Give ${user} of ${name} a new password? The old one becomes invalid.`, yes);
+      const password = await (reset === true
         ? databaseUsers.resetPassword(id, user)
         : databaseUsers.revealPassword(id, user));
-      await settle(context, answer.operation, user, flags);
-      if (context.output.format === "table") context.output.print(answer.password);
-      else context.output.show(answer);
+      await settle(context, password.operation, user, flags);
+      if (context.output.format === "table") context.output.print(password.password);
+      else context.output.show(password);
     });
 }

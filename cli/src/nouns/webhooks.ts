@@ -48,13 +48,13 @@ export function addWebhooks(webhooks: CliCommand): void {
 
   webhooks
     .command("list")
-    .description("all endpoints, without their secrets")
+    .description("list all endpoints, without their secrets")
     .example("webhooks list")
     .does(async ({ client, output }) => output.list(await take(client.webhooks.list()), columns));
 
   webhooks
     .command("get <webhook>")
-    .description("an endpoint")
+    .description("show an endpoint")
     .example("webhooks get 019a...")
     .does(async ({ client, output }, id: string) => output.show(await client.webhooks.get(id)));
 
@@ -62,12 +62,12 @@ export function addWebhooks(webhooks: CliCommand): void {
     .command("update <webhook>")
     .description("change URL, event types or state of an endpoint")
     .option("--url <url>", "new URL")
-    .option("--event <event>", "event type to send, replaces all (repeatable)", several)
+    .option("--event <event>", "event type to send (repeatable); replaces all", several)
     .option("--no-event", "send no events")
     .option("--all-events", "send all events")
     .excludes("--all-events", "--event", "--no-event")
-    .option("--active", "enable it, also after the platform disabled it")
-    .option("--no-active", "disable it")
+    .option("--active", "enable the endpoint, also after the platform disabled it")
+    .option("--no-active", "disable the endpoint")
     .addOption(retryPolicy())
     .example("webhooks update 019a... --event service.error")
     .example("webhooks update 019a... --active")
@@ -101,14 +101,14 @@ export function addWebhooks(webhooks: CliCommand): void {
     .option("--yes", "do not ask for confirmation")
     .example("webhooks rotate-secret 019a... --overlap-hours 1")
     .does(async ({ client, output, confirm }, id: string, flags: { overlapHours: number; yes?: boolean }) => {
-      const question = `Give the webhook ${id} a new secret? The old one stops signing at once.`;
+      const question = `Give the webhook ${id} a new secret? The old one stops signing immediately.`;
       if (flags.overlapHours === 0) await confirm(question, flags.yes);
       output.show(await client.webhooks.rotateSecret(id, flags.overlapHours));
     });
 
   webhooks
     .command("deliveries <webhook>")
-    .description("newest 100 delivery attempts, newest first")
+    .description("list the newest 100 delivery attempts, newest first")
     .example("webhooks deliveries 019a...")
     .does(async ({ client, output }, id: string) => output.list(await client.webhooks.deliveries(id), deliveryColumns));
 

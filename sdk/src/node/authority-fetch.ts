@@ -15,7 +15,7 @@ export function createAuthorityFetch(caFile: string): typeof globalThis.fetch {
   let authorities = readAuthorities(caFile);
   let agent = agentFor(authorities);
 
-  function renew(): void {
+  function reloadAuthorities(): void {
     const current = readIfPresent(caFile);
     if (current === undefined || current === authorities) return;
     authorities = current;
@@ -34,7 +34,7 @@ export function createAuthorityFetch(caFile: string): typeof globalThis.fetch {
       sent.once("error", (cause) => {
         if (signal?.aborted) return reject(signal.reason);
         reject(new TypeError("fetch failed", { cause }));
-        renew();
+        reloadAuthorities();
       });
       sent.once("response", (incoming) => {
         const { statusCode: status = 0, statusMessage: statusText = "" } = incoming;

@@ -21,7 +21,7 @@ export function createNodeClient(options: NodeClientOptions = {}): Client {
 }
 
 /** Converts settings to options of createClient. Throws SettingsError when the CA file cannot be read. */
-export function transportOptionsOf(settings: Omit<FoundSettings, "person" | "username">): TransportOptions {
+export function transportOptionsOf(settings: Omit<FoundSettings, "userCredentials" | "username">): TransportOptions {
   const { baseUrl, credentials, organization, caFile } = settings;
   return { baseUrl, credentials, organization, fetch: caFile === undefined ? undefined : createAuthorityFetch(caFile) };
 }

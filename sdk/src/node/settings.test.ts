@@ -80,7 +80,7 @@ describe("settings", () => {
     expect(settings({}, {}, local)).toMatchObject({
       baseUrl: "https://a:1",
       credentials: basic("hfk_1", "s"),
-      person: basic("u", "pw"),
+      userCredentials: basic("u", "pw"),
       caFile: "/a/ca",
       dataDirectory: local,
     });
@@ -93,7 +93,7 @@ describe("settings", () => {
     expect(settings(environment, options, local)).toEqual({
       baseUrl: "https://g:1",
       credentials: bearer("g"),
-      person: bearer("g"),
+      userCredentials: bearer("g"),
       organization: "go",
       caFile: undefined,
       dataDirectory: undefined,
@@ -129,7 +129,7 @@ describe("settings", () => {
     });
   });
 
-  test("another organization uses the person's credentials, and empty variables are unset", () => {
+  test("another organization uses the user's credentials, and empty variables are unset", () => {
     const local = installation();
     const empty = { HOLDFAST_BASE_URL: "", HOLDFAST_TOKEN: "", HOLDFAST_ORGANIZATION: "" };
     expect(settings(empty, {}, local)).toMatchObject({ credentials: basic("hfk_1", "s"), organization: undefined });

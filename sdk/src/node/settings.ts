@@ -20,21 +20,21 @@ export interface SettingsOptions {
 /** Settings with credentials. */
 export interface Settings extends FoundSettings {
   readonly credentials: Credentials;
-  readonly person: Credentials;
+  readonly userCredentials: Credentials;
 }
 
 /** Settings of an installation, with credentials if there are any. */
 export interface FoundSettings {
   readonly baseUrl: string;
   readonly credentials?: Credentials | undefined;
-  /** User name and password, where a source has them beside an API key; otherwise the same as `credentials`. */
-  readonly person?: Credentials | undefined;
+  /** User name and password, if a source has them in addition to an API key; otherwise the same as `credentials`. */
+  readonly userCredentials?: Credentials | undefined;
   /** User name of these credentials, or of the last sign-in. */
   readonly username: string | undefined;
   /** PEM file of the certificate authorities to trust instead of the default ones. */
   readonly caFile: string | undefined;
   readonly organization: string | undefined;
-  /** Base URL of the inference proxy, where a local installation or a profile has it. */
+  /** Base URL of the inference proxy, if a local installation or a profile has it. */
   readonly inferenceUrl?: string | undefined;
   /** Data directory of a local installation. */
   readonly dataDirectory: string | undefined;
@@ -54,18 +54,18 @@ interface Source extends Partial<Omit<FoundSettings, "baseUrl">> {
  * Throws SettingsError when a required setting is missing.
  */
 export function readSettings(options: SettingsOptions, environment: Environment, defaultDirectory?: string): Settings {
-  const { credentials, person, ...found } = findSettings(options, environment, defaultDirectory);
-  if (credentials === undefined || person === undefined) {
+  const { credentials, userCredentials, ...found } = findSettings(options, environment, defaultDirectory);
+  if (credentials === undefined || userCredentials === undefined) {
     throw new SettingsError(
       "no credential: set HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN, or sign in to a profile",
     );
   }
-  return { ...found, credentials, person };
+  return { ...found, credentials, userCredentials };
 }
 
 /**
- * Reads settings of which credentials may be absent, as before signing in. Throws SettingsError when no installation is
- * named.
+ * Reads settings, whose credentials may be absent, such as before signing in. Throws SettingsError if no installation
+ * is named.
  */
 export function findSettings(
   options: SettingsOptions,
@@ -84,25 +84,25 @@ export function findSettings(
   ];
   const baseUrl = baseUrlOf(sources);
   const usable = sources.filter((source) => source.baseUrl === undefined || trimmed(source.baseUrl) === baseUrl);
-  // A signed-out profile has no credentials; those of the local installation's owner must not replace them.
+  // A signed-out profile has no credentials; the credentials of the local installation's owner must not replace them.
   const profileAt = usable.findIndex(({ isProfile }) => isProfile);
   const index = usable.findIndex(
-    ({ credentials, person, dataDirectory }, at) =>
-      (credentials !== undefined || person !== undefined) &&
+    ({ credentials, userCredentials, dataDirectory }, at) =>
+      (credentials !== undefined || userCredentials !== undefined) &&
       (dataDirectory === undefined || profileAt === -1 || at < profileAt),
   );
   const signedIn = usable[index];
   // The organization of a source whose credentials are not used is ignored.
   const counted = signedIn === undefined ? usable : usable.slice(0, index + 1);
   const organization = counted.find((source) => source.organization)?.organization;
-  const person = signedIn?.person ?? signedIn?.credentials;
-  // An API key belongs to one organization; for another one the person's credentials are used.
+  const userCredentials = signedIn?.userCredentials ?? signedIn?.credentials;
+  // An API key belongs to one organization; for another one the user's credentials are used.
   const isOther = organization !== undefined && organization !== signedIn?.organization;
-  const credentials = (isOther ? person : undefined) ?? signedIn?.credentials ?? person;
+  const credentials = (isOther ? userCredentials : undefined) ?? signedIn?.credentials ?? userCredentials;
   return {
     baseUrl,
     credentials,
-    person,
+    userCredentials,
     organization,
     username: (signedIn ?? usable.find((source) => source.username))?.username,
     caFile: usable.find((source) => source.caFile)?.caFile,
@@ -157,8 +157,16 @@ function whyMissing(directory: string): string {
 
 function sourceOf(profile: Profile): Source {
   const { base_url: baseUrl, inference_url: inferenceUrl, ca_file: caFile, organization, username, password } = profile;
-  const person = username && password ? basic(username, password) : undefined;
-  return { baseUrl, inferenceUrl, caFile, organization, username, person, credentials: credentialsOf(profile) };
+  const userCredentials = username && password ? basic(username, password) : undefined;
+  return {
+    baseUrl,
+    inferenceUrl,
+    caFile,
+    organization,
+    username,
+    userCredentials,
+    credentials: credentialsOf(profile),
+  };
 }
 
 function credentialsOf(profile: Omit<Profile, "base_url">): Credentials | undefined {

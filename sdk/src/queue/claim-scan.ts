@@ -2,22 +2,22 @@
 export interface ClaimScan {
   /** Messages in order with ids up to this one are skipped. */
   readonly afterId: string;
-  /** True when the claim also reads delayed messages that became visible, and removes exhausted ones. */
+  /** True if the claim also reads delayed messages that became visible, and removes exhausted ones. */
   readonly isFull: boolean;
   found(messages: readonly { readonly id: string; readonly isInOrder: boolean }[], max: number): void;
   /** Reports that the claim failed. */
   failed(): void;
 }
 
-const fullScanMs = 1000;
-/** Full scans take at most a twentieth of the time. */
-const shareOfTime = 20;
+const minFullScanIntervalMs = 1000;
+/** The interval of full scans is at least their duration times this factor, so they take at most 5% of the time. */
+const minIntervalFactor = 20;
 
 /**
  * Chooses where claims start to read. Vacuum cannot remove deleted rows while an old snapshot exists, and each claim
  * would skip them again; therefore most claims start at the id where the last one ended. Messages with lower ids, from
  * a transaction that committed late or with a delay, are found by full scans: once a second, less often when they take
- * long, and again at once while they fill their batch.
+ * long, and with each claim as long as they fill their batch.
  */
 export function createClaimScans(now: () => number = () => performance.now()): { next(): ClaimScan } {
   let floor = 0n;
@@ -39,7 +39,9 @@ export function createClaimScans(now: () => number = () => performance.now()): {
           for (const { id } of inOrder) if (BigInt(id) > floor) floor = BigInt(id);
           if (!isFull) return;
           const hasMore = messages.length >= max && inOrder.length < messages.length;
-          nextFullMs = hasMore ? now() : now() + Math.max(fullScanMs, (now() - startedAt) * shareOfTime);
+          nextFullMs = hasMore
+            ? now()
+            : now() + Math.max(minFullScanIntervalMs, (now() - startedAt) * minIntervalFactor);
         },
       };
     },

@@ -21,7 +21,7 @@ export function startHeartbeat(
       const lost = await backend.extend(claimed, visibilitySeconds);
       for (const message of claimed) {
         if (!lost.has(message.id)) message.claimedUntil = startedAt + visibilitySeconds * 1000;
-        // A message that was settled meanwhile has no claim for that reason.
+        // A message that was settled during the call has no claim for that reason, so it is not lost.
         else if (message.stage === "waiting" || message.stage === "running") lose(message);
       }
     } catch (error) {

@@ -1,6 +1,6 @@
 import { pause } from "../retry.ts";
 import type { Backend, Claim, NackRequest } from "./backend.ts";
-import { type ErrorText, errorText, type WholeSeconds, wholeSeconds } from "./values.ts";
+import { type ErrorText, errorText, type IntegerSeconds, integerSeconds } from "./values.ts";
 
 /** The methods of the `@holdfast/sdk` client that a worker uses. Computed values have types that the API accepts. */
 export interface QueueClient {
@@ -9,7 +9,7 @@ export interface QueueClient {
     enqueue(
       serviceId: string,
       name: string,
-      request: { readonly messages: readonly { readonly payload: object; readonly delay_seconds: WholeSeconds }[] },
+      request: { readonly messages: readonly { readonly payload: object; readonly delay_seconds: IntegerSeconds }[] },
     ): Promise<{ readonly task_id: string }>;
     messages(
       serviceId: string,
@@ -23,14 +23,18 @@ export interface QueueClient {
     claim(
       serviceId: string,
       name: string,
-      claim: { readonly max: number; readonly visibility_timeout_seconds: WholeSeconds; readonly wait_seconds: number },
+      claim: {
+        readonly max: number;
+        readonly visibility_timeout_seconds: IntegerSeconds;
+        readonly wait_seconds: number;
+      },
     ): Promise<{ readonly messages: readonly HttpMessage[] }>;
     ack(serviceId: string, name: string, request: Batch<Receipt>): Promise<Receipts>;
     nack(serviceId: string, name: string, request: Batch<NackedReceipt>): Promise<Receipts>;
     extend(
       serviceId: string,
       name: string,
-      request: Batch<Receipt & { readonly visibility_timeout_seconds: WholeSeconds }>,
+      request: Batch<Receipt & { readonly visibility_timeout_seconds: IntegerSeconds }>,
     ): Promise<Receipts>;
   };
 }
@@ -48,7 +52,7 @@ interface Receipt {
 }
 
 interface NackedReceipt extends Receipt {
-  readonly delay_seconds: WholeSeconds;
+  readonly delay_seconds: IntegerSeconds;
   readonly error?: ErrorText;
   readonly discard: boolean;
 }
@@ -61,9 +65,9 @@ interface Receipts {
   readonly lost: readonly string[];
 }
 
-const batchMax = 100;
-const firstPollMs = 10;
-const longestPollMs = 1000;
+const maxBatch = 100;
+const minPollIntervalMs = 10;
+const maxPollIntervalMs = 1000;
 
 const invalidStatuses = new Set([400, 413, 422]);
 const permanentStatuses = new Set([...invalidStatuses, 401, 403, 404, 409]);
@@ -85,29 +89,29 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
   const ack = (claims: readonly Claim[]) =>
     settle(claims, (part) => queues.ack(service, queue, { messages: part.map(({ token }) => ({ receipt: token })) }));
   const nack = (claims: readonly Claim[], { delaySeconds, error, discard }: NackRequest) => {
-    const request = { delay_seconds: wholeSeconds(delaySeconds), discard, ...(error !== undefined && { error }) };
+    const request = { delay_seconds: integerSeconds(delaySeconds), discard, ...(error !== undefined && { error }) };
     return settle(claims, (part) =>
       queues.nack(service, queue, { messages: part.map(({ token }) => ({ receipt: token, ...request })) }),
     );
   };
 
   async function idsOf(taskId: string): Promise<string[]> {
-    for (let waitMs = firstPollMs; ; waitMs = Math.min(waitMs * 2, longestPollMs)) {
+    for (let intervalMs = minPollIntervalMs; ; intervalMs = Math.min(intervalMs * 2, maxPollIntervalMs)) {
       const task = await queues.messages(service, queue, { task_id: taskId });
       if (task.status === "failed") throw new Error(task.error?.message ?? "the messages were refused");
       if (task.status === "completed")
         return (task.result as { readonly message_ids: readonly (number | string)[] }).message_ids.map(String);
-      await pause(waitMs);
+      await pause(intervalMs);
     }
   }
 
   return {
-    claimMax: batchMax,
+    claimMax: maxBatch,
     async enqueue(payloads, delaySeconds, within) {
       if (within !== undefined) throw new TypeError("a queue over HTTP cannot take part in a transaction");
       const ids: string[] = [];
       for (const part of partsOf(payloads)) {
-        const messages = part.map((payload) => ({ payload, delay_seconds: wholeSeconds(delaySeconds) }));
+        const messages = part.map((payload) => ({ payload, delay_seconds: integerSeconds(delaySeconds) }));
         ids.push(...(await idsOf((await queues.enqueue(service, queue, { messages })).task_id)));
       }
       return ids;
@@ -115,7 +119,7 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
     visibilitySeconds: async () => (await queues.get(service, queue)).visibility_timeout_seconds,
     async claim({ max, visibilitySeconds, acks }) {
       const lost = await ack(acks);
-      const request = { max, visibility_timeout_seconds: wholeSeconds(visibilitySeconds), wait_seconds: 0 };
+      const request = { max, visibility_timeout_seconds: integerSeconds(visibilitySeconds), wait_seconds: 0 };
       const { messages } = await queues.claim(service, queue, request);
       return {
         lost,
@@ -135,7 +139,7 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
         queues.extend(service, queue, {
           messages: part.map(({ token }) => ({
             receipt: token,
-            visibility_timeout_seconds: wholeSeconds(seconds),
+            visibility_timeout_seconds: integerSeconds(seconds),
           })),
         }),
       ),
@@ -151,7 +155,7 @@ function statusOf(error: unknown): number {
 }
 
 function partsOf<T>(all: readonly T[]): (readonly T[])[] {
-  return Array.from({ length: Math.ceil(all.length / batchMax) }, (_, index) =>
-    all.slice(index * batchMax, (index + 1) * batchMax),
+  return Array.from({ length: Math.ceil(all.length / maxBatch) }, (_, index) =>
+    all.slice(index * maxBatch, (index + 1) * maxBatch),
   );
 }

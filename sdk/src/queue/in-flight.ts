@@ -1,6 +1,6 @@
 import type { Claimed } from "./backend.ts";
 
-/** The final outcome of a message. */
+/** The outcome of a message. */
 export type Outcome = "acked" | "nacked" | "lost";
 
 /** A message of a worker from its claim to its outcome. */
@@ -18,7 +18,7 @@ export interface InFlightMessages {
   readonly size: number;
   readonly outcomes: Readonly<Record<Outcome, number>>;
   add(message: Claimed, claimedUntil: number): InFlightMessage;
-  /** Records an outcome; does nothing when the message has one. */
+  /** Records an outcome; does nothing if the message has one. */
   end(message: InFlightMessage, outcome: Outcome): void;
   messages(): InFlightMessage[];
 }

@@ -22,7 +22,7 @@ export interface EnqueueOptions {
   readonly within?: Queryable;
 }
 
-/** Thrown by a handler to make the message dead at once, without further attempts. */
+/** Thrown by a handler to make the message dead without further attempts. */
 export class Discard extends Error {
   override readonly name = "Discard";
 }
@@ -59,13 +59,13 @@ export interface WorkOptions {
   /** Maximum number of concurrent handlers; 10 by default. */
   readonly concurrency?: number;
   /**
-   * Maximum number of messages of one claim, 1 to 1000 (100 over HTTP); `concurrency` by default. At most one less than
-   * this is claimed ahead.
+   * Maximum number of messages of one claim, 1 to 1000 (100 over HTTP); `concurrency` by default. At most one message
+   * less than this waits for a handler.
    */
   readonly batch?: number;
   /**
-   * Visibility timeout of claims in seconds, 1 to 43200; the queue's by default. A heartbeat extends claims at a third
-   * of it.
+   * Visibility timeout of claims in seconds, 1 to 43200; the queue's by default. A heartbeat extends claims at each
+   * third of this time.
    */
   readonly visibilitySeconds?: number;
   /**
@@ -79,7 +79,7 @@ export interface WorkOptions {
   readonly signal?: AbortSignal;
   /** Process signals that stop the worker; SIGTERM by default. */
   readonly stopOn?: readonly string[];
-  /** Called with errors that are retried: those of the connection and of handlers. */
+  /** Called with errors of the connection and of handlers, which are retried. */
   readonly onError?: (error: unknown) => void;
 }
 

@@ -2,7 +2,7 @@ import { pause } from "../retry.ts";
 import type { Backend, NackRequest } from "./backend.ts";
 import type { InFlightMessages, InFlightMessage, Outcome } from "./in-flight.ts";
 
-/** Writes outcomes to the queue. A message is over when its outcome is written or its claim has expired. */
+/** Writes outcomes to the queue. A message is `over` when its outcome is written or its claim has expired. */
 export interface Settling {
   /** Acks with the next claim, or after 50 ms without one. */
   ack(message: InFlightMessage): void;
@@ -16,9 +16,9 @@ export interface Settling {
   drained(): Promise<void>;
 }
 
-const soonMs = 50;
-const firstPauseMs = 100;
-const longestPauseMs = 2000;
+const maxAckDelayMs = 50;
+const minRetryDelayMs = 100;
+const maxRetryDelayMs = 2000;
 
 /** `onError` receives errors that are retried; `fail` receives an error of `onError` itself. */
 export function createSettling(
@@ -52,7 +52,7 @@ export function createSettling(
     send: () => Promise<ReadonlySet<string>>,
   ): Promise<void> {
     const latest = Math.max(...messages.map(({ claimedUntil }) => claimedUntil));
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    for (let delayMs = minRetryDelayMs; ; delayMs = Math.min(delayMs * 2, maxRetryDelayMs)) {
       try {
         const lost = await send();
         for (const message of messages) inFlight.end(message, lost.has(message.id) ? "lost" : outcome);
@@ -60,7 +60,7 @@ export function createSettling(
       } catch (error) {
         onError(error);
         if (backend.isPermanent(error) || performance.now() > latest) break;
-        await pause(pauseMs);
+        await pause(delayMs);
       }
     }
     for (const message of messages) inFlight.end(message, "lost");
@@ -85,15 +85,15 @@ export function createSettling(
     }
   }
 
-  const ackSoon = () => {
-    timer ??= setTimeout(flush, soonMs);
+  const scheduleAcks = () => {
+    timer ??= setTimeout(flush, maxAckDelayMs);
   };
 
   return {
     ack(message) {
       message.stage = "settling";
       acks.push(message);
-      ackSoon();
+      scheduleAcks();
     },
     nack: (message, request) => start([message], "nacked", () => nack(message, request)),
     release: (messages) => start(messages, "nacked", () => backend.release(messages)),
@@ -104,7 +104,7 @@ export function createSettling(
     },
     requeueAcks(messages) {
       acks.push(...messages);
-      ackSoon();
+      scheduleAcks();
     },
     async drained() {
       flush();

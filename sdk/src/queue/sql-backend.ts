@@ -44,7 +44,7 @@ const invalidClasses = new Set(["22", "54"]);
  * mode. Arrays are sent as text, which every driver supports.
  */
 export function createSqlBackend(pool: Queryable, queue: string): Backend {
-  // Shared by all workers of this queue object, so that not each of them starts with a full scan.
+  // Shared by all workers of this queue object, so that only the first one starts with a full scan.
   const scans = createClaimScans();
   const idsOf = async (text: string, values: unknown[], client = pool): Promise<string[]> =>
     (await client.query(text, values)).rows.map(({ id }) => String(id));

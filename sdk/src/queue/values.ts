@@ -1,22 +1,22 @@
-declare const isWhole: unique symbol;
+declare const isInteger: unique symbol;
 declare const isStorable: unique symbol;
 
-/** A whole number of seconds, which fields of the HTTP API require. */
-export type WholeSeconds = number & { readonly [isWhole]: true };
+/** An integer number of seconds, which fields of the HTTP API require. */
+export type IntegerSeconds = number & { readonly [isInteger]: true };
 
 /** A text that every backend can send and store: well-formed, without NUL, at most 4096 UTF-16 units long. */
 export type ErrorText = string & { readonly [isStorable]: true };
 
-/** Longest delay and visibility timeout of the API. */
-const longestSeconds = 43_200;
-/** Longest delay of a retry before its jitter. */
-const longestBackoffSeconds = 36_000;
+/** Maximum delay and visibility timeout of the API. */
+const maxSeconds = 43_200;
+/** Maximum delay of a retry before its jitter. */
+const maxBackoffSeconds = 36_000;
 
-const errorTextMax = 4096;
+const maxErrorTextLength = 4096;
 
 /** The seconds rounded up, so that a delay or a claim never ends early. */
-export function wholeSeconds(seconds: number): WholeSeconds {
-  return Math.ceil(seconds) as WholeSeconds;
+export function integerSeconds(seconds: number): IntegerSeconds {
+  return Math.ceil(seconds) as IntegerSeconds;
 }
 
 /** 2, 4, 8 seconds and so on, up to 15 minutes. */
@@ -29,7 +29,7 @@ export const defaultBackoff = (attemptCount: number): number => Math.min(2 ** at
  */
 export function retryDelay(seconds: unknown, attemptCount: number, random: () => number = Math.random): number {
   const base = typeof seconds === "number" && !Number.isNaN(seconds) ? seconds : defaultBackoff(attemptCount);
-  return Math.min(jittered(Math.min(Math.max(base, 0), longestBackoffSeconds), random), longestSeconds);
+  return Math.min(jittered(Math.min(Math.max(base, 0), maxBackoffSeconds), random), maxSeconds);
 }
 
 /** The value with a jitter of a fifth. */
@@ -41,7 +41,7 @@ export function jittered(value: number, random: () => number = Math.random): num
 export function errorText(error: unknown): ErrorText {
   // A cut can divide a surrogate pair, so lone surrogates are replaced afterwards.
   return textOf(error)
-    .slice(0, errorTextMax)
+    .slice(0, maxErrorTextLength)
     .replaceAll("\0", "")
     .replace(/\p{Surrogate}/gu, "\uFFFD") as ErrorText;
 }
@@ -50,7 +50,7 @@ function textOf(error: unknown): string {
   try {
     return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   } catch {
-    // Such as an object without a prototype, or a getter that throws.
+    // String() throws for an object without a prototype, and a getter may throw.
     return "an error without a text";
   }
 }

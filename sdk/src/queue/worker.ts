@@ -7,12 +7,13 @@ import { createSettling } from "./settling.ts";
 import { defaultBackoff, errorText, jittered, retryDelay } from "./values.ts";
 
 /** Number of concurrent claims: the messages of one are handled while the other is fetched. */
-const claimers = 2;
-const firstIdleMs = 20;
-const longestIdleMs = 1000;
-const longestPauseMs = 5000;
-/** Longest delay of a timer. */
-const longestTimeoutSeconds = 2_147_483;
+const concurrentClaims = 2;
+/** Pauses after a claim that found fewer messages than requested. */
+const minIdleMs = 20;
+const maxIdleMs = 1000;
+const maxRetryDelayMs = 5000;
+/** Maximum delay of a timer of JavaScript. */
+const maxTimeoutSeconds = 2_147_483;
 
 /**
  * Starts a worker, which claims messages and calls the handler. A message is waiting, running, settling, and over:
@@ -24,10 +25,10 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
   const { concurrency = 10, backoff = defaultBackoff, timeoutSeconds = 43_200, onError = () => undefined } = options;
   const batch = Math.min(options.batch ?? concurrency, backend.claimMax);
   const { visibilitySeconds: ownSeconds } = options;
-  if (!isWholeBetween(concurrency, 1, 100_000) || !isWholeBetween(batch, 1, 1000))
-    throw new RangeError("concurrency must be a whole number from 1 to 100000, and batch one from 1 to 1000");
-  if (!(timeoutSeconds > 0 && timeoutSeconds <= longestTimeoutSeconds))
-    throw new RangeError(`timeoutSeconds must be above 0 and at most ${longestTimeoutSeconds}`);
+  if (!isIntegerBetween(concurrency, 1, 100_000) || !isIntegerBetween(batch, 1, 1000))
+    throw new RangeError("concurrency must be an integer from 1 to 100000, and batch an integer from 1 to 1000");
+  if (!(timeoutSeconds > 0 && timeoutSeconds <= maxTimeoutSeconds))
+    throw new RangeError(`timeoutSeconds must be above 0 and at most ${maxTimeoutSeconds}`);
   if (ownSeconds !== undefined && !isBetween(ownSeconds, 1, 43_200))
     throw new RangeError("visibilitySeconds must be 1 to 43200");
   const inFlight = createInFlightMessages();
@@ -46,7 +47,7 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
     while (running < concurrency) {
       const message = waiting.shift();
       if (message === undefined) return;
-      // The heartbeat may have found meanwhile that its claim was lost.
+      // The heartbeat may have found, while the message waited, that its claim was lost.
       if (message.stage === "waiting") run(message).catch(fail);
     }
   }
@@ -80,8 +81,8 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
 
   /** Claims until the worker stops. */
   async function claimUntilStopped(): Promise<void> {
-    let idleMs = firstIdleMs;
-    let pauseMs = 0;
+    let idleMs = minIdleMs;
+    let retryDelayMs = 0;
     while (!isStopping) {
       if (freeSlots() < Math.ceil(batch / 2)) {
         await changed.wait();
@@ -92,8 +93,8 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
       const acks = settling.takeAcks();
       try {
         const found = await claimAndTake({ max, visibilitySeconds, acks });
-        pauseMs = 0;
-        idleMs = found > 0 ? firstIdleMs : Math.min(idleMs * 2, longestIdleMs);
+        retryDelayMs = 0;
+        idleMs = found > 0 ? minIdleMs : Math.min(idleMs * 2, maxIdleMs);
         requested -= max;
         if (found < max && !isStopping) await stopped(idleMs);
       } catch (error) {
@@ -101,8 +102,8 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
         settling.requeueAcks(acks);
         if (backend.isPermanent(error)) return fail(error);
         onError(error);
-        pauseMs = Math.min(Math.max(pauseMs * 2, 100), longestPauseMs);
-        await stopped(jittered(pauseMs));
+        retryDelayMs = Math.min(Math.max(retryDelayMs * 2, 100), maxRetryDelayMs);
+        await stopped(jittered(retryDelayMs));
       }
     }
   }
@@ -140,18 +141,18 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
 
   async function work(): Promise<WorkTally> {
     const endSignals = stopOnSignals(options, startStopping);
-    for (let pauseMs = 100; visibilitySeconds === 0 && !isStopping; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    for (let delayMs = 100; visibilitySeconds === 0 && !isStopping; delayMs = Math.min(delayMs * 2, maxRetryDelayMs)) {
       try {
         visibilitySeconds = await backend.visibilitySeconds();
       } catch (error) {
         if (backend.isPermanent(error)) fail(error);
         else onError(error);
-        await stopped(pauseMs);
+        await stopped(delayMs);
       }
     }
     const heartbeat = startHeartbeat(backend, inFlight, Math.max(visibilitySeconds, 1), { onError, fail });
     try {
-      await Promise.all(Array.from({ length: claimers }, claimUntilStopped));
+      await Promise.all(Array.from({ length: concurrentClaims }, claimUntilStopped));
       while (running > 0) await changed.wait();
       await settling.drained();
     } finally {
@@ -177,11 +178,10 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
   };
 }
 
-const isBetween = (value: number, least: number, max: number) =>
-  Number.isFinite(value) && value >= least && value <= max;
+const isBetween = (value: number, min: number, max: number) => Number.isFinite(value) && value >= min && value <= max;
 
-const isWholeBetween = (value: number, least: number, max: number) =>
-  Number.isInteger(value) && isBetween(value, least, max);
+const isIntegerBetween = (value: number, min: number, max: number) =>
+  Number.isInteger(value) && isBetween(value, min, max);
 
 /** Wakes all waiters on a change. */
 interface Notifier {
