@@ -5,7 +5,7 @@ import { rolldown } from "rolldown";
 
 /**
  * `node console/bundle.ts DIRECTORY` builds the console: `index.html`, its script and its style sheet, with the digest
- * of the content in the names of all files but the first. The output depends on the code alone.
+ * of the content in the names of all files but the first. The same code always gives the same output.
  */
 const [directory] = process.argv.slice(2);
 if (directory === undefined) throw new Error("usage: bundle.ts DIRECTORY");

@@ -1,4 +1,4 @@
-/** Texts of values for people: ages, sizes, prices. */
+/** Formats values for users: ages, sizes, prices. */
 
 const units = [
   ["d", 86_400],
@@ -9,12 +9,12 @@ const units = [
 
 /** A duration in its greatest unit: "3 d", "5 h", "12 min", "40 s". */
 export function durationText(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  const [unit, size] = units.find(([, each]) => whole >= each) ?? ["s", 1];
-  return `${Math.floor(whole / size)} ${unit}`;
+  const rounded = Math.max(0, Math.floor(seconds));
+  const [unit, size] = units.find(([, each]) => rounded >= each) ?? ["s", 1];
+  return `${Math.floor(rounded / size)} ${unit}`;
 }
 
-/** The age of a time: "just now", "5 min ago"; "in 5 min" for a time that is to come. */
+/** The age of a time: "just now", "5 min ago"; "in 5 min" for a future time. */
 export function ageText(time: string, now: number): string {
   const seconds = (now - Date.parse(time)) / 1_000;
   if (Number.isNaN(seconds)) return time;
@@ -51,10 +51,10 @@ export function priceText(amount: number, currency: string): string {
   return amount.toLocaleString("en", { style: "currency", currency });
 }
 
-/** A name of the API for people: "storage_size_gb" is "Storage size GB". */
+/** Label of a name of the API: "Storage size GB" for "storage_size_gb". */
 export function labelOf(name: string): string {
-  const words = name.replaceAll(/[_-]+/g, " ").replaceAll(/\b(gb|id|cidrs?|url|uri|ca|pct)\b/g, upper);
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const text = name.replaceAll(/[_-]+/g, " ").replaceAll(/\b(gb|id|cidrs?|url|uri|ca|pct)\b/g, upper);
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function upper(word: string): string {

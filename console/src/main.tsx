@@ -4,7 +4,7 @@ import { followChanges } from "./live/changes.ts";
 import { Toasts } from "./parts/toasts.tsx";
 import { Loading } from "./parts/parts.tsx";
 import { pages } from "./pages.tsx";
-import { followLinks, place } from "./router/location.ts";
+import { followLinks, currentAddress } from "./router/location.ts";
 import { matchRoute } from "./router/match.ts";
 import { type Account, signInState, start } from "./session/account.ts";
 import { SignInPage } from "./session/sign-in-page.tsx";
@@ -31,7 +31,7 @@ function SignedIn({ account }: { readonly account: Account }) {
     followChanges(account.client, organization, ending.signal);
     return () => ending.abort();
   }, [account]);
-  const found = matchRoute(pages, place.value.path);
+  const found = matchRoute(pages, currentAddress.value.path);
   return (
     <Shell>
       <div key={organization} class="stack" data-gap="l">

@@ -1,4 +1,4 @@
-/** The record's own member of this name; undefined for any other name, such as those that each object inherits. */
+/** The record's own member of this name; undefined for another name, also for names that every object inherits. */
 export function memberOf<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }

@@ -1,4 +1,4 @@
-/** The addresses of pages, below /console. The first that matches an address is its page. */
+/** Patterns of the addresses of pages, below /console. The first pattern that matches an address selects the page. */
 export const pagePatterns = [
   "/",
   "/services",

@@ -14,8 +14,8 @@ const stepS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Aligns the series of one metric. An interval without a sample is a gap, never a line: missing intervals get a null,
- * so that a chart ends before and begins after it.
+ * Aligns the series of one metric. An interval without a sample gets a null, so that the chart has a gap there and no
+ * line.
  */
 export function columnsOf(series: readonly MetricSeries[], resolution: string): ChartColumns {
   const step = stepS.get(resolution) ?? 60;

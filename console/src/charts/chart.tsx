@@ -27,7 +27,7 @@ export function Chart({ title, metric, metrics }: ChartProps) {
     <Card title={title} actions={<span class="figure">{newest === undefined ? "" : metricText(newest, unit)}</span>}>
       <div class="chart">
         {columns.times.length === 0 ? (
-          <p class="absent quiet">{absent?.reason ?? "There are no samples yet; the first comes within a minute."}</p>
+          <p class="absent quiet">{absent?.reason ?? "There are no samples yet; the first arrives within a minute."}</p>
         ) : (
           <Lines columns={columns} unit={unit} title={title} />
         )}
@@ -58,13 +58,13 @@ function Lines({ columns, unit, title }: LinesProps) {
   useEffect(() => {
     const element = frame.current;
     if (element === null) return undefined;
-    const made = new uPlot(optionsFor(element, columns.nodes, unit), data, element);
-    plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    const created = new uPlot(optionsFor(element, columns.nodes, unit), data, element);
+    plot.current = created;
+    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
       observer.disconnect();
-      made.destroy();
+      created.destroy();
       plot.current = undefined;
     };
   }, [shape]);
@@ -113,13 +113,13 @@ function optionsFor(element: HTMLElement, nodes: readonly string[], unit: string
   };
 }
 
-/** From zero, with room above the greatest value; a percentage up to 100 at least when it is near. */
+/** Range of the axis: from 0 to above the greatest value; for a percentage near 100, at least to 100. */
 function rangeOf(minimum: number, maximum: number, unit: string): [number, number] {
   const top = Math.max(maximum * 1.15, unit === "percent" ? 10 : 1);
   return [Math.min(0, minimum), unit === "percent" && maximum <= 100 ? Math.min(100, top) : top];
 }
 
-/** A time of the axis: of the day, or the day itself at midnight. */
+/** A label of the time axis: the time of day, or the date at midnight. */
 function clockText(seconds: number): string {
   const time = new Date(seconds * 1_000);
   const isMidnight = time.getHours() === 0 && time.getMinutes() === 0;

@@ -75,7 +75,7 @@ export function DesignPage() {
             choices={[
               { value: "small", title: "Small", detail: "1 vCPU, 2 GB" },
               { value: "large", title: "Large", detail: "4 vCPU, 8 GB" },
-              { value: "huge", title: "Huge", refusal: "No host has room for it." },
+              { value: "huge", title: "Huge", refusal: "No host has capacity for it." },
             ]}
           />
         </div>

@@ -1,10 +1,10 @@
-/** The type of an event for people: "service.created" is "Service created". */
+/** Title of an event by its type: "Service created" for "service.created". */
 export function eventTitle(type: string): string {
   const text = type.replaceAll(/[._]/g, " ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The members of an event's data that a line has room for, as text. */
+/** The texts and numbers in an event's data, without ids, as one line. */
 export function eventDetail(data: object): string {
   return Object.entries(data)
     .filter(([name, value]) => !name.endsWith("_id") && ["string", "number", "boolean"].includes(typeof value))

@@ -6,7 +6,7 @@ import { hrefOf } from "../router/location.ts";
 import { account } from "../session/account.ts";
 import { eventDetail, eventTitle, serviceOf } from "./event-view.ts";
 
-const newestMax = 100;
+const maxEvents = 100;
 
 /** The newest events of the organization, or of one service, newest first. */
 export function EventsTable({ service }: { readonly service?: string }) {
@@ -14,7 +14,7 @@ export function EventsTable({ service }: { readonly service?: string }) {
     `events ${service ?? ""}`,
     async (signal) => {
       const { events } = account.value.client;
-      const options = { limit: newestMax, signal };
+      const options = { limit: maxEvents, signal };
       const list =
         service === undefined
           ? events.list({ newest: true }, options)

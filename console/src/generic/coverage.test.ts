@@ -34,7 +34,7 @@ describe("the generic page of each other operation", () => {
       const body = source?.requestBody?.content["application/json"];
       // A body of another type has no form.
       expect(Object.keys(source?.requestBody?.content ?? {})).toEqual(body === undefined ? [] : ["application/json"]);
-      const variables = operation.fields.filter(({ place }) => place === "path");
+      const variables = operation.fields.filter(({ location }) => location === "path");
       const input = {
         ...Object.fromEntries(variables.map((field) => [keyOf(field), `a/${field.name}`])),
         ...(isRecord(body?.example) && inputOf(operation, body.example)),

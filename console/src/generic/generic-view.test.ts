@@ -76,7 +76,7 @@ test("a form becomes a request, and a text that is no value is a fault of its fi
   expect(Object.keys(faults)).toEqual(["path id", "body tags", "body copies"]);
 });
 
-test("a list is a table, and its entries lead to the operations on them", () => {
+test("a list is a table, and its entries have the operations on them", () => {
   const table = tableOf("notes", {
     notes: [
       { note: "n", id: "1", more: {} },

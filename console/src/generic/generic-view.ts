@@ -11,7 +11,7 @@ export interface GenericOperation {
   readonly title: string;
   readonly about: string;
   readonly tag: string;
-  /** The scope that it needs; undefined when each signed-in person may call it. */
+  /** The required scope; undefined if every signed-in user may call the operation. */
   readonly scope: string | undefined;
   readonly fields: readonly GenericField[];
   /** Member of the response that has the entries of a list; undefined for any other response. */
@@ -21,7 +21,7 @@ export interface GenericOperation {
 /** An input of a form. */
 export interface GenericField {
   readonly name: string;
-  readonly place: "path" | "query" | "body";
+  readonly location: "path" | "query" | "body";
   readonly label: string;
   readonly help: string | undefined;
   readonly required: boolean;
@@ -30,13 +30,13 @@ export interface GenericField {
   readonly options: readonly string[];
 }
 
-/** `lines` is a list of texts, one a line; `json` is any other value, as JSON. */
+/** `lines`: a list of texts, one per line; `json`: any other value, as JSON. */
 type FieldKind = "text" | "number" | "boolean" | "choice" | "lines" | "secret" | "json";
 
-/** The texts of a form by place and name, such as "body url". */
+/** The texts of a form by location and name, such as "body url". */
 export type GenericInput = Readonly<Record<string, string>>;
 
-/** A request of the form, or the faults of texts that are no value of their kind. */
+/** The request of a form, or the faults of texts that are not valid for their kind of field. */
 export interface GenericRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
@@ -59,8 +59,8 @@ export function operationsOf(document: ApiDocument): readonly GenericOperation[]
 function operationOf(document: ApiDocument, verb: string, path: string, operation: ApiOperation): GenericOperation {
   const { operationId: id, summary, description, tags } = operation;
   const [, scope] = /Needs the scope `([^`]*)`/.exec(description) ?? [];
-  const answer = Object.entries(operation.responses).find(([status]) => status.startsWith("2"))?.[1];
-  const output = resolved(document, answer?.content?.["application/json"]?.schema);
+  const response = Object.entries(operation.responses).find(([status]) => status.startsWith("2"))?.[1];
+  const output = resolved(document, response?.content?.["application/json"]?.schema);
   const list = Object.entries(output?.properties ?? {}).find(
     ([, schema]) => typesOf(schema).includes("array") && resolved(document, schema.items)?.properties !== undefined,
   )?.[0];
@@ -78,7 +78,7 @@ function operationOf(document: ApiDocument, verb: string, path: string, operatio
 }
 
 function fieldsOf({ parameters = [], requestBody }: ApiOperation): readonly GenericField[] {
-  const own = parameters.flatMap((parameter) => {
+  const parameterFields = parameters.flatMap((parameter) => {
     if (!("in" in parameter) || (parameter.in !== "path" && parameter.in !== "query")) return [];
     const { name, schema, required = false, description } = parameter;
     return name === "follow"
@@ -89,17 +89,17 @@ function fieldsOf({ parameters = [], requestBody }: ApiOperation): readonly Gene
   const members = Object.entries(body?.properties ?? {}).map(([name, schema]) =>
     fieldOf(name, "body", schema, body?.required?.includes(name) === true),
   );
-  return [...own, ...members];
+  return [...parameterFields, ...members];
 }
 
-function fieldOf(name: string, place: GenericField["place"], schema: Schema, required: boolean): GenericField {
+function fieldOf(name: string, location: GenericField["location"], schema: Schema, required: boolean): GenericField {
   const options = (schema.enum ?? []).filter((value) => typeof value === "string");
   const limits = [schema.minimum, schema.maximum].every((limit) => limit !== undefined)
     ? `${schema.minimum} to ${schema.maximum}.`
     : "";
   const help = [schema.description ?? "", limits].filter((text) => text !== "").join(" ");
   const kind = kindOf(name, schema, options);
-  return { name, place, label: labelOf(name), help: help || undefined, required, kind, options };
+  return { name, location, label: labelOf(name), help: help || undefined, required, kind, options };
 }
 
 function kindOf(name: string, schema: Schema, options: readonly string[]): FieldKind {
@@ -117,11 +117,11 @@ function typesOf({ type }: Schema): readonly string[] {
 }
 
 /** The key of a field's text. */
-export function keyOf({ place, name }: Pick<GenericField, "place" | "name">): string {
-  return `${place} ${name}`;
+export function keyOf({ location, name }: Pick<GenericField, "location" | "name">): string {
+  return `${location} ${name}`;
 }
 
-/** Builds the request. Empty texts are left out, except those of a path, without which there is no request. */
+/** Builds the request. Empty texts are omitted, except variables of the path, which are required. */
 export function requestOf({ path, fields, verb }: GenericOperation, input: GenericInput): GenericRequest {
   const faults: Record<string, string> = {};
   const query: Record<string, string | readonly string[]> = {};
@@ -129,22 +129,25 @@ export function requestOf({ path, fields, verb }: GenericOperation, input: Gener
   let filled = path;
   for (const field of fields) {
     const text = memberOf(input, keyOf(field)) ?? "";
-    if (text === "" && field.place !== "path") continue;
+    if (text === "" && field.location !== "path") continue;
     const { value, fault } = valueOf(field, text);
     if (fault !== undefined) faults[keyOf(field)] = fault;
-    else if (field.place === "path") filled = filled.replace(`{${field.name}}`, encodeURIComponent(text));
-    else if (field.place === "body") body[field.name] = value;
+    else if (field.location === "path") filled = filled.replace(`{${field.name}}`, encodeURIComponent(text));
+    else if (field.location === "body") body[field.name] = value;
     else query[field.name] = Array.isArray(value) ? value.map(String) : String(value);
   }
-  const hasBody = fields.some(({ place }) => place === "body") || verb === "PATCH";
+  const hasBody = fields.some(({ location }) => location === "body") || verb === "PATCH";
   return { path: filled, query, body: hasBody ? body : undefined, faults };
 }
 
-function valueOf({ kind, place }: GenericField, text: string): { readonly value?: unknown; readonly fault?: string } {
-  if (place === "path" && ["", ".", ".."].includes(text)) return { fault: "Is required." };
+function valueOf(
+  { kind, location }: GenericField,
+  text: string,
+): { readonly value?: unknown; readonly fault?: string } {
+  if (location === "path" && ["", ".", ".."].includes(text)) return { fault: "Is required." };
   switch (kind) {
     case "number":
-      return Number.isNaN(Number(text)) ? { fault: "Is no number." } : { value: Number(text) };
+      return Number.isNaN(Number(text)) ? { fault: "Is not a number." } : { value: Number(text) };
     case "boolean":
       return { value: text === "true" };
     case "lines":
@@ -162,7 +165,7 @@ function jsonOf(text: string): { readonly value?: unknown; readonly fault?: stri
   try {
     return { value: JSON.parse(text) as unknown };
   } catch {
-    return { fault: 'Is no JSON, such as {"name": "value"}.' };
+    return { fault: 'Is not JSON, such as {"name": "value"}.' };
   }
 }
 
@@ -170,7 +173,7 @@ function jsonOf(text: string): { readonly value?: unknown; readonly fault?: stri
 export function inputOf({ fields }: GenericOperation, body: Readonly<Record<string, unknown>>): GenericInput {
   return Object.fromEntries(
     fields
-      .filter(({ place, name }) => place === "body" && memberOf(body, name) !== undefined)
+      .filter(({ location, name }) => location === "body" && memberOf(body, name) !== undefined)
       .map((field) => [keyOf(field), textOf(field, memberOf(body, field.name))]),
   );
 }
@@ -180,7 +183,7 @@ function textOf({ kind }: GenericField, value: unknown): string {
   return kind === "json" ? JSON.stringify(value, null, 2) : cellOf(value);
 }
 
-/** The same request as a command; secrets are left out. */
+/** A curl command that sends the request, without its secrets. */
 export function curlOf(operation: GenericOperation, request: GenericRequest, origin: string): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(request.query))
@@ -204,17 +207,17 @@ export interface GenericTable {
   readonly entries: readonly Readonly<Record<string, unknown>>[];
 }
 
-const columnsMax = 6;
+const maxColumns = 6;
 
-/** The entries of an answer with the members that fit a cell, those that name the entry first. */
-export function tableOf(list: string, answer: unknown): GenericTable {
-  const found = isRecord(answer) ? memberOf(answer, list) : undefined;
+/** The entries of a response, with the members that fit a cell as columns: first the members that name the entry. */
+export function tableOf(list: string, response: unknown): GenericTable {
+  const found = isRecord(response) ? memberOf(response, list) : undefined;
   const entries = Array.isArray(found) ? found.filter(isRecord) : [];
   const names = [...new Set(entries.flatMap((entry) => Object.keys(entry)))].filter((name) =>
     entries.some((entry) => ["string", "number", "boolean"].includes(typeof memberOf(entry, name))),
   );
   const first = ["name", "id"].filter((name) => names.includes(name));
-  const columns = [...first, ...names.filter((name) => !first.includes(name))].slice(0, columnsMax);
+  const columns = [...first, ...names.filter((name) => !first.includes(name))].slice(0, maxColumns);
   const rows = entries.map((entry) => columns.map((name) => cellOf(memberOf(entry, name))));
   return { columns, rows, entries };
 }
@@ -229,7 +232,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Operations on one entry of a list: those below its path whose last variable the entry has. */
+/** Operations on one entry of a list: their path continues the list's path with a variable that the entry has. */
 export function operationsOn(
   all: readonly GenericOperation[],
   list: GenericOperation,
@@ -239,8 +242,8 @@ export function operationsOn(
     const rest = operation.path.startsWith(`${list.path}/`) ? operation.path.slice(list.path.length + 1) : "";
     const [, variable] = /^\{([^}]*)\}(?:\/[a-z-]+)?$/.exec(rest) ?? [];
     if (variable === undefined) return [];
-    const own = memberOf(entry, variable) ?? entry["id"] ?? entry["name"];
-    return typeof own === "string" ? [{ operation, variable, value: own }] : [];
+    const value = memberOf(entry, variable) ?? entry["id"] ?? entry["name"];
+    return typeof value === "string" ? [{ operation, variable, value }] : [];
   });
 }
 

@@ -8,7 +8,7 @@ import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
 import { DestroyDialog } from "../parts/destroy-button.tsx";
 import { Card, Copyable, Loading, PageHead } from "../parts/parts.tsx";
 import { useAction } from "../parts/use-action.ts";
-import { hrefOf, place } from "../router/location.ts";
+import { hrefOf, currentAddress } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { MissingPage } from "../shell/missing-page.tsx";
 import {
@@ -43,7 +43,11 @@ export function OperationPage({ id }: { readonly id: string }) {
   return (
     <>
       <PageHead title={operation.title} crumbs={crumbs} beside={<Verb operation={operation} />} />
-      <OperationForm key={`${id} ${place.value.query.toString()}`} operation={operation} operations={operations} />
+      <OperationForm
+        key={`${id} ${currentAddress.value.query.toString()}`}
+        operation={operation}
+        operations={operations}
+      />
     </>
   );
 }
@@ -55,17 +59,17 @@ interface OperationFormProps {
 
 function OperationForm({ operation, operations }: OperationFormProps) {
   const { me, transport } = account.value;
-  const { query } = place.value;
+  const { query } = currentAddress.value;
   const initial = Object.fromEntries(
     operation.fields.flatMap((field) => {
-      const own = field.name === "org_id" ? me.organization_id : null;
-      const text = query.get(field.name) ?? own;
+      const preset = field.name === "org_id" ? me.organization_id : null;
+      const text = query.get(field.name) ?? preset;
       return text === null ? [] : [[keyOf(field), text] as const];
     }),
   );
   const [input, setInput] = useState<GenericInput>(initial);
   const [faults, setFaults] = useState<Readonly<Record<string, string>>>({});
-  const [answer, setAnswer] = useState<unknown>();
+  const [response, setResponse] = useState<unknown>();
   const [isAsking, setAsking] = useState(false);
   const [idempotencyKey, setKey] = useState(() => crypto.randomUUID());
   const action = useAction();
@@ -83,7 +87,7 @@ function OperationForm({ operation, operations }: OperationFormProps) {
         idempotencyKey,
       });
       setKey(crypto.randomUUID());
-      setAnswer(response ?? null);
+      setResponse(response ?? null);
     });
   };
   const isReady =
@@ -146,7 +150,7 @@ function OperationForm({ operation, operations }: OperationFormProps) {
           <p>{operation.about}</p>
         </DestroyDialog>
       )}
-      {answer !== undefined && <Answer operation={operation} operations={operations} answer={answer} />}
+      {response !== undefined && <Response operation={operation} operations={operations} response={response} />}
     </>
   );
 }
@@ -169,7 +173,7 @@ function FieldInput({ field, value, onInput, fault }: FieldInputProps) {
   return (
     <TextField
       label={title}
-      help={kind === "lines" ? `${help ?? ""} One a line.` : kind === "json" ? `${help ?? ""} JSON.` : help}
+      help={kind === "lines" ? `${help ?? ""} One per line.` : kind === "json" ? `${help ?? ""} JSON.` : help}
       lines={kind === "lines" || kind === "json"}
       type={kind === "secret" ? "password" : "text"}
       autocomplete="off"
@@ -180,25 +184,27 @@ function FieldInput({ field, value, onInput, fault }: FieldInputProps) {
   );
 }
 
-function Answer({ operation, operations, answer }: OperationFormProps & { readonly answer: unknown }) {
-  if (answer === null) return <Notice tone="good">Done.</Notice>;
+function Response({ operation, operations, response }: OperationFormProps & { readonly response: unknown }) {
+  if (response === null) return <Notice tone="good">The request succeeded.</Notice>;
   const { list } = operation;
   if (list === undefined)
     return (
       <Card title="Response">
         <Copyable
           text={
-            isRecord(answer) && typeof answer["text"] === "string" ? answer["text"] : JSON.stringify(answer, null, 2)
+            isRecord(response) && typeof response["text"] === "string"
+              ? response["text"]
+              : JSON.stringify(response, null, 2)
           }
           label="the response"
         />
       </Card>
     );
-  const { columns, rows, entries } = tableOf(list, answer);
+  const { columns, rows, entries } = tableOf(list, response);
   if (rows.length === 0)
     return (
       <Card title="Response">
-        <Empty icon="list" title="There is none yet" />
+        <Empty icon="list" title="No entries yet" />
       </Card>
     );
   return (
@@ -224,7 +230,7 @@ function Answer({ operation, operations, answer }: OperationFormProps & { readon
               <td>
                 <EntryOperations
                   all={operationsOn(operations, operation, entries[index] ?? {})}
-                  input={place.value.query}
+                  input={currentAddress.value.query}
                 />
               </td>
             </tr>
@@ -241,7 +247,7 @@ interface EntryOperationsProps {
   readonly input: URLSearchParams;
 }
 
-/** The page of an entry, and its other operations behind a disclosure. */
+/** A link to the page of an entry, and its other operations, which a click shows. */
 function EntryOperations({ all, input }: EntryOperationsProps) {
   const link = ({ operation, variable, value }: EntryOperationsProps["all"][number]) => {
     const query = new URLSearchParams(input);

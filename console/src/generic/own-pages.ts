@@ -1,6 +1,6 @@
 import type { PagePattern } from "../page-patterns.ts";
 
-/** Operations with a page of their own, by their ids in /openapi.json; all others have the generic page. */
+/** Operations with a separate page, by their ids in /openapi.json; all others have the generic page. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const ownPages: Readonly<Record<string, PagePattern>> = {
   listManagedServices:  "/services",
@@ -45,5 +45,5 @@ export const withoutPage: Readonly<Record<string, string>> = {
   createSession:     "it is the sign-in, before there is a page",
   getCurrentSession: "the console calls it when it starts",
   createSessionCode: "its code signs another browser in, by `holdfast console`",
-  setUpUser:         "it sets the first password of a person who is not signed in",
+  setUpUser:         "it sets the first password of a user who is not signed in",
 };

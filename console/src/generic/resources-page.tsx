@@ -2,7 +2,7 @@ import { labelOf } from "../format.ts";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { TextField } from "../parts/field.tsx";
 import { Card, Loading, PageHead } from "../parts/parts.tsx";
-import { hrefOf, place, setQuery } from "../router/location.ts";
+import { hrefOf, currentAddress, setQuery } from "../router/location.ts";
 import type { GenericOperation } from "./generic-view.ts";
 import { withoutPage } from "./own-pages.ts";
 import { useOperations } from "./use-document.ts";
@@ -10,7 +10,7 @@ import { useOperations } from "./use-document.ts";
 /** Everything that the API can do, by kind of resource. */
 export function ResourcesPage() {
   const { operations, error } = useOperations();
-  const text = place.value.query.get("text") ?? "";
+  const text = currentAddress.value.query.get("text") ?? "";
   const found = (operations ?? []).filter(
     ({ id, title, path, tag }) =>
       !Object.hasOwn(withoutPage, id) && `${title} ${path} ${tag}`.toLowerCase().includes(text.toLowerCase()),

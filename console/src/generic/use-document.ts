@@ -5,7 +5,7 @@ import { type GenericOperation, operationsOf } from "./generic-view.ts";
 
 let loaded: readonly GenericOperation[] | undefined;
 
-/** The operations of the installation's API, which are read once; undefined until they are there. */
+/** The operations of the installation's API, which are read once; undefined until they are loaded. */
 export function useOperations(): {
   readonly operations: readonly GenericOperation[] | undefined;
   readonly error: unknown;

@@ -10,7 +10,7 @@ type Listener = (change: Change) => void;
 
 const listeners = new Set<Listener>();
 
-/** Calls back at each event of the organization; returns the end of it. */
+/** Calls `listener` at each event of the organization; returns a function that removes it. */
 export function onChange(listener: Listener): () => void {
   listeners.add(listener);
   return () => {
@@ -41,6 +41,6 @@ export function followChanges(client: Client, organization: string, signal: Abor
   };
   const run = () => navigator.locks.request(name, { signal }, follow);
   run().catch(() => {
-    // The stream ended for good, such as with the right to it; pages still load again by time.
+    // The stream ended permanently, such as after the loss of a scope; pages still poll.
   });
 }

@@ -1,29 +1,29 @@
 import { useEffect, useState } from "preact/hooks";
 import { onChange } from "./changes.ts";
 
-/** An answer of the API that follows its changes. */
+/** A response of the API that is requested again after changes. */
 export interface Live<T> {
-  /** The newest answer; undefined before the first. */
+  /** The newest response; undefined before the first. */
   readonly data: T | undefined;
-  /** The error of the last request; undefined after an answer. */
+  /** The error of the last request; undefined after a response. */
   readonly error: unknown;
   reload(): void;
 }
 
 interface Options<T> {
-  /** Only events of this service load again; absent: all events. */
+  /** Only events of this service cause a request; absent: all events. */
   readonly service?: string;
-  /** Time to the next request while the page is visible, such as of what is unfinished. */
-  readonly everyMs?: number | ((data: T | undefined) => number | undefined);
+  /** Time to the next request while the page is visible, such as shorter while an operation is in progress. */
+  readonly pollIntervalMs?: number | ((data: T | undefined) => number | undefined);
 }
 
-/** Newest answers by key, which a page shows at once when it is opened again. */
+/** Newest responses by key, which a page shows until the next response when it is opened again. */
 const newest = new Map<string, unknown>();
-const newestMax = 200;
-/** Several events of one change load once. */
-const settleMs = 120;
+const maxResponses = 200;
+/** Events within this time cause one request. */
+const debounceMs = 120;
 
-/** Loads an answer, and again at each event, at a visit of the page and after `everyMs`. */
+/** Requests a response, and again at each event, when the page becomes visible, and after `pollIntervalMs`. */
 export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T>, options: Options<T> = {}): Live<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: unknown }>({ key });
   const [trigger] = useState<{ run: () => void }>({ run: () => undefined });
@@ -45,11 +45,11 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
       isLoading = true;
       isDue = false;
       const nextMs = (data: T | undefined) =>
-        typeof options.everyMs === "function" ? options.everyMs(data) : options.everyMs;
+        typeof options.pollIntervalMs === "function" ? options.pollIntervalMs(data) : options.pollIntervalMs;
       load(ending.signal)
         .then(
           (data) => {
-            if (newest.size >= newestMax) newest.clear();
+            if (newest.size >= maxResponses) newest.clear();
             newest.set(key, data);
             setState({ key, data });
             later(nextMs(data));
@@ -62,13 +62,13 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
         )
         .finally(() => {
           isLoading = false;
-          if (isDue && !ending.signal.aborted) later(settleMs);
+          if (isDue && !ending.signal.aborted) later(debounceMs);
         });
     }
     trigger.run = run;
     run();
     const stop = onChange(({ service }) => {
-      if (options.service === undefined || service === undefined || service === options.service) later(settleMs);
+      if (options.service === undefined || service === undefined || service === options.service) later(debounceMs);
     });
     document.addEventListener("visibilitychange", run);
     return () => {

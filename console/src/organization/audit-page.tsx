@@ -3,24 +3,24 @@ import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { TextField } from "../parts/field.tsx";
 import { Age, Badge, PageHead } from "../parts/parts.tsx";
-import { place, setQuery } from "../router/location.ts";
+import { currentAddress, setQuery } from "../router/location.ts";
 import { account } from "../session/account.ts";
 
-const newestMax = 100;
+const maxEntries = 100;
 
 /** Changes and refused changes with their callers; the filters are in the address. */
 export function AuditPage() {
-  const { query } = place.value;
+  const { query } = currentAddress.value;
   const [actor, action] = [query.get("actor") ?? "", query.get("action") ?? ""];
   const live = useLive<readonly AuditLogEntry[]>(
     `audit ${actor} ${action}`,
     async (signal) => {
       const filter = { ...(actor !== "" && { actor }), ...(action !== "" && { action }) };
-      const list = account.value.client.auditLog(filter, { limit: newestMax, signal });
+      const list = account.value.client.auditLog(filter, { limit: maxEntries, signal });
       for await (const { entries } of list.pages()) return entries;
       return [];
     },
-    { everyMs: 15_000 },
+    { pollIntervalMs: 15_000 },
   );
   return (
     <>

@@ -10,7 +10,7 @@ import { Age, Card, Copyable, PageHead } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
 
-/** API keys of the organization; the secret of a new one is on the page once. */
+/** API keys of the organization; the page shows the secret of a new key once. */
 export function KeysPage() {
   const live = useLive<readonly ApiKey[]>("keys", (signal) => account.value.client.apiKeys.list({ signal }).toArray());
   return (
@@ -46,7 +46,7 @@ function Deletion({ apiKey: { id, name }, reload }: { readonly apiKey: ApiKey; r
       action="Delete key"
       destroy={() => account.value.client.apiKeys.delete(id).then(reload)}
     >
-      <p>Its calls are refused at once. It cannot come back.</p>
+      <p>Its calls are refused immediately. A deleted key cannot be restored.</p>
     </DestroyButton>
   );
 }

@@ -1,6 +1,6 @@
+import { ApiError } from "@holdfast/sdk/errors.ts";
 import { useState } from "preact/hooks";
 import type { CreatedUser, Member, Role } from "@holdfast/sdk/responses.ts";
-import { isNameTaken } from "./member-view.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { DestroyButton } from "../parts/destroy-button.tsx";
@@ -19,7 +19,7 @@ const roles: readonly (readonly [Role, string])[] = [
   ["owner", "Owner: everything"],
 ];
 
-/** The members of the organization with their roles, and new people. */
+/** The members of the organization with their roles, and a form that adds users. */
 export function MembersPage() {
   const { client, me } = account.value;
   const organization = me.organization_id ?? "";
@@ -35,7 +35,7 @@ export function MembersPage() {
   const refusal = refusalOf("org:write");
   return (
     <>
-      <PageHead title="Members" about="People of the organization and their roles" />
+      <PageHead title="Members" about="Users of the organization and their roles" />
       <ErrorNotice error={change.error} />
       <LiveTable
         title="Members"
@@ -88,7 +88,7 @@ function Removal({ id, organization, reload }: RemovalProps) {
       action="Remove member"
       destroy={() => account.value.client.members.remove(organization, id).then(reload)}
     >
-      <p>They lose all access at once, and their tokens end. They can be added again.</p>
+      <p>The user loses all access immediately, and their tokens become invalid. They can be added again.</p>
     </DestroyButton>
   );
 }
@@ -98,16 +98,16 @@ function NewMember({ organization, reload }: Omit<RemovalProps, "id">) {
   const form = useForm<{ username: string; role: Role }>({ username: "", role: "viewer" });
   const { users, members } = account.value.client;
   return (
-    <Card title="Add a person">
+    <Card title="Add a user">
       <FormBody
         form={form}
-        action="Add person"
+        action="Add user"
         icon="plus"
         refusal={refusalOf("org:write")}
         send={async ({ username, role }) => {
           setCreated(undefined);
           const user = await users.create(username).catch((error: unknown) => {
-            // The person exists already, and only becomes a member.
+            // The user exists already, and only becomes a member.
             if (isNameTaken(error)) return undefined;
             throw error;
           });
@@ -133,4 +133,9 @@ function NewMember({ organization, reload }: Omit<RemovalProps, "id">) {
       </FormBody>
     </Card>
   );
+}
+
+/** True if the API refused a name because it is in use. */
+function isNameTaken(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "name_taken";
 }

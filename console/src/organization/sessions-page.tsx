@@ -7,7 +7,7 @@ import { Age, Badge, PageHead } from "../parts/parts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { account, signOut } from "../session/account.ts";
 
-/** The person's own sessions in browsers. */
+/** The user's sessions in browsers. */
 export function SessionsPage() {
   const action = useAction();
   const { sessions } = account.value.client;

@@ -6,9 +6,9 @@ interface ButtonProps {
   readonly icon?: IconName;
   readonly type?: "button" | "submit";
   readonly busy?: boolean;
-  /** Why it cannot be used now; it stays in the order of the keyboard, so that the reason can be read. */
+  /** Why the button cannot be used now. It remains focusable, so that users of the keyboard can read the reason. */
   readonly refusal?: string | undefined;
-  /** Name for readers of the screen, of a button with an icon alone. */
+  /** Name for screen readers, for a button that has only an icon. */
   readonly label?: string;
   readonly onClick?: () => void;
   readonly children?: ComponentChildren;

@@ -6,7 +6,7 @@ import { ErrorNotice } from "./notice.tsx";
 import { type Action, useAction } from "./use-action.ts";
 
 interface DestroyButtonProps {
-  /** The text of the button that opens the dialog. */
+  /** Text of the button that opens the dialog. */
   readonly text: string;
   readonly kind?: "danger" | "plain";
   readonly refusal?: string | undefined;
@@ -16,11 +16,11 @@ interface DestroyButtonProps {
   /** The text of the button that confirms. */
   readonly action: string;
   readonly destroy: () => Promise<unknown>;
-  /** The loss, and the ways to undo it. */
+  /** Text of the dialog: what is lost, and how to undo it. */
   readonly children: ComponentChildren;
 }
 
-/** A button for what destroys: a dialog says what is lost, and the name is typed. */
+/** A button for a destructive change: a dialog says what is lost, and the user confirms by typing the name. */
 export function DestroyButton({ text, kind = "plain", refusal, destroy, ...dialog }: DestroyButtonProps) {
   const [isAsking, setAsking] = useState(false);
   const action = useAction();
@@ -45,7 +45,7 @@ interface DestroyDialogProps extends Pick<DestroyButtonProps, "title" | "name" |
   readonly onClose: () => void;
 }
 
-/** The dialog of a destruction; the focus returns to where it was. */
+/** The dialog that confirms a destructive change. When it closes, the focus returns to its previous element. */
 export function DestroyDialog({ title, name, action, children, work, onConfirm, onClose }: DestroyDialogProps) {
   const [typed, setTyped] = useState("");
   const dialog = useRef<HTMLDialogElement>(null);

@@ -35,7 +35,7 @@ export function TextField({ label, help, fault, value, onInput, lines = false, .
       {lines ? (
         <textarea {...common} spellcheck={false} />
       ) : (
-        // The types of attributes differ by the type of the input, which is a value here.
+        // The types of attributes depend on the type of the input, which is a variable here.
         <input {...({ ...common, ...input } as JSX.IntrinsicElements["input"])} spellcheck={false} />
       )}
     </FieldFrame>
@@ -105,7 +105,7 @@ interface Choice {
   readonly value: string;
   readonly title: string;
   readonly detail?: string;
-  /** Why it cannot be chosen. */
+  /** Why the value cannot be chosen. */
   readonly refusal?: string | undefined;
 }
 
@@ -118,7 +118,7 @@ interface ChoiceProps {
   readonly fault?: string | undefined;
 }
 
-/** A few values beside each other, of which one is chosen. */
+/** A few values in a row, of which one is chosen. */
 export function ChoiceField({ label, name, value, choices, onInput, fault }: ChoiceProps) {
   return (
     <fieldset class="field">

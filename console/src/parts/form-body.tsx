@@ -6,7 +6,7 @@ import type { Form } from "./use-form.ts";
 
 interface FormBodyProps<V extends object> {
   readonly form: Form<V>;
-  /** The text of the button. */
+  /** Text of the button. */
   readonly action: string;
   readonly icon?: IconName;
   readonly kind?: "primary" | "normal";
@@ -15,7 +15,7 @@ interface FormBodyProps<V extends object> {
   readonly children: ComponentChildren;
 }
 
-/** A form in a card: its fields, the error that belongs to none of them, and its button. */
+/** A form in a card: its fields, an error that belongs to no field, and its button. */
 export function FormBody<V extends object>({ form, action, send, children, ...button }: FormBodyProps<V>) {
   return (
     <form

@@ -2,11 +2,11 @@ import type { FieldFault } from "@holdfast/sdk/errors.ts";
 
 /** The faults of a field and of its members, as one sentence; undefined without any. */
 export function faultOf(faults: readonly FieldFault[], field: string): string | undefined {
-  const own = faults.filter(
+  const matching = faults.filter(
     ({ field: of }) => of === field || of.startsWith(`${field}.`) || of.startsWith(`${field}[`),
   );
-  if (own.length === 0) return undefined;
-  return own.map(({ field: of, detail }) => (of === field ? sentence(detail) : `${of} ${detail}.`)).join(" ");
+  if (matching.length === 0) return undefined;
+  return matching.map(({ field: of, detail }) => (of === field ? sentence(detail) : `${of} ${detail}.`)).join(" ");
 }
 
 function sentence(detail: string): string {

@@ -29,7 +29,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** A picture beside its text, which readers of the screen skip. */
+/** An icon next to its text. Screen readers skip it. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg

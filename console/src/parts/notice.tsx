@@ -23,7 +23,7 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
   const problem = error instanceof ApiError ? error : undefined;
   return (
     <Notice tone="bad">
-      <b>{problem?.problem.title ?? "That did not work"}</b>
+      <b>{problem?.problem.title ?? "The request failed"}</b>
       <p>{problem?.message ?? (error instanceof Error ? error.message : "The reason is unknown.")}</p>
       {problem?.help && <p class="small">{problem.help}</p>}
       {problem?.requestId && <p class="small quiet mono">Request {problem.requestId}</p>}
@@ -38,7 +38,7 @@ interface EmptyProps {
   readonly children?: ComponentChildren;
 }
 
-/** A page without content yet: it says what comes here, and has the next step. */
+/** The content of an empty page: what will be here, and the next step. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div class="empty">

@@ -6,7 +6,7 @@ import { showToast } from "./toasts.tsx";
 
 export type Tone = "good" | "warn" | "bad" | "busy" | "none";
 
-/** A state with a color; its text says the same. */
+/** A state with a color. Its text has the same information as the color. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
   return (
     <span class="badge" data-tone={tone}>
@@ -18,7 +18,7 @@ export function Badge({ tone, children }: { readonly tone: Tone; readonly childr
 interface CardProps {
   readonly title?: string;
   readonly actions?: ComponentChildren;
-  /** True for content that reaches the edges, such as a table. */
+  /** True for content without padding, such as a table. */
   readonly flush?: boolean;
   readonly children: ComponentChildren;
 }
@@ -70,7 +70,7 @@ export function PageHead({ title, crumbs, beside, about, actions }: PageHeadProp
   );
 }
 
-/** Names and values beside each other. */
+/** A list of names with their values. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">
@@ -99,7 +99,7 @@ export function Age({ time }: { readonly time: string | null | undefined }) {
   );
 }
 
-/** Copies a text that may not be on the page. */
+/** A button that copies a text, which need not be on the page. */
 export function CopyButton({
   text,
   label,
@@ -122,7 +122,7 @@ export function CopyButton({
   return <Button kind="plain" icon="copy" label={label} busy={isBusy} onClick={() => runQuietly(copy())} />;
 }
 
-/** A text to copy. */
+/** A text with a button that copies it. */
 export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <div class="copyable">
@@ -136,7 +136,7 @@ export function Copyable({ text, label }: { readonly text: string; readonly labe
 
 const revealMs = 30_000;
 
-/** A secret that is requested when it is revealed or copied, and leaves the page after 30 seconds. */
+/** A secret that is requested when it is revealed or copied, and hidden again after 30 seconds. */
 export function Secret({ load, label }: { readonly load: () => Promise<string>; readonly label: string }) {
   const [text, setText] = useState<string | undefined>();
   useEffect(() => {
@@ -182,7 +182,7 @@ export function Progress({ percent, label }: { readonly percent: number; readonl
   );
 }
 
-/** Lines in the place of content that is loading. */
+/** Placeholder lines for content that is loading. */
 export function Loading({ rows = 4 }: { readonly rows?: number }) {
   return (
     <div class="stack" role="status">
@@ -194,7 +194,7 @@ export function Loading({ rows = 4 }: { readonly rows?: number }) {
   );
 }
 
-/** Errors of such work are shown by the work itself. */
+/** Ignores the rejection of work that shows its error itself. */
 export function runQuietly(work: Promise<unknown>): void {
   work.catch((error: unknown) => globalThis.reportError(error));
 }

@@ -17,8 +17,8 @@ export interface Form<V> {
   /** The fault of a field of the request, such as "name" or "tags.env". */
   fault(field: string): string | undefined;
   /**
-   * Sends the form once, however often it is submitted. A submit after no answer has the same Idempotency-Key, so the
-   * change is made once.
+   * Sends the form once, even if it is submitted several times. A submit after a request without a response has the
+   * same Idempotency-Key, so the change is made once.
    */
   submit(send: (values: V, idempotencyKey: string) => Promise<void>): void;
 }
@@ -63,7 +63,7 @@ export function useForm<V extends object>(initial: V, { draft }: { readonly draf
             writeDraft(draft, undefined);
           },
           (failure: unknown) => {
-            // Without an answer the change may have been made: the next submit repeats the request.
+            // Without a response the change may have been made: the next submit repeats the request.
             if (!(failure instanceof ConnectionFailed)) attempt.current = undefined;
             setError(failure);
           },

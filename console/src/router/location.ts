@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 const base = "/console";
 
 /** Path and query of the page, without the prefix. */
-export const place = signal(current());
+export const currentAddress = signal(current());
 
 function current(): { readonly path: string; readonly query: URLSearchParams } {
   const { pathname, search } = globalThis.location;
@@ -21,17 +21,17 @@ export function hrefOf(...parts: readonly string[]): string {
 export function openPage(href: string, { replaces = false } = {}): void {
   if (replaces) globalThis.history.replaceState(null, "", href);
   else globalThis.history.pushState(null, "", href);
-  place.value = current();
+  currentAddress.value = current();
   if (!replaces) {
     globalThis.scrollTo(0, 0);
-    // The heading of the new page, so that readers of the screen begin there.
+    // Screen readers begin at the heading of the new page.
     requestAnimationFrame(() => document.querySelector<HTMLElement>("#content")?.focus({ preventScroll: true }));
   }
 }
 
-/** Sets a parameter of the query of the page in place; undefined removes it. */
+/** Sets a parameter of the query of the page without a new history entry; undefined removes it. */
 export function setQuery(name: string, value: string | undefined): void {
-  const query = new URLSearchParams(place.value.query);
+  const query = new URLSearchParams(currentAddress.value.query);
   if (value === undefined || value === "") query.delete(name);
   else query.set(name, value);
   const text = query.toString();
@@ -41,7 +41,7 @@ export function setQuery(name: string, value: string | undefined): void {
 /** Opens links to pages of the console without loading the document again. */
 export function followLinks(): void {
   globalThis.addEventListener("popstate", () => {
-    place.value = current();
+    currentAddress.value = current();
   });
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;

@@ -1,7 +1,7 @@
 /** Variables of a path, by name. */
 export type PathVariables = Readonly<Record<string, string>>;
 
-/** A pattern such as "/services/:id/:tab?", and the page that it leads to. */
+/** A pattern such as "/services/:id/:tab?", and its page. */
 export interface Route<Page> {
   readonly pattern: string;
   readonly page: Page;
@@ -12,7 +12,7 @@ export interface Match<Page> {
   readonly variables: PathVariables;
 }
 
-/** The first route whose pattern is that of the path. A segment that is no valid encoding matches nothing. */
+/** The first route whose pattern matches the path. A segment with invalid percent-encoding matches no route. */
 export function matchRoute<Page>(routes: readonly Route<Page>[], path: string): Match<Page> | undefined {
   const segments = path.split("/").filter((segment) => segment !== "");
   for (const { pattern, page } of routes) {

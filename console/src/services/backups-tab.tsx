@@ -12,11 +12,11 @@ import { useAction } from "../parts/use-action.ts";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { faultOfMoment, inputOf, positionOf, timeLineOf } from "./backups-view.ts";
+import { faultOfTime, inputOf, positionOf, timeLineOf } from "./backups-view.ts";
 import { toneOf } from "./service-view.ts";
 import type { TabProps } from "./tab-props.ts";
 
-/** Backups, and a restore of any moment into a new service. */
+/** Backups, and a restore of any point in time into a new service. */
 export function BackupsTab({ service, reload }: TabProps) {
   const action = useAction();
   const backups = useLive<readonly Backup[]>(
@@ -28,7 +28,7 @@ export function BackupsTab({ service, reload }: TabProps) {
     },
     {
       service: service.id,
-      everyMs: (data) => (data?.some(({ status }) => toneOf(status) === "busy") ? 1_000 : 15_000),
+      pollIntervalMs: (data) => (data?.some(({ status }) => toneOf(status) === "busy") ? 1_000 : 15_000),
     },
   );
   const take = () =>
@@ -46,7 +46,7 @@ export function BackupsTab({ service, reload }: TabProps) {
         live={backups}
         keyOf={({ id }) => id}
         icon="clock"
-        empty="The first backup comes by itself once the service runs"
+        empty="The first backup is taken automatically once the service runs"
         actions={
           <Button icon="plus" busy={action.isBusy} refusal={refusalOf("services:write")} onClick={take}>
             Take a backup
@@ -77,7 +77,7 @@ export function BackupsTab({ service, reload }: TabProps) {
 function Restore({ service }: { readonly service: ManagedService }) {
   const { backups } = service;
   const newest = backups?.restorable ? Date.parse(backups.restorable.to) : Date.now();
-  const [moment, setMoment] = useState<string | undefined>();
+  const [input, setInput] = useState<string | undefined>();
   const form = useForm({ name: `${service.name}-restored` });
   if (backups === null)
     return (
@@ -86,10 +86,10 @@ function Restore({ service }: { readonly service: ManagedService }) {
       </Card>
     );
   const line = timeLineOf(backups);
-  const chosen = moment === undefined ? newest : Date.parse(moment);
-  const fault = faultOfMoment(backups, chosen);
+  const chosen = input === undefined ? newest : Date.parse(input);
+  const fault = faultOfTime(backups, chosen);
   return (
-    <Card title="Restore a moment">
+    <Card title="Restore a point in time">
       <FormBody
         form={form}
         action="Restore"
@@ -98,11 +98,11 @@ function Restore({ service }: { readonly service: ManagedService }) {
         send={async ({ name }, idempotencyKey) => {
           const target = { target_service_name: name };
           const point = new Date(chosen).toISOString();
-          const made = await account.value.client.backups.restoreTo(service.id, point, target, { idempotencyKey });
-          openPage(hrefOf("services", made.id));
+          const created = await account.value.client.backups.restoreTo(service.id, point, target, { idempotencyKey });
+          openPage(hrefOf("services", created.id));
         }}
       >
-        <p class="quiet">The data of that moment come back as a new service; this one goes on unchanged.</p>
+        <p class="quiet">A new service is created with the data of that time; this service is unchanged.</p>
         {line && (
           <div class="timeline">
             <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
@@ -123,18 +123,18 @@ function Restore({ service }: { readonly service: ManagedService }) {
         )}
         <Facts
           facts={[
-            ["First moment", <Age key="first" time={backups.restorable?.from} />],
-            ["Last moment", <Age key="last" time={backups.restorable?.to} />],
+            ["Earliest time", <Age key="first" time={backups.restorable?.from} />],
+            ["Latest time", <Age key="last" time={backups.restorable?.to} />],
             ["Gaps", backups.gaps.length],
             ["Next backup", <Age key="next" time={backups.next_at} />],
           ]}
         />
         <div class="halves">
           <TextField
-            label="Moment, in your local time"
+            label="Time, in your local time zone"
             type="datetime-local"
-            value={moment ?? inputOf(newest)}
-            onInput={setMoment}
+            value={input ?? inputOf(newest)}
+            onInput={setInput}
             fault={fault ?? form.fault("restore_point")}
           />
           <TextField

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { faultOfMoment, inputOf, positionOf, timeLineOf } from "./backups-view.ts";
+import { faultOfTime, inputOf, positionOf, timeLineOf } from "./backups-view.ts";
 
 const restorable = { from: "2030-01-01T00:00:00Z", to: "2030-01-01T10:00:00Z" };
 const gaps = [{ from: "2030-01-01T02:00:00Z", to: "2030-01-01T03:00:00Z" }];
@@ -18,17 +18,17 @@ test.each([
   ["02:00:00", undefined],
   ["02:30:00", "Is in a gap"],
   ["10:00:01", "Is after"],
-])("a moment at %s is refused: %s", (time, fault) => {
-  const found = faultOfMoment({ restorable, gaps }, at(time));
+])("a restore to %s is refused: %s", (time, fault) => {
+  const found = faultOfTime({ restorable, gaps }, at(time));
   if (fault === undefined) expect(found).toBeUndefined();
   else expect(found).toContain(fault);
 });
 
 test("without a backup, and for no time, nothing can be restored", () => {
-  expect(faultOfMoment({ restorable: null, gaps: [] }, 0)).toContain("no completed backup");
-  expect(faultOfMoment({ restorable, gaps }, Number.NaN)).toBe("Is no date and time.");
+  expect(faultOfTime({ restorable: null, gaps: [] }, 0)).toContain("no completed backup");
+  expect(faultOfTime({ restorable, gaps }, Number.NaN)).toBe("Is not a date and time.");
 });
 
-test("an input has the moment in local time", () => {
+test("an input has the time in the local time zone", () => {
   expect(Date.parse(inputOf(at("05:00:00")))).toBe(at("05:00:00"));
 });

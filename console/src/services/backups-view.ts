@@ -1,12 +1,12 @@
 import type { ServiceBackups, TimeRange } from "@holdfast/sdk/responses.ts";
 
-/** A part of the time line, as shares of its width. */
+/** A part of the time line, in percent of its width. */
 interface Part {
   readonly from: number;
   readonly width: number;
 }
 
-/** The restore window as a line: gaps in it, and the chosen moment; all in percent. */
+/** The restorable window as a line with its gaps, whose positions are in percent. */
 export interface TimeLine {
   readonly start: number;
   readonly end: number;
@@ -25,35 +25,35 @@ export function timeLineOf({ restorable, gaps }: Pick<ServiceBackups, "restorabl
   };
 }
 
-/** Where a moment is on the line, from 0 to 100. */
-export function positionOf({ start, end }: Pick<TimeLine, "start" | "end">, moment: number): number {
+/** Position of a time on the line, 0 to 100. */
+export function positionOf({ start, end }: Pick<TimeLine, "start" | "end">, timeMs: number): number {
   if (end <= start) return 100;
-  return Math.min(100, Math.max(0, ((moment - start) / (end - start)) * 100));
+  return Math.min(100, Math.max(0, ((timeMs - start) / (end - start)) * 100));
 }
 
-/** Why a moment cannot be restored; undefined when it can. */
-export function faultOfMoment(
+/** Why the service cannot be restored to a time; undefined if it can. */
+export function faultOfTime(
   { restorable, gaps }: Pick<ServiceBackups, "restorable" | "gaps">,
-  moment: number,
+  timeMs: number,
 ): string | undefined {
   if (restorable === null) return "There is no completed backup yet.";
-  if (Number.isNaN(moment)) return "Is no date and time.";
-  if (moment < Date.parse(restorable.from)) return `Is before ${localText(restorable.from)}, the first moment.`;
-  if (moment > Date.parse(restorable.to)) return `Is after ${localText(restorable.to)}, the last moment.`;
-  const gap = gaps.find((each) => isIn(each, moment));
+  if (Number.isNaN(timeMs)) return "Is not a date and time.";
+  if (timeMs < Date.parse(restorable.from)) return `Is before ${localText(restorable.from)}, the earliest time.`;
+  if (timeMs > Date.parse(restorable.to)) return `Is after ${localText(restorable.to)}, the latest time.`;
+  const gap = gaps.find((each) => isIn(each, timeMs));
   return gap && `Is in a gap from ${localText(gap.from)} to ${localText(gap.to)}.`;
 }
 
-function isIn({ from, to }: TimeRange, moment: number): boolean {
-  return Date.parse(from) < moment && moment < Date.parse(to);
+function isIn({ from, to }: TimeRange, timeMs: number): boolean {
+  return Date.parse(from) < timeMs && timeMs < Date.parse(to);
 }
 
 function localText(time: string): string {
   return new Date(time).toLocaleString("en", { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 }
 
-/** A moment for an input of local date and time, with seconds. */
-export function inputOf(moment: number): string {
-  const local = new Date(moment - new Date(moment).getTimezoneOffset() * 60_000);
+/** A time as the value of an input of local date and time, with seconds. */
+export function inputOf(timeMs: number): string {
+  const local = new Date(timeMs - new Date(timeMs).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 19);
 }

@@ -44,7 +44,7 @@ export function ConnectionTab({ service }: TabProps) {
       </Card>
       <Card title="Certificate authority">
         <div class="stack">
-          <p class="quiet">Save it as ca.pem: clients check the certificate of the server by it.</p>
+          <p class="quiet">Save it as ca.pem: clients verify the certificate of the server with it.</p>
           <Copyable text={data.ca_certificate} label="the certificate authority" />
         </div>
       </Card>

@@ -11,7 +11,7 @@ import { commandOf, defaultsOf, type NewServiceInput, requestOf } from "./create
 import { monthlyCost } from "./service-view.ts";
 import { useCatalog } from "./use-catalog.ts";
 
-/** Creates a service: engine, plan and size, with the cost of a month beside them. */
+/** The form that creates a service, with engine, plan, size and the cost of a month. */
 export function CreatePage() {
   const catalog = useCatalog();
   return (
@@ -104,7 +104,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
                 {...form.field("storageGb", "storage_size_gb")}
               />
               <SelectField
-                label="Kind of storage"
+                label="Storage tier"
                 {...form.field("tier", "storage_tier")}
                 options={catalog.storage_tiers.map(({ storage_tier: tier, medium, monthly_cost_per_gb: perGb }) => [
                   tier,

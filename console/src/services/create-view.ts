@@ -1,7 +1,7 @@
 import type { NewService } from "@holdfast/sdk/requests.ts";
 import type { Catalog } from "@holdfast/sdk/responses.ts";
 
-/** The input of the form, as its fields have it. */
+/** The input of the form: the values of its fields. */
 export interface NewServiceInput {
   readonly name: string;
   readonly engine: string;
@@ -33,7 +33,7 @@ export function defaultsOf({ engines, plans, storage_tiers, zones, limits, defau
   };
 }
 
-/** The request of the form. A number that cannot be read is sent as it is, so that the API names the field. */
+/** The request of the form. A text that is not a number is sent unchanged, so that the API's error names the field. */
 export function requestOf(input: NewServiceInput): NewService {
   return {
     name: input.name,
@@ -49,7 +49,7 @@ export function requestOf(input: NewServiceInput): NewService {
   };
 }
 
-/** The parts of a text with commas. */
+/** The parts of a text that is separated by commas. */
 export function listOf(text: string): string[] {
   return text.split(/[\s,]+/).filter((part) => part !== "");
 }
@@ -64,15 +64,15 @@ export function commandOf({ name, engine, version, plan, storageGb, nodes, cidrs
     ...(nodes === "1" ? [] : [["--nodes", nodes]]),
     ...listOf(cidrs).map((cidr) => ["--allow", cidr]),
   ];
-  const words = [
+  const parts = [
     "holdfast services create",
     quoted(name || "NAME"),
     ...flags.map(([flag, value = ""]) => `${flag} ${quoted(value)}`),
   ];
-  return words.join(" ");
+  return parts.join(" ");
 }
 
-/** A word of a shell. */
+/** A word of a shell command, in quotes if necessary. */
 export function quoted(word: string): string {
   return /^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

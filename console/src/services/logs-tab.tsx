@@ -5,7 +5,7 @@ import { Button } from "../parts/button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Card, Loading } from "../parts/parts.tsx";
-import { place, setQuery } from "../router/location.ts";
+import { currentAddress, setQuery } from "../router/location.ts";
 import { account } from "../session/account.ts";
 import { visibleText } from "./logs-view.ts";
 import type { TabProps } from "./tab-props.ts";
@@ -16,11 +16,11 @@ const levels: readonly (readonly [LogLevel, string])[] = [
   ["warning", "Warnings and above"],
   ["error", "Errors"],
 ];
-const linesMax = 200;
+const maxLines = 200;
 
 /** The newest lines of the engine's log; the filter is in the address. */
 export function LogsTab({ service }: TabProps) {
-  const { query } = place.value;
+  const { query } = currentAddress.value;
   const [isPaused, setPaused] = useState(false);
   const [level] = levels.find(([each]) => each === query.get("level")) ?? ["debug" as const];
   const contains = query.get("contains") ?? "";
@@ -28,9 +28,9 @@ export function LogsTab({ service }: TabProps) {
     `logs ${service.id} ${level} ${contains}`,
     async (signal) => {
       const filter = { newest: true, level, ...(contains !== "" && { contains }) };
-      return (await account.value.client.services.logs(service.id, filter, { limit: linesMax, signal })).lines;
+      return (await account.value.client.services.logs(service.id, filter, { limit: maxLines, signal })).lines;
     },
-    { service: service.id, everyMs: isPaused ? () => undefined : 2_000 },
+    { service: service.id, pollIntervalMs: isPaused ? () => undefined : 2_000 },
   );
   return (
     <>
@@ -44,7 +44,7 @@ export function LogsTab({ service }: TabProps) {
         <SelectField label="Level" value={level} options={levels} onInput={(value) => setQuery("level", value)} />
       </div>
       <Card
-        title={`Log, newest ${linesMax} lines`}
+        title={`Log, newest ${maxLines} lines`}
         flush
         actions={
           <Button

@@ -1,6 +1,6 @@
 /**
- * A line of a log as text: control characters, which a terminal would obey, and characters that change the direction of
- * text are visible; tabs and line ends stay.
+ * A line of a log as text. Control characters, which a terminal would obey, and characters that change the direction of
+ * text are visible escapes; tabs and line ends are unchanged.
  */
 export function visibleText(message: string): string {
   return message.replaceAll(controls, (character) => {

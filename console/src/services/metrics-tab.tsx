@@ -6,7 +6,7 @@ import { useLive } from "../live/use-live.ts";
 import { SelectField } from "../parts/field.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Loading } from "../parts/parts.tsx";
-import { place, setQuery } from "../router/location.ts";
+import { currentAddress, setQuery } from "../router/location.ts";
 import { account } from "../session/account.ts";
 import type { TabProps } from "./tab-props.ts";
 import { useCatalog } from "./use-catalog.ts";
@@ -17,25 +17,25 @@ const periods: readonly (readonly [MetricPeriod, string])[] = [
   ["24h", "Last day"],
   ["7d", "Last week"],
 ];
-const chartsMax = 12;
+const maxCharts = 12;
 
-/** Charts of the metrics that the engine of the service has. */
+/** Charts of the metrics of the service's engine. */
 export function MetricsTab({ service }: TabProps) {
   const catalog = useCatalog();
-  const [period] = periods.find(([each]) => each === place.value.query.get("period")) ?? ["1h" as const];
+  const [period] = periods.find(([each]) => each === currentAddress.value.query.get("period")) ?? ["1h" as const];
   const names = (catalog?.metrics ?? [])
     .filter(
       ({ source, engines }) => source !== null && (engines.length === 0 || engines.includes(service.database_type)),
     )
     .map(({ name }) => name)
-    .slice(0, chartsMax);
+    .slice(0, maxCharts);
   const { data, error, reload } = useLive<Metrics | undefined>(
     `metrics ${service.id} ${period} ${names.join()}`,
     async (signal) =>
       names.length === 0
         ? undefined
         : account.value.client.metrics.get(service.id, { metric: names, period }, { signal }),
-    { service: service.id, everyMs: 15_000 },
+    { service: service.id, pollIntervalMs: 15_000 },
   );
   return (
     <>

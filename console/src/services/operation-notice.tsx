@@ -3,7 +3,7 @@ import { labelOf } from "../format.ts";
 import { Progress } from "../parts/parts.tsx";
 import { isOpen, remainingText, stepText } from "./service-view.ts";
 
-/** The operation in progress with its step, its progress and its limit of time. */
+/** The operation in progress, with its step, progress and deadline. */
 export function OperationNotice({ service: { operation } }: { readonly service: ManagedService }) {
   if (!isOpen(operation)) return null;
   const step = stepText(operation.step);

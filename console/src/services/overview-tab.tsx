@@ -16,7 +16,7 @@ export function OverviewTab({ service }: TabProps) {
     `overview metrics ${service.id}`,
     (signal) =>
       account.value.client.metrics.get(service.id, { metric: ["cpu", "connections"], period: "1h" }, { signal }),
-    { service: service.id, everyMs: 15_000 },
+    { service: service.id, pollIntervalMs: 15_000 },
   );
   return (
     <>

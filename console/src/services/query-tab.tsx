@@ -11,7 +11,7 @@ import { visibleText } from "./logs-view.ts";
 import { consoleEngineOf } from "./engines/engines.ts";
 import type { TabProps } from "./tab-props.ts";
 
-/** One read-only statement at a time. The server checks it; this page runs nothing by itself. */
+/** A form that runs one read-only statement. The server checks that the statement is read-only. */
 export function QueryTab({ service }: TabProps) {
   const [result, setResult] = useState<QueryResult | undefined>();
   const form = useForm({ sql: consoleEngineOf(service.database_type).firstQuery ?? "", database: "" });
@@ -38,7 +38,7 @@ export function QueryTab({ service }: TabProps) {
           <Notice>One statement that only reads; anything else is refused before it runs.</Notice>
           <TextField
             label="Statement"
-            help="Control and Enter run it"
+            help="Ctrl+Enter runs it"
             lines
             value={form.values.sql}
             onInput={(value) => form.set("sql", value)}

@@ -3,13 +3,13 @@ import { visibleText } from "./logs-view.ts";
 
 type Cell = QueryResult["rows"][number][number];
 
-const cellMax = 2_000;
+const maxCellLength = 2_000;
 
-/** A cell of a table: a null is told from an empty text, and a long text is cut. */
+/** The text of a cell: a null differs from an empty text, and a long text is cut. */
 export function cellText(cell: Cell): string {
   if (cell === null) return "NULL";
   const text = visibleText(String(cell));
-  return text.length > cellMax ? `${text.slice(0, cellMax)}…` : text;
+  return text.length > maxCellLength ? `${text.slice(0, maxCellLength)}…` : text;
 }
 
 /** The result as CSV (RFC 4180). A text that a spreadsheet would take for a formula begins with an apostrophe. */

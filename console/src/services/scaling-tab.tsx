@@ -10,7 +10,7 @@ import { isOpen, monthlyCost } from "./service-view.ts";
 import type { TabProps } from "./tab-props.ts";
 import { useCatalog } from "./use-catalog.ts";
 
-/** Another plan or more storage, with the difference in cost. */
+/** A form that changes the plan or increases the storage, with the difference in cost. */
 export function ScalingTab({ service, reload }: TabProps) {
   const catalog = useCatalog();
   const [plan, setPlan] = useState(service.plan_name);
@@ -59,7 +59,7 @@ export function ScalingTab({ service, reload }: TabProps) {
           />
           <TextField
             label="Storage in GB"
-            help="It only grows"
+            help="Storage can only grow"
             type="number"
             min={service.storage_size_gb}
             max={catalog.limits.storage_size_gb_max}

@@ -6,7 +6,7 @@ import { Loading, PageHead } from "../parts/parts.tsx";
 import { hrefOf } from "../router/location.ts";
 import { account } from "../session/account.ts";
 import { OperationNotice } from "./operation-notice.tsx";
-import { everyMsOf } from "./service-view.ts";
+import { pollIntervalMsOf } from "./service-view.ts";
 import { serviceTabs } from "./service-tabs.ts";
 import { ServiceState } from "./services-page.tsx";
 
@@ -15,12 +15,12 @@ interface ServicePageProps {
   readonly tab: string | undefined;
 }
 
-/** One service: its head, the operation in progress, and a tab. */
+/** The page of one service: its heading, the operation in progress, and a tab. */
 export function ServicePage({ id, tab = "overview" }: ServicePageProps) {
   const { data, error, reload } = useLive<ManagedService>(
     `service ${id}`,
     (signal) => account.value.client.services.get(id, { signal }),
-    { service: id, everyMs: everyMsOf },
+    { service: id, pollIntervalMs: pollIntervalMsOf },
   );
   const crumbs = <a href={hrefOf("services")}>Services</a>;
   if (error instanceof NotFound)

@@ -20,12 +20,12 @@ function hasQueries({ database_type: type }: ManagedService): boolean {
 interface ServiceTab {
   readonly name: string;
   readonly title: string;
-  /** False for services that have no such part. */
+  /** False for services without this tab. */
   readonly isFor?: (service: ManagedService) => boolean;
   readonly Tab: (props: TabProps) => ComponentChild;
 }
 
-/** The parts of a service in the order of its page. */
+/** The tabs of a service, in order. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const serviceTabs: readonly ServiceTab[] = [
   { name: "overview",   title: "Overview",            Tab: OverviewTab },

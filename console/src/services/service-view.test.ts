@@ -8,7 +8,7 @@ const catalog = partial<Catalog>({
   storage_tiers: [{ storage_tier: "standard", medium: "SSD", use: "", monthly_cost_per_gb: 0.1 }],
 });
 
-test("the cost is that of plan and storage of each node", () => {
+test("the cost is the sum of plan and storage of each node", () => {
   const choice = { plan_name: "small", storage_tier: "standard", storage_size_gb: 20, nodes: 2 };
   expect(monthlyCost(catalog, choice)).toBe(24);
   expect(monthlyCost(catalog, { ...choice, plan_name: "gone" })).toBeUndefined();
@@ -22,7 +22,7 @@ test.each([
 
 test.each([
   ["SetupServer", "Setup server"],
-  [null, "Waiting to begin"],
+  [null, "Waiting to start"],
 ])("the step %s reads as %s", (step, text) => expect(stepText(step)).toBe(text));
 
 test("an operation has the time to its deadline", () => {

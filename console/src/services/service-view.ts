@@ -23,13 +23,13 @@ export function toneOf(state: string): Tone {
   return tones.get(state) ?? "none";
 }
 
-/** True for an operation that goes on. */
+/** True for an operation in progress. */
 export function isOpen(operation: Operation | null): operation is Operation {
   return operation !== null && (operation.status === "pending" || operation.status === "running");
 }
 
-/** Time to the next request for a service: what is unfinished is requested each second. */
-export function everyMsOf(service: ManagedService | undefined): number {
+/** Time to the next request for a service: 1 s while an operation is in progress. */
+export function pollIntervalMsOf(service: ManagedService | undefined): number {
   if (service === undefined) return 5_000;
   return isOpen(service.operation) || toneOf(service.status) === "busy" ? 1_000 : 15_000;
 }
@@ -56,14 +56,14 @@ export function engineText(catalog: Catalog | undefined, service: Pick<ManagedSe
   return `${engine?.title ?? service.database_type} ${service.version}`;
 }
 
-/** The current step for people: "SetupServer" is "Setup server". */
+/** Text of the current step: "Setup server" for "SetupServer". */
 export function stepText(step: string | null): string {
-  if (step === null || step === "") return "Waiting to begin";
-  const words = step.replaceAll(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  if (step === null || step === "") return "Waiting to start";
+  const text = step.replaceAll(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The time that an operation may still take; undefined without a deadline. */
+/** Text of the time until the deadline of an operation; undefined without a deadline. */
 export function remainingText({ deadline }: Operation, now: number): string | undefined {
   if (deadline === null) return undefined;
   const seconds = (Date.parse(deadline) - now) / 1_000;

@@ -5,7 +5,7 @@ import { ButtonLink } from "../parts/button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Loading, PageHead } from "../parts/parts.tsx";
-import { hrefOf, place, setQuery } from "../router/location.ts";
+import { hrefOf, currentAddress, setQuery } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { engineText, isOpen, monthlyCost, stepText, toneOf } from "./service-view.ts";
 import { useCatalog } from "./use-catalog.ts";
@@ -19,7 +19,7 @@ interface ServicesOfPage {
 
 /** The services of the organization, a page at a time. The filter by name and the page are in the address. */
 export function ServicesPage() {
-  const { query } = place.value;
+  const { query } = currentAddress.value;
   const name = query.get("name") ?? "";
   const cursor = query.get("cursor") ?? undefined;
   const catalog = useCatalog();
@@ -31,7 +31,7 @@ export function ServicesPage() {
       for await (const { entries, nextCursor } of list.pages()) return { services: entries, nextCursor };
       return { services: [], nextCursor: null };
     },
-    { everyMs: (answer) => (answer?.services.some(({ operation }) => isOpen(operation)) ? 1_000 : 15_000) },
+    { pollIntervalMs: (data) => (data?.services.some(({ operation }) => isOpen(operation)) ? 1_000 : 15_000) },
   );
   const create = (
     <ButtonLink kind="primary" icon="plus" href={hrefOf("services", "new")} refusal={refusalOf("services:write")}>
@@ -130,7 +130,7 @@ function ServiceTable({ services, catalog }: TableProps) {
   );
 }
 
-/** Status, health if it is not good, and the step in progress. */
+/** Status, health unless it is healthy, and the step in progress. */
 export function ServiceState({ service }: { readonly service: ManagedService }) {
   const { status, health, operation } = service;
   const isIll = status === "Running" && (health.status === "degraded" || health.status === "unhealthy");

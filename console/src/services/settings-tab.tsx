@@ -12,7 +12,7 @@ import { account, refusalOf } from "../session/account.ts";
 import { listOf } from "./create-view.ts";
 import type { TabProps } from "./tab-props.ts";
 
-/** Name, networks and protection, the state of the engine, and the deletion. */
+/** Forms for name, networks and protection, for the state of the engine, and for the deletion. */
 export function SettingsTab({ service, reload }: TabProps) {
   const form = useForm({
     name: service.name,
@@ -50,7 +50,7 @@ export function SettingsTab({ service, reload }: TabProps) {
           }}
         >
           <div class="halves">
-            <TextField label="Name" help="The host name stays" {...form.field("name")} />
+            <TextField label="Name" help="The host name does not change" {...form.field("name")} />
             <TextField
               label="Networks that may connect"
               help="CIDR ranges, separated by commas"
@@ -86,7 +86,8 @@ export function SettingsTab({ service, reload }: TabProps) {
 
 function Deletion({ service }: TabProps) {
   const refusal =
-    refusalOf("services:write") ?? (service.deletion_protection ? "It is protected from deletion." : undefined);
+    refusalOf("services:write") ??
+    (service.deletion_protection ? "The service is protected from deletion." : undefined);
   const remove = async () => {
     await account.value.client.services.delete(service.id);
     showToast("good", `${service.name} is being deleted`);
@@ -96,7 +97,8 @@ function Deletion({ service }: TabProps) {
     <Card title="Delete">
       <div class="stack">
         <p>
-          The service, its users and its data go. A final backup stays for 7 days, from which the service can come back.
+          The service, its users and its data are deleted. A final backup is retained for 7 days: until then the service
+          can be undeleted.
         </p>
         <div class="row">
           <DestroyButton
@@ -108,7 +110,7 @@ function Deletion({ service }: TabProps) {
             action="Delete service"
             destroy={remove}
           >
-            <p>Clients are disconnected at once. For 7 days it can be undeleted with its data.</p>
+            <p>Clients are disconnected immediately. For 7 days the service can be undeleted with its data.</p>
           </DestroyButton>
         </div>
       </div>

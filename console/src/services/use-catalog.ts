@@ -4,15 +4,15 @@ import { account } from "../session/account.ts";
 
 let loaded: Catalog | undefined;
 
-/** The catalog of the installation, which is requested once; undefined until it is there. */
+/** The catalog of the installation, which is requested once; undefined until it is loaded. */
 export function useCatalog(): Catalog | undefined {
   const [catalog, setCatalog] = useState(loaded);
   useEffect(() => {
     if (loaded !== undefined) return;
     account.value.client.catalog().then(
-      (answer) => {
-        loaded = answer;
-        setCatalog(answer);
+      (response) => {
+        loaded = response;
+        setCatalog(response);
       },
       (error: unknown) => globalThis.reportError(error),
     );

@@ -19,7 +19,7 @@ const roles: readonly (readonly [UserRole, string])[] = [
 /** The users of the engine with their passwords, and its databases. */
 export function UsersTab({ service: { id } }: TabProps) {
   const { databaseUsers, databases } = account.value.client;
-  const options = { service: id, everyMs: 15_000 };
+  const options = { service: id, pollIntervalMs: 15_000 };
   const users = useLive<readonly DatabaseUser[]>(
     `users ${id}`,
     (signal) => databaseUsers.list(id, { signal }).toArray(),
@@ -63,7 +63,7 @@ export function UsersTab({ service: { id } }: TabProps) {
                 action="Delete user"
                 destroy={() => databaseUsers.delete(id, username).then(users.reload)}
               >
-                <p>Its sessions end, and it cannot connect again. Its tables pass to the default user.</p>
+                <p>Its sessions are terminated, and it cannot connect again. Its tables pass to the default user.</p>
               </DestroyButton>
             ),
           ],

@@ -3,15 +3,13 @@ import { type Client, createClient } from "@holdfast/sdk/client.ts";
 import { ConnectionFailed, Unauthenticated, Unavailable } from "@holdfast/sdk/errors.ts";
 import type { CurrentSession, Me } from "@holdfast/sdk/responses.ts";
 import { createTransport, type Transport, type TransportOptions } from "@holdfast/sdk/transport.ts";
-import { takeCode } from "./code.ts";
-import { missingScope } from "./rights.ts";
 
-/** The person of the page, with clients of the API that act in an organization. */
+/** The signed-in user, with clients of the API that act in an organization. */
 export interface Account {
   readonly session: CurrentSession;
   readonly me: Me;
   readonly client: Client;
-  /** For requests that no method of the client has. */
+  /** Sends requests that no method of the client sends. */
   readonly transport: Transport;
 }
 
@@ -22,27 +20,27 @@ export type SignInState =
 
 export const signInState = signal<SignInState>({ kind: "loading" });
 
-/** Since when the API does not answer; undefined while it does. */
-export const awaySince = signal<number | undefined>(undefined);
+/** Time in milliseconds since 1970 since which the API does not respond; undefined while it responds. */
+export const unreachableSince = signal<number | undefined>(undefined);
 
-/** The account; only pages of a signed-in person read it. */
+/** The account of the signed-in user; pages read it only while a user is signed in. */
 export const account = computed<Account>(() => {
-  if (signInState.value.kind !== "signed-in") throw new Error("nobody is signed in");
+  if (signInState.value.kind !== "signed-in") throw new Error("no user is signed in");
   return signInState.value.account;
 });
 
 const baseUrl = globalThis.location?.origin ?? "https://localhost";
 
-/** Records whether the API answers, and the end of the session. */
+/** A fetch that records whether the API responds, and signs the user out when the session has ended. */
 const observedFetch: typeof fetch = async (input, init) => {
   try {
     const response = await globalThis.fetch(input, init);
-    awaySince.value = response.status === 503 ? (awaySince.value ?? Date.now()) : undefined;
+    unreachableSince.value = response.status === 503 ? (unreachableSince.value ?? Date.now()) : undefined;
     if (response.status === 401 && signInState.value.kind === "signed-in")
-      signInState.value = { kind: "signed-out", notice: "Your session has ended. Sign in to go on." };
+      signInState.value = { kind: "signed-out", notice: "Your session has ended. Sign in to continue." };
     return response;
   } catch (error) {
-    if (init?.signal?.aborted !== true) awaySince.value ??= Date.now();
+    if (init?.signal?.aborted !== true) unreachableSince.value ??= Date.now();
     throw error;
   }
 };
@@ -77,13 +75,13 @@ export async function signIn(username: string, password: string): Promise<void> 
   await enter(await createClient(optionsOf(undefined)).sessions.create({ username, password }));
 }
 
-/** Acts in another organization of the person. */
+/** Switches to another organization of the user. */
 export async function chooseOrganization(id: string): Promise<void> {
   globalThis.localStorage.setItem(organizationKey, id);
   await enter(account.value.session);
 }
 
-/** Ends the session, or each session of the person. */
+/** Ends the session, or all sessions of the user. */
 export async function signOut(which: "current" | "all"): Promise<void> {
   const { sessions } = account.value.client;
   await (which === "all" ? sessions.delete("all") : sessions.deleteCurrent());
@@ -99,11 +97,33 @@ async function enter(session: CurrentSession): Promise<void> {
   signInState.value = { kind: "signed-in", account: { session, me, client, transport: createTransport(options) } };
 }
 
-/** Why the person may not call a method with the scope; undefined when they may. */
+/** Why the user may not call a method with the scope; undefined if they may. */
 export function refusalOf(scope: string): string | undefined {
   return missingScope(account.value.me.scopes, scope);
 }
 
 function reportError(error: unknown): void {
   globalThis.reportError(error);
+}
+
+/**
+ * The one-time code in the fragment of the address, which `holdfast console` opens. It is removed from the address and
+ * the history before anything is sent.
+ */
+export function takeCode(
+  location: Pick<Location, "hash" | "pathname" | "search">,
+  history: Pick<History, "replaceState">,
+): string | undefined {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code === null) return undefined;
+  history.replaceState(null, "", `${location.pathname}${location.search}`);
+  return code;
+}
+
+/** Why a caller with these scopes may not call a method of the scope; undefined if it may. */
+export function missingScope(scopes: readonly string[], scope: string): string | undefined {
+  const [area = ""] = scope.split(":");
+  if (scope === "public" || scope === "signed-in" || scopes.includes(scope) || scopes.includes(`${area}:*`))
+    return undefined;
+  return `Your role lacks the scope ${scope}.`;
 }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { takeCode } from "./code.ts";
-import { missingScope } from "./rights.ts";
+import { missingScope, takeCode } from "./account.ts";
 
 test("a code leaves the address and the history", () => {
   const replaced: string[] = [];

@@ -7,7 +7,7 @@ import { ErrorNotice, Notice } from "../parts/notice.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { signIn } from "./account.ts";
 
-/** Signs a person in by user name and password, and stays at the address of the page that they came for. */
+/** The form that signs a user in by user name and password. The address remains, so the requested page follows. */
 export function SignInPage({ notice }: { readonly notice: string | undefined }) {
   const form = useForm({ username: "", password: "" });
   useEffect(() => {

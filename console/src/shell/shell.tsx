@@ -5,8 +5,8 @@ import { SelectField } from "../parts/field.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, runQuietly } from "../parts/parts.tsx";
-import { hrefOf, place } from "../router/location.ts";
-import { account, awaySince, chooseOrganization, signOut } from "../session/account.ts";
+import { hrefOf, currentAddress } from "../router/location.ts";
+import { account, unreachableSince, chooseOrganization, signOut } from "../session/account.ts";
 import { switchTheme, theme } from "./theme.ts";
 
 interface Entry {
@@ -38,15 +38,15 @@ const groups: readonly { readonly title: string; readonly entries: readonly Entr
   },
 ];
 
-/** The first page is that of the services. */
+/** True if the entry's page is open. The first page is the list of services. */
 function isAt({ path: [first] }: Entry, path: string): boolean {
   return path === "/" ? first === "services" : path.split("/")[1] === first;
 }
 
-/** The frame of every page: navigation, organization, person, and the state of the connection. */
+/** The frame of every page: navigation, organization, user, and the state of the connection. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
-  const { path } = place.value;
+  const { path } = currentAddress.value;
   useEffect(() => setOpen(false), [path]);
   return (
     <>
@@ -95,7 +95,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           </div>
         </header>
         <main class="main" id="content" tabIndex={-1}>
-          <Away />
+          <UnreachableNotice />
           {children}
         </main>
       </div>
@@ -122,7 +122,7 @@ function Person() {
   const { session, me } = account.value;
   const isDark = theme.value === "dark";
   return (
-    <div class="person">
+    <div class="user">
       <div class="who">
         <b>{session.user}</b>
         <span class="quiet small"> {me.role ?? ""}</span>
@@ -142,16 +142,16 @@ function Person() {
   );
 }
 
-/** While the API does not answer: pages show what they have, and load by themselves afterwards. */
-function Away() {
-  const since = awaySince.value;
+/** A notice while the API does not respond: pages show their last state, and load again when the API responds. */
+function UnreachableNotice() {
+  const since = unreachableSince.value;
   if (since === undefined) return null;
   return (
     <div class="away">
       <Notice tone="warn">
-        <b>The platform does not answer.</b> This page shows the last state that it has (
+        <b>The platform does not respond.</b> This page shows the last state that it received (
         <Age time={new Date(since).toISOString()} />
-        ), and goes on by itself. Databases run without the control plane.
+        ), and loads again automatically. Databases run without the control plane.
       </Notice>
     </div>
   );

@@ -9,7 +9,7 @@ function stored(): Theme | undefined {
   return text === "light" || text === "dark" ? text : undefined;
 }
 
-/** The theme that is on the page: the chosen one, or the system's. */
+/** The theme of the page: the chosen one, or the system's. */
 export const theme = signal<Theme>(
   stored() ?? (globalThis.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"),
 );

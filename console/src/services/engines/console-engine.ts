@@ -1,6 +1,6 @@
 import type { Connection } from "@holdfast/sdk/responses.ts";
 
-/** A connection as a program of a language has it, without the password. */
+/** A program in one language that connects to a service, without the password. */
 export interface Snippet {
   readonly title: string;
   readonly text: string;

@@ -2,10 +2,10 @@ import type { ConsoleEngine } from "./console-engine.ts";
 import { postgresql } from "./postgresql.ts";
 import { valkey } from "./valkey.ts";
 
-/** Engines that the console knows more of than their URI, by the value of `database_type`. */
+/** Engines with snippets or a query console, by the value of `database_type`. */
 const engines: ReadonlyMap<string, ConsoleEngine> = new Map(Object.entries({ postgresql, valkey }));
 
-/** The engine, or one with its URI alone. */
+/** The engine; for an unknown one, a snippet with the URI. */
 export function consoleEngineOf(databaseType: string): ConsoleEngine {
   return engines.get(databaseType) ?? { snippets: ({ uri }) => [{ title: "URI", text: uri }] };
 }
