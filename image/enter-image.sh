@@ -4,14 +4,14 @@
 #
 #   enter-image.sh root|user IMAGE UID [--bind PATH]... -- PROGRAM ARGUMENT...
 #
-# The program's root has the image's /usr and /etc, read-only, a separate /tmp, and each PATH at its host path. It
+# The program's root has the image's /usr and /etc, read-only, an empty /tmp, and each PATH at its host path. The program
 # becomes PID 1 of its namespace, so that all its processes end with it.
 set -eu
 umask 022
 invoker=$1 image=$2 uid=$3
 shift 3
 
-# The image's /tmp serves as the mount point, in this namespace only.
+# The tmpfs is only a mount point, and exists only in this namespace.
 root=$image/tmp
 mount -t tmpfs -o mode=755 tmpfs "$root"
 cd "$root"
@@ -39,7 +39,7 @@ while [ "$1" = --bind ]; do
 done
 shift
 
-# Unmounts the host's file systems in this namespace: a disk that the host unmounts while the program runs must become free.
+# Unmounts the host's file systems in this namespace: otherwise a disk that the host unmounts would remain in use.
 pivot_root . .
 umount --lazy .
 cd /

@@ -2,7 +2,7 @@
 # Installs Incus and its dependencies on this host, as root: install-incus.sh CACHE. Does nothing if all are installed.
 #
 # If the release has no Incus, it comes from the release's backports, with package lists below CACHE: the host's apt
-# configuration does not change. The packages belong to the host and stay when an installation is removed.
+# configuration does not change. The packages belong to the host and remain when an installation is removed.
 set -eu
 cache=$1
 packages='incus-base btrfs-progs nftables xfsprogs iproute2'

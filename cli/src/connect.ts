@@ -6,7 +6,7 @@ import { type ClientSession, type EngineClient, primaryAddress, type Route, rout
 import { engineClientOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
 import { ChildEnded, Interrupted } from "./exit-code.ts";
-import { noteUnresolved } from "./name-notice.ts";
+import { noteUnresolvedName } from "./name-notice.ts";
 import { createTemporaryFiles } from "./private-files.ts";
 
 export interface ConnectOptions extends Route {
@@ -31,7 +31,7 @@ export async function connectTo(
   const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
   const files = createTemporaryFiles();
   try {
-    await noteUnresolved(context, connection.host);
+    await noteUnresolvedName(context, connection.host);
     const session = client.session(connection, { user, password, database }, files);
     if (client.ignoresHostName === true) await verifyName(connection);
     await run(client, { ...session, args: [...session.args, ...args] }, context);

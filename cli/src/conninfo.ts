@@ -2,11 +2,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Connection, ManagedService } from "@holdfast/sdk/responses.ts";
 import { type Login, primaryAddress, type Route, routed, type SnippetLanguage } from "./clients/engine-client.ts";
-import { conninfoFormOf, snippetsOf } from "./clients/engine-clients.ts";
+import { conninfoFormatOf, snippetsOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./exit-code.ts";
-import { noteUnresolved } from "./name-notice.ts";
-import { createLastingFiles, type PrivateFiles } from "./private-files.ts";
+import { noteUnresolvedName } from "./name-notice.ts";
+import { createPermanentFiles, type PrivateFiles } from "./private-files.ts";
 
 export interface ConninfoOptions extends Route {
   readonly user?: string | undefined;
@@ -19,7 +19,7 @@ export async function createConninfo(
   service: ManagedService,
   { user: as, database, ...route }: ConninfoOptions = {},
 ): Promise<string> {
-  const form = conninfoFormOf(service);
+  const form = conninfoFormatOf(service);
   const { connection, login, files } = await openAccess(context, service, { user: as, database, ...route });
   return form.print(connection, login, files);
 }
@@ -46,7 +46,7 @@ export async function createSnippet(
     caFile: files.write("ca.pem", connection.ca_certificate),
     passwordFile: files.write("password", login.password),
     hostsFile: files.write("hosts", `${address} ${host}\n`),
-    conninfo: conninfoFormOf(service).print(connection, login, files),
+    conninfo: conninfoFormatOf(service).print(connection, login, files),
   });
 }
 
@@ -56,10 +56,10 @@ async function openAccess(
   { user: as, database, ...route }: ConninfoOptions,
 ): Promise<{ connection: Connection; login: Login; files: Pick<PrivateFiles, "write"> }> {
   const connection = routed(await context.client.services.connection(service.id), route);
-  const files = createLastingFiles(clientDirectory(context), service.id);
+  const files = createPermanentFiles(clientDirectory(context), service.id);
   const user = as ?? connection.user;
   const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
-  await noteUnresolved(context, connection.host);
+  await noteUnresolvedName(context, connection.host);
   return { connection, login: { user, password, database }, files: withRoute(files, connection, { user, ...route }) };
 }
 
@@ -76,7 +76,7 @@ function withRoute(
 
 /** Removes the files of createConninfo for a service. */
 export function removeConninfo(context: Context, serviceId: string): void {
-  createLastingFiles(clientDirectory(context), serviceId).remove();
+  createPermanentFiles(clientDirectory(context), serviceId).remove();
 }
 
 function clientDirectory({ settings, environment }: Context): string {

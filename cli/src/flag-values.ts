@@ -32,7 +32,7 @@ export const hours = duration("h", "hours");
 export const days = duration("d", "days");
 
 /** Parses a time in RFC 3339, or an age such as 30m, to a time in RFC 3339. */
-export function since(text: string): string {
+export function timeOrAge(text: string): string {
   const age = /^\d{1,9}[smhd]$/.test(text) ? seconds(text) : undefined;
   return age === undefined ? text : new Date(Date.now() - age * 1_000).toISOString();
 }
@@ -44,14 +44,14 @@ export function factor(text: string): number {
 }
 
 /** Collects name=value of a repeatable flag. */
-export function pair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function collectPairs(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const equals = text.indexOf("=");
   if (equals < 1) throw new InvalidArgumentError("it must have the format name=value");
   return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) };
 }
 
 /** Collects the values of a repeatable flag. */
-export function several(text: string, before: readonly string[] = []): string[] {
+export function collect(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }
 

@@ -10,7 +10,7 @@ class InheritedFlag extends Option {}
  */
 export function addGlobalFlags(root: Command): void {
   root.enablePositionalOptions();
-  for (const command of below(root)) {
+  for (const command of descendantsOf(root)) {
     if (command.commands.length > 0) command.enablePositionalOptions();
     for (const { flags, description, argChoices, long } of root.options) {
       if (long === "--version" || command.options.some((own) => own.long === long)) continue;
@@ -45,6 +45,6 @@ function inheritedNames(command: Command): readonly string[] {
   return command.options.filter((option) => option instanceof InheritedFlag).map((option) => option.attributeName());
 }
 
-function below(command: Command): readonly Command[] {
-  return command.commands.flatMap((each) => [each, ...below(each)]);
+function descendantsOf(command: Command): readonly Command[] {
+  return command.commands.flatMap((each) => [each, ...descendantsOf(each)]);
 }

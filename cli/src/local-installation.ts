@@ -6,7 +6,7 @@ import type { Context } from "./context.ts";
  * Imports a file of the package that runs the platform on this host, such as "operator-password.ts". Undefined when the
  * command line was installed without it.
  */
-export async function localModule<T>(file: string): Promise<T | undefined> {
+export async function importLocalModule<T>(file: string): Promise<T | undefined> {
   const url = new URL(`../../local/src/${file}`, import.meta.url);
   return existsSync(fileURLToPath(url)) ? ((await import(url.href)) as T) : undefined;
 }
@@ -28,7 +28,7 @@ interface LocalOperator {
  */
 export async function storeOperatorPassword({ settings, note }: Context, operator: Operator): Promise<boolean> {
   if (settings.dataDirectory === undefined) return false;
-  const local = await localModule<LocalOperator>("operator-password.ts");
+  const local = await importLocalModule<LocalOperator>("operator-password.ts");
   const isStored = local !== undefined && local.saveOperatorPassword(settings.dataDirectory, operator);
   if (isStored) note("admin.json has the new password");
   return isStored;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { partial } from "@holdfast/testing/partial.ts";
 import type { Context } from "./context.ts";
-import { noteUnresolved } from "./name-notice.ts";
+import { noteUnresolvedName } from "./name-notice.ts";
 
 let directory: string;
 beforeEach(() => {
@@ -17,7 +17,7 @@ async function notesFor(code: number | undefined, dataDirectory: string | undefi
   const notes: string[] = [];
   const shell = '#!/bin/sh\n[ "$1 $2" = "ahosts orders.test" ] && [ -z "$HOLDFAST_TOKEN" ]';
   if (code !== undefined) writeFileSync(join(directory, "getent"), `${shell} && exit ${code}\n`, { mode: 0o755 });
-  await noteUnresolved(
+  await noteUnresolvedName(
     partial<Context>({
       settings: { dataDirectory },
       environment: { PATH: directory, HOLDFAST_TOKEN: "secret" },

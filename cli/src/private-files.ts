@@ -23,7 +23,7 @@ export function createTemporaryFiles(): PrivateFiles {
 }
 
 /** A permanent directory, for files that a printed connection string names. */
-export function createLastingFiles(parent: string, name: string): PrivateFiles {
+export function createPermanentFiles(parent: string, name: string): PrivateFiles {
   const directory = join(parent, name);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   chmodSync(directory, 0o700);

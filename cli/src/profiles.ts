@@ -29,7 +29,7 @@ export function saveSession(context: Context, session: Session): string {
 }
 
 /** Removes the credentials of a profile; address and user name remain. */
-export function forgetSession({ environment }: Context, { name, profile }: NamedProfile): void {
+export function removeSession({ environment }: Context, { name, profile }: NamedProfile): void {
   const { token: _token, api_key_id: _id, api_key_secret: _secret, password: _password, ...rest } = profile;
   saveProfile(environment, name, rest);
 }
@@ -65,7 +65,7 @@ export function useProfile({ environment }: Context, name: string): void {
   selectProfile(environment, name);
 }
 
-export function forgetProfile({ environment }: Context, name: string): void {
+export function deleteProfile({ environment }: Context, name: string): void {
   removeProfile(environment, name);
 }
 

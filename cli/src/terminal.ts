@@ -26,7 +26,7 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
     return value;
   }
 
-  async function askPerson(prompt: string, { silent = false } = {}): Promise<string> {
+  async function askUser(prompt: string, { silent = false } = {}): Promise<string> {
     const { read } = await import("read");
     try {
       return await read({ prompt: printableLines(prompt), silent, input, output: screen });
@@ -40,8 +40,8 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
 
   return {
     isInteractive: input.isTTY,
-    ask: (question) => (input.isTTY ? askPerson(`${question}:`) : nextLine(question)),
-    askSecret: (question) => (input.isTTY ? askPerson(`${question}:`, { silent: true }) : nextLine(question)),
-    confirm: async (question) => input.isTTY && /^y(es)?$/i.test((await askPerson(`${question} [y/N]`)).trim()),
+    ask: (question) => (input.isTTY ? askUser(`${question}:`) : nextLine(question)),
+    askSecret: (question) => (input.isTTY ? askUser(`${question}:`, { silent: true }) : nextLine(question)),
+    confirm: async (question) => input.isTTY && /^y(es)?$/i.test((await askUser(`${question} [y/N]`)).trim()),
   };
 }

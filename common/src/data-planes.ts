@@ -43,8 +43,8 @@ export interface DataPlane {
   readonly processes?: {
     /** Environment variable with the number of processes; 1 by default. */
     readonly countSetting: string;
-    readonly countMax: number;
-    /** Settings of the process with this number, from 2 on, that override the first process's settings. */
+    readonly maxCount: number;
+    /** Settings of the process with this number, from 2 on, that override the settings of the first process. */
     settings(number: number, host: DataPlaneHost): Readonly<Record<string, string>>;
   };
 }

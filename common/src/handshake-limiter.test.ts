@@ -38,7 +38,7 @@ afterEach(async () => {
 function limit(atOnce: number, waitMs: number): void {
   handshakes = createHandshakeLimiter({
     maxInFlight: atOnce,
-    stalledMs: waitMs,
+    stallTimeoutMs: waitMs,
     begin: (socket) => {
       started.push(socket);
       tls.emit("connection", socket);
@@ -103,7 +103,7 @@ it("shares a site's limit among its sources without delaying other sites", async
   handshakes = createHandshakeLimiter({
     maxInFlight: 4,
     maxPerSource: 3,
-    stalledMs: 600_000,
+    stallTimeoutMs: 600_000,
     sources: (address) => [
       { name: address, factor: 1 },
       { name: address.split(".").slice(0, 3).join("."), factor: 16 },
@@ -128,7 +128,7 @@ it("shares a site's limit among its sources without delaying other sites", async
 it("never queues clients behind a load balancer", async () => {
   handshakes = createHandshakeLimiter({
     maxInFlight: 1,
-    stalledMs: 600_000,
+    stallTimeoutMs: 600_000,
     sources: () => [],
     begin(socket) {
       started.push(socket);

@@ -25,7 +25,7 @@ export interface HandshakeLimiterOptions {
    * Time after which a handshake no longer counts against the limit, complete or not, so that a stalled peer blocks
    * nobody.
    */
-  readonly stalledMs: number;
+  readonly stallTimeoutMs: number;
   /** Time within which the first byte must arrive, 10 s by default. A connection has no turn before that. */
   readonly firstByteMs?: number;
   /** Maximum time in the queue, 5 minutes by default; then the connection is closed. */
@@ -54,7 +54,7 @@ interface Waiting {
 export function createHandshakeLimiter(options: HandshakeLimiterOptions): HandshakeLimiter {
   const {
     maxInFlight,
-    stalledMs,
+    stallTimeoutMs: stalledMs,
     firstByteMs = 10_000,
     queueMs = 300_000,
     begin,

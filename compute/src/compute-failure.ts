@@ -1,6 +1,6 @@
 /**
- * The host cannot perform the request. The message is for the user: the obstacle, with figures or the command that
- * helps. The output of host programs is the `cause`, which only the operator's log has.
+ * The host cannot perform the request. The message is a sentence for the user: the obstacle, with figures or the
+ * command that helps. The output of host programs is the `cause`, which only the operator's log has.
  */
 export class ComputeFailure extends Error {
   override readonly name = "ComputeFailure";
@@ -20,7 +20,7 @@ export class HostUnreachable extends Error {
   readonly hostId: string;
 
   constructor(hostId: string, reason: string) {
-    super(`Host ${hostId} does not answer: ${reason}`);
+    super(`Host ${hostId} does not respond: ${reason}`);
     this.hostId = hostId;
   }
 }

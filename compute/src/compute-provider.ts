@@ -32,23 +32,23 @@ export interface ComputeProvider {
   /** Every machine of this installation on the host, with or without an owner. */
   list(signal: AbortSignal): Promise<MachineFacts[]>;
   get(machineId: string, signal: AbortSignal): Promise<MachineFacts | undefined>;
-  /** Stops the machine at once; resolves only when the host reports it stopped after the request. */
+  /** Stops the machine by force; resolves only when the host reports it stopped after the request. */
   fence(machineId: string, signal: AbortSignal): Promise<void>;
-  /** Calls back with the id of each machine that started, stopped or died: a hint to look, never proof. */
+  /** Calls `onChange` with the id of each machine that may have started or ended. `get` has its current state. */
   watch(onChange: (machineId: string) => void): { close(): void };
   /** Tests whether the host can take a machine of this size now. A refusal has the figures. */
   admit(spec: MachineSpec, signal: AbortSignal): Promise<Admission>;
   /** Engine versions that can run here, with a reason for each that cannot, and the kernel of new virtual machines. */
   images(signal: AbortSignal): Promise<ImageFacts[]>;
   /**
-   * Packet filter of the machines; absent if machines have no networks of their own and only engines check addresses.
+   * Packet filter of the machines; absent if machines share the host's network, so that only engines check addresses.
    */
   readonly edge?: MachineEdge;
   /** Snapshots of data disks; absent if the provider has none. A host may support them for some disks only. */
   readonly snapshots?: MachineSnapshots;
   /** Kernels of virtual machines; absent if the provider has no virtual machines. */
   readonly guestKernels?: GuestKernels;
-  /** Routes to the machines of other hosts; absent if machines have no networks of their own. */
+  /** Routes to the machines of other hosts; absent if machines share the host's network. */
   readonly paths?: HostPaths;
 }
 
@@ -77,9 +77,9 @@ export interface HostPath {
 }
 
 /**
- * Snapshots of data disks. A snapshot lies beside its disk, shares the disk's blocks until either changes, and lasts at
- * most as long as its machine. Only a stopped machine's disk is copied or restored. Each method throws ComputeFailure
- * with the reason if it cannot be done.
+ * Snapshots of data disks. A snapshot is in the directory of its disk, shares the disk's blocks until either changes,
+ * and is removed with its machine. Only a stopped machine's disk is copied or restored. Each method throws
+ * ComputeFailure with the reason if it is impossible.
  */
 export interface MachineSnapshots {
   /**
@@ -89,7 +89,7 @@ export interface MachineSnapshots {
   take(machineId: string, name: string, starts: number, signal: AbortSignal): Promise<void>;
   /** Restores the data from the snapshot, all or nothing. Later writes are lost; the snapshot remains. */
   restore(machineId: string, name: string, starts: number, signal: AbortSignal): Promise<void>;
-  /** Does nothing if there is no such snapshot. */
+  /** Removes the snapshot, if it exists. */
   remove(machineId: string, name: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -97,7 +97,7 @@ export interface MachineSnapshots {
 export interface GuestKernels {
   /**
    * Selects the kernel that the machine boots from at its next start. Throws ComputeFailure for a kernel that is not on
-   * the host, and for a machine without a kernel of its own.
+   * the host, and for a container, which shares the host's kernel.
    */
   replace(machineId: string, kernel: string, signal: AbortSignal): Promise<void>;
 }
@@ -125,7 +125,7 @@ export interface MachinePlan {
   readonly memoryBytes: number;
   /**
    * Size limit of the machine's root: the image, and writes outside of the data disk. Absent in plans of earlier
-   * releases (`rootBytesOf`), and in facts of machines that have no root of their own.
+   * releases (`rootBytesOf`), and in facts of machines without a root.
    */
   readonly rootBytes?: number;
 }
@@ -181,7 +181,7 @@ export interface MachineFacts {
   readonly plan: MachinePlan;
   /** Image id, as of now or of the next start; empty for engines that the host has installed. */
   readonly image: string;
-  /** Kernel id, as of now or of the next start; absent for machines without a kernel of their own. */
+  /** Kernel id, as of now or of the next start; absent for machines that share the host's kernel. */
   readonly guestKernel?: string;
   /** False only if no engine can ever have written data. */
   readonly hasData: boolean;

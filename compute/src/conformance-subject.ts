@@ -1,7 +1,8 @@
 import type { ComputeProvider, MachinePlan } from "./compute-provider.ts";
 
 /**
- * A provider under test, and what the suite does behind its back. Machines run a small test program, not the keeper.
+ * A provider under test, and actions on its machines that do not use the provider. Machines run a small test program
+ * instead of the keeper.
  */
 export interface ConformanceSubject {
   readonly provider: ComputeProvider;

@@ -34,7 +34,7 @@ export interface OwnProvider extends ComputeProvider {
   close(): Promise<void>;
 }
 
-/** First two numbers of the machines' addresses, such as `127.77`. */
+/** First two octets of the machines' addresses, such as `127.77`. */
 export function addressBlockOf(config: ProviderSettings): string {
   return config.provider === "process" ? config.loopbackBlock : config.incusAddressBlock;
 }
@@ -47,9 +47,9 @@ function publicBlockOf(config: ProviderSettings): AddressNetwork | undefined {
   if (config.publicAddresses === "") return undefined;
   try {
     const block = addressNetworkOf(config.publicAddresses);
-    const own = `${addressBlockOf(config)}.0.0/16`;
-    if (overlap(block, addressNetworkOf(own)))
-      throw new Error(`${block.text} is part of ${own}, the private addresses`);
+    const privateBlock = `${addressBlockOf(config)}.0.0/16`;
+    if (overlap(block, addressNetworkOf(privateBlock)))
+      throw new Error(`${block.text} is part of ${privateBlock}, the private addresses`);
     return block;
   } catch (error) {
     throw new Error(`HOLDFAST_PUBLIC_ADDRESSES: ${(error as Error).message}`, { cause: error });
@@ -76,7 +76,7 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
   return {
     ...provider,
     async facts() {
-      const signal = AbortSignal.timeout(factsWithinMs);
+      const signal = AbortSignal.timeout(factsTimeoutMs);
       const noVirtualMachines = (await provider.virtualMachineRefusal(signal)) ?? "";
       return readHostFacts({
         ...facts,
@@ -88,7 +88,7 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
 }
 
 /** Time limit for a host's facts: a hanging daemon must not block them. */
-const factsWithinMs = 5_000;
+const factsTimeoutMs = 5_000;
 
 async function providerOf(
   deps: ProviderDeps & { readonly tiers: StorageTiers; readonly abilities: HostAbilities },
@@ -122,9 +122,9 @@ async function providerOf(
         pool: poolsOf(config),
         preparedDisks,
       });
-      // A machine that is requested meanwhile waits for the same work, and reports its failure.
+      // A machine that is requested before the end waits for the same work, and reports its failure.
       provider
-        .prepare(AbortSignal.timeout(prepareWithinMs))
+        .prepare(AbortSignal.timeout(prepareTimeoutMs))
         .catch((error: unknown) => log.warn("machines are not prepared", { error: String(error) }));
       return provider;
     }
@@ -133,7 +133,7 @@ async function providerOf(
   }
 }
 
-const prepareWithinMs = 300_000;
+const prepareTimeoutMs = 300_000;
 
 /** Storage pool by tier for the machines' roots. Throws for an entry without a tier of this host, or without a pool. */
 function poolsOf(config: ProviderSettings): (tier: string) => string {

@@ -10,7 +10,7 @@ export const providerSettings = {
   processDir: text("HOLDFAST_PROCESS_DIR", "Directory of this host's machines", ""),
   storageTiers: list(
     "HOLDFAST_STORAGE_TIERS",
-    "Storage tiers of this host, the default one first: maxiops=/mnt/nvme,standard=/mnt/disks, or names only for tiers whose data disks are beside the other files",
+    "Storage tiers of this host, the default one first: maxiops=/mnt/nvme,standard=/mnt/disks, or names only for tiers whose data disks are in the directories of their machines",
     "maxiops,standard",
   ),
   incusSocket: text("HOLDFAST_INCUS_SOCKET", "Unix socket of the Incus daemon", "/var/lib/incus/unix.socket"),
@@ -39,7 +39,7 @@ export const providerSettings = {
   ),
   incusAddressBlock: text(
     "HOLDFAST_INCUS_ADDRESS_BLOCK",
-    "First two numbers of the addresses of Incus machines; the first address is the host's own",
+    "First two octets of the addresses of Incus machines; the first address is the host's",
     "10.77",
   ),
   publicAddresses: text(
@@ -47,7 +47,7 @@ export const providerSettings = {
     "Network of public addresses for this host's machines, such as 203.0.113.16/28, routed to the host; empty: a machine's private address is its public one",
     "",
   ),
-  loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two numbers of the machines' loopback addresses", "127.77"),
+  loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two octets of the machines' loopback addresses", "127.77"),
   preparedDisks: integer("HOLDFAST_SPARES", "Number of data disks prepared in advance for each image", 2),
   imagesDir: text("HOLDFAST_IMAGES_DIR", "Directory of the node images"),
 } as const;

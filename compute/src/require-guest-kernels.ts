@@ -6,7 +6,6 @@ export function requireGuestKernels({
   name,
   guestKernels,
 }: Pick<ComputeProvider, "name" | "guestKernels">): GuestKernels {
-  if (guestKernels === undefined)
-    throw new ComputeFailure(`Machines of the provider ${name} have no kernels of their own.`);
+  if (guestKernels === undefined) throw new ComputeFailure(`Machines of the provider ${name} share the host's kernel.`);
   return guestKernels;
 }

@@ -35,7 +35,7 @@ export function snapshotConformance({ subject, created, started, enrollment }: S
     await write("after");
     await provider.growDisk(id, 2 * gib, signal);
     await provider.stop(id, 5_000, signal);
-    // A caller that decided before that start does not know of the writes since.
+    // A caller that decided before that start has not observed the writes since.
     await expect(snapshots.restore(id, "s-1", 1, signal)).rejects.toThrow("was started since");
     await expect(snapshots.restore(id, "s-2", 2, signal)).rejects.toThrow("no snapshot s-2");
     await snapshots.restore(id, "s-1", 2, signal);

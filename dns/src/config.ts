@@ -6,7 +6,7 @@ export const dnsSettings = {
   listen: list("HOLDFAST_DNS_LISTEN", "Each address and port to listen on, over UDP and TCP", "127.0.0.1:5353"),
   listenForResolvers: list(
     "HOLDFAST_DNS_RESOLVER_LISTEN",
-    "Addresses and ports for resolvers of this host, which query port 53 only; a busy one is logged and left out",
+    "Addresses and ports for resolvers of this host, which query port 53 only; an address in use is logged and left out",
     "",
   ),
   directory: text("HOLDFAST_DNS_DIR", "Directory for the zone"),
@@ -14,7 +14,7 @@ export const dnsSettings = {
   identityDirectory: text("HOLDFAST_DNS_IDENTITY_DIR", "Directory with key.pem, cert.pem and ca.pem of this server"),
   nameServerAddresses: list(
     "HOLDFAST_DNS_ADDRESSES",
-    "Addresses at which clients reach the name servers; empty: those it listens on",
+    "Addresses at which clients reach the name servers; empty: the addresses that the server listens on",
   ),
   queriesPerSecond: integer("HOLDFAST_DNS_RATE", "UDP queries that one source may send in a second", 5_000),
 };

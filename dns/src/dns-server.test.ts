@@ -116,7 +116,7 @@ async function answersOn(socket: Socket, count: number): Promise<number[]> {
   return ids;
 }
 
-test("a restart serves from disk at once, and ignores a damaged file", async () => {
+test("a restart serves from disk before a controller connects, and ignores a damaged file", async () => {
   const file = join(directory, "zone.json");
   await expect.poll(() => readFile(file, "utf8").catch(() => "")).toContain(`shop-1.${origin}`);
   const again = await start();

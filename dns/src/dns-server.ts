@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ZoneBatch } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
-import { answer } from "./answer.ts";
+import { respondTo } from "./response.ts";
 import { createQueryRateLimit } from "./query-rate-limit.ts";
 import { startTcpServer } from "./tcp-server.ts";
 import { startUdpServer } from "./udp-server.ts";
@@ -13,7 +13,7 @@ export interface DnsServerDeps {
   readonly host: string;
   /** Port for UDP and TCP; 0 selects a free one. */
   readonly port: number;
-  /** Further endpoints to listen on. */
+  /** Other endpoints to listen on, in addition to `host` and `port`. */
   readonly alsoListen?: readonly Endpoint[];
   /** Endpoints to listen on if no other program does; failures are logged. */
   readonly ifFree?: readonly Endpoint[];
@@ -26,18 +26,18 @@ export interface DnsServerDeps {
 
 /**
  * An authoritative DNS server over UDP and TCP. The zone is in memory and on disk, so it serves after a restart and
- * without controllers. A feed applies changes: they are served at once and written to disk every 200 ms.
+ * without controllers. A feed applies changes, which are served immediately and written to disk every 200 ms.
  */
 export interface DnsServer {
   readonly port: number;
   readonly zone: Zone;
-  /** Applies a batch and serves it at once; it is written to disk soon after. Returns the served revision. */
+  /** Applies a batch and returns the served revision. The batch is on disk at most 200 ms later, unless that fails. */
   apply(batch: ZoneBatch): bigint;
   close(): Promise<void>;
 }
 
 const writeIntervalMs = 200;
-const retryWriteMs = 5_000;
+const writeRetryDelayMs = 5_000;
 
 export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   const { host, port, alsoListen = [], ifFree = [], directory, nameServerAddresses, monotonicMs, log } = deps;
@@ -45,21 +45,21 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   const zone = await file.read();
   const createRateLimit = () => createQueryRateLimit(deps.queriesPerSecond, monotonicMs);
   const rateLimits = { udp: createRateLimit(), tcp: createRateLimit() };
-  const answerBy = (transport: "udp" | "tcp") => (query: Buffer) => {
+  const responderFor = (transport: "udp" | "tcp") => (query: Buffer) => {
     try {
-      return answer(query, zone, { transport, nameServerAddresses });
+      return respondTo(query, zone, { transport, nameServerAddresses });
     } catch (error) {
       // A single packet must not stop the server.
-      log.error("query not answered", { error, query: query.subarray(0, 512).toString("base64") });
+      log.error("query failed", { error, query: query.subarray(0, 512).toString("base64") });
       return undefined;
     }
   };
   const listeners: { close(): Promise<void> }[] = [];
   // Each address has its own sockets, so that responses come from the queried address.
   async function listen(at: Endpoint): Promise<number> {
-    const udp = await startUdpServer({ ...at, answer: answerBy("udp"), rate: rateLimits.udp, log });
+    const udp = await startUdpServer({ ...at, respond: responderFor("udp"), rate: rateLimits.udp, log });
     listeners.push(udp);
-    const tcp = { host: at.host, port: udp.port, answer: answerBy("tcp"), rate: rateLimits.tcp, log };
+    const tcp = { host: at.host, port: udp.port, respond: responderFor("tcp"), rate: rateLimits.tcp, log };
     listeners.push(await startTcpServer(tcp));
     return udp.port;
   }
@@ -81,7 +81,7 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   async function writeUntilClean(): Promise<void> {
     while (isDirty && !closing.signal.aborted) {
       const written = await write();
-      const waitMs = written ? writeIntervalMs : retryWriteMs;
+      const waitMs = written ? writeIntervalMs : writeRetryDelayMs;
       await delay(waitMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }
     writing = undefined;

@@ -7,7 +7,18 @@ import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
 import { dnsSettings } from "./config.ts";
 import { startDnsServer } from "./dns-server.ts";
-import { zoneFeed } from "./zone-feed.ts";
+import { create } from "@bufbuild/protobuf";
+import { reportedListeners } from "@holdfast/common/open-listeners.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { Feed } from "@holdfast/feed/follow.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import {
+  type FollowRequest,
+  FollowRequestSchema,
+  type ZoneBatch,
+  ZoneService,
+} from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
+import type { DnsServer } from "./dns-server.ts";
 
 const config = readConfig(dnsSettings, process.env);
 const log = createLog("dns");
@@ -46,3 +57,17 @@ await follow(
 );
 await server.close();
 log.info("dns server stopped");
+
+/** Feed of a DNS server: the full zone, then its changes. It acknowledges the served revision. */
+function zoneFeed({ apply, zone }: DnsServer, log: Log): Feed<FollowRequest, ZoneBatch> {
+  const serves = (servedRevision: bigint) => create(FollowRequestSchema, { servedRevision });
+  return {
+    method: grpcService(ZoneService).follow,
+    firstMessage: () => create(FollowRequestSchema, { servedRevision: zone.revision, listeners: reportedListeners() }),
+    apply(batch, controller) {
+      const served = apply(batch);
+      if (batch.reset) log.info("zone received", { controller, revision: batch.revision.toString() });
+      return batch.synced ? serves(served) : undefined;
+    },
+  };
+}

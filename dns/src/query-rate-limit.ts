@@ -4,15 +4,15 @@ import { createTokenBuckets } from "@holdfast/common/concurrency/token-buckets.t
 /** Rate limit of queries by source. */
 export interface QueryRateLimit {
   /**
-   * `answer` below the rate. Above it `truncate` for each fourth query, so that a real client retries over TCP, and
-   * `drop` for the others.
+   * `answer` below the rate. Above the rate `truncate` for each fourth query, so that a real client retries over TCP,
+   * and `drop` for the others.
    */
   admit(address: string): "answer" | "truncate" | "drop";
 }
 
-/** Bounds memory against invented addresses. */
-const sourcesMax = 10_000;
-const truncateEvery = 4;
+/** Maximum number of sources, which bounds memory against forged addresses. */
+const maxSources = 10_000;
+const queriesPerTruncation = 4;
 const groupsOf = createSourceGroups();
 
 export function createQueryRateLimit(
@@ -20,7 +20,7 @@ export function createQueryRateLimit(
   monotonicMs: () => number,
   burst = perSecond * 2,
 ): QueryRateLimit {
-  const buckets = createTokenBuckets({ perSecond, burst }, monotonicMs, sourcesMax);
+  const buckets = createTokenBuckets({ perSecond, burst }, monotonicMs, maxSources);
   const refused = new Map<string, number>();
   return {
     admit(address) {
@@ -29,16 +29,16 @@ export function createQueryRateLimit(
         refused.delete(source);
         return "answer";
       }
-      if (refused.size >= sourcesMax) refused.clear();
+      if (refused.size >= maxSources) refused.clear();
       const count = (refused.get(source) ?? 0) + 1;
       refused.set(source, count);
-      return count % truncateEvery === 0 ? "truncate" : "drop";
+      return count % queriesPerTruncation === 0 ? "truncate" : "drop";
     },
   };
 }
 
 /** The network of one customer: an IPv4 address or an IPv6 /56. */
 export function networkOf(address: string): string {
-  const [own, customer] = groupsOf(address);
-  return (customer ?? own)?.name ?? address;
+  const [host, customer] = groupsOf(address);
+  return (customer ?? host)?.name ?? address;
 }

@@ -33,7 +33,7 @@ test("TCP queries are limited by source, without an effect on other sources", as
   server = await startTcpServer({
     host: "127.0.0.1",
     port: 0,
-    answer: (query) => query,
+    respond: (query) => query,
     rate: createQueryRateLimit(10, () => ms, 20),
     log: silentLog,
   });
@@ -55,7 +55,7 @@ test("a full server closes the longest idle connection of the largest source", a
   server = await startTcpServer({
     host: "127.0.0.1",
     port: 0,
-    answer: (query) => query,
+    respond: (query) => query,
     rate: createQueryRateLimit(1_000, () => performance.now()),
     connections: 4,
     log: silentLog,

@@ -12,8 +12,8 @@ export interface TcpServer {
 export interface TcpServerDeps {
   readonly host: string;
   readonly port: number;
-  readonly answer: (query: Buffer) => Buffer | undefined;
-  /** A rate limit separate from that of UDP, since a client over the UDP rate retries over TCP. */
+  readonly respond: (query: Buffer) => Buffer | undefined;
+  /** A rate limit that UDP does not share, since a client over the UDP rate retries over TCP. */
   readonly rate: QueryRateLimit;
   readonly log: Log;
   readonly idleMs?: number;
@@ -25,12 +25,12 @@ export interface TcpServerDeps {
 const rateLimitedPauseMs = 200;
 
 /**
- * Serves queries over connections, several on each (RFC 7766), within the rate of their source. A client that does not
- * read responses is not read further. At the limit the connection that is idle longest, of the source with the most
- * connections, is closed.
+ * Serves queries over connections, several on each (RFC 7766), within the rate of their source. While a client does not
+ * read responses, its queries are not read. At the limit of connections, a new one closes the connection that is idle
+ * longest, of the source with the most connections.
  */
 export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
-  const { host, port, answer, rate, log, idleMs = 10_000, connections = 400, connectionsPerSource = 100 } = deps;
+  const { host, port, respond, rate, log, idleMs = 10_000, connections = 400, connectionsPerSource = 100 } = deps;
   /** Open connections with their source; the one that is idle longest is first. */
   const open = new Map<Socket, string>();
   const bySource = createKeyedCounter();
@@ -50,10 +50,10 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
     socket.on("data", () => {
       if (open.delete(socket)) open.set(socket, source);
     });
-    serve(socket, answer, () => rate.admit(socket.remoteAddress ?? "") === "answer");
+    serve(socket, respond, () => rate.admit(socket.remoteAddress ?? "") === "answer");
   });
 
-  /** Closes an idle connection. False if the new connection's own source has the most. */
+  /** Closes an idle connection. False if the new connection's source has the most connections. */
   function evictIdle(count: number): boolean {
     const fullest = bySource.highest();
     if (fullest === undefined || count > fullest.count) return false;
@@ -87,10 +87,10 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
   };
 }
 
-function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, mayQuery: () => boolean): void {
+function serve(socket: Socket, respond: (query: Buffer) => Buffer | undefined, mayQuery: () => boolean): void {
   let buffered: Buffer = Buffer.alloc(0);
 
-  function answerBuffered(): void {
+  function respondToBuffered(): void {
     while (buffered.byteLength >= 2) {
       const length = buffered.readUInt16BE(0);
       if (buffered.byteLength < 2 + length) break;
@@ -99,11 +99,11 @@ function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, ma
         setTimeout(() => {
           if (socket.destroyed) return;
           socket.resume();
-          answerBuffered();
+          respondToBuffered();
         }, rateLimitedPauseMs).unref();
         return;
       }
-      const response = answer(buffered.subarray(2, 2 + length));
+      const response = respond(buffered.subarray(2, 2 + length));
       buffered = buffered.subarray(2 + length);
       // A resolver never sends such packets over TCP.
       if (response === undefined) {
@@ -115,7 +115,7 @@ function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, ma
       if (!socket.write(Buffer.concat([prefix, response]))) {
         socket.pause();
         socket.once("drain", () => {
-          answerBuffered();
+          respondToBuffered();
           socket.resume();
         });
         return;
@@ -125,6 +125,6 @@ function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, ma
 
   socket.on("data", (bytes) => {
     buffered = buffered.byteLength === 0 ? bytes : Buffer.concat([buffered, bytes]);
-    answerBuffered();
+    respondToBuffered();
   });
 }

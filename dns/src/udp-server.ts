@@ -11,20 +11,20 @@ export interface UdpServer {
 export interface UdpServerDeps {
   readonly host: string;
   readonly port: number;
-  readonly answer: (query: Buffer) => Buffer | undefined;
+  readonly respond: (query: Buffer) => Buffer | undefined;
   readonly rate: QueryRateLimit;
   readonly log: Log;
 }
 
 /** Serves datagrams within the rate of their source. */
-export async function startUdpServer({ host, port, answer, rate, log }: UdpServerDeps): Promise<UdpServer> {
+export async function startUdpServer({ host, port, respond, rate, log }: UdpServerDeps): Promise<UdpServer> {
   const socket = createSocket({ type: isIPv6(host) ? "udp6" : "udp4", recvBufferSize: 1 << 20 });
   socket.on("message", (query, peer) => {
     // A response to port 0 is impossible; sending throws.
     if (peer.port === 0) return;
     const verdict = rate.admit(peer.address);
     if (verdict === "drop") return;
-    const response = answer(query);
+    const response = respond(query);
     if (response === undefined) return;
     const sent = verdict === "answer" ? response : truncated(response);
     socket.send(sent, peer.port, peer.address, (error) => {

@@ -8,11 +8,11 @@ const format = "holdfast-zone 1";
 
 /**
  * The zone on disk, for restarts without controllers. `zone.json` is a full zone; `zone.log` contains the changes
- * since, so that a change of a large zone costs only its own size. The first line of `zone.json` is `holdfast-zone 1
- * <SHA-256>`; that of `zone.log` is the same SHA-256; each further line is `<SHA-256> <JSON>`.
+ * since, so that a change of a large zone writes only the change. The first line of `zone.json` is `holdfast-zone 1
+ * <SHA-256>`; the first line of `zone.log` is the same SHA-256; each other line is `<SHA-256> <JSON>`.
  */
 export interface ZoneFile {
-  /** Reads the zone; an empty one if there is no intact file. */
+  /** Reads the zone; an empty zone if the file is absent or damaged. */
   read(): Promise<Zone>;
   /** Writes a full zone; resolves when it is on disk. A crash leaves the previous one. */
   write(zone: ZoneSnapshot): Promise<void>;
@@ -31,8 +31,8 @@ export function createZoneFile(directory: string, log: Log): ZoneFile {
   let zoneBytes = 0;
   let logBytes = 0;
   /**
-   * Checksum of the zone that the log belongs to; a log of another zone is left from a crash. Empty if there is no zone
-   * on disk.
+   * Checksum of the zone that the log belongs to; after a crash, the log may belong to another zone. Empty without a
+   * zone on disk.
    */
   let zoneSum = "";
 
@@ -60,7 +60,7 @@ export function createZoneFile(directory: string, log: Log): ZoneFile {
     for (const line of lines) {
       const change = line.slice(line.indexOf(" ") + 1);
       if (!line.startsWith(`${checksum(change)} `)) {
-        // Lines appended after it would be ignored at the next start, so the next write is a full one.
+        // Lines after the damaged one would be ignored at the next start, so the next write is a full one.
         if (line !== "") zoneSum = "";
         return;
       }

@@ -11,7 +11,7 @@ export interface ZoneSnapshot {
   readonly origin: string;
   readonly revision: string;
   readonly records: readonly RecordSet[];
-  /** host:port of the controllers that serve the feed; absent in files of older versions. */
+  /** host:port of the controllers that serve the feed; absent in files of earlier releases. */
   readonly controllers?: readonly string[];
 }
 

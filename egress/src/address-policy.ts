@@ -12,7 +12,7 @@ export interface AddressPolicy {
 }
 
 export interface OwnAddresses {
-  /** Addresses of this host, besides loopback. */
+  /** Addresses of this host, except loopback. */
   readonly host: () => readonly string[];
   /** Listeners of the platform on its hosts, with their configured addresses or host names. */
   readonly listeners: () => readonly { readonly host: string; readonly port: number }[];
@@ -53,8 +53,8 @@ function isPublic(address: Address): boolean {
 
 /**
  * A listener of the platform is refused under every address of this host, since a listener on 0.0.0.0 accepts
- * connections on all of them. A listener given by its host name is refused at the addresses of the name that are not
- * public: a public one may be shared, such as that of an object store.
+ * connections on all of them. A listener given by its host name is refused at the non-public addresses of the name: a
+ * public address may be shared with others, such as the address of an object store.
  */
 async function isOwn(
   address: Address,

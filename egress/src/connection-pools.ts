@@ -22,16 +22,16 @@ interface Pool {
   readonly createdAtMs: number;
 }
 
-const connectMs = 10_000;
-const headerBytesMax = 16 << 10;
-export const poolAgeMaxMs = 5 * 60_000;
-const sweepMs = 30_000;
+const connectTimeoutMs = 10_000;
+const maxHeaderBytes = 16 << 10;
+export const maxPoolAgeMs = 5 * 60_000;
+const sweepIntervalMs = 30_000;
 
 /** `nowMs` is a monotonic clock. An expired pool closes when its last request ends. */
 export function createConnectionPools(deps: GuardDeps, nowMs: () => number): ConnectionPools {
   const pools = new Map<string, Pool>();
   const retired = new Set<Agent>();
-  const sweepTimer = setInterval(sweep, sweepMs);
+  const sweepTimer = setInterval(sweep, sweepIntervalMs);
   sweepTimer.unref();
 
   function sweep(): void {
@@ -55,7 +55,7 @@ export function createConnectionPools(deps: GuardDeps, nowMs: () => number): Con
       const existing = pools.get(id);
       if (existing !== undefined && !isExpired(existing, now)) return existing.agent;
       if (existing !== undefined) retire(id, existing);
-      const agent = agentOf(createGuardedConnector(deps, connectMs, key.tls), key.idleMs);
+      const agent = agentOf(createGuardedConnector(deps, connectTimeoutMs, key.tls), key.idleMs);
       pools.set(id, { agent, createdAtMs: now });
       return agent;
     },
@@ -68,13 +68,13 @@ export function createConnectionPools(deps: GuardDeps, nowMs: () => number): Con
 }
 
 function isExpired({ createdAtMs }: Pool, now: number): boolean {
-  return now - createdAtMs >= poolAgeMaxMs;
+  return now - createdAtMs >= maxPoolAgeMs;
 }
 
 /** Digests by the options object, so that a frequent caller's options are hashed once. */
 const digests = new WeakMap<TlsOptions, string>();
 
-/** A digest distinguishes options without keeping private keys in the map. */
+/** Id of a pool. It has a digest of the TLS options, so that the map holds no private keys. */
 function idOf({ organizationId, tls, idleMs }: PoolKey): string {
   return tls === undefined ? `${organizationId} ${idleMs}` : `${organizationId} ${idleMs} ${digestOf(tls)}`;
 }
@@ -95,7 +95,7 @@ function agentOf(connect: buildConnector.connector, idleMs: number): Agent {
     connect,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
-    maxHeaderSize: headerBytesMax,
+    maxHeaderSize: maxHeaderBytes,
     pipelining: 1,
     allowH2: false,
   });

@@ -20,9 +20,10 @@ export function createEgress(
   allow: { readonly users: readonly string[]; readonly operators: readonly string[] },
   installation: InstallationAddresses,
 ): Egress {
-  const own = ownAddresses(installation);
+  const addresses = ownAddresses(installation);
   const resolve = createResolveName();
-  const clientOf = (list: readonly string[]) => createEgressClient({ policy: createAddressPolicy(list, own), resolve });
+  const clientOf = (list: readonly string[]) =>
+    createEgressClient({ policy: createAddressPolicy(list, addresses), resolve });
   const users = clientOf(allow.users);
   const operators = clientOf(allow.operators);
   return {

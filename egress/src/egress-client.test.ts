@@ -85,13 +85,13 @@ test("no URL of the SSRF corpus opens a connection", async () => {
   expect(connections).toBe(0);
 });
 
-test("a socket connects to the checked addresses, whatever a later lookup returns", async () => {
+test("a socket connects to the checked addresses, even if a later lookup returns others", async () => {
   const answered: string[] = [];
   const port = await listen(createServer((_, response) => void response.end("ok")));
   const judge = createAddressPolicy(["127.0.0.0/8"], nothingOwn);
   const egress = createEgressClient({
     policy: judge,
-    // The checked lookup leads to the listener; a further one would lead elsewhere.
+    // The checked lookup returns the listener's address; a second one would return another address.
     async resolve() {
       answered.push("asked");
       return answered.length === 1 ? ["127.0.0.1"] : ["192.0.2.1"];
@@ -146,10 +146,10 @@ const endless: Readonly<Record<string, (socket: Socket) => void>> = {
 
 test.each(Object.entries(endless))("a server that %s is aborted at the deadline", async (_, serve) => {
   const port = await listen(createTcpServer((socket) => serve(socket.on("error", () => undefined))));
-  const began = Date.now();
+  const startedMs = Date.now();
   const failing = post(client({ allow: ["127.0.0.0/8"] }), `http://127.0.0.1:${port}/`, 400);
   await expect(failing).rejects.toMatchObject({ kind: "timeout", message: "No response within 0.4 s." });
-  expect(Date.now() - began).toBeLessThan(60_000);
+  expect(Date.now() - startedMs).toBeLessThan(60_000);
 });
 
 test("endless headers are not read", async () => {

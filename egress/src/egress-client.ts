@@ -31,7 +31,7 @@ export interface EgressRequest extends Omit<EgressPost, "body"> {
   /** Time in milliseconds for which the target may send nothing, before and after the head; 60 s by default. */
   readonly silenceMs?: number | undefined;
   /** Maximum size of the response body; 1 MiB by default. */
-  readonly bytesMax?: number | undefined;
+  readonly maxBytes?: number | undefined;
 }
 
 /**
@@ -52,24 +52,24 @@ export interface EgressClient {
   /** Opens a raw connection for other protocols, with the same address policy. Throws EgressFailure. */
   connect(target: SocketTarget): Promise<Socket>;
   /**
-   * Throws EgressFailure `not allowed` if the target leads to a refused address. A name that does not resolve passes,
-   * since it may resolve later.
+   * Throws EgressFailure `not allowed` if the target resolves to a refused address. A name that does not resolve is
+   * accepted, since it may resolve later.
    */
   check(target: Pick<Target, "host" | "port">, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
-const checkMs = 3_000;
+const checkTimeoutMs = 3_000;
 /**
- * Longer than the idle timeout of most servers and load balancers, so that they close idle connections; a server's
- * Keep-Alive hint applies if it is shorter.
+ * Timeout of idle connections. It exceeds the timeout of most servers and load balancers, so that they close idle
+ * connections; a server's Keep-Alive hint applies if it is shorter.
  */
-const idleConnectionMs = 65_000;
+const idleTimeoutMs = 65_000;
 /** A POST is not retried automatically, so its connection is not reused close to a server's idle timeout. */
-const idleAfterPostMs = 4_000;
-const responseBytesMax = 1 << 20;
-const silenceMaxMs = 60_000;
-const targetsMax = 1_000;
+const idleTimeoutAfterPostMs = 4_000;
+const defaultMaxBytes = 1 << 20;
+const defaultSilenceMs = 60_000;
+const maxCachedTargets = 1_000;
 
 type Deps = GuardDeps & { readonly clock?: Pick<Clock, "now" | "monotonicMs"> };
 
@@ -85,7 +85,7 @@ export function createEgressClient(deps: Deps): EgressClient {
     const cached = targets.get(url);
     if (cached !== undefined) return cached;
     const parsed = parseTarget(url);
-    if (targets.size >= targetsMax) targets.clear();
+    if (targets.size >= maxCachedTargets) targets.clear();
     targets.set(url, parsed);
     return parsed;
   }
@@ -99,8 +99,8 @@ export function createEgressClient(deps: Deps): EgressClient {
       signal,
       tls,
       organizationId = "",
-      bytesMax = responseBytesMax,
-      silenceMs = silenceMaxMs,
+      maxBytes = defaultMaxBytes,
+      silenceMs = defaultSilenceMs,
     } = request;
     const parsed = targetOf(url);
     if (!parsed.ok) {
@@ -110,7 +110,7 @@ export function createEgressClient(deps: Deps): EgressClient {
     signal.throwIfAborted();
     const { origin, pathname, search } = parsed.target.url;
     const exchange = new Exchange(body, {
-      bytesMax,
+      maxBytes: maxBytes,
       now: clock.now,
       failureOf(error) {
         if (deadline.isExpired()) return new EgressFailure("timeout", `No response within ${deadlineMs / 1_000} s.`);
@@ -129,16 +129,16 @@ export function createEgressClient(deps: Deps): EgressClient {
 
   return {
     async post(url, request) {
-      const response = await send(url, { ...request, method: "POST" }, idleAfterPostMs);
+      const response = await send(url, { ...request, method: "POST" }, idleTimeoutAfterPostMs);
       // Only the head is returned; the body is read only so that the connection can be reused.
       await response.drop();
       return { status: response.status, retryAfterMs: response.retryAfterMs };
     },
-    request: (url, request) => send(url, request, idleConnectionMs),
+    request: (url, request) => send(url, request, idleTimeoutMs),
     connect: (target) => openGuardedSocket(target, deps),
     async check({ host, port }, signal) {
       try {
-        await vettedAddresses(host, port, deps, AbortSignal.any([signal, AbortSignal.timeout(checkMs)]));
+        await vettedAddresses(host, port, deps, AbortSignal.any([signal, AbortSignal.timeout(checkTimeoutMs)]));
       } catch (error) {
         if (error instanceof EgressFailure && error.kind === "not allowed") throw error;
         signal.throwIfAborted();

@@ -26,7 +26,7 @@ export class EgressFailure extends Error {
   }
 }
 
-/** The error code of the error or its cause; of an AggregateError, that of the first error. */
+/** The code of the error or its cause; for an AggregateError, the code of its first error. */
 function codeOf(error: unknown): string {
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   if (!(error instanceof Error)) return "";

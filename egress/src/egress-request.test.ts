@@ -11,7 +11,7 @@ import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { createAddressPolicy } from "./address-policy.ts";
-import { poolAgeMaxMs } from "./connection-pools.ts";
+import { maxPoolAgeMs } from "./connection-pools.ts";
 import { retryAfterMsOf } from "./egress-response.ts";
 import { createEgressClient, type EgressClient, type EgressRequest } from "./egress-client.ts";
 
@@ -81,9 +81,9 @@ test("a response body above its limit fails and is not read further", async () =
   const port = await listen(createServer((_, response) => void response.end(Buffer.alloc(10_000))));
   const egress = client();
   const url = `http://127.0.0.1:${port}/`;
-  const response = await egress.request(url, requestOf({ bytesMax: 9_999 }));
+  const response = await egress.request(url, requestOf({ maxBytes: 9_999 }));
   await expect(response.bytes()).rejects.toMatchObject({ kind: "too large" });
-  expect(await (await egress.request(url, requestOf({ bytesMax: 10_000 }))).bytes()).toHaveLength(10_000);
+  expect(await (await egress.request(url, requestOf({ maxBytes: 10_000 }))).bytes()).toHaveLength(10_000);
 });
 
 test("a slow reader pauses the target", async () => {
@@ -95,7 +95,7 @@ test("a slow reader pauses the target", async () => {
     }
   };
   const port = await listen(createServer((_, response) => void endless(response)));
-  const response = await client().request(`http://127.0.0.1:${port}/`, requestOf({ bytesMax: 1 << 30 }));
+  const response = await client().request(`http://127.0.0.1:${port}/`, requestOf({ maxBytes: 1 << 30 }));
   const reader = response.body[Symbol.asyncIterator]();
   await reader.next();
   const before = await settledCount(() => written);
@@ -173,10 +173,10 @@ test("connections are reused by the same organization for at most five minutes",
   expect(sockets.size).toBe(1);
   await once("b");
   expect(sockets.size).toBe(2);
-  time.nowMs = poolAgeMaxMs - 1;
+  time.nowMs = maxPoolAgeMs - 1;
   await once("a");
   expect(sockets.size).toBe(2);
-  time.nowMs = poolAgeMaxMs;
+  time.nowMs = maxPoolAgeMs;
   await once("a");
   expect(sockets.size).toBe(3);
 });

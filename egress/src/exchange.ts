@@ -4,7 +4,7 @@ import { type EgressResponse, retryAfterMsOf } from "./egress-response.ts";
 import { EgressFailure } from "./egress-failure.ts";
 
 interface ExchangeDeps {
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Converts a failure; it accounts for the deadline and the caller's signal. */
@@ -14,10 +14,10 @@ interface ExchangeDeps {
 }
 
 /** Buffered bytes at which the target is paused. */
-const unreadBytesMax = 64 << 10;
+const maxUnreadBytes = 64 << 10;
 /** Bounds for draining a discarded response, so that its connection can be reused. */
-const drainBytesMax = 64 << 10;
-const drainMs = 1_000;
+const maxDrainBytes = 64 << 10;
+const drainTimeoutMs = 1_000;
 
 /** A request in flight and its response: undici reports its events and the caller reads the body. */
 export class Exchange implements Dispatcher.DispatchHandler, EgressResponse {
@@ -34,7 +34,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressResponse {
   #unread: Buffer[] = [];
   #unreadBytes = 0;
   #bytes = 0;
-  /** True if the complete body is requested at once, so there is no back-pressure. */
+  /** True if the caller reads the complete body into memory, so there is no back-pressure. */
   #isBuffered = false;
   #isDropped = false;
   #isOver = false;
@@ -76,15 +76,15 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressResponse {
     if (this.#isOver) return;
     this.#bytes += chunk.length;
     if (this.#isDropped) {
-      if (this.#bytes > drainBytesMax) this.abort(new Error("the dropped response is too long"));
+      if (this.#bytes > maxDrainBytes) this.abort(new Error("the dropped response is too long"));
       return;
     }
-    const { bytesMax } = this.#deps;
-    if (this.#bytes > bytesMax)
-      return this.abort(new EgressFailure("too large", `The response has more than ${bytesMax} bytes.`));
+    const { maxBytes } = this.#deps;
+    if (this.#bytes > maxBytes)
+      return this.abort(new EgressFailure("too large", `The response has more than ${maxBytes} bytes.`));
     this.#unread.push(chunk);
     this.#unreadBytes += chunk.length;
-    if (this.#unreadBytes > unreadBytesMax && !this.#isBuffered) controller.pause();
+    if (this.#unreadBytes > maxUnreadBytes && !this.#isBuffered) controller.pause();
     if (!this.#isBuffered) this.#wakeUp();
   }
 
@@ -155,9 +155,9 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressResponse {
         return { done: false, value };
       },
       return: () => {
-        // The end may be near, and draining a few bytes is cheaper than a new connection.
+        // Few bytes may remain, and draining them is cheaper than a new connection.
         if (!this.#isOver) {
-          const timer = setTimeout(() => this.abort(new Error("the dropped response is too slow")), drainMs);
+          const timer = setTimeout(() => this.abort(new Error("the dropped response is too slow")), drainTimeoutMs);
           this.drop()
             .catch(() => undefined)
             .finally(() => clearTimeout(timer));

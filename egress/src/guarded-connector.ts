@@ -23,8 +23,8 @@ export interface TlsOptions {
 }
 
 /**
- * Resolves a host and checks its addresses. Throws EgressFailure if any of them is refused, since a name stands for all
- * of its addresses.
+ * Resolves a host and checks its addresses. Throws EgressFailure if any of them is refused, since a connection may use
+ * each of them.
  */
 export async function vettedAddresses(
   host: string,

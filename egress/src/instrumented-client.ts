@@ -7,8 +7,8 @@ export type EgressObserver = (what: "post" | "request" | "connect", outcome: str
 /** Adds an observer to a client. The time of a request ends at the head of its response. */
 export function instrumentedClient(client: EgressClient, observe: EgressObserver): EgressClient {
   async function observed<T>(what: Parameters<EgressObserver>[0], work: () => Promise<T>): Promise<T> {
-    const began = performance.now();
-    const report = (outcome: string) => observe(what, outcome, (performance.now() - began) / 1_000);
+    const startedMs = performance.now();
+    const report = (outcome: string) => observe(what, outcome, (performance.now() - startedMs) / 1_000);
     try {
       const result = await work();
       report("ok");

@@ -9,12 +9,12 @@ interface ListenerAddressesDeps {
   readonly monotonicMs?: () => number;
 }
 
-const cachedMs = 30_000;
-const namesMax = 1_000;
+const cacheMs = 30_000;
+const maxNames = 1_000;
 
 /**
  * Resolves with the hosts file, as the platform's own clients of these listeners do. Results are cached for 30 seconds;
- * if a later lookup fails, the previous addresses stay valid.
+ * if a later lookup fails, the previous addresses remain valid.
  */
 export function createListenerAddresses({
   resolve = systemAddresses,
@@ -25,9 +25,9 @@ export function createListenerAddresses({
   return (name) => {
     const cached = cache.get(name);
     if (cached !== undefined && cached.untilMs > monotonicMs()) return cached.addresses;
-    if (cached === undefined && cache.size >= namesMax) cache.clear();
+    if (cached === undefined && cache.size >= maxNames) cache.clear();
     const addresses = resolve(name).catch(() => cached?.addresses ?? []);
-    cache.set(name, { addresses, untilMs: monotonicMs() + cachedMs });
+    cache.set(name, { addresses, untilMs: monotonicMs() + cacheMs });
     return addresses;
   };
 }

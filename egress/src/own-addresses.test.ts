@@ -32,7 +32,7 @@ test("a listener that failed to open is not registered", async () => {
   expect(openListeners()).toEqual([{ host: "127.0.0.1", port }]);
 });
 
-test("listener ports are refused at external addresses that lead to them", async () => {
+test("listener ports are refused at the external addresses of a NAT", async () => {
   const own = {
     ...nothing,
     listeners: ["0.0.0.0:8443", "https://10.0.0.1:2380"],

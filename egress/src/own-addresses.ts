@@ -8,7 +8,7 @@ import type { OwnAddresses } from "./address-policy.ts";
 export interface InstallationAddresses {
   /** `host:port` or URLs of all the platform's listeners; listeners of this process are added. */
   readonly listeners: readonly string[];
-  /** Addresses that lead to these listeners without being on an interface of this host, such as behind NAT. */
+  /** Addresses of these listeners that are on no interface of this host, such as addresses of a NAT. */
   readonly addresses: readonly string[];
   /** Current addresses of other controllers, `host:port`. */
   readonly members: () => readonly string[];
@@ -37,7 +37,7 @@ export function ownAddresses({
   };
 }
 
-/** These listeners, and their ports at each of the addresses, for processes on other hosts. */
+/** The listeners, and each of their ports at each of the addresses, for processes on other hosts. */
 export function listenersAt(addresses: readonly string[], listeners: readonly string[]): string[] {
   const ports = new Set(listeners.flatMap((listener) => listenerOf(listener).map(({ port }) => port)));
   const hosts = addresses.filter((address) => isIP(address) !== 0);

@@ -12,7 +12,7 @@ export interface RequestDeadlines {
 }
 
 export function createRequestDeadlines(): RequestDeadlines {
-  /** Requests by signal. One listener serves all of them, since each further listener makes a signal slower. */
+  /** Requests by signal. One listener serves all of them, since each additional listener makes a signal slower. */
   const bySignal = new WeakMap<AbortSignal, Set<() => void>>();
 
   function requestsOf(signal: AbortSignal): Set<() => void> {

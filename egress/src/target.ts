@@ -1,6 +1,6 @@
 /**
- * Ports of other protocols, to which an HTTP request could be an attack (cross-protocol request forgery). The list is
- * that of the Fetch standard, and ports of databases.
+ * Ports of other protocols, to which an HTTP request could be an attack (cross-protocol request forgery): the list of
+ * the Fetch standard, and ports of databases.
  */
 const forbiddenPorts: ReadonlySet<number> = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
@@ -25,7 +25,7 @@ export type ParsedTarget =
 
 /** JSON Schema of a user's URL; the parser is stricter. */
 export const targetFormat = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]?://[!-.0-\\[\\]-~][!-\\[\\]-~]*$" };
-/** The same without query and fragment. */
+/** JSON Schema of a user's URL without query and fragment. */
 export const plainTargetFormat = {
   format: "uri",
   pattern: '^[hH][tT][tT][pP][sS]?://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$',
@@ -36,7 +36,7 @@ export const plainTargetFormat = {
  */
 export function parseTarget(text: string): ParsedTarget {
   const invalid = (detail: string): ParsedTarget => ({ ok: false, fault: "invalid", detail });
-  // The parser removes tabs and line ends and trims; the URL that a person sees must be the one that is called.
+  // The parser removes tabs and line ends and trims; the URL that a user sees must be the URL that is called.
   if (/[\s\\]|[^\x20-\x7e]/.test(text)) return invalid("must be plain ASCII without spaces and backslashes");
   if (!/^https?:\/\/[^/]/i.test(text)) return invalid("must begin with http:// or https://");
   if (!URL.canParse(text)) return invalid("is not a URL");

@@ -26,16 +26,16 @@ export interface Feed<Acknowledgement, Batch> {
 
 export interface FollowDeps {
   readonly installationId: string;
-  /** host:port of the agent listeners of all controllers that are currently known. */
+  /** Current host:port of the agent listeners of all controllers. */
   readonly controllers: () => readonly string[];
-  /** Contains key.pem, cert.pem and ca.pem; read again for each dial, since controllers renew them. */
+  /** Directory with key.pem, cert.pem and ca.pem; they are read for each dial, since controllers renew them. */
   readonly identityDirectory: string;
   readonly random: () => number;
   readonly log: Log;
 }
 
-const firstBackoffMs = 100;
-const longestBackoffMs = 5_000;
+const minBackoffMs = 100;
+const maxBackoffMs = 5_000;
 /** A stream that lasted this long resets the back-off. */
 const stableMs = 10_000;
 
@@ -49,11 +49,11 @@ export async function follow<Acknowledgement, Batch>(
   signal: AbortSignal,
 ): Promise<void> {
   const { random, log } = deps;
-  const backOff = createBackOff(firstBackoffMs, longestBackoffMs, random);
+  const backOff = createBackOff(minBackoffMs, maxBackoffMs, random);
   for (let at = Math.floor(random() * deps.controllers().length); !signal.aborted; at += 1) {
     const controllers = deps.controllers();
     const controller = controllers[at % controllers.length];
-    if (controller === undefined) throw new Error("no controller address is configured");
+    if (controller === undefined) throw new Error("no address of a controller is configured");
     const startedMs = performance.now();
     const reason = await followOne(feed, deps, controller, signal).catch((error: unknown) => String(error));
     if (signal.aborted) return;
@@ -73,7 +73,7 @@ async function followOne<Acknowledgement, Batch>(
   const client = new Client(controller, tls, {
     "grpc.enable_channelz": 0,
     "grpc.max_receive_message_length": 16 << 20,
-    // Detects a controller that disappeared within seconds.
+    // Keepalive detects within seconds that a controller does not respond any more.
     "grpc.keepalive_time_ms": 10_000,
     "grpc.keepalive_timeout_ms": 5_000,
     "grpc.use_local_subchannel_pool": 1,

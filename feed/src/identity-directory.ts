@@ -40,7 +40,7 @@ export async function waitForIdentity(directory: string, signal: AbortSignal): P
   }
 }
 
-/** Calls back when the files may have changed, and once a minute, until the signal aborts. */
+/** Calls `onChange` when the files may have changed, and once a minute, until the signal aborts. */
 export async function watchIdentity(
   directory: string,
   onChange: () => Promise<void>,

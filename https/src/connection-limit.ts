@@ -14,7 +14,7 @@ export interface ConnectionLimit {
 
 interface Group {
   readonly factor: number;
-  /** The connection that is idle longest is first. */
+  /** Open connections, ordered by their last traffic: the connection that is idle longest is first. */
   readonly sockets: Set<Socket>;
 }
 
@@ -28,7 +28,7 @@ export function createConnectionLimit(max: number, groupsOf: SourceGroups): Conn
   const timer = setInterval(updateIdleOrder, idleCheckIntervalMs);
   timer.unref();
 
-  /** Moves connections with traffic since the last check behind the idle ones. */
+  /** Moves connections with traffic since the last check to the end of the order. */
   function updateIdleOrder(): void {
     for (const socket of all.values().toArray()) {
       const bytes = socket.bytesRead + socket.bytesWritten;
@@ -50,14 +50,14 @@ export function createConnectionLimit(max: number, groupsOf: SourceGroups): Conn
   }
 
   function largestGroup(): ReadonlySet<Socket> {
-    let most: ReadonlySet<Socket> = all;
+    let largest: ReadonlySet<Socket> = all;
     let share = 0;
     for (const { sockets, factor } of groups.values()) {
       if (sockets.size / factor <= share) continue;
-      most = sockets;
+      largest = sockets;
       share = sockets.size / factor;
     }
-    return most;
+    return largest;
   }
 
   return {

@@ -20,7 +20,7 @@ test.each([
   ["version 2 with IPv6",             second(1, 0x21, six),                                           "2001:db8:2:0:0:0:0:5"],
   ["version 2 with more behind it",   second(1, 0x11, Buffer.concat([four, Buffer.alloc(9)])),        "203.0.113.1"],
   ["version 2 of the proxy itself",   second(0, 0x11, four),                                          undefined],
-])("a header of %s names its client, whole and in parts", (_, header, address) => {
+])("a header of %s names its client, complete and in parts", (_, header, address) => {
   expect(readProxyHeader(Buffer.concat([header, Buffer.from("rest")]))).toEqual({
     kind: "header",
     bytes: header.length,

@@ -9,16 +9,16 @@ type ReadResult =
 
 const version2Signature = Buffer.from("0d0a0d0a000d0a515549540a", "hex");
 const version1Prefix = Buffer.from("PROXY ");
-const version1BytesMax = 107;
+const maxVersion1Bytes = 107;
 const version2HeadBytes = 16;
-const version2BodyMax = 2_048;
+const maxVersion2BodyBytes = 2_048;
 
 /**
  * Reads a PROXY protocol header (version 1 or 2) from a trusted proxy's connection and leaves the bytes after it to the
- * next reader. Undefined if there is no header or it names no address. Rejects if it is invalid or late. Source:
- * haproxy's proxy-protocol.txt, sections 2.1 and 2.2.
+ * next reader. Undefined if there is no header or it names no address. Rejects if the header is invalid, or incomplete
+ * after `timeoutMs`. Source: haproxy's proxy-protocol.txt, sections 2.1 and 2.2.
  */
-export function takeProxyHeader(socket: Socket, withinMs: number): Promise<string | undefined> {
+export function takeProxyHeader(socket: Socket, timeoutMs: number): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let taken = Buffer.alloc(0);
     const end = (settle: () => void) => {
@@ -28,7 +28,10 @@ export function takeProxyHeader(socket: Socket, withinMs: number): Promise<strin
       settle();
     };
     const onClose = () => end(() => reject(new Error("the connection closed within its header")));
-    const timer = setTimeout(() => end(() => reject(new Error("the header was late"))), withinMs);
+    const timer = setTimeout(
+      () => end(() => reject(new Error(`the header was incomplete after ${timeoutMs} ms`))),
+      timeoutMs,
+    );
     const read = () => {
       for (let part = socket.read() as Buffer | null; part !== null; part = socket.read() as Buffer | null)
         taken = Buffer.concat([taken, part]);
@@ -64,8 +67,8 @@ function matchesSoFar(bytes: Buffer, beginning: Buffer): boolean {
 }
 
 function readVersion1(bytes: Buffer): ReadResult {
-  const at = bytes.subarray(0, version1BytesMax).indexOf("\r\n");
-  if (at < 0 && bytes.length >= version1BytesMax) throw new Error("the line is too long");
+  const at = bytes.subarray(0, maxVersion1Bytes).indexOf("\r\n");
+  if (at < 0 && bytes.length >= maxVersion1Bytes) throw new Error("the line is too long");
   if (at < 0) return { kind: "more" };
   const [, family = "", source = ""] = bytes.subarray(0, at).toString("latin1").split(" ");
   const version = family === "TCP4" ? 4 : family === "TCP6" ? 6 : undefined;
@@ -76,7 +79,7 @@ function readVersion1(bytes: Buffer): ReadResult {
 function readVersion2(bytes: Buffer): ReadResult {
   const [command = 0, family = 0] = [bytes[12], bytes[13]];
   const length = bytes.readUInt16BE(14);
-  if (command >> 4 !== 2 || length > version2BodyMax) throw new Error("the header's version is not supported");
+  if (command >> 4 !== 2 || length > maxVersion2BodyBytes) throw new Error("the header's version is not supported");
   if (bytes.length < version2HeadBytes + length) return { kind: "more" };
   const rest = bytes.subarray(version2HeadBytes, version2HeadBytes + length);
   // Command 0 (LOCAL) is a connection of the proxy itself, such as a health check.

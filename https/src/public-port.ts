@@ -10,12 +10,15 @@ import { takeProxyHeader } from "./proxy-header.ts";
 export interface PublicPortOptions {
   /** Accepts connections as `connection` events and does their TLS handshakes. */
   readonly server: TlsServer;
-  /** Limit at which the connection that is idle longest, of the source with the most connections, is closed. */
+  /**
+   * Maximum number of connections. Above it, a new one closes the connection that is idle longest, of the source with
+   * the most connections.
+   */
   readonly maxConnections: number;
   /** Source groups, and trusted proxies whose PROXY headers are read. */
   readonly clients: Pick<ClientAddresses, "sources" | "isTrusted">;
   /** Time in milliseconds for a PROXY header and for the first byte of a handshake. */
-  readonly headMs: number;
+  readonly headTimeoutMs: number;
 }
 
 /**
@@ -23,23 +26,23 @@ export interface PublicPortOptions {
  * handshakes by source.
  */
 export interface PublicPort {
-  /** Listens on a further endpoint; resolves with the port. */
+  /** Listens on another endpoint; resolves with the port. */
   openAt(at: Endpoint, options?: { readonly reusePort?: boolean }): Promise<number>;
   /** Address of the peer, or of the client that a trusted proxy named. */
   peerOf(socket: Pick<Socket, "remoteAddress" | "remotePort">): string;
-  /** Accepts no further connections; resolves when all have closed. */
+  /** Stops accepting connections; resolves when all have closed. */
   stop(): Promise<void>;
   /** Closes all connections immediately. */
   destroyAll(): void;
   close(): void;
 }
 
-/** Enough to use one CPU while clients respond; each handshake takes a millisecond or two of it. */
-const handshakesAtOnce = 64;
+/** Maximum number of concurrent handshakes: enough to use one CPU, since each takes 1 to 2 ms of it. */
+const maxHandshakesInFlight = 64;
 /** Time after which a stalled handshake no longer counts against the limit. */
-const handshakeStalledMs = 1_000;
+const handshakeStallMs = 1_000;
 
-export function createPublicPort({ server, maxConnections, clients, headMs }: PublicPortOptions): PublicPort {
+export function createPublicPort({ server, maxConnections, clients, headTimeoutMs }: PublicPortOptions): PublicPort {
   const { sources } = clients;
   /** Client addresses from PROXY headers, by the peer's host:port. */
   const forwardedAddresses = new Map<string, string>();
@@ -47,9 +50,9 @@ export function createPublicPort({ server, maxConnections, clients, headMs }: Pu
   const listeners: Server[] = [];
 
   const handshakes = createHandshakeLimiter({
-    maxInFlight: handshakesAtOnce,
-    stalledMs: handshakeStalledMs,
-    firstByteMs: headMs,
+    maxInFlight: maxHandshakesInFlight,
+    stallTimeoutMs: handshakeStallMs,
+    firstByteMs: headTimeoutMs,
     sources,
     begin: (socket) => server.emit("connection", socket),
   });
@@ -59,7 +62,7 @@ export function createPublicPort({ server, maxConnections, clients, headMs }: Pu
     socket.on("error", () => socket.destroy());
     if (!clients.isTrusted(socket.remoteAddress ?? "")) return handshakes.add(socket);
     const peerAddress = peerAddressOf(socket);
-    takeProxyHeader(socket, headMs).then(
+    takeProxyHeader(socket, headTimeoutMs).then(
       (address) => {
         if (address !== undefined) {
           forwardedAddresses.set(peerAddress, address);
@@ -75,7 +78,7 @@ export function createPublicPort({ server, maxConnections, clients, headMs }: Pu
   server.on("secureConnection", ({ remoteAddress, remotePort }) =>
     handshakes.finish(peerAddressOf({ remoteAddress, remotePort })),
   );
-  // Failed handshakes are not logged: clients cause them at will.
+  // Failed handshakes are not logged: any client can cause them.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
 
   return {

@@ -82,19 +82,19 @@ test("on close, requests end, idle connections are closed and new ones refused",
   const finish: (() => void)[] = [];
   let isAnswered = false;
   const { port, ca } = await start((request, response) => {
-    response.once("finish", () => (isAnswered ||= request.url === "/at-once"));
-    if (request.url === "/at-once") response.end("at once");
+    response.once("finish", () => (isAnswered ||= request.url === "/immediate"));
+    if (request.url === "/immediate") response.end("immediate");
     else finish.push(() => response.end("done"));
   });
   const session = connectH2(`https://localhost:${port}`, { ca });
   const stream = session.request({ ":path": "/" });
   const idle = connectH2(`https://localhost:${port}`, { ca });
   const first = raw(port, ca, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  const waits = raw(port, ca, "GET /at-once HTTP/1.1\r\nHost: x\r\n\r\n");
+  const waits = raw(port, ca, "GET /immediate HTTP/1.1\r\nHost: x\r\n\r\n");
   await waitUntil("all are connected", () => finish.length === 2 && isAnswered && !idle.connecting);
-  // Longer than the test, so that nothing waits for it.
+  // The grace time exceeds the test's timeout: the test fails if a close waits for it.
   const closed = server?.close(600_000);
-  expect(await waits).toContain("at once");
+  expect(await waits).toContain("immediate");
   for (const end of finish) end();
   expect(await first).toContain("done");
   stream.resume();
@@ -178,7 +178,7 @@ test("a response that is not read is aborted, without an effect on other streams
     key,
     cert,
     log: silentLog,
-    stalledMs: 600,
+    stallTimeoutMs: 600,
     handler: (request, response) => {
       if (request.url === "/small") return void response.end("small");
       response.once("close", () => cut.push(request.httpVersion));

@@ -21,9 +21,12 @@ export interface ServerOptions extends KeyPair {
   readonly handler: RequestHandler;
   /** Logs each request whose handler failed. */
   readonly log: Pick<Log, "error">;
-  /** Certificates of further server names; none by default. */
+  /** Certificates by server name; by default all clients get `cert`. */
   readonly certificates?: Certificates;
-  /** Limit at which the connection that is idle longest, of the source with the most connections, is closed. */
+  /**
+   * Maximum number of connections. Above it, a new one closes the connection that is idle longest, of the source with
+   * the most connections.
+   */
   readonly maxConnections?: number;
   /**
    * Source groups, and trusted proxies whose PROXY headers are read. By default each address is a source and no header
@@ -31,9 +34,9 @@ export interface ServerOptions extends KeyPair {
    */
   readonly clients?: Pick<ClientAddresses, "sources" | "isTrusted">;
   /** Time in milliseconds after which a response that the client does not read is aborted. */
-  readonly stalledMs?: number;
+  readonly stallTimeoutMs?: number;
   /** Time in milliseconds for the TLS handshake, and for the head of an HTTP/1.1 request; 10 s by default. */
-  readonly headMs?: number;
+  readonly headTimeoutMs?: number;
 }
 
 /**
@@ -43,13 +46,13 @@ export interface ServerOptions extends KeyPair {
  */
 export interface ApiServer {
   /**
-   * Listens on a further endpoint; resolves with the port. With `reusePort` other processes of this user may listen on
-   * it too, and the kernel distributes connections among them.
+   * Listens on another endpoint; resolves with the port. With `reusePort` other processes of this user may listen on
+   * the port too, and the kernel distributes connections among them.
    */
   listen(port: number, host: string, options?: { readonly reusePort?: boolean }): Promise<number>;
   /** Replaces the default certificate, for new connections. */
   renew(key: string, cert: string): void;
-  /** Accepts no further connections, lets requests end within graceMs, then closes the remaining ones. */
+  /** Stops accepting connections, lets requests end within `graceMs`, then closes the remaining connections. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -58,9 +61,11 @@ const defaultHeadMs = 10_000;
 const requestTimeoutMs = 60_000;
 const idleTimeoutMs = 75_000;
 /** Concurrent requests of a connection: HTTP/2 streams, or pipelined HTTP/1.1 requests. */
-const streamsMax = 250;
-/** Bytes that are read of a request body after the response; more than any handler accepts that may respond early. */
-const drainedBytes = 1 << 20;
+const maxStreams = 250;
+/**
+ * Maximum bytes of a request body that are read after the response; more than a handler that responds early accepts.
+ */
+const maxDrainBytes = 1 << 20;
 
 /** Rate of control frames. A client pings every few seconds, or once per window of data, and sends SETTINGS once. */
 const controlFramesPerSecond = 50;
@@ -76,8 +81,8 @@ export function createApiServer(options: ServerOptions): ApiServer {
     certificates = createCertificates(),
     maxConnections = 8_000,
     clients = { sources: createSourceGroups(), isTrusted: () => false },
-    stalledMs = 60_000,
-    headMs = defaultHeadMs,
+    stallTimeoutMs = 60_000,
+    headTimeoutMs = defaultHeadMs,
   } = options;
   const server: Http2SecureServer = createSecureServer({
     key,
@@ -85,22 +90,22 @@ export function createApiServer(options: ServerOptions): ApiServer {
     SNICallback: (name, done) => done(null, certificates.find(name)),
     allowHTTP1: true,
     minVersion,
-    handshakeTimeout: headMs,
+    handshakeTimeout: headTimeoutMs,
     maxHeaderListPairs: 128,
-    settings: { maxConcurrentStreams: streamsMax, maxHeaderListSize: maxHeaderBytes, enablePush: false },
+    settings: { maxConcurrentStreams: maxStreams, maxHeaderListSize: maxHeaderBytes, enablePush: false },
     http1Options: {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: idleTimeoutMs,
-      headersTimeout: headMs,
+      headersTimeout: headTimeoutMs,
       requestTimeout: requestTimeoutMs,
       // Node checks each 30 s by default, which would triple the timeout.
-      connectionsCheckingInterval: headMs / 2,
+      connectionsCheckingInterval: headTimeoutMs / 2,
     },
   } as Parameters<typeof createSecureServer>[0]);
 
-  const publicPort = createPublicPort({ server, maxConnections, clients, headMs });
+  const publicPort = createPublicPort({ server, maxConnections, clients, headTimeoutMs: headTimeoutMs });
   const sessions = new Set<ServerHttp2Session>();
-  const stalledResponses = createStalledResponses(stalledMs);
+  const stalledResponses = createStalledResponses(stallTimeoutMs);
   /** Newest response of each HTTP/1.1 connection. */
   const newestResponses = new Map<Socket, HttpResponse>();
   /** Number of pending requests of each HTTP/1.1 connection. */
@@ -112,7 +117,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
     session.once("close", () => sessions.delete(session));
     session.setTimeout(idleTimeoutMs, () => session.close());
     session.on("error", () => session.destroy());
-    // The connection was accepted before `close`, and its handshake ended after.
+    // The connection was accepted before `close`, and its handshake ended after `close`.
     if (closing) session.close();
     limitControlFrames(session);
   });
@@ -130,7 +135,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
       newestResponses.set(socket, response);
       const waiting = (pipelined.get(socket) ?? 0) + 1;
       pipelined.set(socket, waiting);
-      if (waiting > streamsMax) {
+      if (waiting > maxStreams) {
         socket.destroy();
         return;
       }
@@ -196,8 +201,8 @@ function limitControlFrames(session: ServerHttp2Session): void {
 }
 
 /**
- * Gives the handler a target that begins with a slash, and the host that it is for; false if it has responded itself.
- * Handlers of a public port match paths, so a target of another form must not reach them.
+ * Normalizes the target of a request to a path that begins with a slash, and its host; false if it has sent an error
+ * response. Handlers of a public port match paths, so a target of another form must not reach them.
  */
 function takeTarget(request: HttpRequest, response: HttpResponse): boolean {
   const target = requestTargetOf(request);
@@ -226,7 +231,7 @@ function takeTarget(request: HttpRequest, response: HttpResponse): boolean {
  */
 function drainBody({ stream }: Http2ServerRequest): void {
   stream.once("finish", () => {
-    let remaining = drainedBytes;
+    let remaining = maxDrainBytes;
     // A destroyed or full request stops reading its stream, and nothing else reads it.
     stream.removeAllListeners("data");
     stream.on("data", (chunk: Buffer) => {

@@ -17,12 +17,12 @@ interface Progress {
   unchangedChecks: number;
 }
 
-const checksMax = 12;
+const checksPerTimeout = 12;
 
 /** Aborts a response without progress for `stalledMs`, checked twelve times in that period. */
-export function createStalledResponses(stalledMs: number): StalledResponses {
+export function createStalledResponses(stallTimeoutMs: number): StalledResponses {
   const responses = new Map<Response, Progress>();
-  const timer = setInterval(check, stalledMs / checksMax);
+  const timer = setInterval(check, stallTimeoutMs / checksPerTimeout);
   timer.unref();
 
   function check(): void {
@@ -32,7 +32,7 @@ export function createStalledResponses(stalledMs: number): StalledResponses {
       progress.unchangedChecks = isStuck ? progress.unchangedChecks + 1 : 0;
       progress.pending = pending;
       progress.sent = sent;
-      if (progress.unchangedChecks >= checksMax) abort(response);
+      if (progress.unchangedChecks >= checksPerTimeout) abort(response);
     }
   }
 

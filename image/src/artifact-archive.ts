@@ -7,12 +7,13 @@ import { runProgram } from "@holdfast/common/run-program.ts";
 import type { AddedArtifacts, Artifact } from "./artifact.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 
-/** Largest file that a recipe may have, bytes. */
+/** Maximum size of an artifact's file, in bytes. */
 export const artifactMaxBytes = 1 << 30;
 
 /**
- * Archive of artifacts, each a file named by its SHA-256: `<imagesDir>/artifacts/<hash>`. It is apart from the archive
- * of packages, because older checkouts on the same host remove files of that which no package names.
+ * Archive of artifacts, each a file named by its SHA-256: `<imagesDir>/artifacts/<hash>`. It is separate from the
+ * archive of packages, because checkouts of earlier releases on the same host remove files from that archive which no
+ * package names.
  */
 export interface ArtifactArchive {
   readonly directory: string;

@@ -1,22 +1,22 @@
 /** Path of an artifact in an image: below /usr/local, which Debian packages leave empty, and which programs find. */
 export type ArtifactPath = `/usr/local/${string}`;
 
-/** Content of a recipe that is no Debian package. Its hash is checked before anything reads it. */
+/** Content of a recipe that is not a Debian package. Its hash is verified before anything reads it. */
 export type ArtifactRequest = GoRequest | MavenRequest | NpmRequest;
 
-/** A program that Debian has not: built from a Go module, whose contents the sum decides. */
+/** A program that Debian does not have. It is built from a Go module, whose contents the sum determines. */
 export interface GoProgram {
   readonly module: string;
   readonly version: string;
-  /** Of the module's files, as go.sum has it. */
+  /** Hash of the module's files, in the format of go.sum. */
   readonly sum: string;
   /** Package of the program in the module. */
   readonly package: string;
-  /** Modules that its go.mod replaces by paths of its own repository, instead of the published ones. */
+  /** Modules that its go.mod replaces by paths of the same repository: the replacements are dropped. */
   readonly dropReplaces?: readonly string[];
 }
 
-/** A program that is built from a Go module, in a tool tree outside of the image. `path` is the program's own. */
+/** A program that is built from a Go module, in a tool tree outside of the image. `path` is the program's path. */
 export interface GoRequest extends GoProgram {
   readonly kind: "go";
   readonly path: ArtifactPath;
@@ -57,16 +57,16 @@ export interface Artifact {
   readonly sizeBytes: number;
   readonly path: string;
   readonly form: ArtifactForm;
-  /** Maven: other than `jar`, and without a classifier. */
+  /** Maven: the extension, if it is not `jar`. */
   readonly extension?: string;
   readonly classifier?: string;
-  /** Go: hash of the module's files, as go.sum has it. */
+  /** Go: hash of the module's files, in the format of go.sum. */
   readonly sum?: string;
   /** Go: the modules and the standard library inside the program. */
   readonly modules?: readonly GoModule[];
 }
 
-/** How a file of the archive becomes a part of the tree: executable, as it is, or unpacked. */
+/** How a file of the archive is added to the tree: as an executable, unchanged, or unpacked. */
 export type ArtifactForm = "program" | "file" | "tarball" | "zip";
 
 export interface GoModule {

@@ -64,7 +64,7 @@ function componentOf(each: Package, suite: string) {
   };
 }
 
-/** Dependencies that are in the image; of alternatives, each that is. */
+/** Dependencies that are in the image. If several alternatives of one are in the image, all of them. */
 function dependenciesOf({ control }: Package, refs: ReadonlyMap<string, string>): string[] {
   const lines = [...control.matchAll(/^(?:Pre-)?Depends: (.*)$/gm)].map(([, list = ""]) => list);
   const names = lines.flatMap((list) => list.split(/[,|]/)).map((word) => word.trim().replace(/[ :(].*$/, ""));
@@ -84,12 +84,12 @@ function referenceOf(artifact: Artifact): string {
 
 function artifactComponent(artifact: Artifact) {
   const { kind, name, version, sha256, path, form, sum } = artifact;
-  const [group, own = name] = kind === "maven" ? name.split(":") : [undefined, name];
+  const [group, artifactName = name] = kind === "maven" ? name.split(":") : [undefined, name];
   return {
     type: form === "program" ? "application" : "library",
     "bom-ref": referenceOf(artifact),
     ...(group !== undefined && { group }),
-    name: own,
+    name: artifactName,
     version,
     purl: artifactUrl(artifact),
     hashes: [{ alg: "SHA-256", content: sha256 }],
@@ -108,7 +108,7 @@ function modulesIn(artifacts: readonly Artifact[]): GoModule[] {
   return [...byUrl].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
-/** The hash of a module is go.sum's, over all of its files: none that CycloneDX has. */
+/** A component without a hash: go.sum's hash covers all files of a module, which no hash of CycloneDX does. */
 function moduleComponent(module: GoModule) {
   const { name, version, sum } = module;
   return {

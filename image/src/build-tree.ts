@@ -25,7 +25,7 @@ export async function ensureTree(tree: Tree, options: Progress): Promise<void> {
   if (existsSync(root)) return;
   await ensureTool(options);
   const { main } = await debianMirrors();
-  options.progress(`making an image from Debian ${suite} (about half a minute)`);
+  options.progress(`building an image from Debian ${suite} (about half a minute)`);
   const what = [root, suite, main, packages.join(","), modeOf({ installed: process.getuid?.() === 0 })];
   await runScript(makeImageScript, what, options.signal, [manualPages(root)]);
 }

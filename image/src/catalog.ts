@@ -4,7 +4,7 @@ import { mysql } from "./recipes/mysql.ts";
 import { sid } from "./recipes/sid.ts";
 import { trixie } from "./recipes/trixie.ts";
 
-/** An image is built when it is first needed. Of recipes with the same version of a program, the first has it. */
+/** Recipes by name. If several have the same version of a program, machines use the first of them. */
 // biome-ignore format: a line a recipe, so that branches with different recipes merge
 const all = {
   trixie,

@@ -53,7 +53,7 @@ export async function fetchArtifacts(requests: readonly ArtifactRequest[], optio
   return artifacts;
 }
 
-/** Its hash in the archive is that of the built program: the toolchain is part of the contents. */
+/** Builds a program. The archive has the hash of the built program, so the toolchain is part of the contents. */
 async function buildProgram(request: GoRequest, archive: ArtifactArchive, options: FetchOptions): Promise<Artifact> {
   const { kind, path, module, version, sum } = request;
   const { kind: _kind, path: _path, ...program } = request;

@@ -12,15 +12,15 @@ const toolPackages = ["util-linux", "mount", "ca-certificates", "golang-go"];
 const settings = ["GOPROXY", "GOSUMDB", "GONOSUMDB"];
 
 /**
- * Directory that has only the program. It is built if it is missing, by Debian's tools in a tree of their own, never by
- * the host's. It is linked statically, and runs in any image. Several processes may call this at once. Throws
+ * Returns a directory that has only the program. An absent program is built by Debian's tools in a separate tree, never
+ * by tools of the host. It is linked statically, and runs in any image. Safe for concurrent processes. Throws
  * ImageImpossible.
  */
 export async function ensureGoProgram(program: GoProgram, options: ToolOptions): Promise<string> {
   const { imagesDir, progress } = options;
   const destination = goProgramDirectory(program, imagesDir);
   const now = new Date();
-  // Sweeps remove a program that nothing used for long.
+  // A new time: sweeps remove a program that was unused for weeks.
   if (existsSync(destination)) {
     await utimes(destination, now, now).catch(() => undefined);
     return destination;
@@ -40,7 +40,7 @@ export async function ensureGoProgram(program: GoProgram, options: ToolOptions):
   });
 }
 
-/** Where the program is once it was built. */
+/** Directory of the program once it is built. */
 export function goProgramDirectory(program: GoProgram, imagesDir: string): string {
   return join(imagesDir, `program-${basename(program.package)}-${toolDigest(program, toolPackages)}`);
 }
@@ -90,7 +90,9 @@ export async function modulesOf(name: string, work: string, options: ToolOptions
   return parseModules(await tools.run(["go", "version", "-m", join(work, name)], { GOTOOLCHAIN: "local" }));
 }
 
-/** Modules in the output of `go version -m`, without the program's own. A replacement counts for its module. */
+/**
+ * Modules in the output of `go version -m`, except the program's module. A replacement is listed instead of its module.
+ */
 export function parseModules(text: string): GoModule[] {
   const toolchain = /: go(\S+)/.exec(text.split("\n", 1)[0] ?? "")?.[1];
   const found: GoModule[] = toolchain === undefined ? [] : [{ name: "std", version: toolchain }];

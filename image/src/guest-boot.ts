@@ -11,7 +11,7 @@ import { openPackageSource } from "./package-source.ts";
 
 /** A guest kernel: kernel and initramfs of a virtual machine, which mount the node image. One serves every image. */
 export interface GuestBoot {
-  /** `guest-<digest>` of packages and scripts, which determine kernel and initramfs. */
+  /** `guest-<digest>`: the digest of packages and scripts, which determine kernel and initramfs. */
   readonly id: string;
   /** Paths on this host. */
   readonly kernel: string;
@@ -40,7 +40,7 @@ export function newestGuestPath(imagesDir: string): string {
   return join(imagesDir, "newest", manifestOf(suite, { packages: [], script: script(), installed: false }, "guest").id);
 }
 
-/** Undefined if it is not on this host. */
+/** Opens a guest kernel; undefined if it is not on this host. */
 export function openGuestBoot(imagesDir: string, id: string): GuestBoot | undefined {
   const directory = join(imagesDir, id);
   if (!isGuestBoot(id) || !existsSync(directory)) return undefined;
@@ -71,7 +71,7 @@ export async function ensureGuestBoot(options: MakeGuestOptions): Promise<GuestB
 }
 
 /**
- * Builds a guest kernel from the mirror's current kernel package. Existing machines keep theirs. Throws
+ * Builds a guest kernel from the mirror's current kernel package. Existing machines retain their kernel. Throws
  * ImageImpossible.
  */
 export async function makeNewestGuestBoot(options: MakeGuestOptions): Promise<GuestBoot> {
@@ -88,15 +88,15 @@ export async function makeNewestGuestBoot(options: MakeGuestOptions): Promise<Gu
     // Written first: packages without a manifest would be removed by a sweep.
     if (readManifest(imagesDir, manifest.id) === undefined) await writeManifest(imagesDir, manifest);
     await openPackageArchive(imagesDir).add(resolved, source, signal);
-    const made = await remakeGuestBoot(manifest.id, options);
-    await setNewestIn(newestGuestPath(imagesDir), made.id);
-    return made;
+    const boot = await remakeGuestBoot(manifest.id, options);
+    await setNewestIn(newestGuestPath(imagesDir), boot.id);
+    return boot;
   } finally {
     await source.close();
   }
 }
 
-/** Builds a guest kernel from its manifest and the archive alone, if it does not exist. Throws ImageImpossible. */
+/** Builds an absent guest kernel from its manifest and the archive, without a network. Throws ImageImpossible. */
 export async function remakeGuestBoot(id: string, { imagesDir, signal }: MakeGuestOptions): Promise<GuestBoot> {
   const found = openGuestBoot(imagesDir, id);
   if (found !== undefined) return found;

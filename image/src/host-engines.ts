@@ -5,7 +5,7 @@ import { executableOf, type Program } from "./catalog.ts";
 /** An engine that the host has installed, as an alternative to an image. */
 export interface HostEngine {
   readonly program: Program;
-  /** Major version if the path has it (PostgreSQL), else undefined: query the program. */
+  /** Major version, if the path has it (PostgreSQL); undefined if only the program knows its version. */
   readonly version: string | undefined;
   /** Directory with the programs in `bin`. */
   readonly path: string;

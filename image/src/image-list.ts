@@ -43,7 +43,7 @@ export async function listImages(imagesDir: string, now: number): Promise<Listed
   return listed.sort((a, b) => Number(b.newest) - Number(a.newest) || (b.made?.at ?? 0) - (a.made?.at ?? 0));
 }
 
-/** Empty for an image of a recipe that this checkout does not have. */
+/** Programs in an image; empty for an image of a recipe that this checkout does not have. */
 function softwareIn(imagesDir: string, id: string): string[] {
   const recipe = recipeOfImage(id);
   const software = recipe === undefined ? [] : recipes[recipe].software;

@@ -47,7 +47,7 @@ export function isImageId(text: string): boolean {
   return /^[a-z]+-[0-9a-f]{16}$/.test(text);
 }
 
-/** Undefined if the image has no manifest on this host. */
+/** Reads a manifest; undefined if the image has none on this host. */
 export function readManifest(imagesDir: string, id: string): ImageManifest | undefined {
   try {
     return JSON.parse(readFileSync(manifestPath(imagesDir, id), "utf8")) as ImageManifest;
@@ -92,7 +92,7 @@ export async function writeManifest(imagesDir: string, manifest: ImageManifest):
   await writeAtomically(manifestPath(imagesDir, manifest.id), `${JSON.stringify(manifest, undefined, 1)}\n`);
 }
 
-/** Replaces a file that others may read at any moment. */
+/** Replaces a file that other processes may read at any time. */
 async function writeAtomically(path: string, text: string): Promise<void> {
   const partial = `${path}.${randomUUID()}.partial`;
   await writeFile(partial, text);

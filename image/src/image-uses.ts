@@ -6,66 +6,67 @@ import { emptyIfAbsent } from "./image-manifest.ts";
 
 /**
  * Uses of images by all installations that share an images directory: empty files `<imagesDir>/uses/<holder>/<image>`.
- * A holder is a directory of this host, such as the one with an installation's machines; its name here is the hash of
- * its path, which the file `directory` has.
- *
- * A use is written before the machine that needs the image, and withdrawn by its holder some time after the last need:
- * a crash in between leaves a use too many, never one too few.
+ * A holder is a directory of this host, such as the directory of an installation's machines. `<holder>` is a hash of
+ * its path, and the file `<imagesDir>/uses/<holder>/directory` has the path.  A use is written before the machine that
+ * needs the image, and removed by its holder at least an hour later, once no machine needs it: a crash in between
+ * leaves a use that is not needed, never a need without a use.
  */
 export interface ImageUses {
   /** Records that the image is needed from now on. */
   add(id: string): void;
-  /** Withdraws the uses of other images, except for new ones. */
+  /** Removes the uses of other images, except uses of the last hour. */
   keepOnly(ids: ReadonlySet<string>, now: number): Promise<void>;
 }
 
 const directoryFile = "directory";
-const lent = new Set(["EACCES", "EPERM", "EROFS"]);
-/** Time in which a holder creates the machine of a recorded use. */
-const settlingMs = 3_600_000;
-/** Time in which a holder's directory may be on an unmounted disk. */
-const absentMs = 7 * 86_400_000;
+const readOnlyCodes = new Set(["EACCES", "EPERM", "EROFS"]);
+/** Maximum time from a recorded use to the creation of its machine. */
+const creationTimeoutMs = 3_600_000;
+/** Time for which an absent directory of a holder counts: it may be on an unmounted disk. */
+const absenceToleranceMs = 7 * 86_400_000;
 
 export function openImageUses(imagesDir: string, holder: string): ImageUses {
-  const own = join(imagesDir, "uses", createHash("sha256").update(holder).digest("hex").slice(0, 16));
+  const usesDirectory = join(imagesDir, "uses", createHash("sha256").update(holder).digest("hex").slice(0, 16));
 
   return {
     add(id) {
       try {
-        mkdirSync(own, { recursive: true });
-        if (!existsSync(join(own, directoryFile))) writeFileSync(join(own, directoryFile), `${holder}\n`);
-        writeFileSync(join(own, id), "");
+        mkdirSync(usesDirectory, { recursive: true });
+        const file = join(usesDirectory, directoryFile);
+        if (!existsSync(file)) writeFileSync(file, `${holder}\n`);
+        writeFileSync(join(usesDirectory, id), "");
       } catch (error) {
         // Another user's directory, shared read-only: its owner sees the mounts, and retains the newest images.
-        if (!(error instanceof Error && "code" in error && lent.has(String(error.code)))) throw error;
+        if (!(error instanceof Error && "code" in error && readOnlyCodes.has(String(error.code)))) throw error;
       }
     },
     async keepOnly(ids, now) {
-      const names = await readdir(own).catch(emptyIfAbsent);
+      const names = await readdir(usesDirectory).catch(emptyIfAbsent);
       // Updates the file's time, which proves to other sweeps that the holder exists.
-      if (names.length > 0) writeFileSync(join(own, directoryFile), `${holder}\n`);
+      if (names.length > 0) writeFileSync(join(usesDirectory, directoryFile), `${holder}\n`);
       for (const name of names) {
         if (name === directoryFile || ids.has(name)) continue;
-        if (now - (await stat(join(own, name))).mtimeMs >= settlingMs) await rm(join(own, name), { force: true });
+        const use = join(usesDirectory, name);
+        if (now - (await stat(use)).mtimeMs >= creationTimeoutMs) await rm(use, { force: true });
       }
     },
   };
 }
 
-/** Ids of all used images. Removes holders whose directory has been absent for long. */
+/** Ids of all used images. Removes holders whose directory has been absent for a week. */
 export async function usedImages(imagesDir: string, now: number): Promise<Set<string>> {
   const used = new Set<string>();
   const root = join(imagesDir, "uses");
   for (const holder of await readdir(root).catch(emptyIfAbsent)) {
-    const own = join(root, holder);
-    const names = await readdir(own).catch(emptyIfAbsent);
-    if (await isAbsent(join(own, directoryFile), now)) await rm(own, { recursive: true, force: true });
+    const uses = join(root, holder);
+    const names = await readdir(uses).catch(emptyIfAbsent);
+    if (await isAbsent(join(uses, directoryFile), now)) await rm(uses, { recursive: true, force: true });
     else for (const name of names) if (name !== directoryFile) used.add(name);
   }
   return used;
 }
 
-/** False for a directory that cannot be examined, such as another user's. */
+/** True if a holder's directory is absent; false if it cannot be examined, such as another user's. */
 async function isAbsent(file: string, now: number): Promise<boolean> {
   const [text] = [await readFile(file, "utf8").catch(emptyIfAbsent)].flat();
   if (text === undefined) return false;
@@ -73,7 +74,7 @@ async function isAbsent(file: string, now: number): Promise<boolean> {
     await stat(text.trim());
     return false;
   } catch (error) {
-    const isAway = error instanceof Error && "code" in error && error.code === "ENOENT";
-    return isAway && now - (await stat(file)).mtimeMs >= absentMs;
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    return isMissing && now - (await stat(file)).mtimeMs >= absenceToleranceMs;
   }
 }

@@ -21,7 +21,7 @@ const script = join(import.meta.dirname, "..", "enter-image.sh");
 
 /**
  * Runs a program inside an image, on the host's network. The spawned process is `unshare`, which ignores SIGTERM: send
- * signals to its only child. The program dies with the spawning process, however that ends.
+ * signals to its only child. When the spawning process ends, even by a kill, Linux kills the program.
  */
 export function inImage(imageRoot: string, options: LaunchOptions): Launch {
   const user = options.asRoot ? [] : ["--user", "--map-root-user"];

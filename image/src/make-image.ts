@@ -49,7 +49,7 @@ export async function makeImage(name: string, recipe: Recipe, options: FetchOpti
   const { imagesDir, signal, progress } = options;
   const { suite, beside } = recipe;
   await ensureTool(options);
-  progress(`making an image from Debian ${suite} (about half a minute)`);
+  progress(`building an image from Debian ${suite} (about half a minute)`);
   const source = await openPackageSource(join(imagesDir, "packages"));
   try {
     const names = packagesOf(recipe);
@@ -75,7 +75,7 @@ async function artifactsOf({ artifacts = [] }: Recipe, options: FetchOptions): P
   return { files, script: readFileSync(addArtifactsScript, "utf8") };
 }
 
-/** True if its manifest and all its packages and artifacts are on this host. */
+/** True if the image's manifest and all its packages and artifacts are on this host. */
 export async function canRemake(imagesDir: string, id: string): Promise<boolean> {
   const manifest = readManifest(imagesDir, id);
   if (manifest === undefined) return false;
@@ -87,8 +87,8 @@ export async function canRemake(imagesDir: string, id: string): Promise<boolean>
 }
 
 /**
- * Builds an image from its manifest and the archives alone, if its tree is absent. The manifest includes the scripts:
- * equal ids have equal contents. Throws ImageImpossible.
+ * Builds an image from its manifest and the archives, without a network, if its tree is absent. The manifest includes
+ * the scripts: equal ids have equal contents. Throws ImageImpossible.
  */
 export async function remakeImage(imagesDir: string, id: string, options: Progress): Promise<NodeImage> {
   const found = openImage(imagesDir, id);
@@ -106,7 +106,7 @@ export async function remakeImage(imagesDir: string, id: string, options: Progre
   return image;
 }
 
-/** The tree appears complete or not at all. */
+/** Builds the tree, which appears complete or not at all. */
 async function buildTree(imagesDir: string, manifest: ImageManifest, work: string, options: Progress): Promise<void> {
   const { id, suite, packages, artifacts } = manifest;
   const source = await openPackageArchive(imagesDir).writeRepository(packages, suite, join(work, "repository"));

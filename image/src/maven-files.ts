@@ -11,9 +11,9 @@ import { inWorkDirectory } from "./work-directory.ts";
 const suite = "trixie";
 const toolPackages = ["util-linux", "mount", "ca-certificates", "openssl", "maven"];
 const plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
-/** At their own paths: a tree that is only unpacked has no alternatives. */
+/** Paths of the programs themselves: a tree that is only unpacked has no links of Debian's alternatives. */
 const [mvn, JAVA_HOME] = ["/usr/share/maven/bin/mvn", "/usr/lib/jvm/default-java"];
-/** Of a file with public certificates. */
+/** Password of the trust store, a file with public certificates. */
 const password = "changeit";
 
 /**
@@ -33,7 +33,7 @@ export async function fetchMavenFiles(
     await writeFile(join(work, "pom.xml"), pomOf(requests, join(work, "files")));
     if (hasSettings) {
       await copyFile(settings, join(work, "settings.xml"));
-      // It may have passwords.
+      // The settings may have passwords.
       await chmod(join(work, "settings.xml"), 0o600);
     }
     const tools = await openToolTree({ suite, packages: toolPackages }, work, options);
@@ -47,7 +47,7 @@ export async function fetchMavenFiles(
       const names = requests.map(titleOf).join(", ").slice(0, 500);
       throw new ImageImpossible(`${names} could not be fetched: ${reasonOf(error)}`, { cause: error });
     }
-    // The tools' user cannot change them from here on.
+    // From here on the tools' user cannot change the files.
     if (asRoot) await runProgram("chown", ["-R", "0:0", join(work, "files")]);
     await use(requests.map((_, at) => join(work, "files", `artifact-${at}`)));
   });
@@ -71,7 +71,7 @@ function reasonOf(error: unknown): string {
   return (output === "" ? (error instanceof Error ? error.message : String(error)) : output).slice(0, 2_000);
 }
 
-/** Java reads no PEM file of authorities. */
+/** Converts the authorities to a trust store, because Java cannot read a PEM file. */
 async function trustStoreOf(tools: ToolTree, work: string): Promise<string> {
   const store = join(work, "home", "trusted.p12");
   const options = ["-export", "-nokeys", "-jdktrust", "anyExtendedKeyUsage", "-passout", `pass:${password}`];

@@ -4,7 +4,7 @@ const ignoredCodes = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM", "EINVAL"]);
 
 /**
  * Mounts of all processes of this host, as `root` fields of proc_pid_mountinfo(5): paths within their file systems.
- * Reads each mount namespace once; skips those of other users, who have no mounts of images. Undefined if there is no
+ * Reads each mount namespace once, except namespaces of other users, who have no mounts of images. Undefined without
  * /proc.
  */
 export async function mountedDirectories(): Promise<Set<string> | undefined> {
@@ -21,7 +21,7 @@ export async function mountedDirectories(): Promise<Set<string> | undefined> {
       for (const line of table.split("\n")) roots.add(line.split(" ")[3] ?? "");
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // It ended meanwhile, or belongs to another user.
+      // The process ended during the read, or belongs to another user.
       if (code === undefined || !ignoredCodes.has(code)) throw error;
     }
   }

@@ -42,7 +42,7 @@ test("names of recipes are letters, so that ids of images are recognized by thei
   expect(recipeNames).not.toContain("guest");
 });
 
-test("artifacts are below /usr/local, each at a path of its own", () => {
+test("artifacts are below /usr/local, each at a different path", () => {
   for (const { artifacts = [] } of Object.values(recipes)) {
     const paths = artifacts.map(({ path }) => path);
     expect(new Set(paths).size).toBe(paths.length);

@@ -60,12 +60,12 @@ export function openImage(imagesDir: string, id: string): NodeImage | undefined 
   return { id, root, software: (program, version) => recipe && softwareOf(recipe, program, version)?.path };
 }
 
-/** Undefined for text that is no image id, and for an image of a recipe that this checkout does not have. */
+/** Recipe of an image id; undefined for another text, and for a recipe that this checkout does not have. */
 export function recipeOfImage(id: string): RecipeName | undefined {
   return isImageId(id) ? recipeNames.find((name) => id.startsWith(`${name}-`)) : undefined;
 }
 
-/** Version of a program in images of this one's recipe; undefined if recipe or program is unknown. */
+/** Version of a program in images of the image's recipe; undefined if recipe or program is unknown. */
 export function versionOfImage(id: string, program: string): string | undefined {
   const recipe = recipeOfImage(id);
   return recipe && recipes[recipe].software.find((each) => each.program === program)?.version;

@@ -32,7 +32,7 @@ export function openPackageArchive(imagesDir: string): PackageArchive {
         ),
       ),
     );
-    return packages.filter((_, place) => absent[place]);
+    return packages.filter((_, index) => absent[index]);
   }
 
   async function requireAll(packages: readonly Package[]): Promise<void> {

@@ -39,7 +39,7 @@ test("an index is parsed, and written for files named by their hash", () => {
   expect(again.map(({ path }) => path)).toEqual(["./aa11.deb", "./bb22.deb"]);
 });
 
-test("the same packages have the same digest, in whatever order and from wherever", () => {
+test("the same packages have the same digest, in any order and from any mirror", () => {
   const contents = { packages, script: "make", installed: true };
   const digest = digestOf(contents);
   expect(digest).toMatch(/^[0-9a-f]{16}$/);
@@ -78,7 +78,7 @@ test("images without artifacts have the digests that they had before there were 
   expect(digestOf({ packages: both, script: "make", installed: true })).toBe("45cdb844523d0e6a");
 });
 
-test("artifacts are part of the digest, in whatever order", () => {
+test("artifacts are part of the digest, in any order", () => {
   expect(withArtifacts(added)).not.toBe(digestOf({ packages, script: "make", installed: true }));
   expect(withArtifacts({ ...added, files: [second, artifact] })).toBe(withArtifacts(added));
 });

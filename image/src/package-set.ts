@@ -9,7 +9,7 @@ export interface Package {
   /** SHA-256 of the .deb, hex; also its name in the archive. */
   readonly sha256: string;
   readonly sizeBytes: number;
-  /** Its paragraph of the index, without the mirror's path. */
+  /** Paragraph of the package in the index, without the mirror's path. */
   readonly control: string;
 }
 
@@ -39,7 +39,7 @@ function parseParagraph(text: string): OfferedPackage | undefined {
   return { name, version, architecture, sha256, sizeBytes: Number(size), control: control.trim(), path };
 }
 
-/** Packages index for apt, with each file named by its hash beside the index. */
+/** Packages index for apt. Each file is in the directory of the index, named by its hash. */
 export function indexOf(packages: readonly Package[]): string {
   return packages
     .map(({ control, sha256, sizeBytes }) =>
@@ -56,7 +56,7 @@ export function fileOf(sha256: string): string {
 /** Contents of an image: its packages and artifacts, and the scripts that process them. */
 export interface ImageContents {
   readonly packages: readonly Package[];
-  /** Absent in an image of packages alone. */
+  /** Absent in an image that has only packages. */
   readonly artifacts?: AddedArtifacts;
   /** Text of the build script. */
   readonly script: string;

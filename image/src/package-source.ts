@@ -31,9 +31,9 @@ export interface FileRequest {
 
 const helper = "/usr/lib/apt/apt-helper";
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg";
-const outputMax = 64 << 20;
+const maxOutputBytes = 64 << 20;
 
-/** Works in a directory of its own below this one, which `close` removes; the host's apt does not change. */
+/** Opens apt with a new directory below `below`, which `close` removes; the host's apt does not change. */
 export async function openPackageSource(below: string): Promise<PackageSource & { close(): Promise<void> }> {
   const mirrors = await debianMirrors();
   const transport = await transportOptions();
@@ -42,14 +42,14 @@ export async function openPackageSource(below: string): Promise<PackageSource & 
   const config = join(directory, "apt.conf");
   const apt = async (command: string, args: readonly string[], signal: AbortSignal | undefined) => {
     const env = { ...process.env, APT_CONFIG: config, LC_ALL: "C" };
-    const { stdout } = await runProgram(command, args, { env, maxBuffer: outputMax, ...(signal && { signal }) });
+    const { stdout } = await runProgram(command, args, { env, maxBuffer: maxOutputBytes, ...(signal && { signal }) });
     return stdout;
   };
   for (const part of ["etc/apt/apt.conf.d", "etc/apt/preferences.d", "var/lib/dpkg"])
     await mkdir(join(directory, part), { recursive: true });
   for (const part of ["var/lib/apt/lists/partial", "var/cache/apt/archives/partial"])
     await mkdir(join(directory, part), { recursive: true });
-  // An empty status: every dependency is listed, as nothing is installed.
+  // With an empty status nothing counts as installed, so every dependency is listed.
   await writeFile(join(directory, "var/lib/dpkg/status"), "");
   const { stdout: architecture } = await runProgram("dpkg", ["--print-architecture"]);
   await writeFile(config, configOf(directory, architecture.trim(), transport));
@@ -75,8 +75,8 @@ export async function openPackageSource(below: string): Promise<PackageSource & 
   }
 
   async function updateFor({ suite, besideSuite }: PackageRequest, signal: AbortSignal | undefined): Promise<void> {
-    const own = await linesOf(suite, signal);
-    const lines = besideSuite === undefined ? own : own + (await linesOf(besideSuite, signal));
+    const first = await linesOf(suite, signal);
+    const lines = besideSuite === undefined ? first : first + (await linesOf(besideSuite, signal));
     await update(lines, signal);
   }
 
@@ -130,7 +130,8 @@ export async function debianMirrors(): Promise<{ readonly main: string; readonly
   const { stdout } = await runProgram("apt-get", ["indextargets", "--format", "$(REPO_URI)"]);
   const uris = stdout.split("\n");
   const main = uris.find((uri) => /\/debian\/?$/.test(uri));
-  if (main === undefined) throw new ImageImpossible("apt is set up with no Debian mirror (a URI that ends in /debian)");
+  if (main === undefined)
+    throw new ImageImpossible("the configuration of apt has no Debian mirror (a URI that ends in /debian)");
   return { main, security: uris.find((uri) => /\/debian-security\/?$/.test(uri)) };
 }
 

@@ -21,7 +21,7 @@ export interface Recipe {
   readonly suite: Suite;
   readonly packages: readonly string[];
   readonly software: readonly Software[];
-  /** Packages of a second suite; packages that both suites have come from the recipe's own. */
+  /** Packages of a second suite; packages that both suites have come from the recipe's suite. */
   readonly beside?: { readonly suite: Suite; readonly packages: readonly string[] };
   /** Contents that no Debian package has. */
   readonly artifacts?: readonly ArtifactRequest[];

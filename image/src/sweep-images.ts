@@ -13,15 +13,15 @@ import { fileOf } from "./package-set.ts";
 const dayMs = 86_400_000;
 /** Retention of the tree of an unused image. */
 const treeRetentionMs = 7 * dayMs;
-/** Retention of its manifest and packages, from which it can be built again. */
+/** Retention of the manifest and packages of an unused image, from which it can be built again. */
 const manifestRetentionMs = 30 * dayMs;
 /** Age after which an unfinished file is abandoned. */
-const unfinishedMs = dayMs;
+const unfinishedRetentionMs = dayMs;
 const removalSuffix = ".going";
 const unused = ".unused";
 
 export interface Swept {
-  /** Ids of removed trees, or of those that a dry run would remove. */
+  /** Ids of removed trees, or of trees that a dry run would remove. */
   readonly trees: readonly string[];
   /** Ids of images that cannot be built again any more. */
   readonly manifests: readonly string[];
@@ -41,9 +41,9 @@ export interface SweepOptions {
 }
 
 /**
- * Removes images and guest kernels that have been unused for a while: by holders (image-uses.ts), as the newest of a
- * recipe, and by running processes. The tree is removed first and the manifest much later, so that an image that is
- * needed again meanwhile can be built again. Safe for concurrent calls and for kills at any line.
+ * Removes images and guest kernels that have been unused for 7 days. An image is used by a holder (image-uses.ts), as
+ * the newest of its recipe, or by a running process. The tree is removed first and the manifest after 30 days, so that
+ * an image that is needed in between can be built again. Safe for concurrent calls and for kills at any line.
  */
 export async function sweepImages(options: SweepOptions): Promise<Swept> {
   const { imagesDir, now, dryRun = false, atOnce = false } = options;
@@ -95,8 +95,8 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
   const retained = [];
   for (const manifest of await readManifests(imagesDir)) {
     const { id } = manifest;
-    const isGone = !names.includes(id) || trees.includes(id);
-    if (used.has(id) || !isGone || !(await isDue(id, manifestRetentionMs))) {
+    const hasNoTree = !names.includes(id) || trees.includes(id);
+    if (used.has(id) || !hasNoTree || !(await isDue(id, manifestRetentionMs))) {
       retained.push(manifest);
       continue;
     }
@@ -119,17 +119,18 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
 }
 
 /**
- * The newest image of each recipe, and the newest guest kernel. Recipes differ between checkouts: each sweep
- * touches the pointers of its own recipes, and pointers that no sweep touched for long belong to removed checkouts.
+ * The newest image of each recipe, and the newest guest kernel. Recipes differ between checkouts: each sweep touches
+ * the pointers of its checkout's recipes, and a pointer that no sweep touched for a month belongs to a removed
+ * checkout.
  */
 async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): Promise<string[]> {
-  const own = new Set([...recipeNames.map((recipe) => newestPath(imagesDir, recipe)), newestGuestPath(imagesDir)]);
+  const pointers = new Set([...recipeNames.map((recipe) => newestPath(imagesDir, recipe)), newestGuestPath(imagesDir)]);
   const found: string[] = [];
   for (const name of await readdir(join(imagesDir, "newest")).catch(emptyIfAbsent)) {
     const path = join(imagesDir, "newest", name);
     const [id] = [await readFile(path, "utf8").catch(emptyIfAbsent)].flat();
     if (id === undefined) continue;
-    const isOwn = own.has(path);
+    const isOwn = pointers.has(path);
     if (isOwn && !dryRun) await utimes(path, now / 1_000, now / 1_000);
     if (isOwn || now - (await stat(path)).mtimeMs < manifestRetentionMs) found.push(id.trim());
     else if (!dryRun) await rm(path, { force: true });
@@ -137,13 +138,15 @@ async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): P
   return found;
 }
 
-/** Removes files of no image from an archive. New ones may belong to an image that is being built. */
+/**
+ * Removes files from an archive that no image has, except new ones: they may belong to an image that is being built.
+ */
 async function sweepArchive({ now, dryRun }: SweepOptions, directory: string, referred: ReadonlySet<string>) {
   let [files, bytes] = [0, 0];
   for (const name of await readdir(directory).catch(emptyIfAbsent)) {
     if (referred.has(name)) continue;
     const facts = await stat(join(directory, name)).catch(() => undefined);
-    if (facts === undefined || now - facts.mtimeMs < unfinishedMs) continue;
+    if (facts === undefined || now - facts.mtimeMs < unfinishedRetentionMs) continue;
     files += 1;
     bytes += facts.size;
     if (!dryRun) await removeAll(join(directory, name));
@@ -151,7 +154,7 @@ async function sweepArchive({ now, dryRun }: SweepOptions, directory: string, re
   return { files, bytes };
 }
 
-/** True for a tool tree or a program that one built: they are built again when a recipe next needs them. */
+/** True for a tool tree or a program that it built: both are built again when a recipe needs them. */
 function isTool(name: string): boolean {
   return /^(tools|program)-\S+-[0-9a-f]{16}$/.test(name);
 }
@@ -161,15 +164,15 @@ async function isUntouched(path: string, now: number): Promise<boolean> {
   return facts !== undefined && now - facts.mtimeMs >= manifestRetentionMs;
 }
 
-/** True for the rest of a killed build or sweep. */
+/** True for an unfinished file of a killed build or sweep. */
 async function isLeftOver(imagesDir: string, name: string, now: number): Promise<boolean> {
   if (![removalSuffix, ".partial", ".making"].some((end) => name.endsWith(end))) return false;
   const facts = await stat(join(imagesDir, name)).catch(() => undefined);
   // A rename only updates the change time.
-  return facts !== undefined && now - facts.ctimeMs >= unfinishedMs;
+  return facts !== undefined && now - facts.ctimeMs >= unfinishedRetentionMs;
 }
 
-/** Does not cross mount points. */
+/** Removes a directory without crossing mount points. */
 async function removeAll(path: string): Promise<void> {
   await runProgram("rm", ["-rf", "--one-file-system", path]);
 }

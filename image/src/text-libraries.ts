@@ -6,7 +6,7 @@ import { upstreamVersion } from "./package-set.ts";
  * changes with these versions, never with a distribution's revision. Absent libraries are left out.
  */
 export function textLibrariesOf({ packages }: Pick<ImageManifest, "packages">): Record<string, string> {
-  // An image may also have an older library, for an engine that only upgrades start.
+  // An image may also have an earlier version of a library, for an engine that only upgrades start.
   const versionOf = (name: RegExp) =>
     packages
       .filter((each) => name.test(each.name))

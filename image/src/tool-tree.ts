@@ -9,7 +9,7 @@ import { inImage } from "./in-image.ts";
 import { ensureTree, type Progress } from "./build-tree.ts";
 import { makeImageScript } from "./node-image.ts";
 
-/** Debian's build and download tools in a tree of their own, never the host's. */
+/** Debian's build and download tools in a separate tree, never tools of the host. */
 export interface ToolTree {
   /** Runs a tool as an unprivileged user with the network of the host, and returns its output. */
   run(argv: readonly string[], env: Readonly<Record<string, string>>): Promise<string>;
@@ -33,9 +33,9 @@ interface Tools {
 }
 
 const certificates = "/etc/ssl/certs/ca-certificates.crt";
-const outputMax = 16 << 20;
+const maxOutputBytes = 16 << 20;
 /** Settings of the host's network, which tools follow. */
-const passedOn = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+const networkVariables = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
 /**
  * The tree of these packages, built if it is missing. `work` is a directory that the tools may write to, at the same
@@ -45,7 +45,7 @@ export async function openToolTree({ suite, packages }: Tools, work: string, opt
   const { imagesDir, uid, asRoot, signal } = options;
   const root = join(imagesDir, `tools-${suite}-${toolDigest(packages, packages)}`);
   await ensureTree({ root, suite, packages }, options);
-  // Sweeps remove a tree that nothing used for long.
+  // A new time: sweeps remove a tree that was unused for weeks.
   const now = new Date();
   await utimes(root, now, now).catch(() => undefined);
   await chmod(work, 0o755);
@@ -53,18 +53,18 @@ export async function openToolTree({ suite, packages }: Tools, work: string, opt
   // The tree has neither this host's resolver nor the authorities that this host trusts.
   await copyFile("/etc/resolv.conf", join(root, "etc", "resolv.conf")).catch(() => undefined);
   const trusted = join(work, "trusted.pem");
-  const own = process.env["SSL_CERT_FILE"] ?? certificates;
-  await copyFile(existsSync(own) ? own : join(root, certificates), trusted);
+  const hostCertificates = process.env["SSL_CERT_FILE"] ?? certificates;
+  await copyFile(existsSync(hostCertificates) ? hostCertificates : join(root, certificates), trusted);
   if (asRoot) await runProgram("chown", ["-R", `${uid}:${uid}`, work]);
   return {
     trusted,
     async run(argv, env) {
-      // A tool that is sent more than this ends with an error.
+      // A tool that receives a larger file fails.
       const limited = ["prlimit", `--fsize=${artifactMaxBytes}`, ...argv];
       const { command, args } = inImage(root, { argv: limited, uid, binds: [work], asRoot });
       const { stdout } = await runProgram(command, args, {
         env: {
-          ...hostSettings(passedOn),
+          ...hostSettings(networkVariables),
           PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
           HOME: join(work, "home"),
           TMPDIR: join(work, "tmp"),
@@ -72,7 +72,7 @@ export async function openToolTree({ suite, packages }: Tools, work: string, opt
           ...env,
         },
         cwd: "/",
-        maxBuffer: outputMax,
+        maxBuffer: maxOutputBytes,
         ...(signal && { signal }),
       });
       return stdout;
@@ -90,7 +90,7 @@ export function hostSettings(names: readonly string[]): Record<string, string> {
   );
 }
 
-/** Digest of something that these tools make. */
+/** Digest of a request to these tools, and of the tools. */
 export function toolDigest(what: object, packages: readonly string[]): string {
   const text = JSON.stringify([what, packages]) + readFileSync(makeImageScript, "utf8");
   return createHash("sha256").update(text).digest("hex").slice(0, 16);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Directory of unfinished work below the images directory; sweeps remove one of a killed process after a day. */
+/** Runs work in a new directory below the images directory. After a kill, a sweep removes it a day later. */
 export async function inWorkDirectory<T>(
   imagesDir: string,
   name: string,

@@ -30,10 +30,10 @@ export const inferenceSettings = {
     "Socket in the file system, or host:port, that serves /metrics; empty for none",
     "",
   ),
-  allowEgress: list("HOLDFAST_ALLOW_EGRESS", "Non-public networks (CIDRs) that base URLs of providers may lead to"),
+  allowEgress: list("HOLDFAST_ALLOW_EGRESS", "Non-public networks (CIDRs) to which base URLs of providers may resolve"),
   maxDisconnectedS: integer(
     "HOLDFAST_INFERENCE_ALONE_S",
-    "Seconds for which it continues with its quota leases without a controller",
+    "Seconds for which the process admits calls by its quota leases while no controller is connected",
     3_600,
   ),
 };

@@ -17,6 +17,6 @@ export function createProxyEgress(
     loopbackBlock: "127.255",
     machineAddresses: () => [],
   });
-  const judge = createAddressPolicy(allow, { ...own, machineNetworks: () => configuration.refusals.networks });
-  return createEgressClient({ policy: judge, resolve: createResolveName() });
+  const policy = createAddressPolicy(allow, { ...own, machineNetworks: () => configuration.refusals.networks });
+  return createEgressClient({ policy, resolve: createResolveName() });
 }

@@ -69,7 +69,7 @@ const feed = createControllerFeed({
   configuration,
   quotaLeases,
   journal,
-  onConfigured: takeConfiguration,
+  onConfigured: storeConfiguration,
   log,
 });
 const metrics = createMetrics({
@@ -130,7 +130,7 @@ async function serve(): Promise<void> {
     try {
       const next = await readIdentity(identityDirectory);
       if (next === undefined || next.certificate === identity?.certificate) return;
-      // Key and certificate are written one after the other: an inconsistent pair is read again later.
+      // Key and certificate are two files: an inconsistent pair is read again after the next change.
       server.renew(next.key, next.certificate);
       identity = next;
       log.info("certificate reloaded", {});
@@ -163,7 +163,7 @@ async function processId(): Promise<string> {
   return created;
 }
 
-function takeConfiguration(): void {
+function storeConfiguration(): void {
   quotaLeases.configurationChanged();
   writing(() => configurationFile.write(configuration.snapshot())).catch((error: unknown) =>
     log.error("configuration not written", { error }),

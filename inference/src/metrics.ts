@@ -3,7 +3,7 @@ import type { Tokens } from "./journal/journal-state.ts";
 
 /** Metrics of a proxy process. */
 export interface Metrics {
-  answered(status: number, code: string, provider: string): void;
+  responded(status: number, code: string, provider: string): void;
   firstByte(provider: string, seconds: number): void;
   tokens(provider: string, used: Tokens): void;
   /** Counts a call whose reported usage exceeds its reservation. */
@@ -51,7 +51,7 @@ export function createMetrics(read: Gauges): Metrics {
   gauge("journal_bytes", "Size of the journal in bytes", read.journalBytes);
   gauge("controller_connected", "1 while connected to a controller", () => (read.isConnected() ? 1 : 0));
   return {
-    answered: (status, code, provider) => requests.inc({ status: String(status), code, provider }),
+    responded: (status, code, provider) => requests.inc({ status: String(status), code, provider }),
     firstByte: (provider, seconds) => first.observe({ provider }, seconds),
     tokens(provider, { promptTokens, completionTokens }) {
       tokens.inc({ provider, direction: "in" }, promptTokens);

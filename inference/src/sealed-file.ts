@@ -6,7 +6,7 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 
 /** A text file that is encrypted under a key in another file. */
 export interface SealedFile {
-  /** The text; undefined if there is no file, or another key sealed it. */
+  /** The text; undefined if the file does not exist or another key sealed it. */
   read(): Promise<string | undefined>;
   /** Replaces the text atomically and durably. */
   write(text: string): Promise<void>;
@@ -22,7 +22,7 @@ export async function sealingKey(file: string): Promise<Buffer> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${process.pid}.new`;
   await writeFile(temporary, `${randomBytes(keyBytes).toString("base64")}\n`, { mode: 0o600 });
-  // If two processes create it concurrently, one key stays.
+  // If two processes create a key concurrently, the first one remains.
   await link(temporary, file).catch((error: unknown) => {
     if (!hasCode(error, "EEXIST")) throw error;
   });

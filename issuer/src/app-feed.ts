@@ -37,7 +37,7 @@ interface Deps {
 
 export function createAppFeed({ server, file, certificateRequest, log }: Deps): AppFeed {
   const apps = new Map<string, AppSignIn>();
-  /** Apps that the current full listing has not contained yet. */
+  /** Apps that the current full listing has not contained so far; undefined while no listing is in progress. */
   let unlisted: Set<string> | undefined;
   let controllers: readonly string[] = [];
   let platformNetworks: OwnNetworks | undefined;
@@ -68,6 +68,7 @@ export function createAppFeed({ server, file, certificateRequest, log }: Deps): 
       server.setPlatformNetworks(batch.own);
     }
     for (const app of batch.apps) setApp(app);
+    // oxlint-disable-next-line holdfast/names -- a field of the protocol
     for (const appId of batch.gone) removeApp(appId);
     if (!batch.synced) return;
     for (const appId of unlisted ?? []) removeApp(appId);

@@ -7,7 +7,7 @@ export const issuerSettings = {
   listen: list("HOLDFAST_ISSUER_LISTEN", "Each address and port to serve end users on", "127.0.0.1:8451"),
   rateSource: integer(
     "HOLDFAST_ISSUER_RATE_SOURCE",
-    "Requests without a valid token, code or secret that one address, or /64 of IPv6, may make in a second, with a burst of ten times as many; 0 for no limit",
+    "Requests per second without a valid token, code or secret that one address, or /64 of IPv6, may make, with a burst of ten times as many; 0 for no limit",
     50,
   ),
   ...proxySettings,

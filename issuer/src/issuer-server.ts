@@ -20,7 +20,7 @@ import { createMailRateLimit } from "./sign-in/mail-rate-limit.ts";
 import { createMailSender, type MailSenderDeps } from "./sign-in/mail-sender.ts";
 import { problemPage } from "./sign-in/page.ts";
 import { createDatabase, DatabaseUnavailable, DatabaseBusy } from "./store/database.ts";
-import { startUpkeep } from "./upkeep.ts";
+import { startAppSweep } from "./app-sweep.ts";
 import { createProviders } from "./upstream/provider.ts";
 
 export interface IssuerServer {
@@ -55,14 +55,16 @@ interface Deps {
 const graceMs = 5_000;
 /** Burst of a source, in seconds of its rate. */
 const burstS = 10;
-/** Mails of an app that are sent at a time; upkeep sends the others. */
-const mailsInFlightMax = 8;
+/**
+ * Maximum number of mails of an app that are sent concurrently; the sweep of the app (app-sweep.ts) sends the others.
+ */
+const maxMailsInFlight = 8;
 const hsts = { "strict-transport-security": "max-age=31536000" };
 
 /**
  * The OpenID Connect issuers of all apps in one HTTPS server. The request's host selects the app. Apps arrive by the
  * feed (app-feed.ts); each has its own keys, database connections and limits, and continues without controllers.
- * routes.ts maps paths to handlers; upkeep.ts sends remaining mails and deletes expired rows.
+ * routes.ts maps paths to handlers; app-sweep.ts sends remaining mails and deletes expired rows.
  */
 export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   const { hostKey, clock, log } = deps;
@@ -93,13 +95,13 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     request: (url, request) => currentEgress().request(url, request),
   };
   function currentEgress(): Egress["users"] {
-    if (egress === undefined) throw new Error("the platform's networks are not known yet");
+    if (egress === undefined) throw new Error("no controller has sent the platform's networks yet");
     return egress.users;
   }
 
   function send(app: App, mailId: string): void {
     const { appId } = app.config;
-    const taken = sending.take([{ key: appId, max: mailsInFlightMax }]);
+    const taken = sending.take([{ key: appId, max: maxMailsInFlight }]);
     if (taken.exceeded !== undefined) return;
     mailSender
       .send(app, mailId, stopping.signal)
@@ -128,11 +130,11 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     } catch (error) {
       if (error instanceof Refused) return error.response;
       if (error instanceof DatabaseUnavailable) {
-        // A flood would also fill the log.
+        // DatabaseBusy is not logged: a flood of requests would fill the log.
         if (!(error instanceof DatabaseBusy))
           log.warn("database unavailable", { app: app.config.appId, reason: error.message });
-        const reply = problemPage(app, 503, "Signing in is not possible now. Try again in a moment.");
-        return { ...reply, headers: { ...reply.headers, "retry-after": "2" } };
+        const response = problemPage(app, 503, "Signing in is not possible now. Try again in a few seconds.");
+        return { ...response, headers: { ...response.headers, "retry-after": "2" } };
       }
       log.error("request failed", {
         app: app.config.appId,
@@ -144,9 +146,9 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   }
 
   async function handle(request: HttpRequest, response: HttpResponse, peer = ""): Promise<void> {
-    const beganMs = clock.monotonicMs();
+    const startedMs = clock.monotonicMs();
     const { status, headers, body } = await responseTo(request, peer);
-    deps.metrics.answered(routeName(request.url ?? ""), status, (clock.monotonicMs() - beganMs) / 1_000);
+    deps.metrics.responded(routeName(request.url ?? ""), status, (clock.monotonicMs() - startedMs) / 1_000);
     if (response.destroyed) return;
     const all = { ...headers, ...hsts, "content-length": String(Buffer.byteLength(body)) };
     for (const [name, value] of Object.entries(all)) response.setHeader(name, value);
@@ -155,7 +157,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     else response.end(body);
   }
 
-  const upkeep = startUpkeep({ apps: () => [...byHost.values()], mailSender, log });
+  const appSweep = startAppSweep({ apps: () => [...byHost.values()], mailSender, log });
   const server = createApiServer({
     handler: handle,
     log,
@@ -192,7 +194,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
       const previousAddress = before?.config.database;
       const isMoved = JSON.stringify(previousAddress) !== JSON.stringify(address);
       const database = before?.database ?? createDatabase(address, trust);
-      // An address that is empty for the moment does not replace the previous one.
+      // An address is empty during a change of the primary; it does not replace the previous one.
       if (before !== undefined && isMoved && address.address !== "") database.moveTo(address, trust);
       const now = clock.now;
       byHost.set(authority, {
@@ -228,7 +230,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     },
     async close() {
       stopping.abort();
-      await upkeep.close();
+      await appSweep.close();
       await server.close(graceMs);
       await Promise.all([...byHost.values()].map(({ database }) => database.close()));
       await egress?.close();
@@ -237,8 +239,9 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
 }
 
 function tooMany(waitS: number): OutgoingResponse {
-  const reply = plain(429, "Too many requests came from this address. Wait a moment.");
-  return { ...reply, headers: { ...reply.headers, "retry-after": String(Math.ceil(waitS)) } };
+  const seconds = String(Math.ceil(waitS));
+  const response = plain(429, `Too many requests came from this address. Try again in ${seconds} s.`);
+  return { ...response, headers: { ...response.headers, "retry-after": seconds } };
 }
 
 function codeOf(error: unknown): string {

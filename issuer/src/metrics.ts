@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 /** Metrics of an issuer. They contain no names of apps or users. */
 export interface Metrics {
   /** Counts a response; `route` is a value of `routeName`. */
-  answered(route: string, status: number, seconds: number): void;
+  responded(route: string, status: number, seconds: number): void;
   mail(outcome: "sent" | "failed"): void;
   text(): Promise<string>;
 }
@@ -32,7 +32,7 @@ export function createMetrics(read: Gauges): Metrics {
   gauge("apps", "Apps that are served", read.apps);
   gauge("controller_connected", "1 while connected to a controller", () => (read.isConnected() ? 1 : 0));
   return {
-    answered: (route, status, taken) => seconds.observe({ route, status: String(status) }, taken),
+    responded: (route, status, duration) => seconds.observe({ route, status: String(status) }, duration),
     mail: (outcome) => mails.inc({ outcome }),
     text: () => registry.metrics(),
   };

@@ -28,7 +28,7 @@ type RouteHandler = (
 ) => OutgoingResponse | Promise<OutgoingResponse>;
 type StepHandler = (step: Step) => OutgoingResponse | Promise<OutgoingResponse>;
 
-/** Origins whose scripts may read responses (CORS): all, those of the app's clients, or none. */
+/** Origins whose scripts may read responses (CORS): all, the allowed origins of the app's clients, or none. */
 type CrossOrigin = "any" | "clients" | "none";
 
 interface Route {

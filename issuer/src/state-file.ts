@@ -12,7 +12,7 @@ import { seal, unseal } from "./sealed-text.ts";
  * file alone reveals nothing.
  */
 export interface StateFile {
-  /** The stored state; undefined if there is no intact one. */
+  /** The stored state; undefined if the file is absent or damaged. */
   read(): Promise<AppBatch | undefined>;
   /** Resolves when the state is on disk; a crash leaves the previous one. */
   write(state: AppBatch): Promise<void>;

@@ -16,7 +16,7 @@ test.each([
   ["an address of IPv6",         { advertise: "2001:db8::1" },                   { advertise: "2001:db8::1", listen: "2001:db8::1", address: "2001:db8::1" }],
   ["a name",                     { advertise: "db.test" },                       { advertise: "db.test", listen: "192.0.2.1", address: "192.0.2.1" }],
   ["an address before it",       { advertise: "203.0.113.5", listen: "192.0.2.1" }, { advertise: "203.0.113.5", listen: "192.0.2.1", address: "203.0.113.5" }],
-  ["a name that leads to such",  { advertise: "far.test", listen: "192.0.2.1" }, { advertise: "far.test", listen: "192.0.2.1", address: "192.0.2.1" }],
+  ["a name that resolves to one", { advertise: "far.test", listen: "192.0.2.1" }, { advertise: "far.test", listen: "192.0.2.1", address: "192.0.2.1" }],
 ])("with %s the advertised listener is as expected", async (_, chosen, expected) => {
   expect(await advertisedListenerOf(chosen, deps)).toEqual(expected);
 });

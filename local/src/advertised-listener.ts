@@ -26,8 +26,8 @@ const host: AdvertisedListenerDeps = {
 };
 
 /**
- * Undefined if other machines are not to reach the installation. Throws a UserError if name or address is not this
- * machine's.
+ * Resolves the options; undefined if other machines are not to reach the installation. Throws a UserError if the name
+ * or address does not belong to this machine.
  */
 export async function advertisedListenerOf(
   { advertise, listen }: Pick<Installation, "advertise" | "listen">,
@@ -61,7 +61,7 @@ async function resolved(name: string, resolve: AdvertisedListenerDeps["resolve"]
   }
 }
 
-/** All of 127.0.0.0/8 belongs to this machine, whatever its interfaces list. */
+/** True for an address of an interface. All of 127.0.0.0/8 belongs to this machine, although no interface lists it. */
 function isOwnAddress(address: string): boolean {
   if (address.startsWith("127.")) return true;
   return Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address === address));

@@ -49,7 +49,7 @@ test("of concurrent takeovers of a stale claim at most one succeeds", async () =
     process.stdin.on("data", (round) => {
       console.log(registry.renew({ directory: own + "/" + String(round).trim(), block: "127.77" }));
     });`;
-  const rivals = await Promise.all(
+  const claimants = await Promise.all(
     Array.from({ length: 4 }, async () => {
       const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: "pipe" });
       const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -61,11 +61,11 @@ test("of concurrent takeovers of a stale claim at most one succeeds", async () =
   for (let round = 0; round < 100; round += 1) {
     for (const name of readdirSync(directory)) rmSync(join(directory, name));
     writeFileSync(join(directory, "127.77.json"), JSON.stringify(dead));
-    for (const { child } of rivals) child.stdin.write(`${round}\n`);
-    const holders = (await Promise.all(rivals.map(({ answer }) => answer()))).filter(Boolean);
+    for (const { child } of claimants) child.stdin.write(`${round}\n`);
+    const holders = (await Promise.all(claimants.map(({ answer }) => answer()))).filter(Boolean);
     expect(holders.length).toBeLessThanOrEqual(1);
     taken += holders.length;
   }
   expect(taken).toBeGreaterThan(0);
-  for (const { child } of rivals) child.kill();
+  for (const { child } of claimants) child.kill();
 });

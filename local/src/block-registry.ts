@@ -29,8 +29,8 @@ interface StoredClaim extends Claim {
 /** Blocks 127.77 to 127.254. */
 export const [firstOctet, lastOctet] = [77, 254];
 
-/** A claim this young counts without its directory: its first start is in progress. */
-const settlingMs = 60_000;
+/** Time for which a new claim counts without its directory, which the first start then creates. */
+const firstStartTimeoutMs = 60_000;
 
 export function createBlockRegistry(registryDir: string, now: () => number): BlockRegistry {
   mkdirSync(registryDir, { recursive: true });
@@ -48,18 +48,18 @@ export function createBlockRegistry(registryDir: string, now: () => number): Blo
   }
 
   /**
-   * A claim counts if no other active one exists after it was written. Of two concurrent claims both may yield, but
-   * never both stay. Each file has a unique name, so the removal of a stale claim never removes a new one.
+   * Writes a claim, which counts if no other active claim exists afterwards. Two concurrent claims may both be removed,
+   * but never both remain. Each file has a unique name, so the removal of a stale claim never removes a new one.
    */
   function renew({ directory, block }: Claim): boolean {
     const before = claimsOn(block);
     if (before.some(({ owner }) => owner.directory === directory)) return true;
     if (before.some(({ owner }) => isActive(owner))) return false;
     for (const { file } of before) remove(file);
-    const own = join(registryDir, `${block}.${randomUUID()}.json`);
-    writeAtomically(own, JSON.stringify({ directory, block, claimedAt: now() }), 0o644);
-    const isAlone = claimsOn(block).every(({ file, owner }) => file === own || !isActive(owner));
-    if (!isAlone) remove(own);
+    const ownFile = join(registryDir, `${block}.${randomUUID()}.json`);
+    writeAtomically(ownFile, JSON.stringify({ directory, block, claimedAt: now() }), 0o644);
+    const isAlone = claimsOn(block).every(({ file, owner }) => file === ownFile || !isActive(owner));
+    if (!isAlone) remove(ownFile);
     return isAlone;
   }
 
@@ -68,8 +68,8 @@ export function createBlockRegistry(registryDir: string, now: () => number): Blo
   }
 
   function blocksOf(directory: string): string[] {
-    const own = claimsOn("127").filter(({ owner }) => owner.directory === directory);
-    return [...new Set(own.map(({ owner }) => owner.block))];
+    const claims = claimsOn("127").filter(({ owner }) => owner.directory === directory);
+    return [...new Set(claims.map(({ owner }) => owner.block))];
   }
 
   /** Claims on a block, or on all blocks with this prefix. */
@@ -83,7 +83,7 @@ export function createBlockRegistry(registryDir: string, now: () => number): Blo
   }
 
   function isActive(owner: StoredClaim): boolean {
-    if (now() - owner.claimedAt < settlingMs) return true;
+    if (now() - owner.claimedAt < firstStartTimeoutMs) return true;
     try {
       const installation = readJson<{ loopback_block: string }>(join(owner.directory, "installation.json"));
       return installation?.loopback_block === owner.block;
@@ -94,7 +94,7 @@ export function createBlockRegistry(registryDir: string, now: () => number): Blo
   }
 }
 
-/** The directory is sticky: a stale claim of another user stays until that user removes it, and does not count. */
+/** Removes a claim. The directory is sticky: a stale claim of another user remains, and does not count. */
 function remove(file: string): void {
   try {
     rmSync(file, { force: true });
@@ -103,7 +103,7 @@ function remove(file: string): void {
   }
 }
 
-/** Users of the host share the registry, as they share its loopback network. */
+/** Makes the registry writable for all users of the host, because they share its loopback network. */
 function makeShared(directory: string): void {
   try {
     chmodSync(directory, 0o1777);

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
-/** A log file of bounded size; older ones are rotated to `.1`, `.2`... */
+/** A log file of bounded size; a full file is rotated to `.1`, `.1` to `.2`, and so on. */
 export interface BoundedLog {
   readonly path: string;
   /** Never throws: text that the disk does not take is dropped, and a later line has the number of dropped bytes. */

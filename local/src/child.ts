@@ -43,21 +43,21 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-/** A process that ran this long was healthy, so that its next restart has the first delay. */
-const healthyMs = 5_000;
+/** Run time after which a process counts as healthy, so that its next restart has the first delay. */
+const minHealthyRunMs = 5_000;
 const [firstDelayMs, lastDelayMs] = [100, 10_000];
 
 export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
   let running: ChildProcess | undefined;
   let retry: NodeJS.Timeout | undefined;
   let delayMs = firstDelayMs;
-  /** Doubled after each hang: a process that needs long to start must get the time to respond. */
+  /** Limit on silence. It doubles after each hang, because the process may need longer to start. */
   let silenceLimitMs = spec.liveness?.hangsAfterMs ?? 0;
   let watch: ReturnType<typeof watchLiveness> | undefined;
   let stopping = false;
   let output = "";
   const becameReady = Promise.withResolvers<void>();
-  // Callers need not wait for it; a rejection must not be fatal.
+  // Callers need not await it, so a rejection without a handler must not end the supervisor.
   becameReady.promise.catch(() => undefined);
 
   function read(text: string): void {
@@ -86,7 +86,7 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
       if (spec.ready === null) becameReady.resolve();
     });
     child.once("error", (error) => {
-      // Not spawned, so no exit event follows.
+      // The process was not spawned, so no exit event follows.
       if (child.pid === undefined) ended(startedAt, error.message);
     });
     child.once("exit", (code, signal) => ended(startedAt, signal ?? `code ${code}`));
@@ -109,7 +109,7 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
     running = undefined;
     watch?.close();
     if (stopping) return;
-    if (deps.monotonicMs() - startedAt > healthyMs) delayMs = firstDelayMs;
+    if (deps.monotonicMs() - startedAt > minHealthyRunMs) delayMs = firstDelayMs;
     deps.log.write(`holdfast: ${spec.name} ended with ${how}; next start in ${delayMs} ms\n`);
     deps.print(`${spec.name} ended with ${how} and is restarted; its log is ${deps.log.path}`);
     deps.ended?.();

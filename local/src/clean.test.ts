@@ -38,7 +38,7 @@ afterEach(() => {
 });
 
 const registry = () => createBlockRegistry(registryDir, Date.now);
-// Without root, the host's network is left out: this test has no network of its own.
+// Without root, the network of the host is left unchanged, which this test shares.
 const cleaned = () =>
   clean(directory, { ...hostDeps(), asRoot: false, registryDir, print: (line) => void printed.push(line) });
 
@@ -78,7 +78,7 @@ describe("the remains of an installation whose directory was removed by hand", (
 
   it("do not exist in a directory that never was an installation's", async () => {
     mkdirSync(directory);
-    await expect(cleaned()).rejects.toThrow("is not a data directory of Holdfast; it stays as it is");
+    await expect(cleaned()).rejects.toThrow("is not a data directory of Holdfast; it is unchanged");
   });
 
   it.skipIf(!able)(

@@ -13,7 +13,7 @@ import {
   installationOfOrphan,
   orphanOf,
   removeForgottenNetwork,
-  removeOwn,
+  removeFiles,
   unmountBelow,
 } from "./orphaned-installation.ts";
 import type { MachineHost } from "./machine-host.ts";
@@ -25,7 +25,7 @@ import type { UpDeps } from "./with-platform.ts";
 
 /**
  * Stops the installation of a directory with its machines, and removes the directory with all data. If the directory
- * was removed by hand, removes all that the host knows of it; `incusSocket` names an Incus daemon that was not its own.
+ * was removed by hand, removes all its remains on the host; `incusSocket` names an existing Incus daemon that it used.
  */
 export async function clean(dataDir: string, deps: UpDeps, incusSocket?: string): Promise<void> {
   const { clock, environment, print, registryDir } = deps;
@@ -57,7 +57,7 @@ async function cleanOrphan(layout: Layout, deps: UpDeps, incusSocket: string | u
   await removeNames(root, deps);
   const found = orphanOf(root, deps);
   if (found === undefined) {
-    if (existsSync(root)) throw new UserError(`${root} is not a data directory of Holdfast; it stays as it is`);
+    if (existsSync(root)) throw new UserError(`${root} is not a data directory of Holdfast; it is unchanged`);
     return print(`${root} does not exist, and nothing on this host belongs to it; nothing to remove`);
   }
   const { blocks, runs } = found;
@@ -73,11 +73,11 @@ async function cleanOrphan(layout: Layout, deps: UpDeps, incusSocket: string | u
     if (host.leftoverNotice !== undefined) print(host.leftoverNotice);
   }
   await unmountBelow(root);
-  const isGone = removeOwn(layout);
+  const isRemoved = removeFiles(layout);
   const registry = createBlockRegistry(registryDir, clock.now);
   for (const block of blocks) registry.release({ directory: root, block });
   print(
-    `the remains of ${root} on this host are removed${isGone ? "" : "; other files are in that directory and stay"}`,
+    `the remains of ${root} on this host are removed${isRemoved ? "" : "; the directory has other files, so it remains"}`,
   );
   print(
     "not found without it: disks in directories of HOLDFAST_STORAGE_TIERS (their holdfast/), objects in another store,",
@@ -87,7 +87,7 @@ async function cleanOrphan(layout: Layout, deps: UpDeps, incusSocket: string | u
   );
 }
 
-/** Stops the machines and removes their resources from the host; runs our own Incus daemon for that time. */
+/** Stops the machines and removes their resources from the host; runs the installation's Incus daemon for that. */
 async function removeMachines(host: MachineHost, layout: Layout, clock: UpDeps["clock"]): Promise<void> {
   const { daemon } = host;
   const log = daemon && openBoundedLog(join(layout.log, `${daemon.name}.log`), { maxBytes: 16 << 20, filesMax: 3 });
@@ -98,5 +98,5 @@ async function removeMachines(host: MachineHost, layout: Layout, clock: UpDeps["
   } finally {
     await child?.stop();
   }
-  host.forget();
+  host.removeDaemonState();
 }

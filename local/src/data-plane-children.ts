@@ -22,8 +22,8 @@ function processesOf({ processes }: DataPlane, environment: PlatformParts["envir
   if (processes === undefined) return 1;
   const text = lookUp(environment, processes.countSetting) ?? "1";
   const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= processes.countMax) return count;
-  throw new UserError(`${processes.countSetting}: ${text} is not a number from 1 to ${processes.countMax}`);
+  if (Number.isInteger(count) && count >= 1 && count <= processes.maxCount) return count;
+  throw new UserError(`${processes.countSetting}: ${text} is not a number from 1 to ${processes.maxCount}`);
 }
 
 /** Settings of the directories into which a controller writes the identities of local data planes. */
@@ -52,8 +52,8 @@ export function dataPlaneChildren(parts: PlatformParts): ChildSpec[] {
     const child = (childName: string, settings: Readonly<Record<string, string>>) =>
       nodeChild(childName, main, environment, { ...ownSettings, ...settings }, { graceMs });
     const numbers = Array.from({ length: processesOf(plane, environment) - 1 }, (_, at) => at + 2);
-    const further = numbers.map((number) => child(`${name}-${number}`, processes?.settings(number, host) ?? {}));
-    return [{ ...child(name, {}), listens: [name] }, ...further];
+    const others = numbers.map((number) => child(`${name}-${number}`, processes?.settings(number, host) ?? {}));
+    return [{ ...child(name, {}), listens: [name] }, ...others];
   });
 }
 

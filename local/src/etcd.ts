@@ -28,7 +28,7 @@ export function etcdFlags({ name, data, client, peer, cluster, files }: EtcdMemb
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=${cluster}`,
-    // A cluster of one elects itself, but only after its election timeout.
+    // A single member elects itself only after its election timeout, so short timeouts speed up the start.
     "--heartbeat-interval=50",
     "--election-timeout=250",
     `--cert-file=${files.certificate}`,

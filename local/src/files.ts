@@ -32,16 +32,16 @@ export function readJson<T>(path: string): T | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as T);
 }
 
-/** Text of the file; created by `make` at the first call. */
-export function readOrMakeText(path: string, mode: number, make: () => string): string {
+/** Text of the file; at the first call `create` returns its content. */
+export function readOrCreateText(path: string, mode: number, create: () => string): string {
   const existing = readText(path);
   if (existing !== undefined) return existing;
-  const created = make();
+  const created = create();
   writeAtomically(path, created, mode);
   return created;
 }
 
-/** Parsed JSON of the file; created by `make` at the first call. */
-export function readOrMake<T>(path: string, mode: number, make: () => T): T {
-  return JSON.parse(readOrMakeText(path, mode, () => `${JSON.stringify(make(), null, 2)}\n`)) as T;
+/** Parsed JSON of the file; at the first call `create` returns its content. */
+export function readOrCreate<T>(path: string, mode: number, create: () => T): T {
+  return JSON.parse(readOrCreateText(path, mode, () => `${JSON.stringify(create(), null, 2)}\n`)) as T;
 }

@@ -16,7 +16,7 @@ interface HistoryParts {
 }
 
 /** True if initdb has completed. */
-export function isHistoryMade(layout: Layout): boolean {
+export function isHistoryCreated(layout: Layout): boolean {
   return existsSync(dataOf(layout));
 }
 
@@ -26,7 +26,7 @@ export async function initHistory(
   user: ProgramUser,
   { layout, password }: { layout: Layout; password: string },
 ): Promise<void> {
-  if (isHistoryMade(layout)) return;
+  if (isHistoryCreated(layout)) return;
   const partial = join(layout.history, "data.partial");
   rmSync(partial, { recursive: true, force: true });
   const passwordFile = join(layout.history, "password");
@@ -85,7 +85,7 @@ export function historyChild(
     env: {},
     ready: /ready to accept connections/,
     listens: ["history"],
-    // Fast shutdown: ends sessions, loses nothing.
+    // SIGINT is PostgreSQL's fast shutdown: it terminates sessions and loses no committed data.
     stopSignal: "SIGINT",
     graceMs: 10_000,
   };

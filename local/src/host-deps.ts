@@ -5,7 +5,7 @@ import type { UpDeps } from "./with-platform.ts";
 
 /** Dependencies of this package's programs on the host. */
 export function hostDeps(): UpDeps {
-  // The launcher's variable for its channel is for this process only.
+  // The variable of the channel to the launcher is only for this process, not for its children.
   const { NODE_CHANNEL_FD: _, ...environment } = process.env;
   return {
     checkout: join(import.meta.dirname, "..", ".."),

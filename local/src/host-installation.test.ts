@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createBlockRegistry } from "./block-registry.ts";
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
-import { forgetHostInstallation, openHostInstallation } from "./host-installation.ts";
+import { deleteHostInstallation, openHostInstallation } from "./host-installation.ts";
 import { domainOf, openInstallation } from "./installation.ts";
 import { layoutOf, makeHostDirectories } from "./layout.ts";
 
@@ -77,7 +77,7 @@ test("an empty directory without a join file is refused, and a host's directory 
 test("a platform's directory is refused to a host", async () => {
   const { layout, registry, options } = opened("a");
   await openInstallation(layout, registry, { ports: {} });
-  await expect(openHostInstallation(layout, registry, options, file)).rejects.toThrow("controllers of its own");
+  await expect(openHostInstallation(layout, registry, options, file)).rejects.toThrow("its own controllers");
 });
 
 test("a domain is chosen at the first start", async () => {
@@ -90,7 +90,7 @@ test("a domain is chosen at the first start", async () => {
   );
 });
 
-test("an installation of an earlier version has the default domain", async () => {
+test("an installation of a release without domains has the default domain", async () => {
   const { layout, registry } = opened("a");
   expect(domainOf(await openInstallation(layout, registry, { ports: {} }))).toBe("local.holdfast.test");
   expect(readFileSync(layout.installation, "utf8")).not.toContain("domain");
@@ -100,7 +100,7 @@ test("an installation of an earlier version has the default domain", async () =>
 test("a host that could not join may use other addresses, one that joined retains its own", async () => {
   const { layout, registry, options } = opened("a");
   const { installation } = await openHostInstallation(layout, registry, options, file);
-  forgetHostInstallation(layout, registry, installation);
+  deleteHostInstallation(layout, registry, installation);
   const other = await openHostInstallation(layout, registry, { ...options, addressBlock: "127.90" }, file);
   expect(other.installation.loopback_block).toBe("127.90");
 });

@@ -10,7 +10,7 @@ import { type Installation, nextPublicAddresses, providerOf } from "./installati
 import type { Layout } from "./layout.ts";
 import { UserError } from "./user-error.ts";
 
-/** Stored description of a host: written when it joined, at the path of an installation's own description. */
+/** Stored description of a host, written when it joined. It has the path of an installation's description. */
 export interface HostInstallation extends Omit<Installation, "ports"> {
   readonly host: {
     /** Host name that its operator chose. */
@@ -25,7 +25,7 @@ export function hostIdentityDirectory(layout: Layout): string {
   return join(layout.keys, "host");
 }
 
-/** First two numbers of its machines' addresses. */
+/** First two octets of the addresses of the host's machines. */
 export function machineBlockOf(installation: HostInstallation): string {
   const { loopback_block: block } = installation;
   return providerOf(installation) === "incus" ? addressBlockOf(block) : block;
@@ -41,7 +41,7 @@ export async function openHostInstallation(
   const existing = readJson<HostInstallation>(layout.installation);
   if (existing !== undefined && existing.host === undefined)
     throw new UserError(
-      `${layout.root} is an installation with controllers of its own; a host needs another --data directory`,
+      `${layout.root} is an installation with its own controllers; a host needs another --data directory`,
     );
   const installation = existing ?? (await newHost(layout, registry, options, join));
   requireSameHost(layout, installation, options, join);
@@ -67,8 +67,8 @@ function withOptions(
   };
 }
 
-/** Removes a host that could not join, so that it can join with other options. */
-export function forgetHostInstallation(layout: Layout, registry: BlockRegistry, installation: HostInstallation): void {
+/** Removes the description of a host that could not join, so that it can join with other options. */
+export function deleteHostInstallation(layout: Layout, registry: BlockRegistry, installation: HostInstallation): void {
   if (existsSync(join(hostIdentityDirectory(layout), "identity.json"))) return;
   rmSync(layout.installation, { force: true });
   registry.release({ directory: layout.root, block: installation.loopback_block });
@@ -108,9 +108,11 @@ function requireSameHost(
     throw new UserError(
       `${root} belongs to host ${host.id} of installation ${id}; use another --data directory for another host`,
     );
-  const own = providerOf(installation);
-  if (provider !== undefined && provider !== own)
-    throw new UserError(`the machines of ${root} are of provider ${own}; use another --data directory for ${provider}`);
+  const existing = providerOf(installation);
+  if (provider !== undefined && provider !== existing)
+    throw new UserError(
+      `the machines of ${root} are of provider ${existing}; use another --data directory for ${provider}`,
+    );
   if (addressBlock !== undefined && addressBlock !== block)
     throw new UserError(
       `the machines of ${root} have the addresses ${block}.*; use another --data directory for others`,

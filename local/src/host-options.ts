@@ -30,7 +30,7 @@ export const hostUsage = [
   "  --join FILE                    join file of the installation for this machine; valid once, for ten minutes",
   "  --listen HOST:PORT             listen address, if it differs from the one in the file",
   "  --address-block 127.N          loopback block, unique among the installations of this machine",
-  "  --provider, --incus-socket, --public-addresses, --data are those of `npm start -- --help`.",
+  "  `npm start -- --help` describes --provider, --incus-socket, --public-addresses and --data.",
   "",
   "`holdfast admin hosts add` creates the file. HOLDFAST_DATA, HOLDFAST_PROVIDER and HOLDFAST_INCUS_SOCKET are flags too.",
 ].join("\n");

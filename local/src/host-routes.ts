@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * True if no network of this host, except for the default route, overlaps the block of these first two numbers. Routes
- * that reject lead to no network.
+ * True if no network of this host, except for the default route, overlaps the block of these first two octets. Routes
+ * that reject packets do not count.
  */
 export function isUnrouted(block: string, table = readFileSync("/proc/net/route", "utf8")): boolean {
   return !routesOf(table).some(({ network, mask }) => {
@@ -12,7 +12,7 @@ export function isUnrouted(block: string, table = readFileSync("/proc/net/route"
 }
 
 /** RTF_REJECT of linux/route.h. */
-const refuses = 0x0200;
+const rejectFlag = 0x0200;
 
 interface Route {
   readonly network: number;
@@ -25,7 +25,7 @@ export function routesOf(text: string): Route[] {
     .split("\n")
     .slice(1)
     .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields.length >= 8 && (Number.parseInt(fields[3] ?? "0", 16) & refuses) === 0)
+    .filter((fields) => fields.length >= 8 && (Number.parseInt(fields[3] ?? "0", 16) & rejectFlag) === 0)
     .map((fields) => ({ network: reversed(fields[1] ?? "0"), mask: reversed(fields[7] ?? "0") }));
 }
 

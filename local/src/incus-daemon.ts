@@ -7,15 +7,15 @@ import { readText, writeAtomically } from "./files.ts";
 import { incusDaemon } from "./incus-software.ts";
 
 /**
- * Directory of our own daemon: database, pool, images, socket. Outside of the data directory: the first process of a
- * machine is `nobody` on the host and must reach it, which it could not below a home directory.
+ * Directory of the installation's Incus daemon: database, pool, images, socket. It is outside of the data directory:
+ * the first process of a machine is `nobody` on the host and must access it, which it could not below a home directory.
  */
 export function incusDirectory(number: string): string {
   return join(incusDirectories, `incus-${number}`);
 }
 
 const incusDirectories = "/var/lib/holdfast";
-/** File with the path of the data directory that the daemon serves, which may be removed before it. */
+/** File with the path of the daemon's data directory, which may be removed before the daemon. */
 const ownerFile = "holdfast-directory";
 
 /** Data directory of the daemon with a number; undefined if there is no daemon, or no such file. */
@@ -23,7 +23,7 @@ export function daemonOwner(number: string): string | undefined {
   return readText(join(incusDirectory(number), ownerFile));
 }
 
-/** Numbers of our own Incus daemons by data directory, without those that have no such file. */
+/** Numbers of the Incus daemons of installations, by data directory; a daemon without the file is not included. */
 export function daemonOwners(above = incusDirectories): Map<string, string> {
   const names = existsSync(above) ? readdirSync(above) : [];
   return new Map(
@@ -41,8 +41,8 @@ export function incusSocket(directory: string): string {
 
 /**
  * The installation's own Incus daemon, which shares neither directory nor socket nor network with other daemons of the
- * host. Machines continue when it is killed, and the next one adopts them, so a hanging one is killed. `owner` is the
- * data directory.
+ * host. Machines continue when the daemon is killed, and the next daemon adopts them, so a hanging one is killed.
+ * `owner` is the data directory.
  */
 export function incusChild(directory: string, owner: string, environment: Readonly<Record<string, string>>): ChildSpec {
   mkdirSync(directory, { recursive: true, mode: 0o755 });

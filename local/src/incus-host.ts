@@ -6,7 +6,7 @@ import { createIncusClient, type IncusClient } from "@holdfast/compute/incus/inc
 import {
   type IncusResources,
   createIncusResources,
-  NotOurs,
+  ForeignResource,
   ownerOf,
   removeIncusResources,
   stopInstances,
@@ -26,7 +26,7 @@ export interface IncusHostOptions {
   readonly directory: string;
   /** First two octets of its loopback addresses, which contain its number among the host's installations. */
   readonly loopbackBlock: string;
-  /** Socket of an existing daemon; undefined: run our own. */
+  /** Socket of an existing daemon; undefined to run a daemon for the installation. */
   readonly socket: string | undefined;
   readonly cacheDir: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -36,16 +36,16 @@ export interface IncusHostOptions {
 export interface IncusHost extends MachineHost {
   readonly socket: string;
   readonly resources: IncusResources;
-  /** First two numbers of the machines' addresses. */
+  /** First two octets of the machines' addresses. */
   readonly addressBlock: string;
 }
 
 const gib = 1024 ** 3;
 const poolBytes = 20 * gib;
 /** Time limit for the daemon's start, which may take long with many machines. */
-const servingWithinMs = 60_000;
+const startTimeoutMs = 60_000;
 /** Time limit of each action on all machines. */
-const doneWithinMs = 180_000;
+const actionTimeoutMs = 180_000;
 
 /** Address block of the machines, which follows from the loopback block, unique on this host. */
 export function addressBlockOf(loopbackBlock: string): string {
@@ -53,7 +53,7 @@ export function addressBlockOf(loopbackBlock: string): string {
 }
 
 function asUserError(error: unknown): never {
-  throw error instanceof NotOurs ? new UserError(error.message) : error;
+  throw error instanceof ForeignResource ? new UserError(error.message) : error;
 }
 
 export function createIncusHost(options: IncusHostOptions): IncusHost {
@@ -67,8 +67,8 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
   async function withIncus<T>(run: (incus: IncusClient, signal: AbortSignal) => Promise<T>): Promise<T> {
     const incus = createIncusClient({ socket }, resources.project);
     try {
-      await untilServing(incus, AbortSignal.timeout(servingWithinMs));
-      return await run(incus, AbortSignal.timeout(doneWithinMs));
+      await untilServing(incus, AbortSignal.timeout(startTimeoutMs));
+      return await run(incus, AbortSignal.timeout(actionTimeoutMs));
     } finally {
       await incus.close();
     }
@@ -91,7 +91,7 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
     network: `${addressBlock}.0.0/16`,
     leftoverNotice:
       options.socket === undefined
-        ? "the Incus packages stay: `apt-get purge --autoremove incus-base` removes them"
+        ? "the Incus packages remain installed: `apt-get purge --autoremove incus-base` removes them"
         : undefined,
     settings: {
       HOLDFAST_PROVIDER: "incus",
@@ -137,11 +137,11 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       });
       await unmountDisks(options.directory);
       await removeAllDisks(options.directory);
-      await removeNetwork(addressBlock, AbortSignal.timeout(doneWithinMs));
-      if (options.socket === undefined) await removeIncusTable(AbortSignal.timeout(doneWithinMs));
+      await removeNetwork(addressBlock, AbortSignal.timeout(actionTimeoutMs));
+      if (options.socket === undefined) await removeIncusTable(AbortSignal.timeout(actionTimeoutMs));
       removeContainerGroups(resources.project);
     },
-    forget() {
+    removeDaemonState() {
       if (options.socket !== undefined) return;
       rmSync(ownDirectory, { recursive: true, force: true });
       // The host's last daemon removes the parent directory.

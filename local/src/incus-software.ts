@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 
-/** This host cannot run Incus; the message has the reason. */
+/** The error of a host that cannot run Incus. The message has the reason. */
 export class IncusImpossible extends Error {
   override readonly name = "IncusImpossible";
 }
@@ -19,13 +19,13 @@ export function isIncusInstalled(): boolean {
 
 const script = join(import.meta.dirname, "..", "install-incus.sh");
 /** Time limit with a slow mirror; the script fails much earlier if the mirror does not respond. */
-const installWithinMs = 240_000;
+const installTimeoutMs = 240_000;
 
 /** Installs the missing packages of Incus, within four minutes; throws IncusImpossible if that fails. */
 export async function ensureIncusSoftware(cacheDir: string, signal: AbortSignal): Promise<void> {
   if (process.getuid?.() !== 0)
-    throw new IncusImpossible("Incus needs root, as its machines have disks and networks of their own");
-  // A process group of its own, so that a kill includes apt's processes.
+    throw new IncusImpossible("Incus needs root, because it creates disks and networks for machines");
+  // A separate process group, so that a kill includes apt's processes.
   const child = spawn(script, [cacheDir], { stdio: ["ignore", "pipe", "pipe"], detached: true });
   const end = () => {
     if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
@@ -36,7 +36,7 @@ export async function ensureIncusSoftware(cacheDir: string, signal: AbortSignal)
   };
   child.stdout.setEncoding("utf8").on("data", append);
   child.stderr.setEncoding("utf8").on("data", append);
-  const giveUp = AbortSignal.any([signal, AbortSignal.timeout(installWithinMs)]);
+  const giveUp = AbortSignal.any([signal, AbortSignal.timeout(installTimeoutMs)]);
   giveUp.addEventListener("abort", end, { once: true });
   try {
     const status = await new Promise<number | null>((resolve, reject) => {
@@ -44,7 +44,7 @@ export async function ensureIncusSoftware(cacheDir: string, signal: AbortSignal)
       child.once("close", resolve);
     });
     signal.throwIfAborted();
-    if (giveUp.aborted) throw new IncusImpossible(`Incus was not installed within ${installWithinMs / 1_000} s`);
+    if (giveUp.aborted) throw new IncusImpossible(`Incus was not installed within ${installTimeoutMs / 1_000} s`);
     if (status !== 0)
       throw new IncusImpossible(`Incus could not be installed: ${output.trim().split("\n").slice(-3).join(" / ")}`);
   } finally {
@@ -56,7 +56,7 @@ export async function ensureIncusSoftware(cacheDir: string, signal: AbortSignal)
 /** Throws IncusImpossible if the kernel lacks a feature that machines' disks need. */
 async function checkKernel(): Promise<void> {
   for (const fileSystem of ["btrfs", "xfs"]) {
-    // A kernel without modules has it built in, or not at all.
+    // A kernel without modules has the file system built in, or does not have it.
     await runProgram("modprobe", [fileSystem]).catch(() => undefined);
     const fileSystems = (await readFile("/proc/filesystems", "utf8"))
       .split("\n")

@@ -27,14 +27,14 @@ export function processesOf(directory: string): InstallationProcess[] {
     });
 }
 
-/** Kills the processes, supervisors first; returns those that remain after `withinMs`. */
+/** Kills the processes, supervisors first; returns the processes that remain after `timeoutMs`. */
 export async function endProcesses(
   directory: string,
-  { clock, withinMs }: { readonly clock: { sleep(ms: number): Promise<void> }; readonly withinMs: number },
+  { clock, timeoutMs }: { readonly clock: { sleep(ms: number): Promise<void> }; readonly timeoutMs: number },
 ): Promise<InstallationProcess[]> {
   const pollIntervalMs = 50;
   let remaining = processesOf(directory);
-  for (let waitedMs = 0; remaining.length > 0 && waitedMs < withinMs; waitedMs += pollIntervalMs) {
+  for (let waitedMs = 0; remaining.length > 0 && waitedMs < timeoutMs; waitedMs += pollIntervalMs) {
     for (const { process: each } of remaining) if (isRunning(each)) signalIfRunning(each.pid, "SIGKILL");
     await clock.sleep(pollIntervalMs);
     remaining = processesOf(directory);

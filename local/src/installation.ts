@@ -16,13 +16,13 @@ export interface Installation {
   readonly ports: Ports;
   /** First two octets of its machines' addresses. */
   readonly loopback_block: string;
-  /** Compute provider; absent in files of versions that had only "process". */
+  /** Compute provider; absent in files of early releases, which had only "process". */
   readonly provider?: ProviderName;
   /** Socket of the Incus daemon; absent if the installation runs its own. */
   readonly incus_socket?: string;
   /** Address or name by which other machines reach it; absent if none does. */
   readonly advertise?: string;
-  /** Address of this machine to listen on for them; absent if `advertise` leads to it. */
+  /** Address of this machine to listen on for other machines; absent if `advertise` resolves to it. */
   readonly listen?: string;
   /** Origin of its DNS zone; absent for `local.holdfast.test`. */
   readonly domain?: string;
@@ -32,7 +32,7 @@ export interface Installation {
   readonly objects?: string;
 }
 
-/** Requested changes of an installation at a start; an absent field keeps its value, or gets its default. */
+/** Requested changes of an installation at a start; an absent field does not change, or gets its default. */
 export interface InstallationRequest {
   /** Ports that the user chose. */
   readonly ports: Partial<Ports>;
@@ -70,8 +70,8 @@ export async function openInstallation(
           ...(requested.objects && { objects: requested.objects }),
         };
   if (requested.provider !== undefined && requested.provider !== providerOf(installation)) {
-    const own = providerOf(installation);
-    const machines = own === "none" ? "are all on other hosts" : `are of ${own}`;
+    const provider = providerOf(installation);
+    const machines = provider === "none" ? "are all on other hosts" : `are of ${provider}`;
     throw new UserError(
       `the machines of ${layout.root} ${machines}; ${requested.provider} needs another --data directory`,
     );
@@ -93,12 +93,12 @@ export async function openInstallation(
   return installation;
 }
 
-/** Installations of versions without a choice have the process provider. */
+/** Compute provider; installations of early releases have the process provider. */
 export function providerOf({ provider }: Pick<Installation, "provider">): ProviderName {
   return provider ?? "process";
 }
 
-/** Origin of the DNS zone; installations without a choice have a domain that no public resolver has. */
+/** Origin of the DNS zone; by default a domain that no public resolver has. */
 export function domainOf({ domain }: Pick<Installation, "domain">): string {
   return domain ?? "local.holdfast.test";
 }
@@ -156,7 +156,7 @@ async function newInstallation(
   return withAdvertised(withPublicAddresses(created, requested), requested);
 }
 
-/** The stored network of public addresses after a request: the last one named; none after `none`. */
+/** The network of public addresses to store after a request: the last named network; none after `none`. */
 export function nextPublicAddresses(
   before: { readonly public_addresses?: string },
   requested: string | undefined,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type DataPlaneName, dataPlaneNames, eachDataPlane } from "@holdfast/common/data-planes.ts";
 import { localDataPlanes } from "./data-planes.ts";
 
-/** Paths of one installation. Each data plane has a directory of its own, by its name. */
+/** Paths of one installation. Each data plane has a directory, by its name. */
 export interface Layout extends Readonly<Record<DataPlaneName, string>> {
   readonly root: string;
   readonly admin: string;
@@ -42,7 +42,7 @@ export function layoutOf(root: string): Layout {
   };
 }
 
-/** Creates the directories. `giveTo` assigns those of programs with another user. */
+/** Creates the directories. `giveTo` assigns directories of programs with another user to that user. */
 export function makeDirectories(layout: Layout): void {
   const { root, keys, pki, etcd, history, objects, machines, preparedDisks, log, run } = layout;
   // Other users pass through to their machines below; secret directories have their own mode.

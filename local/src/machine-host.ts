@@ -39,10 +39,10 @@ export interface MachineHost {
   stopMachines(graceMs: number): Promise<void>;
   /** Removes all resources of the host outside of the data directory. The daemon must run, and no machine may. */
   remove(): Promise<void>;
-  /** Removes the daemon's state after its end. */
-  forget(): void;
+  /** Removes the daemon's state after the daemon has ended. */
+  removeDaemonState(): void;
   /**
-   * Notice about installed software that stays on the host, with the command that removes it; undefined if there is
+   * Notice about installed software that remains on the host, with the command that removes it; undefined if there is
    * none.
    */
   readonly leftoverNotice: string | undefined;
@@ -62,7 +62,7 @@ export function createNoHost(): MachineHost {
     open: nothing,
     stopMachines: nothing,
     remove: nothing,
-    forget: () => undefined,
+    removeDaemonState: () => undefined,
   };
 }
 
@@ -83,7 +83,7 @@ export function createProcessHost(directory: string, loopbackBlock: string, publ
     open: () => requireOwn(publicAddresses),
     stopMachines: (graceMs) => stopAllMachines(directory, graceMs),
     remove: () => removeAllDisks(directory),
-    forget: () => undefined,
+    removeDaemonState: () => undefined,
   };
 }
 
@@ -98,6 +98,6 @@ async function requireOwn(network: string): Promise<void> {
   });
   if (problem !== undefined)
     throw new UserError(
-      `--public-addresses: ${address} is no address of this host (${problem}), as those of processes must be`,
+      `--public-addresses: ${address} is not an address of this host (${problem}); machines of the process provider need one`,
     );
 }

@@ -15,7 +15,7 @@ process.on("disconnect", () => stop.abort());
 
 const deps = hostDeps();
 
-/** The installation's processes are children of this one: an unexpected error here must not end them. */
+/** Logs unexpected errors instead of exiting: the installation's processes are children of this process. */
 function supervise(): void {
   watchProcessFaults({
     role: "supervisor",

@@ -15,7 +15,7 @@ export function nodeChild(
   const [command = "", ...args] = argv;
   return {
     name,
-    // Only Linux ends a process with its parent.
+    // Only Linux can kill a process when its parent ends.
     launch: existsSync("/proc/self") ? dyingWithParent(argv) : { command, args },
     env: { ...environment, ...settings },
     ready: null,

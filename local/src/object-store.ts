@@ -30,13 +30,13 @@ export function requireServices(url: string): void {
   throw new UserError(`--objects: there is no service in ${fileURLToPath(url)}`);
 }
 
-/** Throws a UserError if the installation has another store, which has its backups. */
+/** Throws a UserError if the installation has another object store, because that has its backups. */
 export function requireSameStore(layout: Layout, objects: string): void {
   const installation = readJson<Installation>(layout.installation);
   if (installation === undefined) return;
-  const own = objectsUrl({ installation, layout });
-  if (own !== objects)
-    throw new UserError(`${layout.root} has another object store, ${own}; name another --data directory`);
+  const existing = objectsUrl({ installation, layout });
+  if (existing !== objects)
+    throw new UserError(`${layout.root} has another object store, ${existing}; name another --data directory`);
 }
 
 /** Copies the files to the paths that the installation reads. Throws a UserError if other files are there. */
@@ -49,9 +49,9 @@ export function installKeyFiles({ keys }: Layout, { masterKey, objectsKey }: Key
 function installKeyFile(from: string, to: string, what: string): void {
   const text = readText(from);
   if (text === undefined) throw new UserError(`there is no file ${from}`);
-  const own = readText(to);
-  if (own === undefined) writeAtomically(to, text, 0o600);
-  else if (own.trim() !== text.trim())
+  const existing = readText(to);
+  if (existing === undefined) writeAtomically(to, text, 0o600);
+  else if (existing.trim() !== text.trim())
     throw new UserError(`${to} has other ${what} than ${from}; name another --data directory`);
 }
 

@@ -12,12 +12,12 @@ import { endProcesses, processesOf } from "./installation-processes.ts";
 import { UserError } from "./user-error.ts";
 import type { UpDeps } from "./with-platform.ts";
 
-const endWithinMs = 10_000;
-const doneWithinMs = 60_000;
+const killTimeoutMs = 10_000;
+const removalTimeoutMs = 60_000;
 
 /** The remains on the host of an installation whose directory was removed by hand. */
 export interface OrphanedInstallation {
-  /** Its blocks of loopback addresses; empty if no registry or daemon has them. */
+  /** Blocks of loopback addresses of the installation; empty if no registry or daemon has them. */
   readonly blocks: readonly string[];
   readonly runs: boolean;
 }
@@ -32,11 +32,12 @@ export function orphanOf(directory: string, { registryDir, clock }: UpDeps): Orp
 }
 
 /**
- * Ends its processes and removes the control groups of its machines. Throws a UserError for processes that do not end.
+ * Kills the processes of the installation and removes the control groups of its machines. Throws a UserError for
+ * processes that do not end.
  */
 export async function endOrphan(directory: string, { clock }: UpDeps): Promise<void> {
   const machines = processesOf(directory).flatMap(({ machineId }) => machineId ?? []);
-  const remaining = await endProcesses(directory, { clock, withinMs: endWithinMs });
+  const remaining = await endProcesses(directory, { clock, timeoutMs: killTimeoutMs });
   if (remaining.length > 0) {
     const pids = remaining.map(({ process: { pid } }) => pid).join(", ");
     throw new UserError(`these processes of ${directory} do not end: ${pids}`);
@@ -54,14 +55,14 @@ export async function unmountBelow(directory: string): Promise<void> {
   for (const target of below.toSorted().toReversed()) await runProgram("umount", [target]);
 }
 
-/** Its description, as far as an Incus daemon reveals it: its own daemon, or the one that the user names. */
+/** Description of the installation, as far as its Incus daemon, or the daemon that the user names, reveals it. */
 export function installationOfOrphan(
   directory: string,
   block: string,
   socket: string | undefined,
 ): Omit<Installation, "ports"> {
   const number = block.split(".")[1] ?? "";
-  // A daemon of an earlier version has no owner file; its project names the owner.
+  // A daemon of an early release has no owner file; its project names the owner.
   const hasDaemon = existsSync(incusDirectory(number)) && (daemonOwner(number) ?? directory) === directory;
   const isIncus = hasDaemon || socket !== undefined;
   return {
@@ -75,21 +76,21 @@ export function installationOfOrphan(
 /** Removes the network resources of the block's machines, of any daemon; does nothing without root. */
 export async function removeForgottenNetwork(block: string, asRoot: boolean): Promise<void> {
   if (!asRoot || !(await hasNetworkTools())) return;
-  await removeNetwork(addressBlockOf(block), AbortSignal.timeout(doneWithinMs));
+  await removeNetwork(addressBlockOf(block), AbortSignal.timeout(removalTimeoutMs));
 }
 
 /** Directories of compute providers and of the command line below the data directory. */
 const extraNames = ["running", "addresses", "public-addresses", "code", "sockets", "packed", "client"];
 
 /** Removes the installation's files from its directory, and the directory if it is empty then. */
-export function removeOwn({ root, ...own }: Layout): boolean {
+export function removeFiles({ root, ...paths }: Layout): boolean {
   const ofOthers = extraNames.map((name) => join(root, name));
-  for (const path of [...Object.values(own), ...ofOthers])
+  for (const path of [...Object.values(paths), ...ofOthers])
     rmSync(path, { recursive: true, force: true, maxRetries: 3 });
   try {
     rmdirSync(root);
   } catch {
-    // Absent, or not empty: it has files of others.
+    // The directory is absent, or has files of others.
   }
   return !existsSync(root);
 }

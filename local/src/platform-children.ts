@@ -18,7 +18,7 @@ export function baseUrlOf({ ports, advertise = loopback }: Installation): string
   return `https://${endpointText(advertise, ports.api)}`;
 }
 
-/** Base URL of the API on this host, whatever is advertised. */
+/** Base URL of the API on this host, independent of the advertised address. */
 export function localUrlOf({ ports }: Installation): string {
   return `https://${endpointText(loopback, ports.api)}`;
 }
@@ -40,7 +40,7 @@ export function controllerSettings(parts: PlatformParts) {
   const domain = domainOf(installation);
   return {
     HOLDFAST_INSTALLATION_ID: installation.id,
-    // The same at each start: leases of an earlier run are then known to be void.
+    // The id is the same at each start, so that leases of an earlier run are known to be void.
     HOLDFAST_CONTROLLER_ID: "controller-1",
     // With the members that the operator added to the installation's own.
     HOLDFAST_ETCD: environment["HOLDFAST_ETCD"] ?? `https://127.0.0.1:${ports.etcd_client}`,
@@ -53,7 +53,7 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_MASTER_KEY_FILE: secrets.masterKeyFile,
     HOLDFAST_API_LISTEN: listenersOf(loopback, ports.api, advertised),
     HOLDFAST_BASE_URL: baseUrlOf(installation),
-    // All ports of the installation, including those of other programs.
+    // All ports of the installation, including ports of other programs.
     HOLDFAST_OWN_ADDRESSES: [
       ...portNames.map((name) => endpointText(loopback, ports[name])),
       endpointText(resolverAddressOf(installation), 53),
@@ -96,7 +96,7 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
 export function writeAdminFile(parts: PlatformParts): void {
   const { layout, installation, secrets, environment } = parts;
   const { organization: _, ...credentials } = secrets.bootstrap;
-  // With an own certificate, only addresses have the certificate that `ca_file` verifies.
+  // With a certificate of the operator, only IP addresses have the certificate that `ca_file` verifies.
   const url = lookUp(environment, "HOLDFAST_API_CERT_FILE") ? localUrlOf(installation) : baseUrlOf(installation);
   const admin = {
     base_url: url,

@@ -18,12 +18,12 @@ export interface PlatformParts {
   readonly advertised: AdvertisedListener | undefined;
   /** Root directory of the code. */
   readonly checkout: string;
-  /** The operator's environment, which all processes inherit; our settings override it. */
+  /** The operator's environment, which all processes inherit; settings of the installation override it. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
 /** Listen addresses for machines of this host, and for other machines if advertised. */
-export function listenersOf(own: string, port: number, advertised: AdvertisedListener | undefined): string {
-  const hosts = advertised === undefined ? [own] : [own, advertised.listen];
+export function listenersOf(local: string, port: number, advertised: AdvertisedListener | undefined): string {
+  const hosts = advertised === undefined ? [local] : [local, advertised.listen];
   return [...new Set(hosts)].map((host) => endpointText(host, port)).join(",");
 }

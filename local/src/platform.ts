@@ -8,7 +8,7 @@ import { openBoundedLog } from "./bounded-log.ts";
 import { type Child, type ChildSpec, startChild } from "./child.ts";
 import { dataPlaneChildren } from "./data-plane-children.ts";
 import { etcdChild } from "./etcd.ts";
-import { historyChild, initHistory, isHistoryMade } from "./history.ts";
+import { historyChild, initHistory, isHistoryCreated } from "./history.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { busyPorts, busyPortsError } from "./ports.ts";
 import type { ProgramUser } from "./program-user.ts";
@@ -27,7 +27,7 @@ export interface PlatformDeps {
  * All processes of an installation: etcd, history, data planes, controller, and the provider's daemon.
  *
  * `start` launches each as soon as its inputs exist: the machine host's daemon, data planes, etcd and history, then the
- * controller. `stop` ends callers before the servers that they call. child.ts restarts a process that ends.
+ * controller. `stop` exits callers before the servers that they call. child.ts restarts a process that exits.
  */
 export interface Platform {
   /**
@@ -48,24 +48,24 @@ export interface Platform {
 /** Time for a keeper to stop its engine in order. */
 export const machineGraceMs = 20_000;
 
-/** Number of ends of a child during the start after which its port is checked. */
-const endsBeforePortCheck = 3;
+/** Number of exits of a child during the start after which its port is checked. */
+const exitsBeforePortCheck = 3;
 
 export function createPlatform(deps: PlatformDeps): Platform {
   const { parts, user, print } = deps;
   const { layout, installation, secrets, pki, machineHost, advertised } = parts;
   const children = new Map<string, Child>();
   const portTaken = Promise.withResolvers<never>();
-  // After the start no caller waits for it: the child is restarted until its port is free.
+  // After the start no caller awaits it: the child is restarted until its port is free.
   portTaken.promise.catch(() => undefined);
 
   function launch(spec: ChildSpec, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const log = openBoundedLog(join(layout.log, `${spec.name}.log`), { maxBytes: 16 << 20, filesMax: 3 });
-    let ends = 0;
+    let exits = 0;
     const ended = () => {
-      ends += 1;
-      if (ends >= endsBeforePortCheck) checkPortsOf(spec).catch((error: unknown) => portTaken.reject(error));
+      exits += 1;
+      if (exits >= exitsBeforePortCheck) checkPortsOf(spec).catch((error: unknown) => portTaken.reject(error));
     };
     const child = startChild(spec, { log, print, ended, monotonicMs: deps.monotonicMs });
     children.set(spec.name, child);
@@ -102,21 +102,22 @@ export function createPlatform(deps: PlatformDeps): Platform {
     await machineHost.open(signal);
   }
 
-  /** Without its daemon, no machine was started. */
+  /** Stops the machines, unless the daemon never ran: then there is none. */
   async function stopMachines(): Promise<void> {
     const { daemon } = machineHost;
     if (daemon === undefined || children.has(daemon.name)) await machineHost.stopMachines(machineGraceMs);
   }
 
   async function startAll(signal: AbortSignal): Promise<void> {
-    // First, as the controller listens on an address that it creates.
+    // The machine host is first, because it creates an address that the controller listens on.
     await startMachineHost(signal);
-    // At the very first start they wait for the identities that the controller creates; later they do not wait.
+    // At the first start, data planes wait for the identities that the controller creates; later they do not wait.
     for (const child of dataPlaneChildren(parts)) await launch(child, signal);
     const etcd = startEtcd(signal);
     const history = startHistory(signal);
-    // Both are faster than a controller, which waits for them; only creating the history takes long.
-    if (!isHistoryMade(layout)) await history;
+    // A controller waits for etcd and history itself, and starts slower than both; only creating the history takes
+    // long.
+    if (!isHistoryCreated(layout)) await history;
     await launch(controllerChild(parts), signal);
     await Promise.all([etcd, history]);
     await untilHealthy(localUrlOf(installation), layout.authority, signal);
@@ -154,13 +155,13 @@ function isHealthy(url: string, authorityFile: string, signal: AbortSignal): Pro
     try {
       authority = readFileSync(authorityFile);
     } catch {
-      // The controller has not written it yet.
+      // The controller has not written the authority yet.
       resolve(false);
       return;
     }
-    const call = request(url, { ca: authority, agent: false, timeout: 2_000, signal }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode === 200);
+    const call = request(url, { ca: authority, agent: false, timeout: 2_000, signal }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
     });
     call.once("timeout", () => call.destroy());
     call.once("error", () => resolve(false));

@@ -97,7 +97,7 @@ export function listenProblem(host: string, port: number): Promise<string | unde
   });
 }
 
-/** The same over UDP. */
+/** Code of the error of listening there over UDP; undefined if it is possible. */
 function bindProblem(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");

@@ -5,7 +5,7 @@ export interface ProgramUser {
   readonly asRoot: boolean;
 }
 
-/** Far from the host's users, and distinct for each installation, so that none can read another's files. */
+/** First user id: no user of the host has it. Each installation has another id and cannot read files of others. */
 const firstUid = 1_900_000_000;
 
 export function programUser(loopbackBlock: string, asRoot: boolean): ProgramUser {

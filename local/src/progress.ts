@@ -1,4 +1,4 @@
-const everyMs = 15_000;
+const reportIntervalMs = 15_000;
 
 /** Runs work that prints its steps, and prints the elapsed time of a long step every 15 s. */
 export async function withProgress<T>(
@@ -8,9 +8,9 @@ export async function withProgress<T>(
   let step: string | undefined;
   let seconds = 0;
   const timer = setInterval(() => {
-    seconds += everyMs / 1_000;
+    seconds += reportIntervalMs / 1_000;
     if (step !== undefined) print(`${step}: ${seconds} s elapsed`);
-  }, everyMs);
+  }, reportIntervalMs);
   try {
     return await work((line) => {
       step = line.replace(/ \(about .*\)$/, "");

@@ -8,9 +8,9 @@ export interface ServedNames {
   /** Origin of the zone. */
   readonly domain: string;
   readonly server: { readonly host: string; readonly port: number };
-  /** Address at which the server answers at port 53 too; undefined if it does not. */
+  /** Address at which the server also serves port 53; undefined if it does not. */
   readonly resolverAddress: string | undefined;
-  /** Names of today with their addresses. */
+  /** Current names with their addresses. */
   readonly records: readonly { readonly name: string; readonly addresses: readonly string[] }[];
 }
 
@@ -30,9 +30,9 @@ export interface ResolverMethod {
   readonly title: string;
   /** Path of the file that it writes, below the root directory. */
   readonly file: string;
-  /** True if the file has lines of others, which stay; otherwise it is removed with its block. */
+  /** True if the file has lines of others, which remain; otherwise the file is removed with its block. */
   readonly isShared: boolean;
-  /** True if several installations can use it side by side. */
+  /** True if several installations can use the method concurrently. */
   readonly servesSeveral?: true;
   readonly position: "first" | "last";
   isPossible(facts: ResolverFacts, names: ServedNames): boolean;
@@ -50,7 +50,7 @@ export const resolverMethods: readonly ResolverMethod[] = [
     file: "etc/systemd/resolved.conf.d/holdfast.conf",
     isShared: false,
     position: "last",
-    // Domains of global servers apply to all of them, so ours is added only where the others belong to links.
+    // Domains of global servers apply to all global servers, so the server is added only if there are no others.
     isPossible: ({ resolvectl, resolvConf }, { server }) =>
       resolvectl !== undefined &&
       /^nameserver\s+127\.0\.0\.5[34]\b/m.test(resolvConf) &&
@@ -89,7 +89,7 @@ export const resolverMethods: readonly ResolverMethod[] = [
     position: "last",
     isPossible: () => true,
     lines: ({ records }) => records.flatMap(({ name, addresses }) => addresses.map((address) => `${address} ${name}`)),
-    notice: "the hosts file has the names of today only: run the command again after a service is created",
+    notice: "the hosts file has only the current names: run the command again after a service is created",
   },
 ];
 

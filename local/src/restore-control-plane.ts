@@ -14,9 +14,9 @@ export interface RestoreOptions {
 }
 
 /**
- * Restores etcd and history from a snapshot; the previous data are moved aside. Machines stay as they are: the next
- * start adopts the running ones. Throws a UserError while the platform runs, or if there is no snapshot; then nothing
- * changes.
+ * Restores etcd and history from a snapshot; the previous data are moved to another directory. Machines do not change:
+ * the next start adopts the running ones. Throws a UserError while the platform runs, or if there is no snapshot; then
+ * nothing changes.
  */
 export async function restoreControlPlane({ dataDirectory, backupId, signal }: RestoreOptions): Promise<void> {
   const deps = hostDeps();

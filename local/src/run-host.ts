@@ -10,7 +10,7 @@ import { openBoundedLog } from "./bounded-log.ts";
 import { type Child, type ChildSpec, startChild } from "./child.ts";
 import { createMachineHost } from "./create-machine-host.ts";
 import {
-  forgetHostInstallation,
+  deleteHostInstallation,
   type HostInstallation,
   hostIdentityDirectory,
   machineBlockOf,
@@ -115,7 +115,7 @@ async function joined(
     print(`this is host ${installation.host.id} of installation ${installation.id}; the join file is used up`);
     return installation;
   } catch (error) {
-    if (isNew) forgetHostInstallation(layout, registry, installation);
+    if (isNew) deleteHostInstallation(layout, registry, installation);
     throw error instanceof HostRefused ? new UserError(`not joined: ${error.message}`) : error;
   }
 }

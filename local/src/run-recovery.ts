@@ -4,7 +4,7 @@ import { controllerSettings } from "./platform-children.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { UserError } from "./user-error.ts";
 
-const outputBytesMax = 64 << 20;
+const maxOutputBytes = 64 << 20;
 
 /**
  * Runs the controllers' recovery program with a controller's settings; returns its output. Throws a UserError with its
@@ -22,7 +22,7 @@ export async function runRecovery<T>(
     const { stdout } = await runProgram(process.execPath, [program, ...args], {
       env,
       signal,
-      maxBuffer: outputBytesMax,
+      maxBuffer: maxOutputBytes,
     });
     return JSON.parse(stdout) as T;
   } catch (error) {

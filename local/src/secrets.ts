@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { readOrMake, readOrMakeText } from "./files.ts";
+import { readOrCreate, readOrCreateText } from "./files.ts";
 
 /** First credentials of an installation; the controller creates them in etcd. */
 export interface Bootstrap {
@@ -31,7 +31,7 @@ export function openSecrets(keysDir: string): Secrets {
   const masterKeyFile = masterKeyFileIn(keysDir);
   const historyPasswordFile = join(keysDir, "history-password");
   const storeKeyFile = join(keysDir, "store-key");
-  const bootstrap = readOrMake<Bootstrap>(bootstrapFile, 0o600, () => ({
+  const bootstrap = readOrCreate<Bootstrap>(bootstrapFile, 0o600, () => ({
     username: "admin",
     password: random(24),
     api_key_id: `hfk_${random(9)}`,
@@ -39,9 +39,9 @@ export function openSecrets(keysDir: string): Secrets {
     token: `hft_${random(32)}`,
     organization: "default",
   }));
-  readOrMake(masterKeyFile, 0o600, () => ({ current: "v1", keys: { v1: randomBytes(32).toString("base64") } }));
-  const historyPassword = readOrMakeText(historyPasswordFile, 0o600, () => random(24));
-  readOrMakeText(storeKeyFile, 0o600, () => random(32));
+  readOrCreate(masterKeyFile, 0o600, () => ({ current: "v1", keys: { v1: randomBytes(32).toString("base64") } }));
+  const historyPassword = readOrCreateText(historyPasswordFile, 0o600, () => random(24));
+  readOrCreateText(storeKeyFile, 0o600, () => random(32));
   return {
     objectsKeyFile: objectsKeyFileIn(keysDir),
     storeKeyFile,

@@ -109,10 +109,10 @@ test.each([
   ["global servers, to which its domain would apply", { resolvectl: "Global: 192.0.2.9\nLink 2 (eth0): 192.0.2.1\n" }],
   ["no other server, so that other names would have none", { resolvectl: "Global:\nLink 2 (eth0):\n" }],
   [
-    "a global server in a line of its own",
+    "a global server in a separate line",
     { resolvectl: "Global: 192.0.2.8\n        192.0.2.9\nLink 2 (eth0): 192.0.2.1\n" },
   ],
-])("systemd-resolved stays as it is with %s", async (_, outputs) => {
+])("systemd-resolved is unchanged with %s", async (_, outputs) => {
   write("etc/resolv.conf", "nameserver 127.0.0.53\n");
   const { host } = hostWith(outputs, { "etc/hosts": name });
   await installNames(host, owner, names);

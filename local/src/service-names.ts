@@ -4,13 +4,12 @@ import { existsSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } 
 import { dirname, join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { readText, writeAtomically } from "./files.ts";
-import { ownersOf, withBlock, withoutBlock } from "./marked-block.ts";
 import { readResolverFacts, type ResolverMethod, resolverMethods, type ServedNames } from "./resolver-methods.ts";
 import { UserError } from "./user-error.ts";
 
 /** The host whose programs are to resolve the names. */
 export interface NamesHost {
-  /** Directory of its files: `/`, or that of a test. */
+  /** Root directory of the host's files: `/`, or a directory of a test. */
   readonly root: string;
   /** Output of a command; undefined if it is absent or fails. */
   run(command: string, args: readonly string[]): Promise<string | undefined>;
@@ -78,7 +77,7 @@ export function methodsOf({ root }: Pick<NamesHost, "root">, owner: string): Res
   return resolverMethods.filter(({ file }) => ownersOf(readText(join(root, file)) ?? "").includes(owner));
 }
 
-/** True if a program of this host finds a name of the domain: that of its name server, which always exists. */
+/** True if programs of this host resolve the domain: the name of its name server, which always exists. */
 export async function resolves({ run }: Pick<NamesHost, "run">, domain: string): Promise<boolean> {
   return (await run("getent", ["ahosts", `ns1.${domain}`])) !== undefined;
 }
@@ -118,3 +117,32 @@ function replace(path: string, text: string): void {
     writeFileSync(file, text);
   }
 }
+
+/**
+ * Lines of one owner in a file that others write too, such as /etc/hosts: between `# holdfast begin OWNER` and
+ * `# holdfast end OWNER`. The owner is the data directory of an installation.
+ */
+function withBlock(text: string, owner: string, lines: readonly string[], position: "first" | "last"): string {
+  const others = withoutBlock(text, owner);
+  const block = `${[beginOf(owner), ...lines, endOf(owner)].join("\n")}\n`;
+  if (position === "first") return `${block}${others}`;
+  return `${others}${others === "" || others.endsWith("\n") ? "" : "\n"}${block}`;
+}
+
+/** The text without the owner's lines; if the end mark is absent, only the begin mark is removed. */
+function withoutBlock(text: string, owner: string): string {
+  const lines = text.split("\n");
+  const begin = lines.indexOf(beginOf(owner));
+  if (begin < 0) return text;
+  const end = lines.indexOf(endOf(owner), begin);
+  lines.splice(begin, end < 0 ? 1 : end - begin + 1);
+  return withoutBlock(lines.join("\n"), owner);
+}
+
+/** Owners that have lines in the text. */
+function ownersOf(text: string): string[] {
+  return text.split("\n").flatMap((line) => (line.startsWith(beginOf("")) ? [line.slice(beginOf("").length)] : []));
+}
+
+const beginOf = (owner: string) => `# holdfast begin ${owner}`;
+const endOf = (owner: string) => `# holdfast end ${owner}`;

@@ -18,7 +18,7 @@ interface SoftwareOptions {
   readonly signal: AbortSignal;
 }
 
-/** Programs of the node image, built first if necessary; those of the host if no image can be built. */
+/** Programs of the node image, which is built first if necessary; programs of the host if no image can be built. */
 export async function openSoftware(options: SoftwareOptions): Promise<PlatformSoftware> {
   const { imagesDir } = options;
   const reason = await ensureNodeImage(options);

@@ -13,18 +13,18 @@ export function runningSupervisor(runDir: string): RecordedProcess | undefined {
 }
 
 /**
- * Makes this process the installation's supervisor, or returns the pid of the current one. A dead process's lock does
- * not count.
+ * Makes this process the installation's supervisor, or returns the pid of the current one. The lock of an ended process
+ * does not count.
  */
 export function takeSupervisorLock(runDir: string): { taken: true; release(): void } | { taken: false; pid: number } {
   const lock = lockOf(runDir);
-  const own = `${lock}.${randomUUID()}`;
-  writeFileSync(own, JSON.stringify(identify(process.pid)));
+  const ownFile = `${lock}.${randomUUID()}`;
+  writeFileSync(ownFile, JSON.stringify(identify(process.pid)));
   try {
     for (;;) {
       try {
-        // A link appears with its content or not at all, and only if there is none.
-        linkSync(own, lock);
+        // A link appears with its content or not at all, and fails if the lock exists.
+        linkSync(ownFile, lock);
         return { taken: true, release: () => rmSync(lock, { force: true }) };
       } catch (error) {
         if (!hasCode(error, "EEXIST")) throw error;
@@ -34,7 +34,7 @@ export function takeSupervisorLock(runDir: string): { taken: true; release(): vo
       setAside(lock);
     }
   } finally {
-    rmSync(own, { force: true });
+    rmSync(ownFile, { force: true });
   }
 }
 
@@ -46,9 +46,9 @@ function setAside(lock: string): void {
     if (!hasCode(error, "ENOENT")) throw error;
     return;
   }
-  // Another process may have written its own lock between check and rename: restore it.
-  const moved = readJson<RecordedProcess>(aside);
-  if (moved !== undefined && isRunning(moved)) renameSync(aside, lock);
+  // Another process may have written its lock between check and rename: restore that lock.
+  const holder = readJson<RecordedProcess>(aside);
+  if (holder !== undefined && isRunning(holder)) renameSync(aside, lock);
   else rmSync(aside);
 }
 

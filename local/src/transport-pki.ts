@@ -16,8 +16,8 @@ import { exportKey, importKey, newKeyPair, newSerial, signingAlgorithm } from "@
 import { writeAtomically } from "./files.ts";
 
 /**
- * Certificates of the connections to etcd and history. They have an authority of their own, as the controller creates
- * the platform's authority, and needs etcd first.
+ * Certificates of the connections to etcd and history. They have a separate authority, because the controller creates
+ * the platform's authority and needs etcd before that.
  */
 export interface TransportFiles {
   readonly ca: string;
@@ -40,7 +40,7 @@ export interface TransportPkiDeps {
 const dayMs = 86_400_000;
 const leafDays = 365;
 
-/** Certificates that are valid for at least another half year; creates missing and older ones again. */
+/** Opens the certificates; creates missing ones, and those that expire within half a year. */
 export async function openTransportPki(pkiDir: string, deps: TransportPkiDeps): Promise<TransportPki> {
   const parts: readonly [keyof TransportPki, number | undefined][] = [
     ["etcd", deps.programOwner],
@@ -51,7 +51,7 @@ export async function openTransportPki(pkiDir: string, deps: TransportPkiDeps): 
   const minimum = deps.now + (leafDays / 2) * dayMs;
   const current = parts.every(([name]) => lastsUntil(filesOf(join(pkiDir, name)).certificate, minimum));
   if (!current) {
-    // The authority outlives its certificates by years; all processes adopt a new one at this start.
+    // The authority is valid for years longer than its certificates; all processes adopt a new one at this start.
     if (!lastsUntil(authority.certificate, deps.now + 2 * leafDays * dayMs)) await makeAuthority(authority, deps.now);
     for (const [name, owner] of parts) await makeLeaf(join(pkiDir, name), name, owner, authority, deps.now);
   }

@@ -18,7 +18,7 @@ export async function up(options: Options, deps: UpDeps, signal: AbortSignal): P
     try {
       const isDefault = options.dataDir === join(checkout, ".holdfast");
       const holdfast = isDefault ? "./bin/holdfast.js" : `HOLDFAST_DATA=${layout.root} ./bin/holdfast.js`;
-      // An unreadable file of the resolver must not end a start.
+      // An unreadable file of the resolver must not fail a start.
       const notice = namesNotice(installation, layout.root, holdfast).catch(() => undefined);
       await withProgress(print, async (begin) => {
         begin("starting");

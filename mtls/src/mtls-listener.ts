@@ -96,7 +96,7 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   const injector = grpc.createConnectionInjector(credentials);
   const handshakes = createHandshakeLimiter({
     maxInFlight: handshakesAtOnce,
-    stalledMs: handshakeStalledMs,
+    stallTimeoutMs: handshakeStalledMs,
     begin: (socket) => injector.injectConnection(socket),
   });
 

@@ -110,7 +110,7 @@ describe("transport", () => {
     const none = createTransport({ baseUrl: "http://127.0.0.1:1", retries: 0 });
     const error = await failure(none.request("GET", "/x"));
     expect(error).toBeInstanceOf(ConnectionFailed);
-    expect((error as Error).message).toContain("http://127.0.0.1:1 does not answer");
+    expect((error as Error).message).toContain("http://127.0.0.1:1 does not respond");
     const half = (response: ServerResponse) => {
       response.writeHead(200, { "content-length": 100 });
       response.write("{", () => response.destroy());

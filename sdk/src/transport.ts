@@ -80,9 +80,9 @@ export function createTransport(options: TransportOptions): Transport {
   async function open(
     verb: HttpVerb,
     path: string,
-    { query, body, headers, signal: own }: RequestOptions = {},
+    { query, body, headers, signal: callSignal }: RequestOptions = {},
   ): Promise<Response> {
-    const signal = anyOf(own, ending);
+    const signal = anyOf(callSignal, ending);
     const url = new URL(baseUrl + path);
     for (const [name, value] of Object.entries(query ?? {})) {
       for (const each of Array.isArray(value) ? value : [value]) {
@@ -104,10 +104,10 @@ export function createTransport(options: TransportOptions): Transport {
     };
     const response = await send(url, init).catch((cause: unknown) => {
       if (signal?.aborted === true) throw signal.reason;
-      throw new ConnectionFailed(`${baseUrl} does not answer: ${reasonOf(cause)}`, { cause });
+      throw new ConnectionFailed(`${baseUrl} does not respond: ${reasonOf(cause)}`, { cause });
     });
-    const seen = response.headers.get("holdfast-revision");
-    if (seen !== null && BigInt(seen) > revision) revision = BigInt(seen);
+    const newest = response.headers.get("holdfast-revision");
+    if (newest !== null && BigInt(newest) > revision) revision = BigInt(newest);
     if (response.ok) return response;
     const retryAfterMs = retryAfterMsOf(response.headers.get("retry-after"), Date.now());
     throw errorOf(await problemOf(response), retryAfterMs);
@@ -130,7 +130,7 @@ export function createTransport(options: TransportOptions): Transport {
     } catch (error) {
       if (all.signal?.aborted === true) throw all.signal.reason;
       if (ending?.aborted === true) throw ending.reason;
-      if (timeout.aborted) throw new TimedOut(`${baseUrl} did not answer within ${timeoutMs} ms`, { cause: error });
+      if (timeout.aborted) throw new TimedOut(`${baseUrl} did not respond within ${timeoutMs} ms`, { cause: error });
       throw error;
     }
   }

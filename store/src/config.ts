@@ -8,7 +8,7 @@ export const storeSettings = {
   listen: list("HOLDFAST_STORE_LISTEN", "Each host:port to listen on", "127.0.0.1:8449"),
   identityDirectory: text(
     "HOLDFAST_STORE_IDENTITY_DIR",
-    "Directory with key.pem and cert.pem, which a controller renews, and with the listeners that the store reports to it",
+    "Directory with key.pem and cert.pem, which a controller renews, and with the listeners that the store reports",
   ),
   ...proxySettings,
 };

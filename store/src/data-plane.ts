@@ -1,6 +1,6 @@
 import type { DataPlane } from "@holdfast/common/data-planes.ts";
 
-/** The server of the object store's directory in a local installation. It is unused if objects are in S3. */
+/** The server of the object store's directory in a local installation. It does not run if objects are in S3. */
 export const storePlane: DataPlane = {
   firstPort: 8449,
   listensOnUdp: false,

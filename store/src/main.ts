@@ -36,7 +36,7 @@ if (identity !== undefined) {
     try {
       const next = await readIdentity(identityDirectory);
       if (next === undefined || next.certificate === identity?.certificate) return;
-      // Key and certificate are written one after the other: an inconsistent pair is read again later.
+      // Key and certificate are two files: an inconsistent pair is read again after the next change.
       for (const server of servers) server.setIdentity(next);
       identity = next;
       log.info("certificate reloaded", {});

@@ -39,10 +39,10 @@ export interface StoreServerDeps {
   readonly log: Log;
 }
 
-const largestObjectBytes = 256 << 20;
-const idleMs = 60_000;
+const maxObjectBytes = 256 << 20;
+const idleTimeoutMs = 60_000;
 /** Time in milliseconds for the first byte of a TLS handshake, for the handshake, and for the head of a request. */
-const headMs = 10_000;
+const headTimeoutMs = 10_000;
 const maxConnections = 1_000;
 /** Rate of requests without a valid signature of one source. */
 const unsignedRate = { perSecond: 50, burst: 500 };
@@ -95,7 +95,7 @@ export async function startStoreServer(deps: StoreServerDeps): Promise<StoreServ
   async function put(objectKey: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const expected = Number(request.headers["content-length"] ?? Number.NaN);
     if (Number.isNaN(expected)) return respond(response, 411, "MissingContentLength");
-    if (expected > largestObjectBytes) return respond(response, 400, "EntityTooLarge");
+    if (expected > maxObjectBytes) return respond(response, 400, "EntityTooLarge");
     // Stored objects are immutable, even for a valid URL.
     if (request.headers["if-none-match"] !== "*") return respond(response, 400, "If-None-Match: * is missing");
     try {
@@ -117,12 +117,14 @@ export async function startStoreServer(deps: StoreServerDeps): Promise<StoreServ
     });
   };
   const secure =
-    identity === undefined ? undefined : createServer({ ...tlsOptions(identity), handshakeTimeout: headMs }, onRequest);
+    identity === undefined
+      ? undefined
+      : createServer({ ...tlsOptions(identity), handshakeTimeout: headTimeoutMs }, onRequest);
   const server = secure ?? createPlainServer(onRequest);
   server.requestTimeout = 0;
-  server.headersTimeout = headMs;
-  server.setTimeout(idleMs);
-  const publicPort = secure && createPublicPort({ server: secure, maxConnections, clients, headMs });
+  server.headersTimeout = headTimeoutMs;
+  server.setTimeout(idleTimeoutMs);
+  const publicPort = secure && createPublicPort({ server: secure, maxConnections, clients, headTimeoutMs });
   const peerOf = ({ socket }: IncomingMessage) => publicPort?.peerOf(socket) ?? socket.remoteAddress ?? "";
   const listening = await (publicPort?.openAt({ host, port }) ?? listenAt(server, { host, port }));
 

@@ -39,8 +39,8 @@ beforeAll(async () => {
     cert: ca,
     log: silentLog,
     maxConnections: maxInFlight,
-    stalledMs: 1_200,
-    headMs: 5_000,
+    stallTimeoutMs: 1_200,
+    headTimeoutMs: 5_000,
     handler(incoming, answer) {
       const response = answer as ServerResponse;
       paths.push(incoming.url ?? "");

@@ -132,7 +132,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     ["webhooks get 01a1ff48-f67d-7258-8cdd-2467cfb7d401",    4,   /webhook_not_found/],
     ["services create demo --type postgresql",               5,   /name_taken/],
     ["services wait demo --for Stopped --timeout 0",         6,   /not Stopped within 0 s/],
-    ["services list",                                        1,   /does not answer/,           { HOLDFAST_BASE_URL: "https://127.0.0.1:1", HOLDFAST_TOKEN: "hft_x" }],
+    ["services list",                                        1,   /does not respond/,           { HOLDFAST_BASE_URL: "https://127.0.0.1:1", HOLDFAST_TOKEN: "hft_x" }],
   ];
   const named = codes.map(([line, code, message, environment]) => ({ line, code, message, environment }));
   it.each(named)("$line ends with $code", async ({ line, code, message, environment }) => {

@@ -137,7 +137,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     const totp = new TOTP({ secret: Secret.fromBase32(secret ?? "") });
     await page.fill("#code", totp.generate());
     await page.keyboard.press("Enter");
-    await page.waitForSelector("text=I have kept them");
+    await page.waitForSelector("text=I have saved them");
     await expectAccessible(page, `${name}: recovery codes`);
     await page.goto(`${issuer}/logout`);
     await expectAccessible(page, `${name}: logout`);

@@ -18,7 +18,7 @@ export interface EngineClient {
   /** True if the client verifies the issuer of the certificate but not its host name. */
   readonly ignoresHostName?: true;
   /** Absent for an engine without connection strings that name files. */
-  readonly conninfo?: ConninfoForm;
+  readonly conninfo?: ConninfoFormat;
   /** Complete programs by language; absent for an engine without any. */
   readonly snippets?: Readonly<Record<SnippetLanguage, (values: Snippet) => string>>;
 }
@@ -58,7 +58,7 @@ export interface ClientSession {
 }
 
 /** Connection strings that contain no secret, because they name files. */
-export interface ConninfoForm {
+export interface ConninfoFormat {
   print(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): string;
   /** A shell command that connects with the output of a command. */
   example(command: string): string;

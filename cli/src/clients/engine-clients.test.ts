@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { conninfoFormOf, engineClientOf, findConninfoForm } from "./engine-clients.ts";
+import { conninfoFormatOf, engineClientOf, findConninfoFormat } from "./engine-clients.ts";
 
 const service = (type: string) => ({ name: "orders", database_type: type });
 
@@ -9,15 +9,15 @@ test("each engine has its own client", () => {
   expect(engineClientOf(service("valkey")).programs).toEqual(["valkey-cli", "redis-cli"]);
 });
 
-// A newer installation may have engines that an older program does not know.
+// A newer installation may have engines that this release of the program does not support.
 test.each(["kafka", "toString"])("no client is started for %s", (type) => {
   expect(() => engineClientOf(service(type))).toThrow(`orders is ${type}: this version of the program has no client`);
 });
 
-test("connection strings are those of libpq", () => {
-  expect(findConninfoForm("valkey")).toBeUndefined();
-  expect(findConninfoForm("postgresql")?.example("holdfast x")).toBe('psql "$(holdfast x)"');
-  expect(() => conninfoFormOf(service("valkey"))).toThrow(
+test("only PostgreSQL has connection strings, of libpq", () => {
+  expect(findConninfoFormat("valkey")).toBeUndefined();
+  expect(findConninfoFormat("postgresql")?.example("holdfast x")).toBe('psql "$(holdfast x)"');
+  expect(() => conninfoFormatOf(service("valkey"))).toThrow(
     "orders is valkey: only postgresql has connection strings of libpq",
   );
 });

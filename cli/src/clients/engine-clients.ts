@@ -1,6 +1,6 @@
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import { UsageError } from "../exit-code.ts";
-import type { ConninfoForm, EngineClient } from "./engine-client.ts";
+import type { ConninfoFormat, EngineClient } from "./engine-client.ts";
 import * as engines from "./engines.ts";
 
 type Service = Pick<ManagedService, "name" | "database_type">;
@@ -22,10 +22,10 @@ export function engineClientOf({ name, database_type: type }: Service): EngineCl
 }
 
 /** Throws UsageError for an engine without connection strings. */
-export function conninfoFormOf({ name, database_type: type }: Service): ConninfoForm {
-  const form = findConninfoForm(type);
+export function conninfoFormatOf({ name, database_type: type }: Service): ConninfoFormat {
+  const form = findConninfoFormat(type);
   if (form !== undefined) return form;
-  const others = Object.keys(clients).filter((each) => findConninfoForm(each) !== undefined);
+  const others = Object.keys(clients).filter((each) => findConninfoFormat(each) !== undefined);
   throw new UsageError(`${name} is ${type}: only ${others.join(" and ")} has connection strings of libpq`);
 }
 
@@ -38,7 +38,7 @@ export function snippetsOf({ name, database_type: type }: Service): NonNullable<
 }
 
 /** Undefined for an engine without connection strings. */
-export function findConninfoForm(type: string): ConninfoForm | undefined {
+export function findConninfoFormat(type: string): ConninfoFormat | undefined {
   return findClient(type)?.conninfo;
 }
 

@@ -2,7 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
-import { factor, omitUndefined, several, integer } from "../flag-values.ts";
+import { factor, omitUndefined, collect, integer } from "../flag-values.ts";
 
 const service = "HostService";
 
@@ -105,7 +105,7 @@ export function addAdminHosts(admin: CliCommand): void {
     .command("remove <host>")
     .description("remove a host without machines, or a destroyed host with its machines")
     .option("--destroyed", "declare the host destroyed; name all owners whose data is lost")
-    .option("--lost-service <service>", "id of a service whose data is lost (repeatable)", several)
+    .option("--lost-service <service>", "id of a service whose data is lost (repeatable)", collect)
     .option("--lost-owner <kind/id>", "owner of any kind whose data is lost (repeatable)", owners)
     .option("--yes", "do not ask for confirmation")
     .example("admin hosts remove rack-2")

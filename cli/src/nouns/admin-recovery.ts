@@ -1,6 +1,6 @@
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
-import { localModule } from "../local-installation.ts";
+import { importLocalModule } from "../local-installation.ts";
 
 /** Exports of the local package for `admin restore`, which runs while the platform is stopped. */
 interface LocalRestore {
@@ -47,7 +47,7 @@ export function addRecovery(admin: CliCommand): void {
     .option("--yes", "do not ask for confirmation")
     .example("admin restore")
     .does(async (context, backupId: string | undefined, { yes }: { yes?: boolean }) => {
-      const local = await localModule<LocalRestore>("restore-control-plane.ts");
+      const local = await importLocalModule<LocalRestore>("restore-control-plane.ts");
       if (local === undefined) throw new UsageError("this installation of the command line cannot restore");
       const { dataDirectory, signal, confirm } = context;
       await confirm(`Restore the control plane in ${dataDirectory}?`, yes);
@@ -63,7 +63,7 @@ export function addRecovery(admin: CliCommand): void {
     .option("--yes", "do not ask for confirmation")
     .example("admin recover --objects file:///mnt/objects --master-key master-key.json")
     .does(async (context, { objects, masterKey, objectsKey, yes }: RecoverFlags) => {
-      const local = await localModule<LocalRecover>("recover-services.ts");
+      const local = await importLocalModule<LocalRecover>("recover-services.ts");
       if (local === undefined) throw new UsageError("this installation of the command line cannot recover");
       if (objectsKey !== undefined && !objects.startsWith("s3:"))
         throw new UsageError("--objects-key has no effect without --objects s3://...");

@@ -5,7 +5,7 @@ import { appOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError, WorkFailed } from "../exit-code.ts";
-import { omitUndefined, several, take, integer } from "../flag-values.ts";
+import { omitUndefined, collect, take, integer } from "../flag-values.ts";
 
 const columns = ["issuer_url", "status", "schema_version_applied", "sign_up", "failure_reason", "health"];
 const clientColumns = [
@@ -40,7 +40,7 @@ export function addAuth(auth: CliCommand): void {
   withSmtp(
     auth.command("enable <app>").description("enable sign-in for an app; its users are in the attached database"),
   )
-    .option("--redirect <url>", "redirect URI of sign-ins (repeatable)", several)
+    .option("--redirect <url>", "redirect URI of sign-ins (repeatable)", collect)
     .option("--domain <domain>", "a verified domain of the app for the issuer; the platform's domain by default")
     .option("--display-name <name>", "heading of pages and mails")
     .option("--brand-color <color>", "color of buttons and links, #rrggbb")
@@ -111,7 +111,7 @@ export function addAuth(auth: CliCommand): void {
 
   auth
     .command("rotate-key <app>")
-    .description("rotate the signing key; tokens of the old key stay valid until they expire")
+    .description("rotate the signing key; tokens of the old key remain valid until they expire")
     .option("--emergency", "invalidate all tokens that were signed before")
     .option("--yes", "do not ask for confirmation")
     .example("auth rotate-key shop")
@@ -156,7 +156,7 @@ function addProviders(providers: CliCommand): void {
     .description("configure the provider google, or another one as oidc; asks for its secret")
     .option("--client-id <id>", "client id of the app at the provider")
     .option("--issuer <url>", "issuer URL of an oidc provider")
-    .option("--scope <scope>", "scope in addition to openid and email (repeatable)", several)
+    .option("--scope <scope>", "scope in addition to openid and email (repeatable)", collect)
     .option("--ca <path>", "PEM file of the certificate authority, when it is not public")
     .example("auth providers set shop google --client-id 1234.apps.example")
     .does(async (context, app: string, provider: string, flags: ProviderFlags) => {
@@ -307,9 +307,9 @@ interface UriFlags {
 
 function withUris(command: CliCommand): CliCommand {
   return command
-    .option("--redirect <uri>", "redirect URI of sign-ins, compared exactly (repeatable)", several)
-    .option("--post-logout <uri>", "URI to return to after sign-out, compared exactly (repeatable)", several)
-    .option("--origin <origin>", "origin whose scripts may call the issuer (repeatable)", several);
+    .option("--redirect <uri>", "redirect URI of sign-ins, compared exactly (repeatable)", collect)
+    .option("--post-logout <uri>", "URI to return to after sign-out, compared exactly (repeatable)", collect)
+    .option("--origin <origin>", "origin whose scripts may call the issuer (repeatable)", collect);
 }
 
 function urisOf({ redirect, postLogout, origin }: UriFlags) {

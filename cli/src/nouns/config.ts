@@ -18,7 +18,7 @@ export function addConfig(config: CliCommand): void {
   withWait(
     config
       .command("set <service> <changes...>")
-      .description("set parameters: name=value sets one, name alone resets it to its default"),
+      .description("set parameters: name=value sets a parameter, name without a value resets it to its default"),
   )
     .example("config set orders work_mem=16MB max_connections=200")
     .example("config set orders work_mem")

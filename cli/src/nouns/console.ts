@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { profilesFile } from "@holdfast/sdk/node/profiles.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { createLastingFiles } from "../private-files.ts";
+import { createPermanentFiles } from "../private-files.ts";
 
 export function addConsole(console: CliCommand): void {
   console
@@ -27,7 +27,7 @@ async function openInBrowser({ environment }: Context, address: string): Promise
   const hasScreen = process.platform !== "linux" || Boolean(environment.DISPLAY ?? environment.WAYLAND_DISPLAY);
   if (program === undefined || !hasScreen) return false;
   const html = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">`;
-  const path = createLastingFiles(dirname(profilesFile(environment)), "console").write("open.html", html);
+  const path = createPermanentFiles(dirname(profilesFile(environment)), "console").write("open.html", html);
   const [command, ...before] = program;
   const child = spawn(command, [...before, path], { detached: true, stdio: "ignore", env: environment });
   child.unref();

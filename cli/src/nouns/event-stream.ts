@@ -1,7 +1,7 @@
 import type { EventType, PlatformEvent } from "@holdfast/sdk/event-types.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { integer, omitUndefined, since, take } from "../flag-values.ts";
+import { integer, omitUndefined, timeOrAge, take } from "../flag-values.ts";
 import { printable } from "../printable.ts";
 import { asText } from "../table.ts";
 
@@ -17,13 +17,13 @@ export interface EventFlags {
 export function withEventFlags(command: CliCommand): CliCommand {
   return command
     .option("--type <event>", "only events of this type, such as service.running")
-    .option("--since <time>", "all events since this time: RFC 3339, or an age such as 30m or 7d", since)
+    .option("--since <time>", "all events since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
     .option("-n, --limit <count>", "number of newest events; 100 by default, all with --since", integer)
     .option("--follow", "show new events as they come, until Ctrl-C");
 }
 
 /** Maximum number of entries of one page of the API. */
-const pageMax = 200;
+const maxPageSize = 200;
 
 /** Shows the newest events, or all events since a time, oldest first. `service` is an id. */
 export async function showEvents(
@@ -34,8 +34,8 @@ export async function showEvents(
   const filter = omitUndefined({ type, since, service });
   const show = (event: PlatformEvent) => output.entry(event, textOf(event));
   // More than a page is read from its oldest entry on.
-  const newest = count <= pageMax ? { ...filter, newest: true } : filter;
-  const page = { limit: Math.min(count, pageMax) };
+  const newest = count <= maxPageSize ? { ...filter, newest: true } : filter;
+  const page = { limit: Math.min(count, maxPageSize) };
   if (follow === true) {
     for await (const event of client.events.follow(newest, { ...page, signal })) show(event);
     return;

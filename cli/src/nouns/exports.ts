@@ -5,7 +5,7 @@ import type { DestinationType, ExportDataType, MetricsExport } from "@holdfast/s
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { omitUndefined, pair, several, take, seconds } from "../flag-values.ts";
+import { omitUndefined, collectPairs, collect, take, seconds } from "../flag-values.ts";
 
 const columns = [
   "id",
@@ -188,9 +188,9 @@ export function addExports(exports: CliCommand): void {
 
 function withConfiguration(command: CliCommand): CliCommand {
   return command
-    .option("--set <key=value>", "key of the configuration (repeatable); in a map such as tags.team=core", pair)
-    .option("--ask <key>", "key whose value is asked for (repeatable)", several)
-    .option("--from-file <key=file>", "key whose value is in a file (repeatable)", pair);
+    .option("--set <key=value>", "key of the configuration (repeatable); in a map such as tags.team=core", collectPairs)
+    .option("--ask <key>", "key whose value is asked for (repeatable)", collect)
+    .option("--from-file <key=file>", "key whose value is in a file (repeatable)", collectPairs);
 }
 
 async function configurationOf(

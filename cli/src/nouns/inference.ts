@@ -81,7 +81,7 @@ function addProviders(providers: CliCommand): void {
     .option("--eu-endpoint", "attest that the URL is served from the EU")
     .option("--no-eu-endpoint", "withdraw that attestation")
     .option("--enabled", "enable calls to the provider")
-    .option("--no-enabled", "refuse calls to the provider; its key stays stored")
+    .option("--no-enabled", "refuse calls to the provider; its key remains stored")
     .option("--ca-certificate <file>", "PEM file of certificate authorities to trust instead of the public ones")
     .option("--keep-key", "keep the stored key instead of asking for one")
     .example("inference providers set openai")

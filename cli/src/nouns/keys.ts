@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { omitUndefined, several, take, hours } from "../flag-values.ts";
+import { omitUndefined, collect, take, hours } from "../flag-values.ts";
 
 const columns = ["id", "name", "scopes", "expires_at", "last_used_at", "last_used_from"];
 
@@ -7,7 +7,7 @@ export function addKeys(keys: CliCommand): void {
   keys
     .command("create <name>")
     .description("create a key; its secret is shown only once")
-    .requiredOption("--scope <scope>", "scope, such as services:read (repeatable)", several)
+    .requiredOption("--scope <scope>", "scope, such as services:read (repeatable)", collect)
     .option("--expires-at <time>", "expiry time, RFC 3339; without expiry by default")
     .example("keys create dashboard --scope services:read")
     .example("keys create deploy --scope services:read --scope services:write --expires-at 2027-01-31T00:00:00Z")
@@ -26,7 +26,7 @@ export function addKeys(keys: CliCommand): void {
   keys
     .command("rotate <key>")
     .description("give a key a new secret, shown only once")
-    .option("--overlap-hours <hours>", "time in which the old secret stays valid, such as 24 or 2d", hours, 0)
+    .option("--overlap-hours <hours>", "time in which the old secret remains valid, such as 24 or 2d", hours, 0)
     .option("--yes", "do not ask for confirmation")
     .example("keys rotate hfk_... --overlap-hours 24")
     .does(async ({ client, output, confirm }, id: string, flags: { overlapHours: number; yes?: boolean }) => {

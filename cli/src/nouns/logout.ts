@@ -1,7 +1,7 @@
 import { Unauthenticated } from "@holdfast/sdk/errors.ts";
 import type { CliCommand } from "../command.ts";
 import { NotSignedIn } from "../exit-code.ts";
-import { findProfile, forgetSession } from "../profiles.ts";
+import { findProfile, removeSession } from "../profiles.ts";
 
 export function addLogout(logout: CliCommand): void {
   logout
@@ -12,7 +12,7 @@ export function addLogout(logout: CliCommand): void {
       const { name, profile } = found;
       if (profile.token === undefined && profile.api_key_id === undefined)
         throw new NotSignedIn(`${name} is signed out`);
-      // An API key stays valid, because it belongs to the organization; a session belongs to this profile.
+      // An API key remains valid, because it belongs to the organization; a session belongs to this profile.
       if (profile.username !== undefined && profile.token !== undefined) {
         const client = context.clientOf({ kind: "bearer", token: profile.token });
         try {
@@ -22,7 +22,7 @@ export function addLogout(logout: CliCommand): void {
           if (!(error instanceof Unauthenticated)) throw error;
         }
       }
-      forgetSession(context, found);
+      removeSession(context, found);
       context.note(`${name} is signed out`);
     });
 }

@@ -5,7 +5,7 @@ import type { MetricPeriod, MetricResolution } from "@holdfast/sdk/requests.ts";
 import { drawChart, shortFigure, timeAxis } from "../chart.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { omitUndefined, several } from "../flag-values.ts";
+import { omitUndefined, collect } from "../flag-values.ts";
 
 interface MetricFlags {
   readonly metric?: readonly string[];
@@ -26,10 +26,10 @@ export function addMetrics(metrics: CliCommand): void {
   metrics
     .argument("<service>")
     .argument("[metrics...]", "metrics; all by default")
-    .addOption(new Option("--metric <metric>", "a metric (repeatable)").argParser(several).hideHelp())
+    .addOption(new Option("--metric <metric>", "a metric (repeatable)").argParser(collect).hideHelp())
     .addOption(new Option("--period <period>", "period up to now").choices(Object.keys(periods)).default("1h"))
     .addOption(new Option("--resolution <time>", "interval of one point").choices(Object.keys(stepsS)))
-    .option("--node <id>", "only metrics of this node (repeatable)", several)
+    .option("--node <id>", "only metrics of this node (repeatable)", collect)
     .option("--table", "print a row for each point instead of a chart")
     .option("--watch", "redraw every 5 seconds, until Ctrl-C")
     .example("metrics orders")

@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { describeProfile, findProfile, forgetProfile, listProfiles, useProfile } from "../profiles.ts";
+import { describeProfile, findProfile, deleteProfile, listProfiles, useProfile } from "../profiles.ts";
 
 const columns = ["in_use", "name", "base_url", "organization", "who", "signed_in"];
 
@@ -36,7 +36,7 @@ export function addProfile(profile: CliCommand): void {
       const { profile: stored } = findProfile(context, name);
       const secrets = stored.api_key_secret !== undefined || stored.token !== undefined;
       await context.confirm(`Delete the profile ${name}${secrets ? " with its credentials" : ""}?`, yes);
-      forgetProfile(context, name);
+      deleteProfile(context, name);
       context.output.info(`${name} is deleted`);
     });
 }

@@ -34,7 +34,7 @@ export function addServiceSizes(services: CliCommand): void {
     );
 }
 
-/** A stopped service stays stopped after both commands. */
+/** Shows the result of a resize or expansion. A stopped service remains stopped after both. */
 async function showResult(context: Context, accepted: ManagedService, { wait, timeout }: WaitFlags): Promise<void> {
   const target = accepted.status === "Stopped" ? "Stopped" : "Running";
   const current = wait === true ? await waitForService(context, accepted, target, timeout) : accepted;

@@ -4,7 +4,7 @@ import { nodeIdOf, nodeLabels } from "../lookup.ts";
 import { nodeColumns } from "./service-fields.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { integer, omitUndefined, since, take } from "../flag-values.ts";
+import { integer, omitUndefined, timeOrAge, take } from "../flag-values.ts";
 import { printable } from "../printable.ts";
 import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
 
@@ -24,7 +24,7 @@ export function addServiceViews(services: CliCommand): void {
   services
     .command("logs <service>")
     .description("show the newest lines of the engine's log, oldest first")
-    .option("--since <time>", "only lines since this time: RFC 3339, or an age such as 30m or 7d", since)
+    .option("--since <time>", "only lines since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
     .option("--node <node>", "node by its name or id; the primary by default")
     .option("--grep <text>", "only lines that contain this text, in upper or lower case")
     .addOption(new Option("--level <level>", "minimum level").choices(["debug", "info", "warning", "error"]))
@@ -61,7 +61,7 @@ export function addServiceViews(services: CliCommand): void {
 }
 
 /** Maximum number of lines of one page of the API. */
-const pageMax = 200;
+const maxPageSize = 200;
 
 /** Shows the newest lines, or all since a time, then with --follow each new one. */
 async function showLogs(context: Context, id: string, { since, level, limit, node, grep, follow }: LogFlags) {
@@ -69,7 +69,7 @@ async function showLogs(context: Context, id: string, { since, level, limit, nod
   const isAll = since !== undefined && limit === undefined;
   const nodeId = node === undefined ? undefined : await nodeIdOf(context, id, node);
   const filter = omitUndefined({ since, level, node_id: nodeId, contains: grep, newest: isAll ? undefined : true });
-  const page = { limit: isAll ? pageMax : (limit ?? 100), signal };
+  const page = { limit: isAll ? maxPageSize : (limit ?? 100), signal };
   const labels = await nodeLabels(context, id);
   const show = (line: LogLine) => output.entry(line, textOf(line, labels.get(line.node_id)));
   if (follow === true) {

@@ -4,11 +4,11 @@ import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "@holdf
 import type { Verb } from "@holdfast/sdk/services.ts";
 import type { CliCommand } from "../command.ts";
 import { type SnippetLanguage, snippetLanguages } from "../clients/engine-client.ts";
-import { engineType, findConninfoForm } from "../clients/engine-clients.ts";
+import { engineType, findConninfoFormat } from "../clients/engine-clients.ts";
 import { type ConninfoOptions, createConninfo, createSnippet, removeConninfo } from "../conninfo.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { omitUndefined, pair, several, take, hours, integer } from "../flag-values.ts";
+import { omitUndefined, collectPairs, collect, take, hours, integer } from "../flag-values.ts";
 import { addFailover } from "./nodes.ts";
 import { addServiceCopies } from "./service-copies.ts";
 import { deletedColumns, serviceColumns, serviceFields } from "./service-fields.ts";
@@ -135,9 +135,9 @@ function addCreate(services: CliCommand): void {
     .option("--engine-version <version>", "version of the engine")
     .option("--storage-tier <tier>", "storage tier of the catalog")
     .option("--zone <zone>", "zone of the service")
-    .option("--allow <cidr>", "network that may connect, as CIDR (repeatable)", several)
-    .option("--param <name=value>", "parameter of the engine (repeatable)", pair)
-    .option("--tag <key=value>", "tag (repeatable)", pair)
+    .option("--allow <cidr>", "network that may connect, as CIDR (repeatable)", collect)
+    .option("--param <name=value>", "parameter of the engine (repeatable)", collectPairs)
+    .option("--tag <key=value>", "tag (repeatable)", collectPairs)
     .option("--ttl-hours <hours>", "delete the service after this time, such as 24 or 7d", hours)
     .option("--deletion-protection", "protect the service from deletion")
     .option("--nodes <count>", "number of nodes, the primary and its replicas, 1 to 5", integer)
@@ -198,9 +198,9 @@ function addUpdate(services: CliCommand): void {
     .command("update <service>")
     .description("change name, networks, tags, expiry, protection, storage growth, replication or pooler")
     .option("--name <name>", "new name; the host name remains")
-    .option("--allow <cidr>", "network that may connect, as CIDR (repeatable); replaces all", several)
+    .option("--allow <cidr>", "network that may connect, as CIDR (repeatable); replaces all", collect)
     .option("--no-allow", "allow no network")
-    .option("--tag <key=value>", "tag (repeatable); replaces all", pair)
+    .option("--tag <key=value>", "tag (repeatable); replaces all", collectPairs)
     .option("--no-tag", "remove all tags")
     .option("--ttl-hours <hours>", "delete the service after this time, such as 24 or 7d", hours)
     .option("--no-ttl-hours", "remove the expiry")
@@ -290,7 +290,7 @@ function addVerb(services: CliCommand, verb: Verb, target: "Running" | "Stopped"
 function printNextSteps({ output, program }: Context, { name, status, database_type: type }: ManagedService): void {
   if (status !== "Running") return output.info(`\nIt is being created: ${program} services wait ${name}`);
   output.info(`\n${program} services connect ${name}`);
-  const form = findConninfoForm(type);
+  const form = findConninfoFormat(type);
   if (form === undefined) return;
   output.info(form.example(`${program} services connect ${name} --conninfo`));
   output.info(`${program} services connect ${name} --snippet ${snippetLanguages.join("|")}`);

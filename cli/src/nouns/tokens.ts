@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { several, take, seconds } from "../flag-values.ts";
+import { collect, take, seconds } from "../flag-values.ts";
 
 const columns = ["id", "scopes", "resources", "expires_at", "created_by", "last_used_at", "last_used_from"];
 
@@ -13,9 +13,9 @@ export function addTokens(tokens: CliCommand): void {
   tokens
     .command("create")
     .description("create a token; it is shown only once")
-    .requiredOption("--scope <scope>", "scope, such as services:read (repeatable)", several)
+    .requiredOption("--scope <scope>", "scope, such as services:read (repeatable)", collect)
     .option("--ttl <duration>", "lifetime, such as 3600 (seconds), 30m or 7d", seconds, 3_600)
-    .option("--service <service>", "limit the token to a service (repeatable)", several)
+    .option("--service <service>", "limit the token to a service (repeatable)", collect)
     .example("tokens create --scope services:read --ttl 600")
     .example("tokens create --scope services:secrets --service orders")
     .does(async (context, flags: CreateFlags) => {

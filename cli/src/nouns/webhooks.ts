@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
-import { omitUndefined, several, take, hours } from "../flag-values.ts";
+import { omitUndefined, collect, take, hours } from "../flag-values.ts";
 
 const columns = ["id", "url", "events", "active", "retry_policy", "created_at"];
 const deliveryColumns = [
@@ -34,7 +34,7 @@ export function addWebhooks(webhooks: CliCommand): void {
   webhooks
     .command("create <url>")
     .description("create an endpoint; its signing secret is shown only once")
-    .option("--event <event>", "event type to send (repeatable); all by default", several)
+    .option("--event <event>", "event type to send (repeatable); all by default", collect)
     .addOption(retryPolicy())
     .example("webhooks create https://example.com/hook --event service.running --event service.error")
     .does(async ({ client, output }, url: string, flags: { event?: string[]; retryPolicy?: "standard" | "extended" }) =>
@@ -62,7 +62,7 @@ export function addWebhooks(webhooks: CliCommand): void {
     .command("update <webhook>")
     .description("change URL, event types or state of an endpoint")
     .option("--url <url>", "new URL")
-    .option("--event <event>", "event type to send (repeatable); replaces all", several)
+    .option("--event <event>", "event type to send (repeatable); replaces all", collect)
     .option("--no-event", "send no events")
     .option("--all-events", "send all events")
     .excludes("--all-events", "--event", "--no-event")

@@ -11,20 +11,20 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 it("removes the empty groups of one project from every tree, and no other project's", () => {
-  const gone = [
+  const removed = [
     "memory/lxc.payload.holdfast-7_hf-a/init.scope",
     "cpu/lxc.monitor.holdfast-7_hf-b",
     "lxc.monitor.holdfast-7_hf-c",
   ];
   const stays = ["memory/lxc.payload.holdfast-77_hf-a", "memory/holdfast-7", "cpu/lxc.payload.web", "lxc.pivot"];
-  for (const name of [...gone, ...stays]) mkdirSync(join(root, name), { recursive: true });
+  for (const name of [...removed, ...stays]) mkdirSync(join(root, name), { recursive: true });
   // A stand-in for a group in use: its directory cannot be removed.
   const busy = join(root, "cpu/lxc.payload.holdfast-7_hf-busy");
   mkdirSync(busy);
   writeFileSync(join(busy, "process"), "");
 
   removeContainerGroups("holdfast-7", root);
-  expect(gone.filter((name) => existsSync(join(root, name.split("/").slice(0, 2).join("/"))))).toEqual([]);
+  expect(removed.filter((name) => existsSync(join(root, name.split("/").slice(0, 2).join("/"))))).toEqual([]);
   expect(stays.filter((name) => !existsSync(join(root, name)))).toEqual([]);
   expect(existsSync(busy)).toBe(true);
 });

@@ -9,9 +9,9 @@ const groupTrees = "/sys/fs/cgroup";
  * is killed. `root` has the host's trees: one, or a directory for each controller.
  */
 export function removeContainerGroups(project: string, root = groupTrees): void {
-  const ours = new RegExp(`^lxc\\.(payload|monitor)\\.${project}_hf-`);
+  const pattern = new RegExp(`^lxc\\.(payload|monitor)\\.${project}_hf-`);
   for (const tree of [root, ...directoriesIn(root).map((name) => join(root, name))])
-    for (const name of directoriesIn(tree)) if (ours.test(name)) removeGroup(join(tree, name));
+    for (const name of directoriesIn(tree)) if (pattern.test(name)) removeGroup(join(tree, name));
 }
 
 /** Removes a group after its children. */
@@ -20,7 +20,7 @@ function removeGroup(directory: string): void {
   try {
     rmdirSync(directory);
   } catch (error) {
-    // A process runs in it, or it was removed meanwhile.
+    // A process runs in the group, or another process removed it.
     if (!["EBUSY", "ENOENT", "ENOTEMPTY"].some((code) => hasCode(error, code))) throw error;
   }
 }

@@ -65,7 +65,7 @@ export function createContainerTemplate({ incus, sources, node, command }: Conta
   };
 }
 
-/** Grows the file system to its disk: that of a prepared disk, or of a restored snapshot, is smaller. */
+/** Grows the file system to its disk: the file system of a prepared disk, or of a restored snapshot, is smaller. */
 async function fillDisk(paths: MachinePaths, record: MachineRecord): Promise<MachineRecord> {
   const { diskBytes, formattedBytes } = record;
   if (formattedBytes >= diskBytes) return record;

@@ -3,7 +3,7 @@ import type { PolicyRule } from "../compute-provider.ts";
 
 /** Fixed parts of an installation's packet filter. */
 export interface EdgeConfig {
-  /** Name of the nftables table, which has only our rules. */
+  /** Name of the nftables table, which has only the rules of this installation. */
   readonly table: string;
   /** Networks of all machines: the private network first, then the public ones. */
   readonly networks: readonly string[];
@@ -42,7 +42,7 @@ function edgeLines(config: EdgeConfig, rules: readonly PolicyRule[]): string[] {
     ...chain("forward", [
       "type filter hook forward priority filter; policy accept;",
       ...networks.map((network) => `ip daddr ${network} goto to_machine`),
-      // Also by link: an address may belong to a network that the host no longer has.
+      // Packets are also matched by link: an address may belong to a network that the host no longer has.
       `oifname "${links}*" goto to_machine`,
       `iifname "${links}*" goto from_machine`,
     ]),
@@ -71,7 +71,7 @@ function edgeLines(config: EdgeConfig, rules: readonly PolicyRule[]): string[] {
       ),
       "goto refused",
     ]),
-    // A reset refuses at once; a silent machine would look as if it were down.
+    // A reset ends the attempt immediately; without it the client would wait for its timeout.
     ...chain("refused", ["meta l4proto tcp reject with tcp reset", "drop"]),
     ...[...subnets].flatMap(([network, addresses]) =>
       chain(
@@ -91,8 +91,8 @@ function edgeLines(config: EdgeConfig, rules: readonly PolicyRule[]): string[] {
 }
 
 /**
- * Network of sixteen addresses: a packet is matched against the networks with machines, then against the addresses of
- * its own network.
+ * The network of sixteen addresses with this address: a packet is matched against the networks with machines, then
+ * against the addresses of the matching network.
  */
 function subnetOf(address: string): string {
   const last = Number(address.slice(address.lastIndexOf(".") + 1));
@@ -110,12 +110,12 @@ function splitRules(
   { networks, hostAddress }: EdgeConfig,
   rules: readonly PolicyRule[],
 ): [toMachines: PolicyRule[], toOthers: PolicyRule[]] {
-  const own = new BlockList();
+  const machineNetworks = new BlockList();
   for (const network of networks) {
     const [address = "", bits] = network.split("/");
-    own.addSubnet(address, Number(bits), "ipv4");
+    machineNetworks.addSubnet(address, Number(bits), "ipv4");
   }
-  const isMachine = ({ to }: PolicyRule) => to !== hostAddress && isIP(to) === 4 && own.check(to, "ipv4");
+  const isMachine = ({ to }: PolicyRule) => to !== hostAddress && isIP(to) === 4 && machineNetworks.check(to, "ipv4");
   return [rules.filter(isMachine), rules.filter((rule) => !isMachine(rule))];
 }
 

@@ -32,7 +32,7 @@ export function createPackedDirectories(directory: string, lock: DirectoryLock):
   async function make(path: string, from: string, signal: AbortSignal): Promise<void> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await removeDrafts(path);
-    // A draft of an earlier version.
+    // The draft of a killed process of an earlier release.
     await rm(`${path}.partial`, { force: true });
     await createAtomically(path, async (draft) => {
       // Packed once and read often from the host's memory, so decompression speed matters most.
@@ -65,7 +65,7 @@ export function createPackedDirectories(directory: string, lock: DirectoryLock):
   };
 }
 
-/** Disks of one guest. */
+/** Writable disks and the enrollment disk of one guest. */
 export type OwnDisks = Pick<GuestDiskPaths, "data" | "state" | "enrollment">;
 
 /** Creates the missing disks; the data disk exists. The host never mounts the data disk, as only one system may. */
@@ -98,7 +98,7 @@ export async function writeEnrollmentDisk(
 }
 
 async function makeFile(path: string, bytes: number): Promise<void> {
-  // A killed earlier version may have left an empty file.
+  // A killed process of an earlier release may have left an empty file.
   if (existsSync(path) && (await stat(path)).size > 0) return;
   await createAtomically(path, (draft) => createSparseFile(draft, bytes));
 }

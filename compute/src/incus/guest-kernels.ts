@@ -3,7 +3,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { GuestKernels, InstanceKind } from "../compute-provider.ts";
 import type { DirectoryLock } from "../local/directory-lock.ts";
-import { withGuestKernel } from "../local/image-upkeep.ts";
+import { withGuestKernel } from "../local/image-sweep.ts";
 import type { Layout } from "../local/machine-paths.ts";
 import { writeRecord } from "../local/machine-record.ts";
 import { guestKey } from "./instance-config.ts";
@@ -36,7 +36,7 @@ export function createGuestKernels({
         const [record, instance] = [await inventory.record(id), await power.find(id, signal)];
         // Builds the kernel now, not while the machine is stopped.
         if ((await templates[kindOf(record.spec)].kernelFor(kernel, signal)) === undefined)
-          throw new ComputeFailure(`Machine ${id} has no kernel of its own.`);
+          throw new ComputeFailure(`Machine ${id} is a container: it uses the host's kernel.`);
         const booted = lookUp(instance?.config ?? {}, guestKey) ?? "";
         await writeRecord(layout.machine(id).record, withGuestKernel(record, kernel, booted, clock.now()));
       }),

@@ -15,7 +15,7 @@ export async function removeLink(name: string): Promise<void> {
   try {
     await runProgram("ip", ["link", "delete", name]);
   } catch (error) {
-    // It was removed meanwhile.
+    // Another process removed it.
     if (existsSync(`/sys/class/net/${name}`)) throw error;
   }
 }

@@ -137,7 +137,7 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
       "10.202.0.0/16 has no route: east (203.0.113.9) is behind 192.0.2.254, which needs one.",
     );
     const [silent] = await keep("west", [{ ...peer("east"), address: "192.0.2.77" }]);
-    expect(silent?.problem).toMatch(/^10\.202\.0\.0\/16 does not answer by way of 192\.0\.2\.77: /);
+    expect(silent?.problem).toMatch(/^10\.202\.0\.0\/16 does not respond by way of 192\.0\.2\.77: /);
   });
 
   it("blackhole unused addresses, and leave other routes alone", async () => {

@@ -16,7 +16,7 @@ import { hostLink } from "./host-link.ts";
 import { edgeTable } from "./machine-edge.ts";
 import { nft } from "./nft.ts";
 
-/** Time limit of a probe; a slow host is probed again soon. */
+/** Time limit of a probe; the next `apply` probes again. */
 const responseTimeoutMs = 2_000;
 /** A port without a listener: a refusal proves that the host is reached. */
 const closedPort = 1;
@@ -34,12 +34,11 @@ interface PathConfig {
 }
 
 /**
- * Routes to the machines of other hosts.
- *
- * `apply` sets a route to each peer that shares a network with this machine, removes the other routes that it set, and
- * reports the peers whose machines do not respond. It enables forwarding on the devices that peers' machines come from,
- * and guards these so that nothing else is forwarded; if the machine forwards anyway, it changes nothing. Addresses of
- * `networks`, which are this host's machines', get blackhole routes.
+ * Routes to the machines of other hosts.  `apply` sets a route to each peer that shares a network with this machine,
+ * removes the other routes that it set, and reports the peers whose machines do not respond. It enables forwarding on
+ * the devices that peers' machines come from, and drops other packets from these devices; if forwarding was enabled
+ * before, it changes nothing. The unused addresses of `networks`, the networks of this host's machines, get blackhole
+ * routes.
  */
 export function createHostPaths(addressBlock: string, networks: readonly string[]): HostPaths {
   const config = configOf(addressBlock);
@@ -91,7 +90,7 @@ async function pathOf({ peer, route }: PeerRoute, gateway: string | undefined, s
   const problem = route?.type === "local" ? undefined : await probe(network, signal);
   return {
     hostId,
-    problem: problem === undefined ? "" : `${network} does not answer by way of ${address}: ${problem}.`,
+    problem: problem === undefined ? "" : `${network} does not respond by way of ${address}: ${problem}.`,
   };
 }
 
@@ -133,7 +132,7 @@ function isForwarding(device: string): boolean {
   return readFileSync(forwardingOf(device), "utf8").trim() === "1";
 }
 
-/** Does nothing for a device that is absent. */
+/** Sets forwarding of a device; does nothing for an absent one. */
 function writeForwarding(device: string, value: "0" | "1"): void {
   if (readdirSync("/proc/sys/net/ipv4/conf").includes(device)) writeFileSync(forwardingOf(device), value);
 }
@@ -142,7 +141,7 @@ function forwardingOf(device: string): string {
   return `/proc/sys/net/ipv4/conf/${device}/forwarding`;
 }
 
-/** Reason why the host's own address in the network is not reached; undefined if it responds, also by a refusal. */
+/** Reason why the other host's address in the network does not respond; undefined if it does, also by a refusal. */
 function probe(network: string, signal: AbortSignal): Promise<string | undefined> {
   const host = network.replace(/\.0\/16$/, ".1");
   return new Promise((resolve) => {
@@ -152,7 +151,7 @@ function probe(network: string, signal: AbortSignal): Promise<string | undefined
       resolve(problem);
     };
     socket.once("connect", () => end(undefined));
-    socket.once("timeout", () => end("no answer"));
+    socket.once("timeout", () => end("no response"));
     socket.once("error", ({ code }: NodeJS.ErrnoException) => end(code === "ECONNREFUSED" ? undefined : code));
   });
 }

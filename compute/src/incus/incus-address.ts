@@ -25,7 +25,7 @@ export interface IncusRemote {
   readonly serverCertificate: string;
 }
 
-/** Time limit of a response; everything that takes longer is an operation. */
+/** Time limit of a response. Work that takes longer is an operation, whose end is an event. */
 const responseTimeoutMs = 30_000;
 
 /** Origin of the daemon's URLs. Over a Unix socket the host name is only a placeholder. */

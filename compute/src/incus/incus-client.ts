@@ -24,7 +24,7 @@ export interface IncusClient {
 }
 
 /** Number of finished operations that are cached for responses that arrive after the event. */
-const endsMax = 512;
+const maxCachedResults = 512;
 const recheckIntervalMs = 5_000;
 const responseTimeoutMs = 30_000;
 
@@ -42,7 +42,7 @@ export function createIncusClient(address: IncusAddress, project: string): Incus
     waiting.delete(operation.id);
     ends.set(operation.id, operation);
     for (const id of ends.keys()) {
-      if (ends.size <= endsMax) break;
+      if (ends.size <= maxCachedResults) break;
       ends.delete(id);
     }
   }
@@ -64,7 +64,7 @@ export function createIncusClient(address: IncusAddress, project: string): Incus
     return new Promise((resolve, reject) => {
       const waiters = waiting.get(id) ?? new Set();
       waiting.set(id, waiters);
-      // The event ends the wait; the recheck covers a stream that ended and reopened at the wrong moment.
+      // The event ends the wait; the recheck finds operations whose event was lost while the stream was closed.
       const recheck = setInterval(() => {
         readOperation(id, send).then(settle, () => undefined);
       }, recheckIntervalMs);
@@ -128,7 +128,7 @@ async function readOperation(id: string, send: IncusTransport): Promise<Operatio
       .metadata;
   } catch (error) {
     if (!(error instanceof IncusError) || error.status !== 404) throw error;
-    // Incus discards operations soon after their end, and all of them at its restart.
+    // Incus discards operations a few seconds after their end, and all of them at its restart.
     return { id, status_code: 410, err: "Incus lost the operation", resources: null, metadata: null };
   }
 }

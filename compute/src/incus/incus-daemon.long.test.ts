@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)(
       return (await run("nsenter", enter)).stdout.trim();
     }
 
-    /** Settings of a client with a new certificate of its own, or with the given one. */
+    /** Settings of a client with a new certificate, or with the given one. */
     async function client(
       name: string,
       more: { readonly endsAt?: number; readonly server?: string; readonly token?: string },
@@ -150,7 +150,7 @@ describe.skipIf(missing !== undefined)(
       await provider.destroy(spec.id, signal);
       expect(await machines.provider.get(spec.id, signal)).toBeUndefined();
       await provider.close();
-      // It is trusted by now, and the daemon is pinned by its certificate.
+      // The daemon trusts the client since the first connection, and is pinned by its certificate.
       const later = { ...settings, incusTokenFile: "", incusServerCert: join(files, "server.crt") };
       await writeFile(later.incusServerCert, serverCertificate);
       const again = await openIncus(later, silentLog);
@@ -161,8 +161,8 @@ describe.skipIf(missing !== undefined)(
     });
 
     it("refuses a client that it does not trust, or whose certificate has expired", async () => {
-      const stranger = await client("stranger", { server: serverCertificate });
-      await expect(openIncus(stranger.settings, silentLog)).rejects.toThrow("does not trust this client's certificate");
+      const outsider = await client("outsider", { server: serverCertificate });
+      await expect(openIncus(outsider.settings, silentLog)).rejects.toThrow("does not trust this client's certificate");
       const expired = await client("expired", { server: serverCertificate, endsAt: Date.now() - 60_000 });
       const certificate = expired.cert.replaceAll(/-----[^-]+-----|\s/g, "");
       const trusted = machines.incus.call("POST", "/1.0/certificates", signal, { type: "client", certificate });
@@ -259,23 +259,23 @@ describe.skipIf(missing !== undefined)(
       await run("nsenter", ["-t", String(await daemonOf(machines.incus)), "-m", ...argv]);
     }
 
-    it("retains resources with our names that Holdfast did not create", async () => {
-      const theirs = { project: "holdfast-99", pool: "holdfast-99", poolBytes: gib };
-      await machines.incus.call("POST", "/1.0/projects", signal, { name: theirs.project, config: {} });
-      await expect(ownerOf(machines.incus, theirs, signal)).rejects.toThrow(
+    it("retains resources with names of an installation that Holdfast did not create", async () => {
+      const foreign = { project: "holdfast-99", pool: "holdfast-99", poolBytes: gib };
+      await machines.incus.call("POST", "/1.0/projects", signal, { name: foreign.project, config: {} });
+      await expect(ownerOf(machines.incus, foreign, signal)).rejects.toThrow(
         "has a project holdfast-99 that Holdfast did not create",
       );
-      await expect(removeIncusResources(machines.incus, theirs, signal)).rejects.toThrow("holdfast-99");
-      await machines.incus.call("DELETE", `/1.0/projects/${theirs.project}`, signal);
-      await machines.incus.call("POST", "/1.0/storage-pools", signal, { name: theirs.pool, driver: "dir" });
-      await expect(ownerOf(machines.incus, theirs, signal)).rejects.toThrow("has a storage pool holdfast-99");
-      await machines.incus.call("DELETE", `/1.0/storage-pools/${theirs.pool}`, signal);
-      await createIncusResources(machines.incus, theirs, "/ours", signal);
-      await machines.incus.call("DELETE", `/1.0/projects/${theirs.project}`, signal);
+      await expect(removeIncusResources(machines.incus, foreign, signal)).rejects.toThrow("holdfast-99");
+      await machines.incus.call("DELETE", `/1.0/projects/${foreign.project}`, signal);
+      await machines.incus.call("POST", "/1.0/storage-pools", signal, { name: foreign.pool, driver: "dir" });
+      await expect(ownerOf(machines.incus, foreign, signal)).rejects.toThrow("has a storage pool holdfast-99");
+      await machines.incus.call("DELETE", `/1.0/storage-pools/${foreign.pool}`, signal);
+      await createIncusResources(machines.incus, foreign, "/ours", signal);
+      await machines.incus.call("DELETE", `/1.0/projects/${foreign.project}`, signal);
       // The state after an interrupted removal.
-      expect(await ownerOf(machines.incus, theirs, signal)).toBe("/ours");
-      await removeIncusResources(machines.incus, theirs, signal);
-      expect(await ownerOf(machines.incus, theirs, signal)).toBeUndefined();
+      expect(await ownerOf(machines.incus, foreign, signal)).toBe("/ours");
+      await removeIncusResources(machines.incus, foreign, signal);
+      expect(await ownerOf(machines.incus, foreign, signal)).toBeUndefined();
     });
   },
 );

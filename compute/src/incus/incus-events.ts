@@ -29,7 +29,7 @@ export interface IncusEvents {
   close(): void;
 }
 
-const openAgainMs = 250;
+const reopenDelayMs = 250;
 
 export function createIncusEvents(endpoint: IncusEndpoint): IncusEvents {
   const url = incusUrl("/1.0/events?type=operation,lifecycle", endpoint);
@@ -62,7 +62,7 @@ export function createIncusEvents(endpoint: IncusEndpoint): IncusEvents {
         if (closed) return;
         retry = setTimeout(() => {
           open().catch(() => undefined);
-        }, openAgainMs);
+        }, reopenDelayMs);
         retry.unref();
       });
     });

@@ -8,14 +8,14 @@ import { ComputeFailure } from "../compute-failure.ts";
 import { readIfExists } from "../local/atomic-file.ts";
 import type { DirectoryLock } from "../local/directory-lock.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError, isForgotten, unlessThere } from "./incus-transport.ts";
+import { IncusError, isForgotten, ignoreExisting } from "./incus-transport.ts";
 import { instanceUsers } from "./instance-config.ts";
 
 /** Node images in Incus: imported once from the same tree that the process provider uses. */
 export interface IncusImages {
   /** Fingerprint of the image of this tree; imports it first if it is missing (seconds). */
   ensure(imageRoot: string, signal: AbortSignal): Promise<string>;
-  /** Removes imports of node images other than these. New ones stay: a machine may be in creation from them. */
+  /** Removes imports of node images other than these, except imports of the last day, which a machine may be using. */
   keepOnly(ids: ReadonlySet<string>, now: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ const users =
   `holdfast-agent:x:${instanceUsers.agent}:${instanceUsers.engine}::/var/lib/holdfast:/bin/sh\n`;
 /** Alias of an import: node image id, and a digest of the users in its passwd. */
 const aliasPattern = /^([a-z]+-[0-9a-f]{16})-[0-9a-f]{8}$/;
-const youngMs = 86_400_000;
+const minRetentionMs = 86_400_000;
 
 interface IncusImage {
   readonly fingerprint: string;
@@ -77,10 +77,10 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
       // Incus names an image by the same digest.
       const digest = createHash("sha256");
       // The result of an interrupted import counts.
-      await unlessThere(incus.run("POST", "/1.0/images", signal, hashed(archiveOf(imageRoot, directory), digest)));
+      await ignoreExisting(incus.run("POST", "/1.0/images", signal, hashed(archiveOf(imageRoot, directory), digest)));
       const fingerprint = digest.digest("hex");
       await unpack(fingerprint, signal);
-      await unlessThere(incus.call("POST", "/1.0/images/aliases", signal, { name: alias, target: fingerprint }));
+      await ignoreExisting(incus.call("POST", "/1.0/images/aliases", signal, { name: alias, target: fingerprint }));
       log.info("node image imported", { image: alias, fingerprint });
       return fingerprint;
     } finally {
@@ -93,7 +93,7 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
     const name = `image-${fingerprint.slice(0, 16)}`;
     const devices = { root: { type: "disk", path: "/", pool } };
     const instance = { name, source: { type: "image", fingerprint }, devices };
-    await unlessThere(incus.run("POST", "/1.0/instances", signal, instance));
+    await ignoreExisting(incus.run("POST", "/1.0/instances", signal, instance));
     await incus.run("DELETE", `/1.0/instances/${name}`, signal);
   }
 
@@ -103,7 +103,7 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
       for (const { fingerprint, aliases, uploaded_at } of all) {
         const names = (aliases ?? []).flatMap(({ name }) => aliasPattern.exec(name)?.[1] ?? []);
         if (names.length === 0 || names.some((id) => ids.has(id))) continue;
-        if (now - Date.parse(uploaded_at) < youngMs) continue;
+        if (now - Date.parse(uploaded_at) < minRetentionMs) continue;
         await incus.run("DELETE", `/1.0/images/${fingerprint}`, signal);
         log.info("node image import removed", { image: names[0], fingerprint });
       }
@@ -141,9 +141,9 @@ async function* hashed(stream: AsyncIterable<Uint8Array>, hash: Hash): AsyncIter
 
 /**
  * The image in the format of Incus: metadata.yaml, and the tree as `rootfs`. Of entries with the same name the last
- * counts, so that our files replace those of the tree.
+ * counts, so that files of `overlay` replace files of the tree.
  */
-async function* archiveOf(imageRoot: string, ours: string): AsyncIterable<Uint8Array> {
+async function* archiveOf(imageRoot: string, overlay: string): AsyncIterable<Uint8Array> {
   const tree = ["-C", imageRoot, "--one-file-system", "--exclude=./dev/*", "."];
   // For symbolic links, only their names are moved below `rootfs`, not their targets.
   const args = [
@@ -152,7 +152,7 @@ async function* archiveOf(imageRoot: string, ours: string): AsyncIterable<Uint8A
     "--transform=s,^\\.,rootfs,S",
     ...tree,
     "-C",
-    ours,
+    overlay,
     "metadata.yaml",
     "rootfs",
   ];

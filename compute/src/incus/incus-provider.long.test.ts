@@ -98,7 +98,7 @@ async function open(): Promise<ConformanceSubject> {
       return { content: JSON.parse(await readFile(path, "utf8")), mode: (await stat(path)).mode };
     },
     async leftovers() {
-      // The kernel frees a loop device after a moment.
+      // The kernel frees a loop device asynchronously.
       const loopsBelow = () => execFileSync("losetup", ["--all"]).toString().split("\n").filter(below);
       const below = (line: string) => line.includes(layout.machines) || line.includes(`${directory}/machines`);
       await waitUntil("the loop devices are gone", () => loopsBelow().length === 0).catch(() => undefined);

@@ -9,7 +9,7 @@ import { removeWithDisk } from "../local/data-disk.ts";
 import { createDirectoryLock } from "../local/directory-lock.ts";
 import { createGuestBoots } from "../local/guest-boots.ts";
 import type { RootStorage } from "../local/host-facts.ts";
-import { createImageUpkeep, withImage } from "../local/image-upkeep.ts";
+import { createImageSweep, withImage } from "../local/image-sweep.ts";
 import { type MachineHostDeps, openMachineHost } from "../local/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../local/machine-number.ts";
 import { writeRecord } from "../local/machine-record.ts";
@@ -28,7 +28,7 @@ import { createPreparedDisks, type PreparedDiskKind } from "../local/prepared-di
 import { requireTier, tierRefusal } from "../local/storage-tiers.ts";
 import { createBootstrap } from "../process/bootstrap-disk.ts";
 import { createMachineCode } from "../process/machine-code.ts";
-import { admitMachine, countYoung, detectGuestRefusal } from "./admission.ts";
+import { admitMachine, countRecent, detectGuestRefusal } from "./admission.ts";
 import { createContainerTemplate } from "./container-template.ts";
 import { createPackedDirectories } from "./guest-disks.ts";
 import { createGuestKernels } from "./guest-kernels.ts";
@@ -48,9 +48,9 @@ import { createVirtualMachineTemplate } from "./virtual-machine-template.ts";
 
 export interface IncusProviderDeps extends MachineHostDeps {
   readonly incus: IncusClient;
-  /** First two numbers of the machines' addresses, such as `10.77`. The first address is the host's own. */
+  /** First two octets of the machines' addresses, such as `10.77`. The first address is the host's. */
   readonly addressBlock: string;
-  /** Ports of the host that machines may call: those of controllers and of DNS. */
+  /** Ports of the host that machines may call: ports of controllers and of DNS. */
   readonly hostPorts: readonly number[];
   /** Storage pool for the roots of a tier's machines. */
   readonly pool: (tier: string) => string;
@@ -72,7 +72,7 @@ export interface IncusProvider extends ComputeProvider {
   rootStorageOf(tier: string, signal: AbortSignal): Promise<RootStorage>;
   /** Builds the sources of machines in advance, so that the first machine does not wait. */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Prepares missing data disks; resolves at once when another controller does. */
+  /** Prepares missing data disks; resolves immediately if another controller prepares them. */
   refill(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
@@ -82,8 +82,8 @@ const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${machineCode
 /**
  * Machines as containers and virtual machines of an Incus daemon on this host.
  *
- * Incus alone reports whether a machine runs, at the time of each call. Its record, state and data disk are in its
- * directory, as with the process provider, and no state is in memory. Files: instances.ts creates and starts instances,
+ * Each call asks Incus whether a machine runs. Record, state and data disk of a machine are in its directory, as with
+ * the process provider, and no state is in memory. Files: instances.ts creates and starts instances,
  * instance-template.ts and its two implementations have the differences of containers and virtual machines,
  * instance-power.ts starts and stops, machine-inventory.ts lists, machine-edge.ts filters packets, host-paths.ts routes
  * to other hosts.
@@ -98,7 +98,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const guestBoots = createGuestBoots({ imagesDir, lock, use: nodeImages.use });
   const images = createIncusImages({ incus, lock, pool: pool(tiers.first), log });
   const packed = createPackedDirectories(join(layout.directory, "packed"), lock);
-  const upkeep = createImageUpkeep({
+  const imageSweep = createImageSweep({
     layout,
     imagesDir,
     now: clock.now,
@@ -270,7 +270,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         roots: await rootStorageOf(spec.storageTier, signal),
         directory: tierDirectory ?? layout.machines,
         snapshotBytes: await promisedToSnapshots(layout, tierDirectory),
-        youngMachines: countYoung(machines, clock.now()),
+        recentMachines: countRecent(machines, clock.now()),
       };
       const exists = machines.some((record) => record.spec.id === spec.id && record.unfinished !== true);
       return admitMachine(spec, exists, capacity);
@@ -301,7 +301,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     refill: (signal) => preparedDisks.refill(signal),
     async close() {
       closing.abort();
-      upkeep.close();
+      imageSweep.close();
       await refill.close();
       await incus.close();
     },

@@ -3,7 +3,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { namesIn } from "../local/atomic-file.ts";
 import { layoutOf } from "../local/machine-paths.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError, unlessThere } from "./incus-transport.ts";
+import { IncusError, ignoreExisting } from "./incus-transport.ts";
 import { machineIdOf } from "./instance-config.ts";
 import { unmountDisk } from "./mounted-disk.ts";
 
@@ -38,8 +38,8 @@ export async function untilServing(incus: IncusClient, signal: AbortSignal): Pro
 }
 
 /**
- * The data directory whose machines are in the project; undefined if neither project nor pool exists. Throws NotOurs if
- * one of them was not created by Holdfast.
+ * The data directory whose machines are in the project; undefined if neither project nor pool exists. Throws
+ * ForeignResource if one of them was not created by Holdfast.
  */
 export async function ownerOf(
   incus: IncusClient,
@@ -47,20 +47,21 @@ export async function ownerOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const owner = await findResource(incus, `/1.0/projects/${project}`, signal);
-  if (owner !== undefined && lookUp(owner.config, ownerKey) === undefined) throw new NotOurs(`project ${project}`);
+  if (owner !== undefined && lookUp(owner.config, ownerKey) === undefined)
+    throw new ForeignResource(`project ${project}`);
   const storage = await findResource(incus, poolPath(pool), signal);
-  // Pools of earlier versions name no owner; then the project's owner counts.
+  // Pools of earlier releases name no owner; then the project's owner counts.
   if (
     storage !== undefined &&
     (lookUp(storage.config, ownerKey) ?? lookUp(owner?.config ?? {}, ownerKey)) === undefined
   )
-    throw new NotOurs(`storage pool ${pool}`);
+    throw new ForeignResource(`storage pool ${pool}`);
   return lookUp(owner?.config ?? {}, ownerKey) ?? lookUp(storage?.config ?? {}, ownerKey);
 }
 
-/** The daemon has a resource of our name that Holdfast did not create. */
-export class NotOurs extends Error {
-  override readonly name = "NotOurs";
+/** The daemon has a resource with a name of this installation that Holdfast did not create. */
+export class ForeignResource extends Error {
+  override readonly name = "ForeignResource";
 
   constructor(resource: string) {
     super(`the Incus daemon has a ${resource} that Holdfast did not create; rename it, or use another daemon`);
@@ -84,12 +85,12 @@ export async function createIncusResources(
     config: { size: `${resources.poolBytes}B`, [ownerKey]: owner },
   };
   if ((await findResource(incus, `/1.0/projects/${resources.project}`, signal)) === undefined)
-    await unlessThere(incus.call("POST", "/1.0/projects", signal, project));
+    await ignoreExisting(incus.call("POST", "/1.0/projects", signal, project));
   if ((await findResource(incus, poolPath(resources.pool), signal)) === undefined)
-    await unlessThere(incus.call("POST", "/1.0/storage-pools", signal, pool));
+    await ignoreExisting(incus.call("POST", "/1.0/storage-pools", signal, pool));
 }
 
-/** Stops all machines at once: in order within graceMs, then by force. No controller may run meanwhile. */
+/** Stops all machines concurrently: in order within graceMs, then by force. No controller may run during the call. */
 export async function stopInstances(incus: IncusClient, graceMs: number, signal: AbortSignal): Promise<void> {
   const change = (name: string, body: object) => incus.run("PUT", `/1.0/instances/${name}/state`, signal, body);
   await Promise.all(
@@ -148,7 +149,7 @@ async function statusOf(incus: IncusClient, name: string, signal: AbortSignal): 
   return (await incus.call<Instance>("GET", `/1.0/instances/${name}`, signal)).status;
 }
 
-/** Pools belong to no project; a request by way of a missing project would not find them. */
+/** Path of a pool. Pools belong to no project, and a request with a missing project would not find them. */
 function poolPath(pool: string): string {
   return `/1.0/storage-pools/${pool}?project=default`;
 }

@@ -15,7 +15,7 @@ export class IncusError extends Error {
   }
 }
 
-/** An operation reports an existing resource only by its message. */
+/** True if a resource exists already, which an operation reports only by its message. */
 export function isThereAlready(error: unknown): boolean {
   return (
     error instanceof IncusError && (error.status === 409 || /already exists|UNIQUE constraint/i.test(error.message))
@@ -23,17 +23,17 @@ export function isThereAlready(error: unknown): boolean {
 }
 
 /** Resolves when the resource was created or exists already. */
-export async function unlessThere(made: Promise<unknown>): Promise<void> {
+export async function ignoreExisting(creation: Promise<unknown>): Promise<void> {
   try {
-    await made;
+    await creation;
   } catch (error) {
     if (!isThereAlready(error)) throw error;
   }
 }
 
 /**
- * True if Incus restarted during the operation. Its result is unknown and must be observed; it is no failure of the
- * request.
+ * True if Incus restarted during the operation. The result is then unknown and must be observed; the request may have
+ * succeeded.
  */
 export function isForgotten(error: unknown): boolean {
   return error instanceof IncusError && error.status === 410;
@@ -62,7 +62,7 @@ export type IncusTransport = <T>(
   body?: object | AsyncIterable<Uint8Array>,
 ) => Promise<IncusResponse<T>>;
 
-/** An Incus daemon, and our project in it; nothing else of the daemon is used. */
+/** An Incus daemon, and the installation's project in it; nothing else of the daemon is used. */
 export interface IncusEndpoint {
   /** Origin of the daemon's URLs. */
   readonly origin: string;

@@ -14,7 +14,7 @@ export interface TrustToken {
   readonly fingerprint: string;
 }
 
-/** Throws for text that is no such token. */
+/** Parses a token. Throws for another text. */
 export function readTrustToken(text: string): TrustToken {
   const trimmed = text.trim();
   try {
@@ -36,8 +36,8 @@ export async function remoteByToken(
 }
 
 /**
- * Resolves when the daemon trusts our certificate, already or by the token. Throws with the command that helps when it
- * does not.
+ * Resolves when the daemon trusts the client certificate, already or by the token. Throws with the command that helps
+ * if it does not.
  */
 export async function becomeTrusted(
   incus: IncusClient,
@@ -53,7 +53,7 @@ export async function becomeTrusted(
       if (!(error instanceof IncusError)) throw error;
       throw new Error(`The Incus daemon does not accept the token (${error.message}). ${remedy}`, { cause: error });
     }
-    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+    for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       if (await isTrusted(incus, signal)) return;
       await sleep(pollIntervalMs, undefined, { signal });
     }
@@ -61,8 +61,8 @@ export async function becomeTrusted(
   throw new Error(`The Incus daemon does not trust this client's certificate. ${remedy}`);
 }
 
-/** A daemon adopts a new certificate after a moment. */
-const attemptsMax = 20;
+/** Attempts to connect after the daemon accepted the token: it adopts the certificate up to 2 s later. */
+const maxAttempts = 20;
 const pollIntervalMs = 100;
 const remedy = "On its host: incus config trust add-certificate FILE, or incus config trust add NAME for a new token.";
 

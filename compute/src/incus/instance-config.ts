@@ -42,15 +42,15 @@ export const instanceUsers = { engine: 61_000, agent: 61_001 } as const;
 export const imageKey = "user.holdfast.image";
 /** Configuration key with the kernel id of a virtual machine. */
 export const guestKey = "user.holdfast.guest";
-/** Far above the need of an engine with thousands of sessions; stops a fork bomb inside the machine. */
-const processesMax = 8_192;
+/** Limit against a fork bomb inside the machine; an engine with thousands of sessions needs fewer processes. */
+const maxProcesses = 8_192;
 
 /** Instance names must begin with a letter, and ids may not. */
 export function instanceName(machineId: string): string {
   return `hf-${machineId}`;
 }
 
-/** Undefined for an instance that Holdfast did not create. */
+/** Machine id of an instance; undefined for an instance that Holdfast did not create. */
 export function machineIdOf(instance: string): string | undefined {
   return instance.startsWith("hf-") ? instance.slice(3) : undefined;
 }
@@ -68,7 +68,7 @@ export function instanceConfig(spec: InstanceSpec) {
       ...identityKeys(spec),
       [imageKey]: spec.nodeImage,
       "security.idmap.isolated": "true",
-      "limits.processes": String(processesMax),
+      "limits.processes": String(maxProcesses),
       ...prefixed("environment.", environmentOf(spec)),
       "raw.lxc": rawLxc(spec.command),
     },
@@ -120,14 +120,14 @@ export function nicOf({ address, publicAddress, hostAddress, hostName }: Instanc
     name: "eth0",
     host_name: hostName,
     hwaddr: hardwareAddress(address),
-    // The first address is the source of the machine's own connections.
+    // The first address is the source address of connections that the machine opens.
     "ipv4.address": [address, publicAddress ?? []].flat().join(","),
     "ipv4.host_address": hostAddress,
     "ipv4.neighbor_probe": "false",
   };
 }
 
-/** The size includes the image for a container; a virtual machine has its image beside the root. */
+/** The root device. The size includes the image for a container; a virtual machine has its image on another disk. */
 export function rootOf({ pool, plan }: Pick<InstanceFacts, "pool" | "plan">) {
   return { type: "disk", path: "/", pool, size: String(rootBytesOf(plan)) };
 }
@@ -165,7 +165,7 @@ function rawLxc(command: readonly string[]): string {
   ].join("\n");
 }
 
-/** Derived from the address, so that no neighbor cache ever has an outdated entry. */
+/** Hardware address of a machine. It follows from the IP address, so that no neighbor cache has an outdated entry. */
 function hardwareAddress(address: string): string {
   const bytes = address.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0"));
   return ["0a", "48", ...bytes].join(":");

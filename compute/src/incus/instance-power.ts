@@ -15,9 +15,9 @@ export interface Instance {
 
 /** Starts and stops instances by machine id. Only the current report of Incus counts. */
 export interface InstancePower {
-  /** Undefined if Incus has no such instance. */
+  /** The instance of a machine; undefined if Incus has none. */
   find(id: string, signal: AbortSignal): Promise<Instance | undefined>;
-  /** Creates the instance, or accepts one that was created meanwhile. Throws ComputeFailure with Incus's error. */
+  /** Creates the instance, unless it exists. Throws ComputeFailure with Incus's error. */
   create(config: { readonly name: string }, signal: AbortSignal): Promise<void>;
   /** Throws ComputeFailure with the error in LXC's log. */
   start(id: string, signal: AbortSignal): Promise<void>;
@@ -26,7 +26,7 @@ export interface InstancePower {
 }
 
 /** Incus reports a container as running until LXC has cleared it away, also after its first process ended. */
-const endsWithinMs = 10_000;
+const endTimeoutMs = 10_000;
 
 /** True for every status but Stopped: a frozen instance, or one in an error, may run again. */
 export function isUp(instance: Pick<Instance, "status"> | undefined): boolean {
@@ -59,7 +59,7 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
       await change(id, { action: "stop", force: true }, signal);
     } catch (error) {
       if (!(error instanceof IncusError)) throw error;
-      // It was stopping already, by itself or by another request, so this request is refused. Only the result counts.
+      // The instance was stopping already, so Incus refused this request. Only the result counts.
       if (!(await stopsInTime(id, signal))) throw error;
     }
   }
@@ -69,13 +69,13 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
     let wake = () => undefined as void;
     const events = incus.events.subscribe({ event: () => wake(), opened: () => wake() });
     try {
-      const deadline = clock.now() + endsWithinMs;
+      const deadline = clock.now() + endTimeoutMs;
       while (isUp(await find(id, signal))) {
         signal.throwIfAborted();
         if (clock.now() > deadline) return false;
         await new Promise<void>((resolve) => {
           wake = resolve;
-          setTimeout(resolve, endsWithinMs / 20);
+          setTimeout(resolve, endTimeoutMs / 20);
         });
       }
       return true;

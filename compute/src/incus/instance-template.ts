@@ -11,7 +11,7 @@ export interface InstanceTemplate {
   ensure(image: NodeImage, signal: AbortSignal): Promise<void>;
   /**
    * Id of the kernel to boot: the chosen one, else the newest; built first if it is missing (a minute). Undefined if
-   * machines have no kernel of their own.
+   * machines share the host's kernel.
    */
   kernelFor(chosen: string | undefined, signal: AbortSignal): Promise<string | undefined>;
   /** Prepares the disks for the creation or start of an instance; returns the updated record. */

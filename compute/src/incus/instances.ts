@@ -90,7 +90,7 @@ export function createInstances(deps: InstancesDeps): Instances {
         removeLink(hostLink(addressBlock, record.number)),
       ]);
       const image = () => imageFor({ ...record.spec, ...(record.image !== undefined && { image: record.image }) });
-      // The record of an earlier version has no kernel: the machine keeps the one that it booted last.
+      // The record of an earlier release has no kernel: the machine retains the kernel that it booted last.
       const pinned = withKernel(opened, opened.guestKernel ?? lookUp(instance.config, guestKey));
       await template.refresh(instance, factsOf(pinned), image, signal);
       await writeRecord(paths.record, { ...pinned, starts: record.starts + 1 });
@@ -103,7 +103,7 @@ function withKernel(record: MachineRecord, guestKernel: string | undefined): Mac
   return guestKernel === undefined ? record : { ...record, guestKernel };
 }
 
-/** Specs of earlier versions have no kind and are containers. */
+/** Kind of a machine; specs of earlier releases have none and are containers. */
 export function kindOf({ kind }: Pick<MachineSpec, "kind">): InstanceKind {
   return kind ?? "container";
 }

@@ -6,7 +6,7 @@ import { hostLink } from "./host-link.ts";
 import { closedRuleset, type EdgeConfig, edgeRuleset } from "./edge-rules.ts";
 import { nft, nftCommand } from "./nft.ts";
 
-/** Number of the host's own address in a block. */
+/** Number of the host's address in a block. */
 export const hostNumber = 1;
 
 /** Packet filter of the machines of a block, with these public networks. */
@@ -37,8 +37,8 @@ export function createMachineEdge(config: EdgeConfig): MachineEdge {
 }
 
 /**
- * Creates a table that denies everything unless a table exists, so that no machine runs unfiltered. One step:
- * concurrently applied rules stay.
+ * Creates a table that denies everything unless a table exists, so that no machine runs unfiltered. It is one step, so
+ * rules that are applied concurrently remain.
  */
 export async function closeEdge(config: EdgeConfig, signal: AbortSignal): Promise<void> {
   try {
@@ -48,12 +48,12 @@ export async function closeEdge(config: EdgeConfig, signal: AbortSignal): Promis
   }
 }
 
-/** Does nothing if the table does not exist. */
+/** Removes the table, if it exists. */
 export async function removeEdge(table: string, signal: AbortSignal): Promise<void> {
   await nft(`add table inet ${table}\ndelete table inet ${table}\n`, signal);
 }
 
-/** Removes the table that all Incus daemons of the host share, once it is empty; Incus leaves it behind. */
+/** Removes the table that all Incus daemons of the host share, once it is empty; Incus does not remove it. */
 export async function removeIncusTable(signal: AbortSignal): Promise<void> {
   const { stdout } = await runProgram("nft", ["list", "tables", "inet"], { signal });
   if (!stdout.split("\n").includes("table inet incus")) return;

@@ -81,7 +81,7 @@ export function createMachineInventory({ incus, power, layout, log }: MachineInv
   };
 }
 
-/** An incomplete machine has an empty address. */
+/** Facts of a machine; an incomplete one has an empty address. */
 function factsOf(
   id: string,
   instance: Instance | undefined,

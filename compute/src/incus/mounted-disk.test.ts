@@ -6,7 +6,7 @@ import { cloneTierMissing } from "@holdfast/testing/machines/clone-tier.ts";
 import { type DirectoryGuard, guardDirectory } from "@holdfast/testing/platform/directory-guard.ts";
 import { startMountNamespace } from "@holdfast/testing/machines/mount-namespace.ts";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { diskBytesMin, createDisk } from "../local/data-disk.ts";
+import { minDiskBytes, createDisk } from "../local/data-disk.ts";
 import { loopsOf } from "../local/loop-device.ts";
 import { type MachinePaths, machinePaths } from "../local/machine-paths.ts";
 import { dataSource } from "./instance-config.ts";
@@ -27,7 +27,7 @@ describe.skipIf(skip !== undefined)(
       const imageRoot = findImage(imagesDirectory(process.env), "trixie")?.root;
       await createDisk(paths, {
         kind: "loop",
-        diskBytes: diskBytesMin,
+        diskBytes: minDiskBytes,
         uid: null,
         imageRoot,
         tierDirectory: undefined,

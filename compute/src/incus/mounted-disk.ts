@@ -8,7 +8,7 @@ import type { MachinePaths } from "../local/machine-paths.ts";
 import { isMounted } from "../local/mount-info.ts";
 import { dataSource, instanceUsers } from "./instance-config.ts";
 
-/** Mounts a machine's data disk on the host, where it stays as long as the machine exists. */
+/** Mounts a machine's data disk on the host, where it remains mounted as long as the machine exists. */
 export async function mountDisk(paths: MachinePaths): Promise<void> {
   await mkdir(paths.dataDirectory, { recursive: true, mode: 0o700 });
   if (!(await isMounted(paths.dataDirectory))) {
@@ -23,7 +23,7 @@ export async function mountDisk(paths: MachinePaths): Promise<void> {
   }
 }
 
-/** Grows the disk and its file system; the machine sees the new size at once. */
+/** Grows the disk and its file system while they are mounted; the machine sees the new size when this resolves. */
 export async function growMountedDisk(paths: MachinePaths, diskBytes: number): Promise<void> {
   await truncate(paths.diskFile, diskBytes);
   await mountDisk(paths);
@@ -32,21 +32,21 @@ export async function growMountedDisk(paths: MachinePaths, diskBytes: number): P
 }
 
 /**
- * Unmounts the disk in every mount namespace. A namespace that was created meanwhile, such as that of a container's
- * monitor, has its own copy of the mount, but removing the mount point unmounts it in all of them. The kernel frees the
- * loop device a moment later, unless a program has a file of the disk open.
+ * Unmounts the disk in every mount namespace. A namespace that was created after the mount, such as the namespace of a
+ * container's monitor, has a copy of the mount, but removing the mount point unmounts all copies. The kernel frees the
+ * loop device asynchronously, unless a program has a file of the disk open.
  */
 export async function unmountDisk(paths: MachinePaths): Promise<void> {
   while (await isMounted(paths.dataDirectory)) await attempt("unmounted", "umount", [paths.dataDirectory]);
   try {
     await rmdir(paths.dataDirectory);
   } catch (error) {
-    // The directory has files that were written while no disk was mounted; they stay.
+    // The directory has files that were written while no disk was mounted; they remain.
     if (!hasCode(error, "ENOENT") && !hasCode(error, "ENOTEMPTY")) throw error;
   }
 }
 
-const closedWithinMs = 5_000;
+const closeTimeoutMs = 5_000;
 const pollIntervalMs = 50;
 
 /**
@@ -60,9 +60,9 @@ export async function whileUnmounted(
 ): Promise<void> {
   try {
     await unmountDisk(paths);
-    // The kernel frees the device a moment later.
+    // The kernel frees the device asynchronously.
     for (let waitedMs = 0; (await loopsOf(paths.diskFile)).length > 0; waitedMs += pollIntervalMs) {
-      if (waitedMs >= closedWithinMs) throw new ComputeFailure("A program of the host has the data disk open.");
+      if (waitedMs >= closeTimeoutMs) throw new ComputeFailure("A program of the host has the data disk open.");
       await sleep(pollIntervalMs, undefined, { signal });
     }
     await work();

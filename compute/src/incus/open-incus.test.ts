@@ -11,7 +11,7 @@ import { createTestCertificate, type TestCertificate } from "@holdfast/testing/c
 import { HostUnreachable } from "../compute-failure.ts";
 import { openIncus } from "./open-incus.ts";
 
-/** Decisions of the client alone; those of a real daemon are in incus-daemon.long.test.ts. */
+/** Decisions of the client without a daemon; incus-daemon.long.test.ts has the cases with a real daemon. */
 describe("an Incus daemon over HTTPS", () => {
   const servers: Server[] = [];
   let files = "";

@@ -15,19 +15,19 @@ export type IncusSettings = Pick<
 >;
 
 /**
- * Time limit of the trust check: a daemon that is down may come up later, and a hanging one must not block the start.
+ * Time limit of the trust check: a daemon that is down may start later, and a hanging one must not block the start.
  */
-const trustedWithinMs = 30_000;
+const trustTimeoutMs = 30_000;
 
 /**
  * Opens the daemon of the settings. Over HTTPS it is identified by its certificate, or by the fingerprint in a trust
- * token. Throws if it has another certificate, or does not trust ours.
+ * token. Throws if it has another certificate, or does not trust the client certificate.
  */
 export async function openIncus(settings: IncusSettings, log: Log, now = Date.now): Promise<IncusClient> {
   const { incusSocket: socket, incusProject: project, incusUrl: url } = settings;
   if (url === "") return createIncusClient({ socket }, project);
-  if (!url.startsWith("https://")) throw new Error(`HOLDFAST_INCUS_URL: ${url} is no https:// URL`);
-  const signal = AbortSignal.timeout(trustedWithinMs);
+  if (!url.startsWith("https://")) throw new Error(`HOLDFAST_INCUS_URL: ${url} is not an https:// URL`);
+  const signal = AbortSignal.timeout(trustTimeoutMs);
   const token = await tokenOf(settings.incusTokenFile);
   const incus = createIncusClient(await remoteOf(settings, token, { log, now }, signal), project);
   try {
@@ -52,14 +52,14 @@ async function remoteOf(
   if (incusCert === "" || incusKey === "")
     throw new Error("HOLDFAST_INCUS_CERT and HOLDFAST_INCUS_KEY are required with HOLDFAST_INCUS_URL");
   const [certificate, key] = await Promise.all([readFile(incusCert, "utf8"), readFile(incusKey, "utf8")]);
-  const endsAt = requireOwn({ file: incusCert, text: certificate }, { file: incusKey, text: key }, now());
+  const endsAt = requireValid({ file: incusCert, text: certificate }, { file: incusKey, text: key }, now());
   if (endsAt.getTime() < now() + expiryWarningMs)
     log.warn("incus client certificate expires soon", { file: incusCert, at: endsAt.toISOString() });
-  const ours = { url, certificate, key };
-  if (incusServerCert !== "") return { ...ours, serverCertificate: await readFile(incusServerCert, "utf8") };
-  if (token !== undefined) return remoteByToken(ours, token, signal);
+  const client = { url, certificate, key };
+  if (incusServerCert !== "") return { ...client, serverCertificate: await readFile(incusServerCert, "utf8") };
+  if (token !== undefined) return remoteByToken(client, token, signal);
   throw new Error(
-    "HOLDFAST_INCUS_SERVER_CERT or HOLDFAST_INCUS_TOKEN_FILE is wanted: by what else is the daemon known?",
+    "HOLDFAST_INCUS_SERVER_CERT or HOLDFAST_INCUS_TOKEN_FILE is required, because it identifies the daemon",
   );
 }
 
@@ -72,17 +72,17 @@ interface PemFile {
 }
 
 /**
- * Expiry of our certificate. Throws with the file's name if it has expired, or has another key: the daemon would only
- * close the connection.
+ * Expiry of the client certificate. Throws with the file's name if it has expired, or has another key: the daemon would
+ * close the connection without a reason.
  */
-function requireOwn(certificate: PemFile, key: PemFile, now: number): Date {
-  const own = new X509Certificate(certificate.text);
-  const endsAt = own.validToDate;
+function requireValid(certificate: PemFile, key: PemFile, now: number): Date {
+  const parsed = new X509Certificate(certificate.text);
+  const endsAt = parsed.validToDate;
   if (endsAt.getTime() <= now)
     throw new Error(
       `HOLDFAST_INCUS_CERT: ${certificate.file} has expired on ${endsAt.toISOString()}. Make another, and on the host of Incus: incus config trust add-certificate FILE`,
     );
-  if (!own.checkPrivateKey(createPrivateKey(key.text)))
+  if (!parsed.checkPrivateKey(createPrivateKey(key.text)))
     throw new Error(`HOLDFAST_INCUS_KEY: ${key.file} is not the key of the certificate ${certificate.file}`);
   return endsAt;
 }

@@ -7,7 +7,7 @@ const by = (route: Partial<KernelRoute> | undefined): PeerRoute => ({
   route: route && { dst: "192.0.2.2", ...route },
 });
 const near = by({ dev: "eth0" });
-const ours = { dst: "10.78.0.0/16", gateway: "192.0.2.2", dev: "eth0", protocol: "146", metric: 77 };
+const ownRoute = { dst: "10.78.0.0/16", gateway: "192.0.2.2", dev: "eth0", protocol: "146", metric: 77 };
 const nothing: PathPlan = { add: [], remove: [], devices: [], behind: new Map() };
 const added = [{ network: "10.78.0.0/16", via: "192.0.2.2", dev: "eth0" }];
 
@@ -15,16 +15,16 @@ describe("paths to other hosts", () => {
   // biome-ignore format: a table
   it.each<[string, PeerRoute[], KernelRoute[], Partial<PathPlan>]>([
     ["are routes by way of hosts on the same network",     [near], [],                                   { add: added, devices: ["eth0"] }],
-    ["are left where they are",                            [near], [ours],                               { devices: ["eth0"] }],
-    ["follow a host that moved",                           [near], [{ ...ours, gateway: "192.0.2.9" }],  { add: added, devices: ["eth0"] }],
-    ["go with their host",                                 [],     [ours],                               { remove: ["10.78.0.0/16"] }],
-    ["of another installation are left alone",             [],     [{ ...ours, metric: 80 }],            {}],
+    ["are left where they are",                            [near], [ownRoute],                               { devices: ["eth0"] }],
+    ["follow a host that moved",                           [near], [{ ...ownRoute, gateway: "192.0.2.9" }],  { add: added, devices: ["eth0"] }],
+    ["go with their host",                                 [],     [ownRoute],                               { remove: ["10.78.0.0/16"] }],
+    ["of another installation are left alone",             [],     [{ ...ownRoute, metric: 80 }],            {}],
     ["of an operator are left alone, and do",              [near], [{ dst: "10.78.0.0/16", dev: "wg0" }], { devices: ["eth0"] }],
     ["are not needed on the same machine",                 [by({ dev: "lo", type: "local" })], [],       {}],
     ["cannot be had by way of a gateway",                  [by({ dev: "eth0", gateway: "192.0.2.254" })], [], { behind: new Map([["east", "192.0.2.254"]]) }],
     ["behind a gateway are an operator's",                 [by({ dev: "eth0", gateway: "192.0.2.254" })], [{ dst: "10.78.0.0/16", gateway: "192.0.2.254" }], {}],
-    ["end when a gateway came between",                    [by({ dev: "eth0", gateway: "192.0.2.254" })], [ours], { remove: ["10.78.0.0/16"], behind: new Map([["east", "192.0.2.254"]]) }],
-    ["to a host that nobody knows a way to are none",      [by(undefined)], [],                          {}],
+    ["end when a gateway came between",                    [by({ dev: "eth0", gateway: "192.0.2.254" })], [ownRoute], { remove: ["10.78.0.0/16"], behind: new Map([["east", "192.0.2.254"]]) }],
+    ["to a host without a route are none",                 [by(undefined)], [],                          {}],
   ])("%s", (_, ways, routes, expected) => {
     expect(planPaths(ways, routes, 77)).toEqual({ ...nothing, ...expected });
   });

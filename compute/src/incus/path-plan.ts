@@ -27,16 +27,16 @@ export interface PathPlan {
   readonly behind: ReadonlyMap<string, string>;
 }
 
-/** Routing protocol number of our routes; the metric identifies the installation. */
+/** Routing protocol number of Holdfast's routes; the metric identifies the installation. */
 export const pathProtocol = "146";
 
 /**
  * The changes that route each peer's machines by way of the peer, for peers on a network of this machine. Other
- * routes stay, and count unless they are blackholes.
+ * routes remain, and count unless they are blackholes.
  */
 export function planPaths(peerRoutes: readonly PeerRoute[], routes: readonly KernelRoute[], metric: number): PathPlan {
-  const isOurs = (route: KernelRoute) => route.protocol === pathProtocol && route.metric === metric;
-  const others = routes.filter((route) => !isOurs(route) && route.type !== "unreachable");
+  const isOwn = (route: KernelRoute) => route.protocol === pathProtocol && route.metric === metric;
+  const others = routes.filter((route) => !isOwn(route) && route.type !== "unreachable");
   const near = peerRoutes.flatMap(({ peer, route }) => {
     // Both hosts are on this machine, so the kernel has the route.
     if (route?.dev === undefined || route.type === "local" || route.gateway !== undefined) return [];
@@ -45,10 +45,10 @@ export function planPaths(peerRoutes: readonly PeerRoute[], routes: readonly Ker
   const desired = near.filter(({ network }) => !others.some(({ dst }) => dst === network));
   const isThere = (route: KernelRoute, { network, via, dev }: (typeof desired)[number]) =>
     route.dst === network && route.gateway === via && route.dev === dev;
-  const ours = routes.filter(isOurs);
+  const existing = routes.filter(isOwn);
   return {
-    add: desired.filter((each) => !ours.some((route) => isThere(route, each))),
-    remove: ours.filter(({ dst }) => !desired.some(({ network }) => network === dst)).map(({ dst }) => dst),
+    add: desired.filter((each) => !existing.some((route) => isThere(route, each))),
+    remove: existing.filter(({ dst }) => !desired.some(({ network }) => network === dst)).map(({ dst }) => dst),
     devices: [...new Set(near.map(({ dev }) => dev))].sort(),
     behind: new Map(
       peerRoutes.flatMap(({ peer: { hostId, network }, route }) => {
@@ -85,8 +85,8 @@ export function pathGuard(table: string, links: string, devices: readonly string
 /**
  * Blackhole routes for unused addresses of the machines' networks. Without them, packets for an unused address leave by
  * the default route, and loop if that router sends the network here. Each network has a route of type `unreachable`,
- * which rejects at once. It does not affect other routes: a machine's own route is more specific, and any other route
- * to the same network has a better metric than this one, which is the worst possible for its installation.
+ * which rejects packets immediately. It does not affect other routes: the route of a machine is more specific, and any
+ * other route to the same network has a better metric: this one has the worst metric of its installation.
  */
 export interface BlackholeRoutes {
   readonly add: readonly string[];
@@ -100,7 +100,7 @@ export function blackholeMetric(number: number): number {
   return worstMetrics + number;
 }
 
-/** The blackhole routes to add and to remove, so that each network has one. Other routes stay. */
+/** The blackhole routes to add and to remove, so that each network has one. Other routes remain. */
 export function planBlackholeRoutes(
   networks: readonly string[],
   routes: readonly KernelRoute[],

@@ -46,8 +46,8 @@ export async function readRootPool(
 }
 
 /**
- * File system id of a pool that is a directory of the host, which data disks may share. Undefined for a pool with a
- * file or disks of its own.
+ * File system id of a pool that is a directory of the host, which data disks may share. Undefined for a pool on a
+ * separate file or disk.
  */
 async function sharedFileSystem(source: string | undefined): Promise<string | undefined> {
   if (source === undefined || !source.startsWith("/")) return undefined;

@@ -15,7 +15,7 @@ import {
 export interface VirtualMachineSpec extends InstanceFacts {
   readonly boot: GuestBoot;
   readonly disks: GuestDiskPaths;
-  /** Socket of our own QEMU monitor, beside Incus's. */
+  /** Socket of a QEMU monitor for Holdfast, in addition to Incus's monitor. */
   readonly monitor: string;
   /** Addresses of the host's resolvers. */
   readonly resolvers: readonly string[];
@@ -29,7 +29,7 @@ export interface GuestDiskPaths {
   readonly image: string;
   readonly node: string;
   readonly code: string;
-  /** Disks of this machine alone. */
+  /** Disks that only this machine has. */
   readonly data: string;
   readonly state: string;
   /** The enrollment; read-only. */
@@ -69,7 +69,7 @@ export function virtualMachineConfig(spec: VirtualMachineSpec) {
   };
 }
 
-/** Guests have complete processors only. */
+/** CPU and memory of a guest, which has an integer number of processors. */
 function guestLimitsOf({ vcpu, memoryBytes }: MachinePlan): Record<string, string> {
   return { "limits.cpu": String(Math.max(1, Math.ceil(vcpu))), "limits.memory": String(memoryBytes) };
 }

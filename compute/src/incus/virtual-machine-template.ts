@@ -27,8 +27,8 @@ export interface VirtualMachineTemplateDeps {
 }
 
 /**
- * The template of virtual machines: a kernel of their own, and the files of a container as block devices. Only the
- * guest mounts the data disk, never the host.
+ * The template of virtual machines: they boot a guest kernel, and have the files of a container as block devices. Only
+ * the guest mounts the data disk, never the host.
  */
 export function createVirtualMachineTemplate(deps: VirtualMachineTemplateDeps): InstanceTemplate {
   const { incus, sources, packed, boot, node, command } = deps;
@@ -77,7 +77,7 @@ export function createVirtualMachineTemplate(deps: VirtualMachineTemplateDeps): 
       await truncate(paths.diskFile, diskBytes);
       if (isUp(instance)) await resizeGuestDisk(monitorOf(paths), "data", diskBytes);
     },
-    // Only the guest ever has it open.
+    // Only the guest has the data disk open, and it is stopped.
     whileDiskClosed: (_paths, _signal, work) => work(),
   };
 }

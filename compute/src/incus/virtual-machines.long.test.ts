@@ -85,8 +85,8 @@ async function openSubject(): Promise<ConformanceSubject> {
       const loops = execFileSync("losetup", ["--all"]).toString().split("\n");
       const left = [...(await namesIn(layout.machines)), ...(await namesIn(layout.addresses))];
       const instances = await incus.call<string[]>("GET", "/1.0/instances", signal);
-      const ours = loops.filter((line) => line.includes(`${directory}/machines`));
-      return [...left.filter((name) => name !== "1"), ...instances, ...ours];
+      const machineLoops = loops.filter((line) => line.includes(`${directory}/machines`));
+      return [...left.filter((name) => name !== "1"), ...instances, ...machineLoops];
     },
     close: machines.close,
   };
@@ -134,7 +134,7 @@ test.skipIf(skip !== undefined)("a guest boots from its pinned kernel until the 
     expect(await started(provider)).toBe(first);
     const container = await provider.create(testMachineSpec(), signal);
     expect(container.guestKernel).toBeUndefined();
-    await expect(provider.guestKernels?.replace(container.id, newer, signal)).rejects.toThrow("no kernel of its own");
+    await expect(provider.guestKernels?.replace(container.id, newer, signal)).rejects.toThrow("uses the host's kernel");
   } finally {
     await machines.close();
   }

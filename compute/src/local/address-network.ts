@@ -9,7 +9,7 @@ export interface AddressNetwork {
 }
 
 /** Shortest prefix of a host's network for machines. */
-const bitsMin = 16;
+const minBits = 16;
 
 /**
  * Parses an IPv4 CIDR of 16 to 32 bits. Throws with the reason for anything else, and for a network that does not begin
@@ -20,10 +20,12 @@ export function addressNetworkOf(text: string): AddressNetwork {
   const bytes = address.split(".").map(Number);
   const bits = Number(bitsText);
   if (isIPv6(text.split("/")[0] ?? ""))
-    throw new Error(`${text} is an IPv6 network: machines have IPv4 addresses only, such as those of 203.0.113.16/28`);
+    throw new Error(
+      `${text} is an IPv6 network: machines have IPv4 addresses only, such as addresses of 203.0.113.16/28`,
+    );
   if (address === "" || bytes.some((byte) => byte > 255) || bits > 32)
     throw new Error(`${text} is not a network of IPv4 addresses, such as 203.0.113.16/28`);
-  if (bits < bitsMin) throw new Error(`${text} is larger than /${bitsMin}`);
+  if (bits < minBits) throw new Error(`${text} is larger than /${minBits}`);
   const first = bytes.reduce((sum, byte) => sum * 256 + byte, 0);
   const size = 2 ** (32 - bits);
   if (first % size !== 0) throw new Error(`${text} does not begin at its network's first address`);

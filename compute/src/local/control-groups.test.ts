@@ -9,7 +9,7 @@ const unified = "30 22 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup
 const plan = { vcpu: 2, memoryBytes: 4 * 1024 ** 3 };
 
 describe("control groups", () => {
-  it("are located by the mounts of each controller, below this process's own or beside it", () => {
+  it("are located by the mounts of each controller, below this process's group or as its siblings", () => {
     const own = "9:cpu,cpuacct:/user.slice\n4:memory:/docker/abc/job\n0::/init.scope\n";
     const trees = groupTrees(hybrid, own);
     expect(trees.get("cpu")).toBe("/sys/fs/cgroup/cpu,cpuacct/user.slice");
@@ -34,7 +34,7 @@ describe("control groups", () => {
     expect(limitsOf({ version: "none", reason: "" }, "one", plan)).toEqual([]);
   });
 
-  it("count CPU time in a tree of its own, in that of the limit, or not at all", () => {
+  it("count CPU time in a separate tree, in the tree of the limit, or not at all", () => {
     const directoriesWith = (cpuacct: string | undefined) =>
       groupsOf({ version: 1, cpu: "/c", memory: "/m", cpuacct }, "one").directories;
     expect(directoriesWith("/a")).toEqual(["/c/holdfast-one", "/m/holdfast-one", "/a/holdfast-one"]);

@@ -29,13 +29,13 @@ export interface MachineGroups {
 
 const periodUs = 100_000;
 
-/** Detects where groups can be created below this process's own, so that its own limits apply to machines as well. */
+/** Detects whether groups can be created below this process's group, so that its limits apply to machines as well. */
 export async function detectGroups(): Promise<GroupAbility> {
-  const [mounts, own] = await Promise.all([
+  const [mounts, ownPaths] = await Promise.all([
     readFile("/proc/self/mountinfo", "utf8"),
     readFile("/proc/self/cgroup", "utf8"),
   ]);
-  return abilityOf(groupTrees(mounts, own));
+  return abilityOf(groupTrees(mounts, ownPaths));
 }
 
 /**
@@ -47,10 +47,10 @@ type GroupTrees = ReadonlyMap<string, string>;
 
 /** Parses /proc/self/mountinfo and /proc/self/cgroup. */
 export function groupTrees(mountinfo: string, cgroup: string): GroupTrees {
-  const own = new Map<string, string>();
+  const ownPaths = new Map<string, string>();
   for (const line of cgroup.trim().split("\n")) {
     const [, controllers = "", ...path] = line.split(":");
-    for (const controller of controllers.split(",")) own.set(controller, path.join(":"));
+    for (const controller of controllers.split(",")) ownPaths.set(controller, path.join(":"));
   }
   const trees = new Map<string, string>();
   for (const line of mountinfo.trim().split("\n")) {
@@ -59,7 +59,7 @@ export function groupTrees(mountinfo: string, cgroup: string): GroupTrees {
     const [type, , options = ""] = after.split(" ");
     const controllers = type === "cgroup2" ? [""] : type === "cgroup" ? options.split(",") : [];
     for (const controller of controllers) {
-      const path = own.get(controller);
+      const path = ownPaths.get(controller);
       if (path === undefined) continue;
       const below = relative(root, path);
       trees.set(controller, join(target, controller === "" ? dirname(below) : below));
@@ -86,7 +86,7 @@ async function abilityOf(trees: GroupTrees): Promise<GroupAbility> {
   } catch {
     return { version: "none", reason: `the controllers cpu and memory are not delegated to ${unified}` };
   }
-  // Sets no limit, but counts the I/O of machines on shared disks.
+  // The controller io sets no limit here; it counts the I/O of machines on shared disks.
   await writeFile(join(unified, "cgroup.subtree_control"), "+io").catch(() => undefined);
   return { version: 2, parent: unified };
 }
@@ -158,7 +158,7 @@ export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
 
 type Limit = readonly [directory: string, name: string, value: string];
 
-/** The files to write, with their values. Swap is disabled: a swapping machine would only be slow. */
+/** The files to write, with their values. Swap is disabled, because a swapping machine is slow. */
 export function limitsOf(ability: GroupAbility, id: string, { vcpu, memoryBytes }: MachinePlan): Limit[] {
   const [first = "", second = first] = groupsOf(ability, id).directories;
   const quotaUs = String(vcpu * periodUs);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { hasCode } from "@holdfast/common/system-error.ts";
-import { diskBytesMin, createDisk } from "./data-disk.ts";
+import { minDiskBytes, createDisk } from "./data-disk.ts";
 
 let directory: string;
 beforeEach(async () => {
@@ -15,7 +15,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const request = {
   kind: "loop",
-  diskBytes: diskBytesMin,
+  diskBytes: minDiskBytes,
   uid: null,
   imageRoot: undefined,
   tierDirectory: undefined,
@@ -56,8 +56,8 @@ test.each(locations)(
       if (head !== undefined) seen.add(head.join(" "));
     }
     await making;
-    expect(headOf(paths.diskFile)).toEqual([diskBytesMin, "XFSB"]);
-    expect([...seen].filter((head) => head !== `${diskBytesMin} XFSB`)).toEqual([]);
+    expect(headOf(paths.diskFile)).toEqual([minDiskBytes, "XFSB"]);
+    expect([...seen].filter((head) => head !== `${minDiskBytes} XFSB`)).toEqual([]);
     expect((await readdir(directory)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
   },
 );

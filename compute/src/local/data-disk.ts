@@ -10,7 +10,7 @@ import { createAtomically, namesIn } from "./atomic-file.ts";
 import { createLocation, removeLocated } from "./storage-tiers.ts";
 
 /** Minimum size of an XFS file system. */
-export const diskBytesMin = 300 * 1024 ** 2;
+export const minDiskBytes = 300 * 1024 ** 2;
 
 export interface DiskRequest {
   readonly kind: MachineRecord["disk"];
@@ -74,7 +74,7 @@ export async function removeAllDisks(directory: string): Promise<void> {
   }
 }
 
-/** A larger log would only take space from the user. */
+/** Options of mkfs.xfs: the smallest log, because a larger one takes space from the user. */
 const xfsOptions = ["-q", "-l", "size=64m"];
 
 async function format(diskFile: string, imageRoot: string | undefined): Promise<void> {
@@ -86,7 +86,7 @@ async function format(diskFile: string, imageRoot: string | undefined): Promise<
     if (!hasCode(error, "ENOENT") || imageRoot === undefined)
       throw diskFailure("The data disk could not be created", error);
   }
-  // The host has no xfsprogs; the image has.
+  // The host has no xfsprogs, so the programs of the image are used.
   const launch = inImage(imageRoot, { argv, uid: 0, binds: [dirname(diskFile)], asRoot: true });
   await runProgram(launch.command, launch.args).catch((error: unknown) => {
     throw diskFailure("The data disk could not be created", error);

@@ -29,7 +29,7 @@ it("admits one at a time, and everyone in the end", async () => {
   expect(most).toBe(1);
 });
 
-it("is free at once when its owner is killed, and not before", async () => {
+it("is free as soon as its owner is killed, and not before", async () => {
   const source = `const { createDirectoryLock } = await import(${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))});
     await createDirectoryLock(${JSON.stringify(directory)}).withLock("b", new AbortController().signal, async () => {
       console.log("held");

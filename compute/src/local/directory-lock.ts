@@ -87,8 +87,8 @@ async function lockFile(file: FileHandle, options: readonly string[], signal?: A
 
 async function isFileAt(file: FileHandle, path: string): Promise<boolean> {
   try {
-    const [own, there] = await Promise.all([file.stat(), stat(path)]);
-    return own.ino === there.ino && own.dev === there.dev;
+    const [locked, current] = await Promise.all([file.stat(), stat(path)]);
+    return locked.ino === current.ino && locked.dev === current.dev;
   } catch (error) {
     if (hasCode(error, "ENOENT")) return false;
     throw error;

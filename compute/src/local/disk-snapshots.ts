@@ -9,8 +9,8 @@ import { namesIn } from "./atomic-file.ts";
 import { locationOf } from "./storage-tiers.ts";
 
 /**
- * Infix before a snapshot's name. Files beside a disk that begin with the disk's name are removed with it
- * (removeLocated).
+ * Infix before a snapshot's name. Files in the directory of a disk that begin with the disk's name are removed with the
+ * disk (removeLocated).
  */
 const infix = ".snapshot-";
 /** Suffix of a snapshot that is being written, or whose writer was killed. */
@@ -25,8 +25,8 @@ export async function snapshotsOf(diskFile: string): Promise<string[]> {
 }
 
 /**
- * Copies the disk beside itself by sharing blocks (reflink); the disk must not be in use. Does nothing if the snapshot
- * exists.
+ * Copies the disk within its directory by sharing blocks (reflink); the disk must not be in use. Does nothing if the
+ * snapshot exists.
  */
 export async function takeSnapshot(diskFile: string, name: string): Promise<void> {
   const location = await locationOf(diskFile);
@@ -56,7 +56,7 @@ export async function snapshotSize(diskFile: string, name: string): Promise<numb
 export async function snapshotBytesIn(directory: string): Promise<number> {
   const names = (await namesIn(directory)).filter((name) => name.includes(infix));
   const bytes = await Promise.all(names.map((name) => allocatedBytes(join(directory, name))));
-  return bytes.reduce((sum, one) => sum + one, 0);
+  return bytes.reduce((sum, each) => sum + each, 0);
 }
 
 /** Allocated bytes of a file, without holes; 0 if it does not exist. */

@@ -11,7 +11,7 @@ export interface AgentUser {
 
 /**
  * Writes the enrollment of a machine, readable by its agent only (`agent` null: this process's user). The draft is
- * beside the agent's own directory, where the agent cannot swap a file that is still root's.
+ * outside of the agent's directory, so that the agent cannot replace a file that root still owns.
  */
 export function writeEnrollment(
   { state, directory }: Pick<MachinePaths, "state" | "directory">,

@@ -11,27 +11,27 @@ const space = (freeGib: number, promisedGib = 0) => ({
 // biome-ignore format: a table
 it.each([
   ["a disk that promises more than is free now",          50,  space(10),     undefined],
-  ["a disk larger than the host's",                       101, space(90),     "The host's disk has 100.0 GiB in all; 101.0 GiB were asked for."],
-  ["a host below its reserve",                            1,   space(5),      "The host's disk is too full: 5.0 GiB are free, a new machine needs 5.3 GiB to be."],
-  ["a host whose space is promised to younger machines",  1,   space(7, 2),   "The host's disk is too full: 7.0 GiB are free, a new machine needs 7.3 GiB to be."],
+  ["a disk larger than the host's",                       101, space(90),     "The host's disk has 100.0 GiB in all; 101.0 GiB are requested."],
+  ["a host below its reserve",                            1,   space(5),      "The host's disk is too full: 5.0 GiB are free, and a new machine needs 5.3 GiB."],
+  ["a host whose space is promised to younger machines",  1,   space(7, 2),   "The host's disk is too full: 7.0 GiB are free, and a new machine needs 7.3 GiB."],
 ] as const)("admits by the figures: %s", (_, diskGib, facts, reason) => {
   const admission = admitDisk(diskGib * gib, facts);
   expect(admission.admitted ? undefined : admission.reason).toBe(reason);
 });
 
-const pool = (freeGib: number, young = 0) => ({
+const pool = (freeGib: number, recent = 0) => ({
   totalBytes: 20 * gib,
   freeBytes: freeGib * gib,
-  promisedBytes: (young * gib) / 4,
+  promisedBytes: (recent * gib) / 4,
 });
 
 // biome-ignore format: a table
 it.each([
   ["as large as the whole pool, however little is free", 20, pool(2),    undefined],
-  ["larger than the pool",                               21, pool(20),   "The host's storage pool has 20.0 GiB in all; a root of 21.0 GiB was asked for."],
-  ["where a pool is full but for its reserve",           4,  pool(0.2),  "The host's storage pool is too full: 0.2 GiB of 20.0 GiB are free, a new machine needs 1.3 GiB to be."],
-  ["where younger machines are yet to write",            4,  pool(2, 5), "The host's storage pool is too full: 2.0 GiB of 20.0 GiB are free, a new machine needs 2.5 GiB to be."],
-  ["where a small pool is full but for what btrfs keeps", 1, { ...pool(0.7), totalBytes: 4 * gib }, "The host's storage pool is too full: 0.7 GiB of 4.0 GiB are free, a new machine needs 0.8 GiB to be."],
+  ["larger than the pool",                               21, pool(20),   "The host's storage pool has 20.0 GiB in all; a root of 21.0 GiB is requested."],
+  ["where a pool is full but for its reserve",           4,  pool(0.2),  "The host's storage pool is too full: 0.2 GiB of 20.0 GiB are free, and a new machine needs 1.3 GiB."],
+  ["where younger machines are yet to write",            4,  pool(2, 5), "The host's storage pool is too full: 2.0 GiB of 20.0 GiB are free, and a new machine needs 2.5 GiB."],
+  ["where a small pool is full but for what btrfs keeps", 1, { ...pool(0.7), totalBytes: 4 * gib }, "The host's storage pool is too full: 0.7 GiB of 4.0 GiB are free, and a new machine needs 0.8 GiB."],
 ] as const)("admits a root by the figures: one %s", (_, rootGib, room, reason) => {
   const admission = admitRoot(rootGib * gib, room, gib / 4);
   expect(admission.admitted ? undefined : admission.reason).toBe(reason);
@@ -45,7 +45,7 @@ it.each([
   ["a disk that still takes what is wanted, but not more",   space(8),       memory(8), "The host has 8.0 GiB of free disk, which requested machines may need."],
   ["space that is promised to machines that are wanted",     space(20, 15),  memory(8), "The host has 20.0 GiB of free disk, which requested machines may need."],
   ["a host short of memory",                                 space(20),      memory(2), "The host has 2.0 GiB of free memory."],
-] as const)("admits what nobody wants yet only where it is in nobody's way: %s", (_, facts, free, reason) => {
+] as const)("admits a machine of the warm pool only with spare capacity: %s", (_, facts, free, reason) => {
   const admission = admitAhead(facts, free);
   expect(admission.admitted ? undefined : admission.reason).toBe(reason);
 });

@@ -2,15 +2,15 @@ import { readFile, statfs } from "node:fs/promises";
 import type { Admission } from "../compute-provider.ts";
 
 const gib = 1024 ** 3;
-const reserveBytesMin = 2 * gib;
+const minReserveBytes = 2 * gib;
 /** A small btrfs pool reports this much free space when writes already fail. */
-const poolReserveBytesMin = gib / 2;
+const minPoolReserveBytes = gib / 2;
 /** Share of a disk in reserve for writes of existing machines. */
 const reserveShare = 0.05;
-/** Share of the host's memory that the warm pool leaves free. */
+/** Share of the host's memory that must remain free when a machine of the warm pool is created. */
 const aheadMemoryShare = 0.2;
 
-/** Writes of a new machine before its user's: file system log, system tables, first WAL segments. */
+/** Bytes that a new machine writes before its first user: file system log, system tables, first WAL segments. */
 export const firstBytes = 256 * 1024 ** 2;
 
 export interface SpaceFacts {
@@ -27,35 +27,35 @@ export async function spaceOf(directory: string, promisedBytes: number): Promise
 }
 
 /**
- * Disks are sparse and may promise more than the host has; the free space must suffice for the next writes, above
- * a reserve for existing machines.
+ * Admits a disk of this size, which takes `initialBytes` at first. Disks are sparse, so their sizes may together exceed
+ * the host's; the free space must suffice for the next writes, in addition to a reserve for existing machines.
  */
-export function admitDisk(diskBytes: number, space: SpaceFacts, atOnceBytes = firstBytes): Admission {
+export function admitDisk(diskBytes: number, space: SpaceFacts, initialBytes = firstBytes): Admission {
   const { freeBytes, totalBytes, promisedBytes } = space;
   if (diskBytes > totalBytes) {
-    const reason = `The host's disk has ${inGib(totalBytes)} GiB in all; ${inGib(diskBytes)} GiB were asked for.`;
+    const reason = `The host's disk has ${inGib(totalBytes)} GiB in all; ${inGib(diskBytes)} GiB are requested.`;
     return { admitted: false, reason };
   }
-  const neededBytes = reserveOf(totalBytes) + promisedBytes + atOnceBytes;
+  const neededBytes = reserveOf(totalBytes) + promisedBytes + initialBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
-  const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
+  const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, and a new machine needs ${inGib(neededBytes)} GiB.`;
   return { admitted: false, reason };
 }
 
 /**
- * Admits a root of this size, which takes `atOnceBytes` at first. Like data disks, roots may together promise
- * more than there is, but no single root may.
+ * Admits a root of this size, which takes `initialBytes` at first. The sizes of all roots may together exceed the pool,
+ * but the size of one may not.
  */
-export function admitRoot(rootBytes: number, space: SpaceFacts, atOnceBytes: number): Admission {
+export function admitRoot(rootBytes: number, space: SpaceFacts, initialBytes: number): Admission {
   const { freeBytes, totalBytes, promisedBytes } = space;
   if (rootBytes > totalBytes) {
-    const reason = `The host's storage pool has ${inGib(totalBytes)} GiB in all; a root of ${inGib(rootBytes)} GiB was asked for.`;
+    const reason = `The host's storage pool has ${inGib(totalBytes)} GiB in all; a root of ${inGib(rootBytes)} GiB is requested.`;
     return { admitted: false, reason };
   }
-  const reserveBytes = Math.max(poolReserveBytesMin, totalBytes * reserveShare);
-  const neededBytes = reserveBytes + promisedBytes + atOnceBytes;
+  const reserveBytes = Math.max(minPoolReserveBytes, totalBytes * reserveShare);
+  const neededBytes = reserveBytes + promisedBytes + initialBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
-  const reason = `The host's storage pool is too full: ${inGib(freeBytes)} GiB of ${inGib(totalBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
+  const reason = `The host's storage pool is too full: ${inGib(freeBytes)} GiB of ${inGib(totalBytes)} GiB are free, and a new machine needs ${inGib(neededBytes)} GiB.`;
   return { admitted: false, reason };
 }
 
@@ -66,7 +66,7 @@ export function admitRoot(rootBytes: number, space: SpaceFacts, atOnceBytes: num
 export function admitSnapshot(allocatedBytes: number, { freeBytes, totalBytes, promisedBytes }: SpaceFacts): Admission {
   const neededBytes = reserveOf(totalBytes) + promisedBytes + allocatedBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
-  const reason = `The host's disk is too full for a snapshot: ${inGib(freeBytes)} GiB are free, it could come to need ${inGib(neededBytes)} GiB.`;
+  const reason = `The host's disk is too full for a snapshot: ${inGib(freeBytes)} GiB are free, and the snapshot may need ${inGib(neededBytes)} GiB.`;
   return { admitted: false, reason };
 }
 
@@ -84,8 +84,8 @@ export async function memoryOf(): Promise<MemoryFacts> {
 }
 
 /**
- * Admits a machine of the warm pool. It uses neither disk nor memory that requests may need soon, so that it is
- * refused long before a requested machine.
+ * Admits a machine of the warm pool only with twice the reserve of disk space and a fifth of the memory free, so that
+ * it is refused before a requested machine would be.
  */
 export function admitAhead(space: SpaceFacts, memory: MemoryFacts): Admission {
   const { freeBytes, totalBytes } = space;
@@ -100,7 +100,7 @@ export function admitAhead(space: SpaceFacts, memory: MemoryFacts): Admission {
 }
 
 function reserveOf(totalBytes: number): number {
-  return Math.max(reserveBytesMin, totalBytes * reserveShare);
+  return Math.max(minReserveBytes, totalBytes * reserveShare);
 }
 
 /** Size for users, in GiB with one decimal. */

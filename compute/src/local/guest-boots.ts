@@ -20,7 +20,7 @@ export interface GuestBoots {
    * cannot be built.
    */
   require(chosen: string | undefined, signal: AbortSignal): Promise<GuestBoot>;
-  /** The kernel of new virtual machines in the form of an image; empty if none was built yet. */
+  /** The kernel of new virtual machines as an entry in the list of images; empty if none was built yet. */
   facts(): ImageFacts[];
 }
 

@@ -7,7 +7,7 @@ export type Isolation = "root" | "user" | "none";
 /** Features of this host that are available to the controller's user. */
 export interface HostAbilities {
   readonly isolation: Isolation;
-  /** True if data disks are loop devices with a file system of their own, so that their size is enforced. */
+  /** True if each data disk is a loop device with a file system, so that its size is enforced. */
   readonly loop: boolean;
   /** Control groups for the CPU and memory limits of plans. */
   readonly groups: GroupAbility;
@@ -20,7 +20,7 @@ export interface HostAbilities {
   readonly noHostEngines?: boolean;
 }
 
-/** Detects them by trials; takes about 20 ms. */
+/** Detects the abilities of this host by trying them, in about 20 ms. */
 export async function detectAbilities(): Promise<HostAbilities> {
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? [] : ["--user", "--map-root-user"];

@@ -7,7 +7,7 @@ import type { PublicAddresses, PublicAddressFacts } from "./public-addresses.ts"
 import type { StorageTiers } from "./storage-tiers.ts";
 
 /**
- * Facts of a host: its capacity, storage and software. Stored with the host's object, so fields that later versions
+ * Facts of a host: its capacity, storage and software. Stored with the host's object, so fields that later releases
  * added are optional.
  */
 export interface HostFacts extends PublicAddressFacts {
@@ -16,7 +16,7 @@ export interface HostFacts extends PublicAddressFacts {
   readonly memoryTotalBytes: number;
   /** Memory available to programs. */
   readonly memoryFreeBytes: number;
-  /** Of the file system with the machines' data. */
+  /** Size of the file system with the machines' data. */
   readonly diskTotalBytes: number;
   readonly diskFreeBytes: number;
   /** Storage tiers of the host. */
@@ -25,7 +25,7 @@ export interface HostFacts extends PublicAddressFacts {
   readonly version: string;
   /** Boot id of the kernel; changes with each reboot. */
   readonly bootId: string;
-  /** First two numbers of the machines' private addresses, such as `127.77`. */
+  /** First two octets of the machines' private addresses, such as `127.77`. */
   readonly addressBlock: string;
   /** Ids of the node images that the host has or can build again. */
   readonly imageIds: readonly string[];
@@ -36,8 +36,8 @@ export interface HostFacts extends PublicAddressFacts {
   /** Protocol version of the keeper that a machine gets at its next start. Absent in facts of earlier versions. */
   readonly keeperProtocol?: number;
   /**
-   * host:port of the listeners of the host's program. Absent for a host without a program of its own, and in facts of
-   * earlier versions.
+   * host:port of the listeners of the host's program. Absent for a host of the controllers, which has no such program,
+   * and in facts of earlier releases.
    */
   readonly listeners?: readonly string[];
 }
@@ -53,7 +53,7 @@ export interface StorageTier {
    */
   readonly noSnapshots?: string;
   /**
-   * Storage of the machines' roots; absent if machines have no roots of their own, and in facts of earlier versions.
+   * Storage of the machines' roots; absent if roots have no storage, and in facts of earlier releases.
    */
   readonly roots?: RootStorage;
 }
@@ -84,7 +84,7 @@ export interface HostFactsDeps {
   /** Reason why disks of a tier cannot have snapshots; empty if they can. */
   readonly noSnapshots: (tier: string) => Promise<string>;
   readonly noVirtualMachines: string;
-  /** Storage of the roots of a tier's machines; undefined if machines have no roots of their own. */
+  /** Storage of the roots of a tier's machines; undefined if roots have no storage. */
   readonly rootStorageOf: (tier: string) => Promise<RootStorage | undefined>;
 }
 

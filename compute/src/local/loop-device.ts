@@ -10,7 +10,7 @@ export async function loopsOf(diskFile: string): Promise<string[]> {
     const { stdout } = await runProgram("losetup", ["--associated", diskFile, "--noheadings", "--output", "NAME"]);
     return stdout.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
   } catch (error) {
-    // A host without the program has no machine with such a disk.
+    // A host without losetup has no machine with such a disk.
     if (hasCode(error, "ENOENT")) return [];
     throw error;
   }

@@ -76,9 +76,9 @@ const agentOffset = 100_000_000;
 const smallAgentOffset = 25_000;
 
 /**
- * User id of a machine's engine: far from those of people and containers, and distinct for each loopback block, so that
- * two installations of a host share none. `uidMap` is /proc/self/uid_map: in a container with few users, ids start at
- * 10,000.
+ * User id of a machine's engine. No user or container of the host has it, and it differs for each loopback block, so
+ * that two installations of a host share none. `uidMap` is /proc/self/uid_map: in a container with few users, ids start
+ * at 10,000.
  */
 export function uidOf(block: string, number: number, uidMap: string): number {
   const second = Number(block.split(".")[1] ?? 0);

@@ -10,7 +10,7 @@ export interface MachinePaths {
   /** The data disk: a sparse file, or a directory if there are no loop devices. */
   readonly diskFile: string;
   readonly dataDirectory: string;
-  /** A prepared disk that was taken and not yet unpacked. */
+  /** A prepared disk that was taken and not yet moved to the machine's disk. */
   readonly preparedDisk: string;
   /** Pipe that the running machine has open (launch-machine.sh). */
   readonly alive: string;
@@ -35,7 +35,7 @@ export interface Layout {
   readonly preparedDisks: string;
   readonly code: string;
   machine(id: string): MachinePaths;
-  /** Socket directory of a machine without a root of its own, by its number: a socket path has at most 107 bytes. */
+  /** Socket directory of a machine that uses the host's root, by its number: a socket path has at most 107 bytes. */
   sockets(number: number): string;
 }
 

@@ -24,13 +24,13 @@ export interface MachineRecord {
   /** Previous kernel, as for images. */
   readonly previousGuestKernel?: { readonly id: string; readonly replacedAt: number };
   readonly starts: number;
-  /** True while the instance is being created; one that nobody completes is created again. Absent once it exists. */
+  /** True while the instance is being created; after a kill it is created again. Absent once it exists. */
   readonly unfinished?: true;
   /** Time of creation, in milliseconds since 1970. */
   readonly createdAt: number;
 }
 
-/** Undefined if there is no such machine. */
+/** Reads a record; undefined if the machine does not exist. */
 export async function readRecord(path: string): Promise<MachineRecord | undefined> {
   const text = await readIfExists(path);
   return text === undefined ? undefined : (JSON.parse(text) as MachineRecord);

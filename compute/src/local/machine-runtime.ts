@@ -29,7 +29,7 @@ export const initCommand: readonly string[] = ["/usr/bin/tini", "--"];
  */
 const keeperCapabilities = "chown dac_override fowner kill setgid setpcap setuid sys_admin sys_ptrace".split(" ");
 
-/** The first process with only the keeper's capabilities, for a machine with a root of its own. */
+/** The first process with only the keeper's capabilities, for a machine with a separate root. */
 export const restrictedInitCommand: readonly string[] = [
   "/usr/bin/setpriv",
   "--inh-caps=-all",
@@ -54,14 +54,14 @@ export function hiddenDirectoryIn(checkout: string, directory: string): string |
   return path === "" || path.startsWith("..") ? undefined : path;
 }
 
-/** Paths of the platform inside a machine: the host's if the machine has no root of its own. */
+/** Paths of the platform inside a machine; the host's paths if the machine uses the host's root. */
 export function runtimePathsOf({ abilities, checkout, node }: MachineRuntime): RuntimePaths {
   return abilities.isolation === "none"
     ? { node, checkout }
     : { node: "/holdfast/node/node", checkout: "/holdfast/checkout" };
 }
 
-/** Environment variables for the directories of a machine without a root of its own. */
+/** Environment variables for the directories of a machine that uses the host's root. */
 export function directoryVariables(
   { abilities }: MachineRuntime,
   paths: MachinePaths,
@@ -72,7 +72,7 @@ export function directoryVariables(
     HOLDFAST_STATE_DIR: paths.state,
     HOLDFAST_DATA_DIR: paths.dataDirectory,
     HOLDFAST_RUN_DIR: sockets,
-    // The default would be the host's.
+    // The default directory would be the host's.
     HOLDFAST_CGROUP_DIR: "",
     HOLDFAST_KEEPER_SOCKET: join(sockets, "keeper.sock"),
   };

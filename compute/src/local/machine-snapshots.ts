@@ -81,14 +81,14 @@ export function createMachineSnapshots(deps: MachineSnapshotsDeps): MachineSnaps
 
 type Work = (record: MachineRecord, paths: MachinePaths) => Promise<void>;
 
-const withoutDisks = "Data disks are directories on this host, of which there are no snapshots.";
+const withoutDisks = "Data disks are directories on this host, which cannot have snapshots.";
 
 /** Space that the snapshots of a tier may still take, bytes; of all machines if the tier has no directory. */
 export async function promisedToSnapshots(layout: Layout, tierDirectory: string | undefined): Promise<number> {
   if (tierDirectory !== undefined) return snapshotBytesIn(disksIn(tierDirectory));
   const ids = await namesIn(layout.machines);
   const bytes = await Promise.all(ids.map((id) => snapshotBytesIn(layout.machine(id).directory)));
-  return bytes.reduce((sum, one) => sum + one, 0);
+  return bytes.reduce((sum, each) => sum + each, 0);
 }
 
 /** Returns the reason why disks of a tier cannot have snapshots; empty if they can. Tests each directory once. */

@@ -70,7 +70,7 @@ export async function makeMachine(
   return record;
 }
 
-/** Removes a stopped machine; its record goes before its data, so that an incomplete machine never counts as one. */
+/** Removes a stopped machine: its record before its data, so that a machine with a record is always complete. */
 export async function removeMachine(
   layout: Layout,
   id: string,
@@ -91,7 +91,9 @@ export async function removeMachine(
   await rm(paths.directory, { recursive: true, force: true });
 }
 
-/** Claims after the directory exists, so that a destruction finds the claim. Without a free address creation fails. */
+/**
+ * Claims an address after the directory exists, so that a destruction finds the claim. Fails without a free address.
+ */
 async function claimPublic(
   id: string,
   isNew: boolean,
@@ -107,8 +109,8 @@ async function claimPublic(
 }
 
 async function numberFor(id: string, isNew: boolean, paths: MachinePaths, numbers: MachineNumbers): Promise<number> {
-  const [own] = isNew ? [] : await numbers.of(id);
-  return own ?? numbers.claim(id, paths.directory);
+  const [existing] = isNew ? [] : await numbers.of(id);
+  return existing ?? numbers.claim(id, paths.directory);
 }
 
 /** Moves the prepared disk to the path of the machine's disk, and assigns its number to the machine. */
@@ -132,7 +134,7 @@ async function moveIntoPlace(
   if (prepared.disk === "loop") await truncate(to, spec.diskBytes);
 }
 
-/** True if the directory is new. */
+/** Creates a directory; false if it existed. */
 async function makeDirectory(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 });

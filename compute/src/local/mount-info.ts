@@ -18,7 +18,7 @@ export async function fileSystemOf(directory: string): Promise<string> {
 }
 
 interface Mount {
-  /** As the kernel writes it, with escapes. */
+  /** Mount point with the kernel's escapes. */
   readonly target: string;
   readonly source: string;
 }
@@ -30,8 +30,8 @@ async function mounts(): Promise<Mount[]> {
 /** Mounts in order, parsed from `/proc/self/mountinfo` (proc_pid_mountinfo(5)). */
 export function mountsIn(table: string): Mount[] {
   return table.split("\n").flatMap((line) => {
-    const [own = "", ofFileSystem = ""] = line.split(" - ");
-    const [target, source] = [own.split(" ")[4], ofFileSystem.split(" ")[1]];
+    const [mountFields = "", fileSystemFields = ""] = line.split(" - ");
+    const [target, source] = [mountFields.split(" ")[4], fileSystemFields.split(" ")[1]];
     return target === undefined || source === undefined ? [] : [{ target, source }];
   });
 }
@@ -40,7 +40,7 @@ export function mountsIn(table: string): Mount[] {
 export function sourceOf(path: string, all: readonly Mount[]): string | undefined {
   const prefix = `${escaped(path)}/`;
   const above = all.filter(({ target }) => prefix.startsWith(target === "/" ? target : `${target}/`));
-  // Of mounts on one directory, the last hides the others.
+  // If a directory has several mounts, the last one hides the others.
   const nearest = above.reduce<Mount | undefined>(
     (best, each) => (best === undefined || each.target.length >= best.target.length ? each : best),
     undefined,

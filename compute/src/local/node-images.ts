@@ -64,7 +64,7 @@ interface Build {
 }
 
 export function createNodeImages({ imagesDir, holder, abilities, environment, log }: NodeImagesDeps): NodeImages {
-  /** By recipe, or by the id of an image that is built again. */
+  /** Builds in progress by recipe, or by the id of an image that is built again. */
   const builds = new Map<string, Build>();
   const uses = openImageUses(imagesDir, holder);
   const versions = new Map<string, string>();
@@ -195,7 +195,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   };
 }
 
-/** False for a program of the platform itself. */
+/** True for an engine, false for a program of the platform itself. */
 function isEngine(program: string): boolean {
   return engineOf(program) !== undefined;
 }

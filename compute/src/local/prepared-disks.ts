@@ -6,7 +6,7 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { MachineSpec } from "../compute-provider.ts";
 import { namesIn, readIfExists, temporarySuffix, writeAtomically } from "./atomic-file.ts";
-import { diskBytesMin, createDisk, removeWithDisk } from "./data-disk.ts";
+import { minDiskBytes, createDisk, removeWithDisk } from "./data-disk.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { MachineNumbers } from "./machine-number.ts";
 import type { Layout, MachinePaths } from "./machine-paths.ts";
@@ -15,11 +15,11 @@ import { unfinishedPaths, unfinishedOf } from "./prepared-disk-paths.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
 
 /**
- * A data disk that an engine bootstrapped in advance. It keeps its machine number, so its files never change their
- * owner.
+ * A data disk that an engine bootstrapped in advance. The machine that takes it gets the disk's machine number, so its
+ * files never change their owner.
  */
 export interface PreparedDisk {
-  /** Id of the image that bootstrapped it; absent in descriptions of earlier versions. */
+  /** Id of the image that bootstrapped the disk; absent in descriptions of earlier releases. */
   readonly image?: string;
   readonly number: number;
   readonly uid: number | null;
@@ -87,9 +87,9 @@ export interface PreparedDisks {
   refill(signal: AbortSignal): Promise<void>;
 }
 
-const preparedDiskBytes = Math.max(diskBytesMin, 1024 ** 3);
-/** A file system that grew further has too many allocation groups to be fast. */
-const growthMax = 256;
+const preparedDiskBytes = Math.max(minDiskBytes, 1024 ** 3);
+/** Maximum growth of a prepared disk's file system: beyond it, too many allocation groups make it slow. */
+const maxGrowthFactor = 256;
 
 /**
  * A bootstrapped disk depends on its image: on the minor version's system tables and on collation versions. So each
@@ -115,7 +115,7 @@ export function createPreparedDisks(deps: PreparedDisksDeps): PreparedDisks {
       for (const name of ["alive", "keeper.log", "mounts", "passwd", "resolv.conf", "root", "run", "state"]) {
         await rm(join(paths.directory, name), { recursive: true, force: true });
       }
-      // The disk may lie here for long: a power cut must not leave the description of an incomplete disk.
+      // The disk is synced before its description is written, so that after a power cut a described disk is complete.
       await syncPath(disk === "loop" ? paths.diskFile : paths.dataDirectory);
       await writeAtomically(descriptionIn(paths.directory), JSON.stringify(prepared));
       await rename(paths.directory, join(parent, String(number)));
@@ -145,7 +145,7 @@ export function createPreparedDisks(deps: PreparedDisksDeps): PreparedDisks {
     const current = new Set(await readyOf(image, parent));
     for (const name of await readyIn(parent)) {
       if (current.has(name)) continue;
-      // A machine that takes the disk at this moment was first, or finds none.
+      // A machine that takes the disk concurrently renames it first, or finds none.
       await rename(join(parent, name), unfinishedPaths(parent, Number(name)).directory).catch(unlessTaken);
     }
     for (const name of await namesIn(parent)) if (name.endsWith(temporarySuffix)) await rm(join(parent, name));
@@ -187,7 +187,7 @@ export function createPreparedDisks(deps: PreparedDisksDeps): PreparedDisks {
     },
     async take({ engine, version, diskBytes, storageTier }, image, into) {
       if (tiers.directoryOf(storageTier) !== tierDirectory) return undefined;
-      if (diskBytes < preparedDiskBytes || diskBytes > preparedDiskBytes * growthMax) return undefined;
+      if (diskBytes < preparedDiskBytes || diskBytes > preparedDiskBytes * maxGrowthFactor) return undefined;
       const parent = directoryOf(engine, version);
       for (const name of await readyOf(image, parent)) {
         try {

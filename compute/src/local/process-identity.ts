@@ -18,7 +18,7 @@ export function bootId(): string {
   return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }
 
-/** Undefined if there is no such process. */
+/** Reads /proc/<pid>/stat; undefined if there is no such process. */
 export function statOf(pid: number): ProcessStat | undefined {
   let text: string;
   try {
@@ -28,8 +28,8 @@ export function statOf(pid: number): ProcessStat | undefined {
     return undefined;
   }
   // The name in parentheses may contain spaces and parentheses.
-  const [state = "", parent = "0", ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return { pid, state, parent: Number(parent), startTicks: rest[17] ?? "" };
+  const [state = "", parent = "0", ...fields] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return { pid, state, parent: Number(parent), startTicks: fields[17] ?? "" };
 }
 
 /** True if exactly this process runs. A zombie does not count: its resources are released. */
@@ -45,7 +45,7 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
     process.kill(identity.pid, signal);
     return true;
   } catch {
-    // It ended in between.
+    // The process ended after the check.
     return false;
   }
 }

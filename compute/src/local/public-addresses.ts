@@ -33,8 +33,8 @@ export interface PublicAddressFacts {
   readonly publicFree: number;
 }
 
-/** One of this many addresses stays free of warm-pool machines. */
-const reservedShare = 4;
+/** A fourth of the addresses is not available to machines of the warm pool. */
+const reservedDivisor = 4;
 
 /** Public addresses of `block`, none if undefined. The directory with the claims is created on demand. */
 export function createPublicAddresses(directory: string, block: AddressNetwork | undefined): PublicAddresses {
@@ -76,7 +76,7 @@ export function createPublicAddresses(directory: string, block: AddressNetwork |
       if (block === undefined || (await of(id)).length > 0) return { admitted: true };
       const freeCount = await free();
       if (freeCount === 0) return { admitted: false, reason: noneFree };
-      if (!ahead || freeCount > all.length / reservedShare) return { admitted: true };
+      if (!ahead || freeCount > all.length / reservedDivisor) return { admitted: true };
       return {
         admitted: false,
         reason: `The host has ${freeCount} free public addresses, which requested machines may need.`,

@@ -5,16 +5,16 @@ import type { PreparedDisks } from "./prepared-disks.ts";
 export interface Refill {
   /** Restarts the idle time: a machine is being created or started. */
   postpone(): void;
-  /** Starts at once: a machine waits for a disk. */
+  /** Starts without waiting for the idle time, because a machine waits for a disk. */
   start(): void;
   /** Resolves when no work remains. */
   close(): Promise<void>;
 }
 
-/** A machine that was just started needs the CPUs for longer than that. */
+/** Idle time before a refill: a machine that was just started needs the CPUs for a few seconds. */
 const defaultIdleMs = 3_000;
-/** A failure would most likely repeat at once. */
-const retryMs = 60_000;
+/** Delay after a failure, which an immediate attempt would most likely repeat. */
+const retryDelayMs = 60_000;
 
 export function createRefill(preparedDisks: PreparedDisks, log: Log, idleMs = defaultIdleMs): Refill {
   const closing = new AbortController();
@@ -28,7 +28,7 @@ export function createRefill(preparedDisks: PreparedDisks, log: Log, idleMs = de
       .refill(closing.signal)
       .catch((error: unknown) => {
         if (closing.signal.aborted) return;
-        notBeforeMs = performance.now() + retryMs;
+        notBeforeMs = performance.now() + retryDelayMs;
         log.warn("data disks not prepared", { error: error instanceof Error ? error.message : String(error) });
       })
       .finally(() => {

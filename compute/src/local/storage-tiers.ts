@@ -11,13 +11,13 @@ export interface StorageTiers {
   readonly names: readonly string[];
   /** The tier of prepared disks. */
   readonly first: string;
-  /** Directory of a tier's data disks; undefined if they are beside the other files of their machines. */
+  /** Directory of a tier's data disks; undefined if they are in the directories of their machines. */
   directoryOf(tier: string): string | undefined;
 }
 
 /**
- * Parses entries such as `maxiops=/mnt/nvme`, or `maxiops` for a tier without a directory of its own. Throws for a
- * directory that does not exist: creating it would hide a missing mount.
+ * Parses entries such as `maxiops=/mnt/nvme`, or `maxiops` for a tier whose disks are in the directories of their
+ * machines. Throws for a directory that does not exist: creating it would hide a missing mount.
  */
 export function readStorageTiers(entries: readonly string[]): StorageTiers {
   const directories = new Map<string, string | undefined>();
@@ -57,7 +57,7 @@ export function disksIn(tierDirectory: string): string {
 
 /**
  * Location for the file or directory of this path: the path itself, or a new name in a tier's directory with a link to
- * it. The link is created first, so that nothing exists that no link leads to.
+ * it. The link is created before the file, so that after a crash every file in a tier's directory has a link.
  */
 export async function createLocation(tierDirectory: string | undefined, path: string): Promise<string> {
   if (tierDirectory === undefined) return path;

@@ -6,7 +6,7 @@ import { refreshLoops } from "../local/loop-device.ts";
 import type { MachinePaths } from "../local/machine-paths.ts";
 import { canEnter, type MachineRun, readRun } from "./machine-run.ts";
 
-const [endsWithinMs, pollIntervalMs] = [2_000, 20];
+const [endTimeoutMs, pollIntervalMs] = [2_000, 20];
 
 /** Grows the disk, online if the machine runs; otherwise the file system grows at the next start. */
 export async function growDisk(paths: MachinePaths, diskBytes: number): Promise<{ formatted: boolean }> {
@@ -25,10 +25,10 @@ export async function growDisk(paths: MachinePaths, diskBytes: number): Promise<
   }
 }
 
-/** True if the machine has ended or is ending. The kernel kills all its programs before its first process is gone. */
+/** True if the machine ends within 2 s. The kernel kills all its programs before its first process has ended. */
 async function endsSoon(running: MachineRun): Promise<boolean> {
   for (let waitedMs = 0; canEnter(running); waitedMs += pollIntervalMs) {
-    if (waitedMs >= endsWithinMs) return false;
+    if (waitedMs >= endTimeoutMs) return false;
     await sleep(pollIntervalMs);
   }
   return true;

@@ -13,7 +13,7 @@ const uid = 65_531;
 const asUser = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
 const image = findSoftware(imagesDirectory(process.env), "postgresql", "17")?.image.root;
 
-/** This host, but with PostgreSQL 17 installed, a user named someone, and without namespaces. */
+/** A host like this one, but with PostgreSQL 17 installed, a user named someone, and without namespaces. */
 function hostWithout(image: string, home: string): string {
   const passwd = join(home, "passwd");
   writeFileSync(passwd, `${readFileSync(join(image, "etc/passwd"), "utf8")}someone:x:${uid}:${uid}::/:/bin/sh\n`);

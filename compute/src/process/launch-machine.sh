@@ -3,7 +3,7 @@
 #
 #   MACHINE_DIR        directory of the machine; its pipe `alive` is open and locked while the machine runs
 #   MACHINE_RUN        file for the identity of the machine's process
-#   MACHINE_GROUPS     control groups to enter, one a line
+#   MACHINE_GROUPS     control groups to enter, one per line
 #   MACHINE_ISOLATION  "root", "user" (in a user namespace as well) or "none" (processes of the host)
 #
 # Arguments: NAME=VALUE... PROGRAM ARGUMENT... Descriptor 3 receives "up" when the program is about to start.
@@ -11,7 +11,7 @@
 set -eu
 
 # One descriptor has two purposes: its lock prevents a second start, and its end notifies every watcher. The kernel does
-# both, regardless of which process is killed.
+# both even if this process or the controller is killed.
 [ -p "$MACHINE_DIR/alive" ] || mkfifo "$MACHINE_DIR/alive"
 exec 9<>"$MACHINE_DIR/alive"
 flock --nonblock 9 || exit 75

@@ -20,8 +20,8 @@ export interface MachineCode {
   /** The code directory, readable by this user of a machine; undefined until it is built. */
   openTo(uid: number): Promise<string | undefined>;
   /**
-   * Builds the code if it is missing, in a machine of its own, as the compile cache depends on paths. Removes earlier
-   * states of the code that no machine runs from.
+   * Builds the code if it is missing, in a separate machine, because the compile cache depends on paths. Removes
+   * earlier states of the code that no machine runs from.
    */
   make(imageRoot: string, signal: AbortSignal): Promise<void>;
 }
@@ -104,8 +104,8 @@ function digestOf({ checkout, node }: MachineRuntime): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-/** Time in which a starting machine may have chosen its code but not mounted it yet. */
-const settlingMs = 600_000;
+/** Maximum time from a machine's choice of its code to the mount. */
+const mountTimeoutMs = 600_000;
 const removalSuffix = ".going";
 
 /**
@@ -125,8 +125,8 @@ export async function removeOldCode(current: string, nowMs: number): Promise<str
     const suffix = `/${basename(parent)}/${name}`;
     if ([...mounted].some((root) => root.endsWith(suffix))) continue;
     if (!name.endsWith(removalSuffix)) {
-      if (nowMs - (await stat(path)).mtimeMs < settlingMs) continue;
-      // Renamed first: a machine finds all of it or nothing.
+      if (nowMs - (await stat(path)).mtimeMs < mountTimeoutMs) continue;
+      // Renamed before the removal: a machine finds the complete directory or none.
       await rename(path, path + removalSuffix);
     }
     await rm(name.endsWith(removalSuffix) ? path : path + removalSuffix, { recursive: true, force: true });

@@ -10,9 +10,9 @@ import { type MachineRoot, mountTable } from "./mount-table.ts";
 
 const script = join(import.meta.dirname, "launch-machine.sh");
 const runsAlready = 75;
-const upWithinMs = 30_000;
-const logBytesMax = 1 << 20;
-const reasonMax = 300;
+const startTimeoutMs = 30_000;
+const maxLogBytes = 1 << 20;
+const maxReasonLength = 300;
 /** Number of log lines in the cause of a failed start. */
 const tailLines = 20;
 
@@ -76,7 +76,7 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
     });
     const up = child.stdio[3];
     const reportedUp = new Promise<"up">((resolve) => up?.once("data", () => resolve("up")));
-    const timer = setTimeout(() => child.kill("SIGKILL"), upWithinMs);
+    const timer = setTimeout(() => child.kill("SIGKILL"), startTimeoutMs);
     try {
       const first = await Promise.race([reportedUp, ended]);
       if (first !== "up" && first !== runsAlready) throw launchFailure(await textSince(paths.log, begin));
@@ -104,7 +104,7 @@ function launchFailure(written: string): ComputeFailure {
   const lastLine = lines
     .findLast((line) => !line.startsWith("{"))
     ?.trim()
-    .slice(0, reasonMax);
+    .slice(0, maxReasonLength);
   const tail = lines.slice(-tailLines).join("\n");
   return new ComputeFailure(startFailureSentence(lastLine), tail === "" ? {} : { cause: new Error(tail) });
 }
@@ -112,7 +112,7 @@ function launchFailure(written: string): ComputeFailure {
 /** Opens the machine's log; `begin` is the offset of this start. */
 async function openLog(path: string): Promise<{ log: FileHandle; begin: number }> {
   const log = await open(path, "a", 0o600);
-  if ((await stat(path)).size > logBytesMax) await truncate(path);
+  if ((await stat(path)).size > maxLogBytes) await truncate(path);
   return { log, begin: (await log.stat()).size };
 }
 

@@ -3,11 +3,11 @@ import { type LaunchRequest, launchMachine } from "./machine-launch.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /** Time limit of a program. */
-const doneWithinMs = 120_000;
+const timeoutMs = 120_000;
 
 /**
- * Runs a program in a machine of its own, at idle CPU and I/O priority. Resolves with its exit status once no process
- * of the machine remains; throws when the signal fires, or after two minutes.
+ * Runs a program in a separate machine, at idle CPU and I/O priority. Resolves with its exit status once no process of
+ * the machine remains; throws when the signal fires, or after two minutes.
  */
 export async function runMachineProgram(
   request: Pick<LaunchRequest, "paths" | "isolation" | "root" | "uid" | "command">,
@@ -22,7 +22,7 @@ export async function runMachineProgram(
     awaited: true,
     prefix: ["chrt", "--idle", "0", "ionice", "--class", "3"],
   });
-  const giveUp = AbortSignal.any([signal, AbortSignal.timeout(doneWithinMs)]);
+  const giveUp = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const stop = () => {
     stopMachine(paths, 0).catch((error: Error) => log.warn("program not stopped", { error: error.message }));
   };

@@ -14,13 +14,13 @@ export interface MachineRun {
   readonly groups: readonly string[];
 }
 
-/** Undefined if no start of the machine is recorded. */
+/** Reads the latest start; undefined if none is recorded. */
 export async function readRun(path: string): Promise<MachineRun | undefined> {
   const text = await readIfExists(path);
   return text === undefined ? undefined : parseRun(text);
 }
 
-/** Undefined for a truncated file. */
+/** Parses a record; undefined for a truncated file. */
 function parseRun(text: string): MachineRun | undefined {
   const rows = text.split("\n").map((line) => line.split(" "));
   const launcher = rows.find(([name]) => name === "launcher");
@@ -34,15 +34,15 @@ function parseRun(text: string): MachineRun | undefined {
 }
 
 /**
- * True if the machine runs. The first process of a PID namespace ends after all others (pid_namespaces(7)): once it is
- * gone, the machine is empty. The launcher ends later, unless it was killed before.
+ * True if the machine runs. The first process of a PID namespace ends after all others (pid_namespaces(7)): once it has
+ * ended, the machine is empty. The launcher ends later, unless it was killed before.
  */
 export function isRunning(run: MachineRun): boolean {
   if (run.bootId !== bootId()) return false;
   return isAlive(run.launcher) || (run.init !== undefined && isAlive(run.init));
 }
 
-/** True if programs can run inside. Not after the end of the first process, which the launcher outlives. */
+/** True if programs can be started inside: until the first process ends, which may be before `isRunning` is false. */
 export function canEnter(run: MachineRun): boolean {
   return run.bootId === bootId() && run.init !== undefined && isAlive(run.init);
 }

@@ -19,7 +19,7 @@ export function watchMachines(layout: Layout, onChange: (id: string) => void, lo
   const followed = new Map<string, Socket | undefined>();
   let closed = false;
 
-  /** Waits for the machine's end. `recheckMs`, which doubles, is the delay while it is neither running nor gone. */
+  /** Waits for the machine's end. `recheckMs`, which doubles, is the delay while it neither runs nor has ended. */
   async function follow(id: string, recheckMs = 2): Promise<void> {
     if (closed || followed.has(id)) return;
     followed.set(id, undefined);
@@ -38,7 +38,7 @@ export function watchMachines(layout: Layout, onChange: (id: string) => void, lo
       });
       pipe.resume();
     } else if (run !== undefined && isRunning(run)) {
-      // It is ending: its pipe is closed, and its last process is about to exit.
+      // The machine is ending: its pipe is closed, and its last process is about to exit.
       await sleep(recheckMs);
       await follow(id, Math.min(recheckMs * 2, 200));
     } else {
@@ -84,7 +84,7 @@ async function openAlive(path: string): Promise<Socket | undefined> {
     if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
-  // poll(2) never reports a pipe without a writer at its opening; a read reports it at once.
+  // poll(2) does not report a pipe that has no writer when it is opened; a read reports it immediately.
   if (!hasWriter(fd)) {
     closeSync(fd);
     return undefined;

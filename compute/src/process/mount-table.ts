@@ -10,7 +10,7 @@ export interface MachineRoot {
   readonly image: string;
   readonly runtime: MachineRuntime;
   readonly disk: "loop" | "directory";
-  /** True if the machine has a passwd file of its own. */
+  /** True if the machine has a passwd file that replaces the image's. */
   readonly hasUser: boolean;
   /** Directory of the compiled keeper and agent (machine-code.ts); undefined if they run from the checkout. */
   readonly code: { readonly directory: string; readonly writable: boolean } | undefined;
@@ -34,7 +34,7 @@ export function mountTable(root: MachineRoot): string {
     [`${root.image}/etc`, "/etc", "none", readOnly],
     [runtime.checkout, "/holdfast/checkout", "none", readOnly],
     [dirname(runtime.node), "/holdfast/node", "none", readOnly],
-    // The image has no resolvers; those of the host apply.
+    // The image has no resolvers, so the machine uses the host's.
     [paths.resolvers, "/etc/resolv.conf", "none", readOnly],
     [paths.state, "/var/lib/holdfast", "none", "bind"],
     disk,

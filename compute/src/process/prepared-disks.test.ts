@@ -39,7 +39,7 @@ describe.skipIf(isolation === "none")(`prepared disks${reason === undefined ? ""
     return execFileSync("nsenter", ["-t", String(run?.init?.pid), ...user, "-m", "-p", ...argv]).toString();
   }
 
-  it("become the data disks of machines, each with a system identifier and an owner of its own", async () => {
+  it("become the data disks of machines, each with a different system identifier and owner", async () => {
     expect(await ready()).toHaveLength(2);
     const identifiers = new Set<string>();
     for (const spec of [testMachineSpec(), testMachineSpec({ diskBytes: 3 * 1024 ** 3 })]) {

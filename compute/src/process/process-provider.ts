@@ -7,7 +7,7 @@ import { createDirectoryLock } from "../local/directory-lock.ts";
 import { snapshotsOf } from "../local/disk-snapshots.ts";
 import { writeEnrollment } from "../local/enrollment-file.ts";
 import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../local/free-space.ts";
-import { createImageUpkeep, withImage } from "../local/image-upkeep.ts";
+import { createImageSweep, withImage } from "../local/image-sweep.ts";
 import { type MachineHostDeps, openMachineHost } from "../local/machine-host.ts";
 import { addressOf, agentUidOf, createMachineNumbers, uidOf } from "../local/machine-number.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../local/machine-record.ts";
@@ -28,7 +28,7 @@ import { createMachineStart } from "./start-machine.ts";
 import { isEmpty, stopMachine, whileStopped } from "./stop-machine.ts";
 
 export interface ProcessProviderDeps extends MachineHostDeps {
-  /** First two numbers of the machines' addresses, such as `127.77`; unique for each directory. */
+  /** First two octets of the machines' addresses, such as `127.77`; unique for each directory. */
   readonly loopbackBlock: string;
   /** First program of a machine; the keeper if absent. */
   readonly command?: (runtimePaths: RuntimePaths) => readonly string[];
@@ -41,27 +41,26 @@ export interface ProcessProviderDeps extends MachineHostDeps {
   };
 }
 
-/** The process provider, with the methods for its own host. */
+/** The process provider, with the methods for the host that it runs on. */
 export interface ProcessProvider extends ComputeProvider {
   /** Reason why it has no virtual machines. */
   virtualMachineRefusal(): Promise<string>;
   /** Undefined: roots are in memory and in host files without a guaranteed size. */
   rootStorageOf(): Promise<undefined>;
-  /** Prepares missing data disks; resolves at once when another controller does. */
+  /** Prepares missing data disks; resolves immediately if another controller prepares them. */
   refill(signal: AbortSignal): Promise<void>;
   /** Ends background work; machines continue. */
   close(): Promise<void>;
 }
 
-const promisedForMs = 120_000;
+/** Time after its creation in which a machine makes its first writes. */
+const firstWritesMs = 120_000;
 
 /**
- * Machines as process trees of this host.
- *
- * Each machine has a directory, a loopback address, users of its own (as root), and a root made from the node image, in
- * namespaces of its own. All state is in the directory and in /proc, none in memory. Files: make-machine.ts creates,
- * start-machine.ts and machine-launch.ts start, stop-machine.ts stops and fences, machine-watch.ts reports changes,
- * prepared-disks.ts has disks ready in advance.
+ * Machines as process trees of this host.  Each machine has a directory, a loopback address, separate users (if this
+ * process is root), and a root from the node image, in separate namespaces. All state is in the directory and in /proc,
+ * none in memory. Files: make-machine.ts creates, start-machine.ts and machine-launch.ts start, stop-machine.ts stops
+ * and fences, machine-watch.ts reports changes, prepared-disks.ts has disks ready in advance.
  */
 export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvider {
   const { abilities, clock, log, environment, imagesDir, tiers } = deps;
@@ -75,13 +74,13 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
 
   // A process that left its session is found by the machine's own directory.
   if (abilities.isolation === "none" && tiers.names.some((tier) => tiers.directoryOf(tier) !== undefined))
-    throw new Error("HOLDFAST_STORAGE_TIERS: without namespaces a tier cannot have a directory of its own");
+    throw new Error("HOLDFAST_STORAGE_TIERS: without namespaces a tier cannot have a directory");
 
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses);
   const publicAddresses = createPublicAddresses(layout.publicAddresses, deps.publicBlock);
   const images = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
-  const upkeep = createImageUpkeep({ layout, imagesDir, now: clock.now, log });
+  const imageSweep = createImageSweep({ layout, imagesDir, now: clock.now, log });
   const kinds = deps.preparedDisks?.kinds(runtimePaths) ?? [];
   const code = createMachineCode({ layout, runtime, log, removesOld: true });
   const disk = abilities.loop ? "loop" : "directory";
@@ -236,9 +235,9 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
       const addressed = await publicAddresses.admit(spec);
       if (!addressed.admitted) return addressed;
       const records = await Promise.all((await ids()).map((id) => readRecord(layout.machine(id).record)));
-      const young = records.filter((record) => record !== undefined && clock.now() - record.createdAt < promisedForMs);
+      const recent = records.filter((record) => record !== undefined && clock.now() - record.createdAt < firstWritesMs);
       const tierDirectory = tiers.directoryOf(spec.storageTier);
-      const promisedBytes = young.length * firstBytes + (await promisedToSnapshots(layout, tierDirectory));
+      const promisedBytes = recent.length * firstBytes + (await promisedToSnapshots(layout, tierDirectory));
       const space = await spaceOf(tierDirectory ?? layout.machines, promisedBytes);
       return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
     },
@@ -248,7 +247,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     rootStorageOf: async () => undefined,
     refill: (signal) => preparedDisks.refill(signal),
     async close() {
-      upkeep.close();
+      imageSweep.close();
       await refill.close();
     },
   };

@@ -29,7 +29,7 @@ export interface MachineStartDeps {
   readonly command?: (runtimePaths: RuntimePaths) => readonly string[];
 }
 
-/** User id of the keeper's children in a machine without a user of its own. */
+/** User id of the keeper's children in a machine without a separate user. */
 const nobody = 65_534;
 
 /** Creates the function that starts a machine from its record and image, and counts the start in the record. */

@@ -28,8 +28,8 @@ export async function stopMachine(paths: MachinePaths, graceMs: number, signal?:
 }
 
 /**
- * Stops all machines of a provider's directory at once, and disks in preparation; resolves when nothing of them
- * remains. No controller may run meanwhile: it would start them again.
+ * Stops all machines of a provider's directory concurrently, and disks in preparation; resolves when no process, mount
+ * and device of them remains. No controller may run during the call, because it would start them again.
  */
 export async function stopAllMachines(directory: string, graceMs: number): Promise<void> {
   const layout = layoutOf(await realDirectory(directory));
@@ -75,13 +75,13 @@ async function isOccupied(paths: MachinePaths, run: MachineRun | undefined): Pro
   if (run !== undefined && isRunning(run)) return true;
   if (run?.isolation === "none" && (await straysOf(paths)).length > 0) return true;
   if ((await loopsOf(paths.diskFile)).length > 0) return true;
-  // Read again: a machine that was just launching had not recorded its groups yet.
+  // The record is read again, because a machine that was starting may have recorded its groups since.
   return !(await removeGroups((await readRun(paths.run))?.groups ?? []));
 }
 
 /**
- * Processes of a machine without namespaces, whatever their parent is. They have its id in their environment or work in
- * its directory; a PostgreSQL backend overwrites its environment but not its directory.
+ * Processes of a machine without namespaces, independent of their parent. They have its id in their environment or work
+ * in its directory; a PostgreSQL backend overwrites its environment but not its directory.
  */
 async function straysOf(paths: MachinePaths): Promise<ProcessIdentity[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
@@ -97,7 +97,7 @@ async function isOf(pid: number, paths: MachinePaths): Promise<boolean> {
     const environment = await readFile(`/proc/${pid}/environ`, "utf8");
     return environment.split("\0").includes(`HOLDFAST_MACHINE_ID=${basename(paths.directory)}`);
   } catch {
-    // It ended, or belongs to another user.
+    // The process ended, or belongs to another user.
     return false;
   }
 }

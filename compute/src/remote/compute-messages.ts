@@ -42,7 +42,7 @@ export const planOf = (plan: PlanMessage | undefined): MachinePlan => ({
   ...(plan?.rootBytes !== undefined && { rootBytes: Number(plan.rootBytes) }),
 });
 
-/** Without `hostId`, which is the host that receives the message. */
+/** The message of a spec, without `hostId`: the host that receives the message is the host of the machine. */
 export function specMessage({ plan, diskBytes, image = "", ahead = false, kind = "container", ...spec }: MachineSpec) {
   const { id, installationId, zone, storageTier, engine, version, guestKernel = "" } = spec;
   return create(MachineSpecSchema, {
@@ -95,7 +95,7 @@ export function factsOf(facts: FactsMessage): MachineFacts {
     id,
     state: running ? "running" : "stopped",
     address,
-    // Hosts of earlier versions have one address only.
+    // Hosts of earlier releases report one address only.
     publicAddress: publicAddress === "" ? address : publicAddress,
     diskBytes: Number(facts.diskBytes),
     plan: planOf(facts.plan),

@@ -12,7 +12,7 @@ export function rpcFailureOf(error: unknown): RpcFailure {
   return new RpcFailure(Code.INTERNAL, "The host failed to carry out the request; its log has the error.");
 }
 
-/** The provider's error again, at the controller. An error that the host did not certainly send is HostUnreachable. */
+/** Restores the provider's error at the controller. An error that the host may not have sent is HostUnreachable. */
 export function computeErrorOf({ code, details }: Pick<ServiceError, "code" | "details">, hostId: string): Error {
   switch (code) {
     case Code.FAILED_PRECONDITION:

@@ -126,7 +126,7 @@ describe("a provider over the wire", () => {
 
   it("throws HostUnreachable when nothing listens at the host's address", async () => {
     const host = await served({});
-    const remote = await host.connect(undefined, { connectWithinMs: 5_000 });
+    const remote = await host.connect(undefined, { connectTimeoutMs: 5_000 });
     await remote.get("m", signal);
     await host.stop();
     await expect(remote.get("m", signal)).rejects.toThrow(HostUnreachable);
@@ -221,8 +221,8 @@ describe("a provider over the wire", () => {
     ])("not %s", async (_name, identity) => {
       const requested: string[] = [];
       const host = await served({ get: async (id) => void requested.push(id) });
-      const remote = await host.connect(await identity(), { connectWithinMs: 1_000 });
-      await expect(remote.get("m", signal)).rejects.toThrow(/refused|does not answer/);
+      const remote = await host.connect(await identity(), { connectTimeoutMs: 1_000 });
+      await expect(remote.get("m", signal)).rejects.toThrow(/refused|does not respond/);
       expect(remote.connected).toBe(false);
       expect(requested).toEqual([]);
       // The same host responds to a controller.
@@ -232,8 +232,8 @@ describe("a provider over the wire", () => {
 
     it("and a controller calls only the intended host, with a current certificate", async () => {
       const host = await served({});
-      const other = await host.connect(undefined, { hostId: "h-2", connectWithinMs: 1_000 });
-      const superseded = await host.connect(undefined, { isValid: () => false, connectWithinMs: 1_000 });
+      const other = await host.connect(undefined, { hostId: "h-2", connectTimeoutMs: 1_000 });
+      const superseded = await host.connect(undefined, { isValid: () => false, connectTimeoutMs: 1_000 });
       await Promise.all(
         [other, superseded].map((remote) => expect(remote.get("m", signal)).rejects.toThrow(HostUnreachable)),
       );

@@ -19,10 +19,10 @@ export interface HostChannelDeps {
   readonly trustBundle: () => string;
   /** True if this certificate of the host is still valid; all of the installation's are if absent. */
   readonly isValid?: (serial: string) => boolean;
-  /** Calls back when `isGood` may have changed; a connection with an invalid certificate is closed. */
+  /** Calls `onChange` when `isValid` may have changed; a connection with an invalid certificate is closed. */
   readonly onCertificates?: (onChange: () => void) => { close(): void };
   /** Wait for a host that is starting, in milliseconds; 5 s if absent. */
-  readonly connectWithinMs?: number;
+  readonly connectTimeoutMs?: number;
 }
 
 /** Calls to one host, on one connection that is dialed again after each interruption. */
@@ -31,7 +31,7 @@ export interface HostChannel {
   unary<Q, A>(method: GrpcMethod<Q, A>, request: Q, timeoutMs: number, signal: AbortSignal): Promise<A>;
   /** Messages until the end; throws like `unary`, also after some messages. */
   stream<Q, A>(method: GrpcMethod<Q, A>, request: Q, signal: AbortSignal, timeoutMs?: number): AsyncIterable<A>;
-  /** Calls back when a new certificate required a new connection; calls in flight continue on the old one. */
+  /** Calls `renewed` when a new certificate required a new connection; calls in flight continue on the old one. */
   onRenewal(renewed: () => void): void;
   close(): void;
 }
@@ -45,7 +45,7 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
     trustBundle,
     isValid = () => true,
     onCertificates,
-    connectWithinMs = 5_000,
+    connectTimeoutMs = 5_000,
   } = deps;
   const closing = new AbortController();
   let renewed = () => {};
@@ -84,15 +84,15 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
       "grpc.enable_channelz": 0,
       "grpc.max_receive_message_length": messageBytes,
       "grpc.max_send_message_length": messageBytes,
-      // Prevents an IP address as server name; the identity is checked above.
+      // A placeholder, since an IP address is not a valid server name; the identity is checked above.
       "grpc.ssl_target_name_override": "host.holdfast.internal",
-      // Both together detect a dead host.
+      // These two detect a host that does not respond any more.
       "grpc.keepalive_time_ms": 4_000,
       "grpc.keepalive_timeout_ms": 8_000,
       "grpc.enable_retries": 0,
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
-      // A connection of its own, so that a renewed certificate is used.
+      // A connection that no other channel shares, so that a renewed certificate is used.
       "grpc.use_local_subchannel_pool": 1,
     });
     current = { client, calls: createIdleClose(() => client.close()) };
@@ -109,7 +109,7 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
       await new Promise<void>((resolve, reject) => {
         const fail = () => reject(reasonOf(signal, hostId, closing.signal));
         for (const each of [signal, closing.signal]) each.addEventListener("abort", fail, { signal: aborted.signal });
-        opened.client.waitForReady(Date.now() + connectWithinMs, (error) => {
+        opened.client.waitForReady(Date.now() + connectTimeoutMs, (error) => {
           if (error === undefined) resolve();
           else reject(new HostUnreachable(hostId, `no connection to ${address}.`));
         });
@@ -172,5 +172,5 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
 
 function reasonOf(signal: AbortSignal, hostId: string, closing: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
-  return closing.aborted ? new HostUnreachable(hostId, "it is not dialled any more.") : undefined;
+  return closing.aborted ? new HostUnreachable(hostId, "it was removed from the installation.") : undefined;
 }

@@ -34,7 +34,7 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     listeners: [...(facts.listeners ?? [])],
   });
 
-/** Host facts of a message; hosts of earlier versions leave fields out. */
+/** Host facts of a message; fields are absent in messages of earlier releases. */
 export function hostFactsOf(facts: GetFactsResponse): HostFacts {
   const { provider, version, bootId, addressBlock, imageIds, publicBlock, publicTotal, publicFree } = facts;
   return {
@@ -59,14 +59,14 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     publicTotal,
     publicFree,
     noVirtualMachines:
-      facts.noVirtualMachines ?? "Its program is of a version that knows no virtual machines: upgrade it.",
+      facts.noVirtualMachines ?? "The program of the host does not support virtual machines: upgrade it.",
     ...(facts.keeperProtocol > 0 && { keeperProtocol: facts.keeperProtocol }),
-    ...(facts.listeners.length > 0 && { listeners: facts.listeners.slice(0, listenersMax) }),
+    ...(facts.listeners.length > 0 && { listeners: facts.listeners.slice(0, maxListeners) }),
   };
 }
 
-/** Most listeners of a host that are stored. */
-const listenersMax = 64;
+/** Maximum number of listeners of a host that are stored. */
+const maxListeners = 64;
 
 const rootsMessage = ({ totalBytes, freeBytes, firstBytes, ...others }: RootStorage) => ({
   totalBytes: BigInt(totalBytes),

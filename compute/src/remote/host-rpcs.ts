@@ -64,14 +64,14 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
   /** The signal of a call aborts when the caller cancels or the deadline passes. */
   function unary<N extends keyof Methods>(
     name: N,
-    answer: (request: Input<N>, signal: AbortSignal) => Promise<Output<N>>,
+    respond: (request: Input<N>, signal: AbortSignal) => Promise<Output<N>>,
   ): handleUnaryCall<Input<N>, Output<N>> {
     return (call, callback) => {
       const cancellation = new AbortController();
       call.on("cancelled", () => cancellation.abort(new Error("the controller canceled")));
       const run = async () => {
         requirePeer(call, installationId, "controller");
-        return answer(call.request, cancellation.signal);
+        return respond(call.request, cancellation.signal);
       };
       run().then(
         (response) => callback(null, response),
@@ -200,7 +200,7 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
       const watch = provider.watch((machineId) => send([machineId]));
       try {
         const current = await provider.list(signal);
-        // Sent also if there are no machines: it tells the controller that the watch is complete from now on.
+        // Sent even without machines: from this message on, the controller knows that the watch reports every change.
         send([]);
         for (const some of chunksOf(current, machinesPerMessage)) send(some.map(({ id }) => id));
         await new Promise<void>((resolve) => {

@@ -83,13 +83,13 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     const listed = await make("a").then(() => a.provider.list(signal));
     hosts.clear();
     hosts.set("a", { ...emptyProvider, list: async () => listed }).set("c", silentHost("hangs"));
-    const impatient = createHostsProvider({ ...deps, surveyWithinMs: 200 });
+    const impatient = createHostsProvider({ ...deps, surveyTimeoutMs: 200 });
     const { machines, unresponsive } = await impatient.survey(signal);
     expect(machines.map(({ facts }) => facts.id)).toEqual(listed.map(({ id }) => id));
     expect([...unresponsive.keys()]).toEqual(["c"]);
   });
 
-  it("returns nothing that only a silent host could know", async () => {
+  it("throws where only a host without a response has the result", async () => {
     const onA = await make("a");
     hosts.set("c", silentHost("refuses"));
     await expect(provider.list(signal)).rejects.toThrow(HostUnreachable);

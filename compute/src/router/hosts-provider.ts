@@ -4,21 +4,21 @@ import { requireGuestKernels } from "../require-guest-kernels.ts";
 import { requireSnapshots } from "../require-snapshots.ts";
 import { unionOf } from "./image-union.ts";
 
-/** Id of the controllers' own host, unless it is given another. */
+/** Id of the host that the controllers run on. */
 export const localHostId = "local";
 
 export interface HostsProviderDeps {
   /** Providers by host id, including hosts that cannot be reached. */
   readonly hosts: () => ReadonlyMap<string, ComputeProvider>;
-  /** Calls back when a host was added or removed; absent if hosts never change. */
+  /** Calls `onChange` when a host was added or removed; absent if hosts never change. */
   readonly onHosts?: (onChange: () => void) => { close(): void };
   /** Host of a machine by its object: null if it is not placed yet, undefined if no object has this id. */
   readonly hostOf: (machineId: string) => string | null | undefined;
   /** Time limit of a survey, in milliseconds; hosts without a response count as silent. */
-  readonly surveyWithinMs?: number;
+  readonly surveyTimeoutMs?: number;
 }
 
-/** Machines of all hosts that responded, and the reasons of those that did not, whose machines are unknown. */
+/** Machines of all hosts that responded, and for each other host the reason; the machines of these are unknown. */
 export interface HostSurvey {
   readonly machines: readonly { readonly hostId: string; readonly facts: MachineFacts }[];
   /** Reason by host id. */
@@ -31,16 +31,16 @@ export interface HostsProvider extends ComputeProvider {
   on(hostId: string): ComputeProvider;
   /** Machines of all hosts that respond. */
   survey(signal: AbortSignal): Promise<HostSurvey>;
-  /** Packet filter of each host whose machines have networks of their own, for its own machines' rules. */
+  /** Packet filter of each host that has one, for the rules of its machines. */
   edges(): ReadonlyMap<string, MachineEdge>;
   /**
-   * Like `get`, but queries all hosts, for a machine without an object. Throws HostUnreachable if no host has it and
-   * one did not respond.
+   * Finds a machine without an object by querying all hosts. Throws HostUnreachable if no host has it and one did not
+   * respond.
    */
   find(machineId: string, signal: AbortSignal): Promise<{ hostId: string; facts: MachineFacts } | undefined>;
 }
 
-const surveyWithinMs = 10_000;
+const defaultSurveyTimeoutMs = 10_000;
 
 /**
  * Sends each call to the host of its machine. A host that does not respond throws HostUnreachable; it never counts as
@@ -49,7 +49,7 @@ const surveyWithinMs = 10_000;
 export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
   function on(hostId: string): ComputeProvider {
     const provider = deps.hosts().get(hostId);
-    if (provider === undefined) throw new HostUnreachable(hostId, "this controller knows no such host.");
+    if (provider === undefined) throw new HostUnreachable(hostId, "it is not registered.");
     return provider;
   }
 
@@ -79,7 +79,8 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
   ): Promise<{ responses: Map<string, T>; unresponsive: Map<string, string> }> {
     const responses = new Map<string, T>();
     const unresponsive = new Map<string, string>();
-    const within = AbortSignal.any([signal, AbortSignal.timeout(deps.surveyWithinMs ?? surveyWithinMs)]);
+    const timeoutMs = deps.surveyTimeoutMs ?? defaultSurveyTimeoutMs;
+    const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     await Promise.all(
       [...deps.hosts()].map(async ([hostId, provider]) => {
         try {
@@ -159,7 +160,7 @@ async function orAborted<T>(response: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** Watches all current hosts, and those that are added later. */
+/** Watches all current hosts, and hosts that are added later. */
 function watchAll({ hosts, onHosts }: HostsProviderDeps, onChange: (machineId: string) => void): { close(): void } {
   const watches = new Map<ComputeProvider, { close(): void }>();
   function follow(): void {

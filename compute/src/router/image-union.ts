@@ -2,7 +2,7 @@ import type { ImageFacts } from "../compute-provider.ts";
 
 /**
  * Engine versions of all hosts. A version is available if one host has it; otherwise the first reason counts.
- * Image ids are left out, as they differ between hosts.
+ * Image ids are omitted, because they differ between hosts.
  */
 export function unionOf(all: Iterable<ImageFacts>): ImageFacts[] {
   const union = new Map<string, ImageFacts>();

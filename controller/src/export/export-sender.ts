@@ -44,7 +44,7 @@ export function createExportSender({ egress, vendors }: Deps): SendRequest {
     };
     let response: DestinationResponse;
     try {
-      const { status, retryAfterMs, bytes } = await client.request(url, { ...options, bytesMax: responseBytesMax });
+      const { status, retryAfterMs, bytes } = await client.request(url, { ...options, maxBytes: responseBytesMax });
       // A response body that breaks off does not change which items were accepted.
       const bytesRead = await bytes().catch((error: unknown) => {
         if (error instanceof EgressFailure) return nothing;

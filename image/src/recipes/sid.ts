@@ -22,6 +22,6 @@ export const sid = {
     },
     { program: "valkey", version: "9", path: "/usr", executable: "valkey-server", package: "valkey-server" },
   ],
-  // pg_upgrade starts the old engine on the old data; no service runs on these.
+  // The former major version, which pg_upgrade starts on the old data; no service runs on it.
   beside: { suite: "trixie", packages: ["postgresql-17", "postgresql-17-pgvector"] },
 } as const satisfies Recipe;

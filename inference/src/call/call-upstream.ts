@@ -3,26 +3,26 @@ import type { EgressResponse } from "@holdfast/egress/egress-response.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { type ApiError, apiError } from "../http/api-error.ts";
 import { isRecord } from "./check-call.ts";
-import { type ProviderWords, wordsOf, wordsOfText } from "./provider-words.ts";
+import { type ProviderError, providerErrorOf, providerErrorIn } from "./provider-error.ts";
 import type { Route } from "./route-call.ts";
 
 /** A successful response of the provider, whose body is not read yet, or an error. */
 export type Upstream = { readonly response: EgressResponse } | { readonly error: ApiError; readonly usage: unknown };
 
-/** Time limit of a complete call; a silent provider ends it earlier. */
+/** Time limit of a complete call; the limit on silence of the provider is shorter. */
 const deadlineMs = 30 * 60_000;
 /** Maximum size of a response, including streams. */
-const responseBytesMax = 64 << 20;
-const errorBytesMax = 64 << 10;
+const maxResponseBytes = 64 << 20;
+const maxErrorBytes = 64 << 10;
 
 /**
- * Calls the provider and maps its response or failure to ours. Redirects are refused, since the request contains the
- * key.
+ * Calls the provider, and maps a failure or an error response to an error for the client. Redirects are refused, since
+ * the request contains the key.
  */
 export async function callUpstream(
   route: Route,
   body: string,
-  fixture: {
+  options: {
     readonly egress: Pick<EgressClient, "request">;
     readonly organizationId: string;
     readonly accept: string;
@@ -31,20 +31,20 @@ export async function callUpstream(
 ): Promise<Upstream> {
   let response: EgressResponse;
   try {
-    response = await fixture.egress.request(route.url, {
+    response = await options.egress.request(route.url, {
       method: "POST",
       headers: {
         ...route.headers,
         "content-type": "application/json",
-        accept: fixture.accept,
+        accept: options.accept,
         "user-agent": "holdfast-inference",
       },
       body,
       deadlineMs,
       silenceMs: route.silenceMs,
-      bytesMax: responseBytesMax,
-      signal: fixture.signal,
-      organizationId: fixture.organizationId,
+      maxBytes: maxResponseBytes,
+      signal: options.signal,
+      organizationId: options.organizationId,
       tls: route.tls,
     });
   } catch (error) {
@@ -60,33 +60,34 @@ export async function callUpstream(
   if (status === 200) return { response };
   const text = await textOf(response);
   const refusal = parse(text);
-  const words = wordsOf(refusal);
+  const reported = providerErrorOf(refusal);
   const usage = isRecord(refusal) ? refusal["usage"] : undefined;
-  return { error: refusalOf(response, words && withoutKey(words, route)), usage };
+  return { error: refusalOf(response, reported && withoutKey(reported, route)), usage };
 }
 
-/** The error of a response with status 200 that is no completion, in the provider's words. */
-export function noCompletion(text: string, route: Route): ApiError {
-  const words = wordsOfText(text);
-  if (words?.message === undefined) return apiError("upstream_error", "The provider's response is not a completion.");
-  return failedWith(withoutKey(words, route));
+/** The error for a response with status 200 that is not a completion, with the provider's message. */
+export function notACompletion(text: string, route: Route): ApiError {
+  const reported = providerErrorIn(text);
+  if (reported?.message === undefined)
+    return apiError("upstream_error", "The provider's response is not a completion.");
+  return failedWith(withoutKey(reported, route));
 }
 
 /** The error that the provider sent within a stream. */
 export function errorInStream(data: unknown, route: Route): ApiError {
-  const words = wordsOf(data) ?? {};
-  return failedWith(withoutKey({ message: "The provider ended the stream with an error.", ...words }, route));
+  const reported = providerErrorOf(data) ?? {};
+  return failedWith(withoutKey({ message: "The provider ended the stream with an error.", ...reported }, route));
 }
 
-function failedWith({ message = "", param, ...provider }: ProviderWords): ApiError {
+function failedWith({ message = "", param, ...provider }: ProviderError): ApiError {
   return apiError("upstream_error", message, { ...(param !== undefined && { param }), provider });
 }
 
-/** Some providers quote the key that they refuse. */
-function withoutKey(words: ProviderWords, { apiKey }: Route): ProviderWords {
-  const { message } = words;
-  if (message === undefined || apiKey === "") return words;
-  return { ...words, message: message.replaceAll(apiKey, "***") };
+/** The provider's error without the key: some providers quote the key that they refuse. */
+function withoutKey(error: ProviderError, { apiKey }: Route): ProviderError {
+  const { message } = error;
+  if (message === undefined || apiKey === "") return error;
+  return { ...error, message: message.replaceAll(apiKey, "***") };
 }
 
 /** An error for the client without internal details. */
@@ -97,26 +98,26 @@ export function failureOf(error: unknown): ApiError {
   return apiError("upstream_error", "The provider could not be called.");
 }
 
-function refusalOf({ status, headers }: EgressResponse, words: ProviderWords | undefined): ApiError {
+function refusalOf({ status, headers }: EgressResponse, reported: ProviderError | undefined): ApiError {
   const refusesKey = "The provider refuses the key that the organization has configured for it.";
-  // The text of a 401 quotes parts of keys.
+  // The message of a 401 is not forwarded, because providers quote parts of the key in it.
   if (status === 401) return apiError("provider_auth_failed", refusesKey);
-  if (status === 403) return apiError("provider_auth_failed", words?.message ?? refusesKey);
+  if (status === 403) return apiError("provider_auth_failed", reported?.message ?? refusesKey);
   const retryAfter = headers["retry-after"];
-  const passed =
+  const forwarded =
     retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter) ? { headers: { "retry-after": retryAfter } } : {};
   if (status >= 400 && status < 500) {
-    const { message = `The provider responded with ${status}.`, param, ...provider } = words ?? {};
+    const { message = `The provider responded with ${status}.`, param, ...provider } = reported ?? {};
     return apiError("upstream_error", message, {
       status,
-      ...passed,
+      ...forwarded,
       ...(param !== undefined && { param }),
       provider,
     });
   }
   if (status >= 300 && status < 400)
     return apiError("upstream_error", "The provider responded with a redirect, which is not followed.");
-  return apiError("upstream_error", `The provider responded with ${status}.`, passed);
+  return apiError("upstream_error", `The provider responded with ${status}.`, forwarded);
 }
 
 async function textOf(response: EgressResponse): Promise<string> {
@@ -125,7 +126,7 @@ async function textOf(response: EgressResponse): Promise<string> {
   try {
     for await (const chunk of response.body) {
       bytes += chunk.length;
-      if (bytes > errorBytesMax) break;
+      if (bytes > maxErrorBytes) break;
       chunks.push(chunk);
     }
   } catch {

@@ -97,7 +97,7 @@ describe("a stream", () => {
   });
 
   test("that is a page of HTML has its text", () => {
-    expect(passed("<html>busy</html>").stream.foreignText).toBe("<html>busy</html>");
-    expect(passed(`<html>\n\n${chunk("a")}`).stream.foreignText).toBe("");
+    expect(passed("<html>busy</html>").stream.otherText).toBe("<html>busy</html>");
+    expect(passed(`<html>\n\n${chunk("a")}`).stream.otherText).toBe("");
   });
 });

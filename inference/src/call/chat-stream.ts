@@ -5,9 +5,9 @@ import { textsOf } from "./upstream-body.ts";
 
 /** Reads a provider's event stream while it is forwarded. */
 export interface ChatStream {
-  /** Parses bytes of the provider; returns the text to forward, up to the fault of a broken stream. */
+  /** Parses bytes of the provider; returns the text to forward, up to the error of a broken stream. */
   push(bytes: Uint8Array): string;
-  /** Set once the bytes are not a valid event stream, or contain an error; further bytes are ignored. */
+  /** Set once the bytes are not a valid event stream, or contain an error; later bytes are ignored. */
   readonly broken: StreamBroken | undefined;
   /** True after the end mark. */
   readonly isDone: boolean;
@@ -17,23 +17,23 @@ export interface ChatStream {
   readonly hasOutput: boolean;
   /** Last reported usage object; undefined if there was none. */
   readonly usage: unknown;
-  /** Text of the response so far, for our own token count. */
+  /** Text of the response so far, for the proxy's own count of tokens. */
   readonly text: string;
-  /** Begin of a response without any event, such as a page of HTML; otherwise empty. */
-  readonly foreignText: string;
+  /** Start of a response without any event, such as a page of HTML; otherwise empty. */
+  readonly otherText: string;
   /** The end of the client's stream: a chunk with the usage and without choices, then the end mark. */
   ending(usage: Tokens): string;
 }
 
-/** Fault of a stream that is invalid, or that the provider ended with an error. */
+/** The failure of a stream that is invalid, or that the provider ended with an error. */
 export interface StreamBroken {
   readonly message: string;
   /** The error event, parsed if it is JSON; absent if the stream is invalid. */
   readonly event?: unknown;
 }
 
-const textMax = 4 << 20;
-const foreignTextMax = 64 << 10;
+const maxTextLength = 4 << 20;
+const maxOtherTextLength = 64 << 10;
 const endMark = "[DONE]";
 const endedWithError = "The provider ended the stream with an error.";
 
@@ -46,7 +46,7 @@ export function createChatStream({ model, count }: { readonly model: string; rea
   let hasEvents = false;
   let hasOutput = false;
   let text = "";
-  let foreignText = "";
+  let otherText = "";
   let last: Record<string, unknown> = {};
   /** Last usage object, including the provider's additional fields. */
   let reported: unknown;
@@ -61,7 +61,7 @@ export function createChatStream({ model, count }: { readonly model: string; rea
     }
     const added = textsOf(chunk);
     hasOutput ||= added !== "";
-    if (text.length < textMax) text += added;
+    if (text.length < maxTextLength) text += added;
   }
 
   const parser = createParser({
@@ -100,12 +100,12 @@ export function createChatStream({ model, count }: { readonly model: string; rea
         out += `data: ${JSON.stringify(rest)}\n\n`;
       }
     },
-    // Providers send comments so that connections do not look dead while a model thinks.
+    // Comments are forwarded: providers send them so that connections do not time out while a model computes.
     onComment(comment) {
       if (!isDone && broken === undefined) out += `: ${comment}\n\n`;
     },
     onError(error) {
-      // Unknown fields are ignored by the standard; other parse errors are not.
+      // The standard ignores unknown fields; other parse errors mean that this is not an event stream.
       if (error.type !== "unknown-field") broken ??= { message: "The stream is not an event stream." };
     },
   });
@@ -114,9 +114,9 @@ export function createChatStream({ model, count }: { readonly model: string; rea
     push(bytes) {
       out = "";
       const decoded = decoder.decode(bytes, { stream: true });
-      if (!hasEvents && foreignText.length < foreignTextMax) foreignText += decoded;
+      if (!hasEvents && otherText.length < maxOtherTextLength) otherText += decoded;
       parser.feed(decoded);
-      if (hasEvents) foreignText = "";
+      if (hasEvents) otherText = "";
       return out;
     },
     get broken() {
@@ -137,8 +137,8 @@ export function createChatStream({ model, count }: { readonly model: string; rea
     get text() {
       return text;
     },
-    get foreignText() {
-      return foreignText;
+    get otherText() {
+      return otherText;
     },
     ending({ promptTokens, completionTokens }) {
       const { id = "chatcmpl", created = 0 } = last;

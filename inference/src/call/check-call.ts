@@ -24,17 +24,17 @@ export interface CheckedCall {
 }
 
 /** Members that would redirect the call or replace its key. */
-const steering = ["api_base", "base_url", "api_key", "extra_headers"];
-const choicesMax = 128;
-const tokensMax = 10_000_000;
-/** Schemas of tools have about twenty levels. */
-const depthMax = 100;
+const reservedMembers = ["api_base", "base_url", "api_key", "extra_headers"];
+const maxChoices = 128;
+const maxTokensPerChoice = 10_000_000;
+/** Maximum nesting of a body; schemas of tools have about twenty levels. */
+const maxDepth = 100;
 
 /** Validates the body of a call. An error names the member that is invalid. */
 export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError {
   const fault = (param: string | undefined, message: string) =>
     apiError("invalid_model", message, param === undefined ? {} : { param });
-  if (nestsDeeper(text, depthMax)) return fault(undefined, `The body is nested deeper than ${depthMax} levels.`);
+  if (nestsDeeper(text, maxDepth)) return fault(undefined, `The body is nested deeper than ${maxDepth} levels.`);
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -44,9 +44,9 @@ export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError 
   if (!isRecord(body)) return fault(undefined, "The body must be a JSON object.");
   const { values: members, duplicate } = membersOf(text);
   if (duplicate !== undefined) return fault(truncated(duplicate), "The body contains this member twice.");
-  const steered = steering.find((name) => Object.hasOwn(body, name));
-  if (steered !== undefined)
-    return fault(steered, `${steered} cannot be set by a call; providers are configured in the organization.`);
+  const reserved = reservedMembers.find((name) => Object.hasOwn(body, name));
+  if (reserved !== undefined)
+    return fault(reserved, `${reserved} cannot be set by a call; providers are configured in the organization.`);
   const { model, stream = false, n } = body;
   if (typeof model !== "string") return fault("model", "model must be a string such as provider_a/name.");
   const slash = model.indexOf("/");
@@ -55,13 +55,14 @@ export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError 
   const shapeFault = kind === "chat" ? chatFault(body) : embeddingsFault(body);
   if (shapeFault !== undefined) return fault(shapeFault.param, shapeFault.message);
   if (stream !== null && typeof stream !== "boolean") return fault("stream", "stream must be true or false.");
-  if (n !== undefined && n !== null && !isCount(n, choicesMax))
-    return fault("n", `n must be an integer from 1 to ${choicesMax}.`);
+  if (n !== undefined && n !== null && !isCount(n, maxChoices))
+    return fault("n", `n must be an integer from 1 to ${maxChoices}.`);
   let maxTokens: number | undefined;
   for (const name of ["max_tokens", "max_completion_tokens"]) {
     const value = body[name];
     if (value === undefined || value === null) continue;
-    if (!isCount(value, tokensMax)) return fault(name, `${name} must be an integer from 1 on.`);
+    if (!isCount(value, maxTokensPerChoice))
+      return fault(name, `${name} must be an integer from 1 to ${maxTokensPerChoice}.`);
     maxTokens = Math.max(maxTokens ?? 0, value);
   }
   return {

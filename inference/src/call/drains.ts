@@ -6,12 +6,12 @@ export interface Drains {
   readonly count: number;
 }
 
-const drainMs = 60_000;
-const drainsMax = 512;
+const timeoutMs = 60_000;
+const maxDrains = 512;
 
 /**
- * A response is read for up to a minute after its client disconnected; above the limit the newest calls are aborted
- * immediately.
+ * Creates the limit of drains: a response is read for up to a minute after its client disconnected. Above 512 drains, a
+ * call is aborted as soon as its client disconnects.
  */
 export function createDrains(): Drains {
   let count = 0;
@@ -22,11 +22,11 @@ export function createDrains(): Drains {
       let timer: NodeJS.Timeout | undefined;
       const onClosed = () => {
         if (hasEnded) return;
-        if (count >= drainsMax) return stopped.abort(new Error("too many responses are read for disconnected clients"));
+        if (count >= maxDrains) return stopped.abort(new Error("too many responses are read for disconnected clients"));
         count += 1;
         timer = setTimeout(
           () => stopped.abort(new Error("the client disconnected and the response took too long")),
-          drainMs,
+          timeoutMs,
         );
       };
       if (client.isClosed) onClosed();

@@ -9,7 +9,7 @@ export interface Span {
 
 /** Members of the top level of a JSON object. */
 export interface Members {
-  /** Position of each value, by decoded key; of a key that occurs twice, the last. */
+  /** Position of each value, by decoded key; for a key that occurs twice, the position of the last value. */
   readonly values: ReadonlyMap<string, Span>;
   /** A key that occurs twice; undefined if there is none. */
   readonly duplicate: string | undefined;

@@ -26,7 +26,7 @@ export interface Route {
 
 const paths = { chat: "/chat/completions", embeddings: "/embeddings" } as const;
 
-/** Routes a call before any name is resolved, socket opened or line logged. */
+/** Selects the target of a call. No name is resolved, no socket opened and nothing logged before that. */
 export function routeCall(
   call: CheckedCall,
   organization: Organization | undefined,
@@ -41,12 +41,12 @@ export function routeCall(
   if (call.provider === platformManaged)
     return missing("Models of the platform are called at the host name of their own inference service.");
   if (organization === undefined) return missing("Inference is not configured for the organization.");
-  const fixture = organization.providers.get(call.provider);
-  if (provider === undefined || fixture === undefined || !fixture.enabled)
+  const settings = organization.providers.get(call.provider);
+  if (provider === undefined || settings === undefined || !settings.enabled)
     return missing("The organization has not configured this provider, or has disabled it.");
-  const base = fixture.baseUrl === "" ? provider.url : fixture.baseUrl;
+  const base = settings.baseUrl === "" ? provider.url : settings.baseUrl;
   if (base === undefined) return missing("The provider has no base_url.");
-  if (organization.euOnly && !hasEuRoute(provider, fixture))
+  if (organization.euOnly && !hasEuRoute(provider, settings))
     return apiError(
       "eu_residency_unavailable",
       "The organization's calls stay in the EU, and this provider has no route there.",
@@ -56,9 +56,9 @@ export function routeCall(
     );
   return {
     url: `${base.replace(/\/+$/, "")}${paths[call.kind]}`,
-    headers: keyHeader(provider, fixture.apiKey),
-    apiKey: fixture.apiKey,
-    tls: fixture.tls,
+    headers: keyHeader(provider, settings.apiKey),
+    apiKey: settings.apiKey,
+    tls: settings.tls,
     silenceMs: provider.silenceMs ?? defaultSilenceMs,
     price: priceOfModel(catalog, provider, call.model),
   };

@@ -8,7 +8,7 @@ import { type ApiError, apiError, errorBody } from "../http/api-error.ts";
 import type { ClientResponse } from "../http/client-response.ts";
 import type { Used } from "../journal/journal-state.ts";
 import type { Metrics } from "../metrics.ts";
-import { callUpstream, errorInStream, failureOf, noCompletion } from "./call-upstream.ts";
+import { callUpstream, errorInStream, failureOf, notACompletion } from "./call-upstream.ts";
 import { type ChatStream, createChatStream, type StreamBroken } from "./chat-stream.ts";
 import type { CheckedCall } from "./check-call.ts";
 import { isRecord } from "./check-call.ts";
@@ -32,9 +32,9 @@ export interface RoutedCall {
 }
 
 /**
- * Calls the provider and forwards its response. However the call ends, it is settled once: by the usage that the
- * provider reported; else, if there was output, by our own count; else it costs nothing. A disconnected client does not
- * end the call, since the provider still charges for it.
+ * Calls the provider and forwards its response. Every call is settled once: by the usage that the provider reported;
+ * else, if there was output, by the proxy's own count; else it costs nothing. A disconnected client does not end the
+ * call, since the provider still charges for it.
  */
 export async function serveCall(routed: RoutedCall, client: ClientResponse, deps: Deps): Promise<void> {
   const { call, route, admitted } = routed;
@@ -42,8 +42,8 @@ export async function serveCall(routed: RoutedCall, client: ClientResponse, deps
   try {
     const { organizationId } = admitted.reservation;
     const accept = call.stream ? "text/event-stream" : "application/json";
-    const fixture = { egress: deps.egress, organizationId, accept, signal: drain.signal };
-    const upstream = await callUpstream(route, upstreamBody(call), fixture);
+    const options = { egress: deps.egress, organizationId, accept, signal: drain.signal };
+    const upstream = await callUpstream(route, upstreamBody(call), options);
     if ("error" in upstream) {
       await settle(routed, { usage: upstream.usage, text: "", hasOutput: false }, deps);
       return client.fail(upstream.error);
@@ -119,7 +119,7 @@ async function passComplete(
   const outputs = body?.[routed.call.kind === "chat" ? "choices" : "data"];
   const hasOutput = Array.isArray(outputs) && outputs.length > 0;
   await settle(routed, { usage: body?.["usage"], text: textsOf(body), hasOutput }, deps);
-  if (!hasOutput) return client.fail(noCompletion(text, routed.route));
+  if (!hasOutput) return client.fail(notACompletion(text, routed.route));
   if (isPlain) client.json(text, "latin1");
   else client.json(bytes);
 }
@@ -148,7 +148,7 @@ async function passStream(
   const hasOutput = stream.hasOutput || failure === undefined || isAbandoned();
   const used = await settle(routed, { usage: stream.usage, text: stream.text, hasOutput }, deps);
   if (failure === undefined && used !== undefined) await client.event(stream.ending(used));
-  else if (client.hasBegun) await client.event(`data: ${errorBody(failure ?? incompleteResponse)}\n\n`);
+  else if (client.isStarted) await client.event(`data: ${errorBody(failure ?? incompleteResponse)}\n\n`);
   else return client.fail(failure ?? incompleteResponse);
   client.end();
 }
@@ -156,8 +156,8 @@ async function passStream(
 const incompleteResponse = apiError("upstream_error", "The provider's response is incomplete.");
 
 /** The error of a stream that ended too early. */
-function incomplete({ foreignText }: ChatStream, route: Route): ApiError {
-  return foreignText.trim() === "" ? incompleteResponse : noCompletion(foreignText, route);
+function incomplete({ otherText }: ChatStream, route: Route): ApiError {
+  return otherText.trim() === "" ? incompleteResponse : notACompletion(otherText, route);
 }
 
 function brokenStream({ message, event }: StreamBroken, route: Route): ApiError {

@@ -3,7 +3,7 @@ import { isRecord } from "./check-call.ts";
 
 /**
  * The request body for the provider: the client's text with the model's name without its prefix and, in a stream, with
- * a request for usage. All other members stay as the client wrote them, since parsing would change numbers beyond 2^53.
+ * a request for usage. All other members remain as the client wrote them: parsing would change numbers beyond 2^53.
  */
 export function upstreamBody({ text, members, body, model, stream }: CheckedCall): string {
   const changes = new Map([["model", JSON.stringify(model)]]);
@@ -24,11 +24,11 @@ export function upstreamBody({ text, members, body, model, stream }: CheckedCall
   return out + text.slice(at);
 }
 
-/** Text of a response or chunk, for our own token count. */
-export function textsOf(answer: unknown): string {
-  if (!isRecord(answer) || !Array.isArray(answer["choices"])) return "";
+/** Text of a response or chunk, for the proxy's own count of tokens. */
+export function textsOf(response: unknown): string {
+  if (!isRecord(response) || !Array.isArray(response["choices"])) return "";
   let text = "";
-  for (const choice of answer["choices"] as readonly unknown[]) {
+  for (const choice of response["choices"] as readonly unknown[]) {
     if (!isRecord(choice)) continue;
     const message = choice["delta"] ?? choice["message"];
     if (isRecord(message)) text += textOf(message);

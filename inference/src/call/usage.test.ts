@@ -97,7 +97,7 @@ describe("usage that a provider reports", () => {
     });
   });
 
-  test("has a price of its own for cached tokens", async () => {
+  test("has a separate price for cached tokens", async () => {
     const used = await usageOf({ promptTokens: 50, completionTokens: 0, cachedTokens: 40 }, call);
     expect(used.costMicrocents).toBe(60);
   });

@@ -3,8 +3,8 @@ import { costOf, type ModelPrice } from "@holdfast/common/inference/catalog.ts";
 import type { Tokens, Used } from "../journal/journal-state.ts";
 import { type CallKind, isRecord } from "./check-call.ts";
 
-/** Larger reported counts are no counts of tokens: their costs would exceed exact arithmetic. */
-const tokensMax = 1_000_000_000;
+/** Maximum plausible number of tokens. Larger reported numbers are ignored: their costs would exceed 2^53. */
+const maxTokens = 1_000_000_000;
 
 /** Usage that a provider reported. A part that it did not report is absent. */
 export interface ReportedUsage extends Partial<Tokens> {
@@ -12,7 +12,7 @@ export interface ReportedUsage extends Partial<Tokens> {
   readonly cachedTokens: number;
 }
 
-/** Facts about a call besides its reported usage. */
+/** Facts about a call in addition to its reported usage. */
 export interface CountedCall {
   readonly kind: CallKind;
   readonly reserved: Tokens;
@@ -46,14 +46,14 @@ export function readUsage(kind: CallKind, value: unknown): ReportedUsage | undef
 }
 
 function countOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= maxTokens
     ? value
     : undefined;
 }
 
 /**
- * Usage of a call: the reported parts as reported, above the reservation too. A part that was not reported is our own
- * count, which never exceeds the reservation.
+ * Usage of a call. Reported numbers count as reported, even above the reservation. A number that was not reported is
+ * the proxy's own count, which never exceeds the reservation.
  */
 export async function usageOf(reported: ReportedUsage | undefined, call: CountedCall): Promise<Used> {
   const { reserved, price, text } = call;
@@ -69,12 +69,12 @@ export async function usageOf(reported: ReportedUsage | undefined, call: Counted
   };
 }
 
-/** Counting costs the square of a word's length, so a long word is split. */
-const pieceChars = 256;
-/** Number of pieces after which the event loop gets a turn. */
-const piecesAtOnce = 32;
-/** Text beyond this length is extrapolated. */
-const countedChars = 1 << 18;
+/** Maximum length of a piece: counting takes time by the square of a word's length, so a long word is split. */
+const maxPieceChars = 256;
+/** Number of pieces after which the count yields to the event loop. */
+const piecesPerTurn = 32;
+/** Length of the text that is counted; the count of the rest is extrapolated. */
+const maxCountedChars = 1 << 18;
 
 /** Counts the tokens of a text. The tables are large and rarely needed, so they are loaded on demand. */
 export async function countTokens(text: string): Promise<number> {
@@ -82,19 +82,19 @@ export async function countTokens(text: string): Promise<number> {
   const { countTokens: count } = await import("gpt-tokenizer");
   let tokens = 0;
   let at = 0;
-  for (let piece = 1; at < text.length && at < countedChars; piece += 1) {
+  for (let piece = 1; at < text.length && at < maxCountedChars; piece += 1) {
     const end = pieceEnd(text, at);
     tokens += count(text.slice(at, end), { disallowedSpecial: new Set() });
     at = end;
-    if (piece % piecesAtOnce === 0) await setImmediate();
+    if (piece % piecesPerTurn === 0) await setImmediate();
   }
   return Math.ceil((tokens * text.length) / at);
 }
 
-/** Ends a piece before the last space, with which a token starts; within a word only if there is no space. */
+/** End of a piece: before its last space, with which a token starts; within a word only if there is no space. */
 function pieceEnd(text: string, from: number): number {
-  const most = from + pieceChars;
-  if (most >= text.length) return text.length;
-  const space = text.lastIndexOf(" ", most);
-  return space > from ? space : most;
+  const max = from + maxPieceChars;
+  if (max >= text.length) return text.length;
+  const space = text.lastIndexOf(" ", max);
+  return space > from ? space : max;
 }

@@ -42,7 +42,7 @@ export interface Organization {
   readonly id: string;
   readonly monthlyLimitMicrocents: number;
   readonly euOnly: boolean;
-  /** The month whose circuit is open, such as "2026-11"; empty if none is. */
+  /** The month in which the cost limit was reached and calls are refused, such as "2026-11"; empty for none. */
   readonly circuitOpenPeriod: string;
   readonly providers: ReadonlyMap<string, ProviderSettings>;
 }
@@ -54,8 +54,8 @@ export interface ProviderSettings {
   readonly baseUrl: string;
   readonly euEndpoint: boolean;
   /**
-   * TLS options of connections. The object is the same for all of them, since connection pools compare it; undefined
-   * for the defaults.
+   * TLS options of connections; undefined for the defaults. All connections get the same object, since connection pools
+   * compare it by identity.
    */
   readonly tls: { readonly ca: string } | undefined;
 }

@@ -18,7 +18,7 @@ import type { Batch, Settlement } from "../journal/journal-state.ts";
 
 /** Feed between a proxy process and a controller: configuration and quota leases arrive, usage is sent. */
 export interface ControllerFeed extends Feed<ProcessFrame, FeedFrame> {
-  /** Sends the settlements since the last batch, if the controllers have confirmed that one. */
+  /** Sends the settlements since the last batch, if the controllers have confirmed the last batch. */
   sendSettlements(): void;
   readonly isConnected: boolean;
 }
@@ -36,8 +36,8 @@ interface Deps {
 }
 
 /** Maximum number of accounts in a batch, bounded by an etcd transaction. */
-const accountsMax = 30;
-const settlementsMax = 2_000;
+const maxAccounts = 30;
+const maxSettlements = 2_000;
 const hourMs = 3_600_000;
 
 export function createControllerFeed(deps: Deps): ControllerFeed {
@@ -74,9 +74,9 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
   }
 
   function posted(n: number): void {
-    const those = state.batches.filter((batch) => batch.n <= n);
+    const confirmed = state.batches.filter((batch) => batch.n <= n);
     journal.append({ t: "landed", n }).catch(ignoreLogged);
-    quotaLeases.posted(those.flatMap(chargesOf));
+    quotaLeases.posted(confirmed.flatMap(chargesOf));
     isSending = false;
     // Small batches wait for more settlements, since each batch is a write of journal, accounts and usage.
     if (hasBacklog || state.batches.length > 0) sendSettlements();
@@ -88,21 +88,21 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
         const { landedBatch, leases } = frame.value;
         posted(Number(landedBatch));
         const leased = new Map(leases.map(({ account, amount }) => [account, Number(amount)]));
-        quotaLeases.connected(leased, ({ account, organizationId, need, least, reserved }) => {
+        quotaLeases.connected(leased, ({ account, organizationId, need, min, reserved }) => {
           requests += 1n;
           const value = {
             id: requests,
             account,
             organizationId,
             need: BigInt(need),
-            least: BigInt(least),
+            least: BigInt(min),
             reserved: BigInt(reserved),
           };
           sendFrame({ frame: { case: "leaseRequest", value } });
         });
         isConnected = true;
         sendSettlements();
-        log.info("following controller", { controller, holds: leases.length });
+        log.info("following controller", { controller, leases: leases.length });
         return undefined;
       }
       case "configuration":
@@ -159,9 +159,9 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
 function batchSize(settlements: readonly Settlement[]): number {
   const accounts = new Set<string>();
   let count = 0;
-  for (const { amounts } of settlements.slice(0, settlementsMax)) {
+  for (const { amounts } of settlements.slice(0, maxSettlements)) {
     for (const [account] of amounts) accounts.add(account);
-    if (accounts.size > accountsMax) break;
+    if (accounts.size > maxAccounts) break;
     count += 1;
   }
   return Math.max(1, count);
@@ -180,7 +180,7 @@ function settlementsOf(batch: Batch): Settlements {
     ),
   );
   for (const settlement of batch.settlements) {
-    // The call used nothing: its reservation ends, without a usage row.
+    // A call without usage releases its reservation and has no usage row.
     if (settlement.requests === 0) continue;
     const row = rowOf(settlement);
     // The parts contain no spaces.

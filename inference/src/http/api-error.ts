@@ -6,7 +6,7 @@ export interface ApiError {
   readonly message: string;
   /** The invalid member of the body. */
   readonly param?: string;
-  /** The provider's own type and code, which the client sees in place of ours. */
+  /** The provider's type and code, which replace the proxy's in the response. */
   readonly provider?: { readonly type?: string; readonly code?: string };
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -36,9 +36,9 @@ export type ErrorCode = keyof typeof codes;
 export function apiError(
   code: ErrorCode,
   message: string,
-  fixture: Pick<ApiError, "param" | "headers" | "provider"> & { readonly status?: number } = {},
+  details: Pick<ApiError, "param" | "headers" | "provider"> & { readonly status?: number } = {},
 ): ApiError {
-  const { param, headers, provider, status } = fixture;
+  const { param, headers, provider, status } = details;
   return {
     ...codes[code],
     ...(status !== undefined && { status }),

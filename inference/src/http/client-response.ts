@@ -7,9 +7,10 @@ import { type ApiError, errorBody } from "./api-error.ts";
 export interface ClientResponse {
   /** True if the client disconnected before the end of the response. */
   readonly isClosed: boolean;
-  /** Calls back once when that happens. */
+  /** Calls `closed` once when the client disconnects before the end of the response. */
   onClosed(closed: () => void): void;
-  readonly hasBegun: boolean;
+  /** True once a part of a stream was sent. */
+  readonly isStarted: boolean;
   /** Provider label of metrics. */
   provider: string;
   header(name: string, value: string): void;
@@ -23,7 +24,7 @@ export interface ClientResponse {
 }
 
 /** Time after which a client that reads nothing is disconnected. */
-const stalledMs = 60_000;
+const stallTimeoutMs = 60_000;
 const json = { "content-type": "application/json" };
 const ignore = () => undefined;
 
@@ -31,7 +32,7 @@ export function createClientResponse(response: HttpResponse, requestId: string, 
   const started = performance.now();
   const headers: Record<string, string> = { "x-request-id": requestId, "cache-control": "no-store" };
   let hasEnded = false;
-  let hasBegun = false;
+  let isStarted = false;
   let isClosed = false;
   let onClosed: (() => void) | undefined;
   response.once("close", () => {
@@ -40,7 +41,7 @@ export function createClientResponse(response: HttpResponse, requestId: string, 
     onClosed?.();
   });
   response.on("error", ignore);
-  // Both types of responses have these methods.
+  // Responses of HTTP/1 and HTTP/2 have these methods.
   const stream = response as ServerResponse;
 
   const clientResponse: ClientResponse = {
@@ -51,8 +52,8 @@ export function createClientResponse(response: HttpResponse, requestId: string, 
       onClosed = closed;
     },
     provider: "",
-    get hasBegun() {
-      return hasBegun;
+    get isStarted() {
+      return isStarted;
     },
     header(name, value) {
       headers[name] = value;
@@ -65,8 +66,8 @@ export function createClientResponse(response: HttpResponse, requestId: string, 
     },
     async event(text) {
       if (isClosed) return;
-      if (!hasBegun) {
-        hasBegun = true;
+      if (!isStarted) {
+        isStarted = true;
         stream.writeHead(200, { ...headers, "content-type": "text/event-stream; charset=utf-8" });
       }
       if (stream.write(text)) return;
@@ -75,7 +76,7 @@ export function createClientResponse(response: HttpResponse, requestId: string, 
     end() {
       if (hasEnded) return;
       hasEnded = true;
-      metrics.answered(200, "ok", clientResponse.provider);
+      metrics.responded(200, "ok", clientResponse.provider);
       stream.end();
     },
     sinceStartS: () => (performance.now() - started) / 1_000,
@@ -90,7 +91,7 @@ export function createClientResponse(response: HttpResponse, requestId: string, 
   ): void {
     if (hasEnded) return;
     hasEnded = true;
-    metrics.answered(status, code, clientResponse.provider);
+    metrics.responded(status, code, clientResponse.provider);
     if (isClosed) return;
     const length = encoding === undefined ? Buffer.byteLength(body) : body.length;
     stream.writeHead(status, { ...headers, ...extra, "content-length": String(length) });
@@ -106,7 +107,7 @@ export function createClientResponse(response: HttpResponse, requestId: string, 
  */
 function untilRead(stream: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => stream.destroy(), stalledMs);
+    const timer = setTimeout(() => stream.destroy(), stallTimeoutMs);
     const done = () => {
       clearTimeout(timer);
       stream.off("drain", done);

@@ -14,7 +14,7 @@ import type { QuotaLeases } from "../quota-lease/quota-leases.ts";
 import type { Metrics } from "../metrics.ts";
 import { type ApiError, apiError } from "./api-error.ts";
 import { type ClientResponse, createClientResponse } from "./client-response.ts";
-import { bodyMax, type BodyBudget, readBody } from "./read-body.ts";
+import { maxBodyBytes, type BodyBudget, readBody } from "./read-body.ts";
 
 interface HandlerDeps {
   readonly configuration: Configuration;
@@ -23,7 +23,7 @@ interface HandlerDeps {
   readonly bodyBudget: BodyBudget;
   readonly metrics: Metrics;
   readonly serve: (routed: RoutedCall, client: ClientResponse) => Promise<void>;
-  /** False if no controller was connected for too long, so that nothing is admitted. */
+  /** False if no controller was connected for `maxDisconnectedS`: then no call is admitted. */
   readonly mayAdmit: () => boolean;
   readonly now: () => number;
   readonly log: Log;
@@ -35,7 +35,7 @@ const paths: Readonly<Record<string, { readonly method: string; readonly kind: C
   "/v1/models": { method: "GET", kind: "models" },
   "/healthz": { method: "GET", kind: "healthz" },
 };
-const inFlightMax = 100;
+const maxInFlight = 100;
 const noRetry = { "x-should-retry": "false" };
 
 /** Serves calls in the format of OpenAI's API. docs/how-to/inference.md has the order in which calls are checked. */
@@ -54,10 +54,10 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
     const key = keyOf(request);
     if (key === undefined) return client.fail(apiError("invalid_key", "The inference key is missing or invalid."));
     if (route.kind === "models") return client.json(modelsOf(configuration.organization(key.organizationId)));
-    const taken = inFlight.take([{ key: key.id, max: inFlightMax }]);
+    const taken = inFlight.take([{ key: key.id, max: maxInFlight }]);
     if (taken.exceeded !== undefined) {
       setRateHeaders(key, client);
-      return client.fail(rateLimited(`The key has ${inFlightMax} requests in flight.`, 1_000));
+      return client.fail(rateLimited(`The key has ${maxInFlight} requests in flight.`, 1_000));
     }
     try {
       await call(route.kind, key, request, client);
@@ -75,7 +75,7 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
       return client.fail(rateLimited(`The key may send ${key.rateLimitRpm} requests in 60 s.`, counted.retryInMs));
     const read = await readBody(request, key.organizationId, deps.bodyBudget);
     if (read.kind === "too large")
-      return client.fail(apiError("request_too_large", `A body has at most ${bodyMax} bytes.`));
+      return client.fail(apiError("request_too_large", `A body has at most ${maxBodyBytes} bytes.`));
     if (read.kind === "over budget") return client.fail(rateLimited("Too many large requests are in flight.", 1_000));
     if (read.kind === "not text") return client.fail(apiError("invalid_model", "The body is not UTF-8."));
     if (read.kind !== "body") return;
@@ -104,7 +104,7 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
     try {
       await deps.serve({ call: checked, route, admitted: admission.call }, client);
     } finally {
-      // A call that failed before it was settled was not sent.
+      // Has no effect on a settled call. A call that failed before its settlement was not sent, so it costs nothing.
       admission.call.cancel();
     }
   }
@@ -128,10 +128,10 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
   }
 
   function modelsOf(organization: Organization | undefined): string {
-    const data = [...(organization?.providers ?? [])].flatMap(([name, fixture]) => {
+    const data = [...(organization?.providers ?? [])].flatMap(([name, settings]) => {
       const provider = providerNamed(configuration.catalog, name);
-      if (provider === undefined || !fixture.enabled) return [];
-      const eu = hasEuRoute(provider, fixture);
+      if (provider === undefined || !settings.enabled) return [];
+      const eu = hasEuRoute(provider, settings);
       if (organization?.euOnly === true && !eu) return [];
       return provider.models.map((model) => ({
         id: `${name}/${model.name}`,
@@ -148,13 +148,13 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
     const client = createClientResponse(response, randomUUID(), metrics);
     respond(request, client).catch((error: unknown) => {
       log.error("call failed", { error });
-      if (client.hasBegun) response.destroy();
+      if (client.isStarted) response.destroy();
       else client.fail(apiError("internal_error", "The call could not be finished."));
     });
   };
 }
 
-const unavailable = apiError("accounting_unavailable", "The call cannot be accounted for now; try again.", {
+const unavailable = apiError("accounting_unavailable", "The call cannot be accounted for now. Try again in a second.", {
   headers: { "retry-after": "1" },
 });
 

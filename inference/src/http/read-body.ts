@@ -9,16 +9,16 @@ export interface BodyBudget {
   release(organizationId: string, bytes: number): void;
 }
 
-export const bodyMax = 10 << 20;
+export const maxBodyBytes = 10 << 20;
 const byteOrderMark = "\ufeff";
-const allMax = 256 << 20;
-const organizationMax = allMax / 4;
+const maxTotalBytes = 256 << 20;
+const maxOrganizationBytes = maxTotalBytes / 4;
 
 export function createBodyBudget(): BodyBudget {
   const reserved = createKeyedCounter();
   const limitsOf = (organizationId: string) => [
-    { key: "", max: allMax },
-    { key: organizationId, max: organizationMax },
+    { key: "", max: maxTotalBytes },
+    { key: organizationId, max: maxOrganizationBytes },
   ];
   return {
     reserve: (organizationId, bytes) => reserved.take(limitsOf(organizationId), bytes).exceeded === undefined,
@@ -33,17 +33,17 @@ export type ReadBody =
   | { readonly kind: "too large" | "over budget" | "closed" | "not text" };
 
 /**
- * Reads the complete body, reserving its bytes until the caller releases them. The server drains a body that is
- * refused.
+ * Reads the complete body, and reserves its bytes until the caller releases them. The rest of a refused body is read
+ * and discarded by the server.
  */
 export async function readBody(request: HttpRequest, organizationId: string, budget: BodyBudget): Promise<ReadBody> {
-  if (Number(request.headers["content-length"] ?? 0) > bodyMax) return { kind: "too large" };
+  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return { kind: "too large" };
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Leaving an iterator would close the connection, including the response.
+  // Without an iterator: leaving one early would close the connection before the response.
   const kind = await new Promise<"body" | "too large" | "over budget" | "closed">((resolve) => {
     const onData = (chunk: Buffer) => {
-      const isLarge = bytes + chunk.length > bodyMax;
+      const isLarge = bytes + chunk.length > maxBodyBytes;
       if (isLarge || !budget.reserve(organizationId, chunk.length)) {
         request.off("data", onData);
         return resolve(isLarge ? "too large" : "over budget");

@@ -27,7 +27,7 @@ export interface Reservation extends CallNames, Tokens {
 /** Usage of a call. */
 export interface Used extends Tokens {
   readonly costMicrocents: number;
-  /** True if a part of the tokens is our own count. */
+  /** True if the proxy counted a part of the tokens, because the provider did not report it. */
   readonly estimated: boolean;
   /** The provider reported more tokens than the reservation. */
   readonly aboveReservation?: true;
@@ -44,12 +44,13 @@ export interface Settlement extends Reservation, Used {
  * since each call writes several lines.
  */
 export type JournalRecord =
-  | { readonly t: "reserve"; readonly its: Reservation }
+  | { readonly t: "reserve"; readonly call: Reservation }
   /** The end of a reservation in the journal. */
   | { readonly t: "used"; readonly id: string; readonly used: Used; readonly requests: 0 | 1 }
-  | { readonly t: "settle"; readonly its: Settlement }
+  | { readonly t: "settle"; readonly call: Settlement }
   /** The next `count` settlements without a batch form batch `n`. */
   | { readonly t: "batch"; readonly n: number; readonly count: number }
+  /** The controllers have confirmed all batches up to `n`. */
   | { readonly t: "landed"; readonly n: number }
   /** The leased amount of an account from here on. */
   | { readonly t: "hold"; readonly account: string; readonly amount: number }
@@ -73,20 +74,21 @@ export interface JournalState {
   readonly batches: Batch[];
   /** Number of the newest batch. */
   newest: number;
-  readonly holds: Map<string, number>;
+  /** Leased amount of each account. */
+  readonly leases: Map<string, number>;
   /** Times of the requests of the last 60 s, by account. */
   readonly requests: Map<string, number[]>;
 }
 
 export function emptyState(): JournalState {
-  return { open: new Map(), unsent: [], batches: [], newest: 0, holds: new Map(), requests: new Map() };
+  return { open: new Map(), unsent: [], batches: [], newest: 0, leases: new Map(), requests: new Map() };
 }
 
 /** Applies a line to the state. */
 export function applyRecord(state: JournalState, record: JournalRecord): void {
   switch (record.t) {
     case "reserve":
-      state.open.set(record.its.id, record.its);
+      state.open.set(record.call.id, record.call);
       break;
     case "used": {
       const reservation = state.open.get(record.id);
@@ -95,8 +97,8 @@ export function applyRecord(state: JournalState, record: JournalRecord): void {
       break;
     }
     case "settle":
-      state.open.delete(record.its.id);
-      state.unsent.push(record.its);
+      state.open.delete(record.call.id);
+      state.unsent.push(record.call);
       break;
     case "batch":
       state.batches.push({ n: record.n, settlements: state.unsent.splice(0, record.count) });
@@ -107,8 +109,8 @@ export function applyRecord(state: JournalState, record: JournalRecord): void {
       state.newest = Math.max(state.newest, record.n);
       break;
     case "hold":
-      if (record.amount === 0) state.holds.delete(record.account);
-      else state.holds.set(record.account, record.amount);
+      if (record.amount === 0) state.leases.delete(record.account);
+      else state.leases.set(record.account, record.amount);
       break;
     case "request":
       requestsOf(state, record.account).push(record.at);
@@ -153,7 +155,7 @@ export function amountsUsed(
 
 /** The lines that reproduce a state. */
 export function* recordsOf(state: JournalState): Generator<JournalRecord> {
-  for (const [account, amount] of state.holds) yield { t: "hold", account, amount };
+  for (const [account, amount] of state.leases) yield { t: "hold", account, amount };
   for (const [account, [at, ...others]] of state.requests) {
     if (at === undefined) continue;
     let before = at;
@@ -165,10 +167,10 @@ export function* recordsOf(state: JournalState): Generator<JournalRecord> {
     yield { t: "requests", account, at, after };
   }
   for (const { n, settlements } of state.batches) {
-    for (const its of settlements) yield { t: "settle", its };
+    for (const call of settlements) yield { t: "settle", call };
     yield { t: "batch", n, count: settlements.length };
   }
   yield { t: "landed", n: (state.batches[0]?.n ?? state.newest + 1) - 1 };
-  for (const its of state.unsent) yield { t: "settle", its };
-  for (const its of state.open.values()) yield { t: "reserve", its };
+  for (const call of state.unsent) yield { t: "settle", call };
+  for (const call of state.open.values()) yield { t: "reserve", call };
 }

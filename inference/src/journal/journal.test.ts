@@ -35,9 +35,9 @@ describe("a journal", () => {
     const directory = newDirectory();
     const first = openJournal(directory, { now, log: silentLog });
     await first.append({ t: "hold", account: "cost.o.2026-11", amount: 500 });
-    await first.append({ t: "reserve", its: call("a") });
-    await first.append({ t: "reserve", its: call("b") });
-    await first.append({ t: "settle", its: call("a") });
+    await first.append({ t: "reserve", call: call("a") });
+    await first.append({ t: "reserve", call: call("b") });
+    await first.append({ t: "settle", call: call("a") });
     await first.append({ t: "batch", n: 1, count: 1 });
     await first.append({ t: "request", account: "rpm.k", at: 999_000 });
     await first.append({ t: "request", account: "rpm.k", at: 900_000 });
@@ -46,7 +46,7 @@ describe("a journal", () => {
     const { state, close } = openJournal(directory, { now, log: silentLog });
     expect([...state.open.keys()]).toEqual(["b"]);
     expect(state.batches.map(({ n, settlements }) => [n, settlements.map(({ id }) => id)])).toEqual([[1, ["a"]]]);
-    expect([...state.holds]).toEqual([["cost.o.2026-11", 500]]);
+    expect([...state.leases]).toEqual([["cost.o.2026-11", 500]]);
     expect(state.requests.get("rpm.k")).toEqual([999_000]);
     await close();
   });
@@ -57,7 +57,7 @@ describe("a journal", () => {
     const { estimated: _, requests: __, ...reservation } = call("a");
     await first.append({
       t: "reserve",
-      its: {
+      call: {
         ...reservation,
         amounts: [
           ["cost.o.2026-11", 70],
@@ -81,18 +81,18 @@ describe("a journal", () => {
     const directory = newDirectory();
     const path = join(directory, "journal");
     const first = openJournal(directory, { now, log: silentLog });
-    const its = { ...call("a"), model: "m".repeat(1 << 20) };
+    const large = { ...call("a"), model: "m".repeat(1 << 20) };
     let bytes = 0;
     // Confirmed settlements are not written again.
     for (let n = 1; first.bytes >= bytes; n += 1) {
       bytes = first.bytes;
       for (let each = 0; each < 4; each += 1) {
-        void first.append({ t: "reserve", its: { ...its, id: `${n} ${each}` } });
+        void first.append({ t: "reserve", call: { ...large, id: `${n} ${each}` } });
         void first.append({ t: "used", id: `${n} ${each}`, used, requests: 1 });
       }
       void first.append({ t: "batch", n, count: 4 });
       void first.append({ t: "landed", n });
-      await first.append({ t: "reserve", its: call(String(n)) });
+      await first.append({ t: "reserve", call: call(String(n)) });
     }
     expect(statSync(path).size).toBe(first.bytes);
     const { state, close } = openJournal(directory, { now, log: silentLog });
@@ -104,7 +104,7 @@ describe("a journal", () => {
   test("writes the lines of one event loop iteration together", async () => {
     const directory = newDirectory();
     const journal = openJournal(directory, { now, log: silentLog });
-    await Promise.all(["a", "b", "c"].map((id) => journal.append({ t: "reserve", its: call(id) })));
+    await Promise.all(["a", "b", "c"].map((id) => journal.append({ t: "reserve", call: call(id) })));
     const lines = readFileSync(join(directory, "journal"), "utf8").trim().split("\n");
     expect(lines).toHaveLength(4);
     await journal.close();
@@ -113,8 +113,8 @@ describe("a journal", () => {
   test("has the same state after a rewrite", () => {
     const id = fc.constantFrom("a", "b", "c", "d");
     const record = fc.oneof(
-      id.map((each): JournalRecord => ({ t: "reserve", its: call(each) })),
-      id.map((each): JournalRecord => ({ t: "settle", its: call(each) })),
+      id.map((each): JournalRecord => ({ t: "reserve", call: call(each) })),
+      id.map((each): JournalRecord => ({ t: "settle", call: call(each) })),
       id.map((each): JournalRecord => ({ t: "used", id: each, used, requests: 1 })),
       fc.nat(9).map((at): JournalRecord => ({ t: "request", account: "rpm.k", at })),
       fc.nat(3).map((count): JournalRecord => ({ t: "batch", n: 0, count })),

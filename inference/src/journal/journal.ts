@@ -13,12 +13,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { rpmWindowMs } from "@holdfast/common/inference/accounts.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { storedFormat } from "@holdfast/common/stored-names.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { applyRecord, emptyState, type JournalRecord, type JournalState, recordsOf } from "./journal-state.ts";
 
 /**
- * The durable state of a process in lines of a file: calls, their usage and quota leases. A file that has grown to
- * twice its size is rewritten beside the calls, and replaced atomically.
+ * The durable state of a process in lines of a file: calls, their usage and quota leases. A file that has doubled its
+ * size is rewritten while calls continue, and replaced atomically.
  */
 export interface Journal {
   readonly state: JournalState;
@@ -30,17 +31,19 @@ export interface Journal {
   /** Resolves when all lines are synced, so that they survive a power failure. */
   sync(): Promise<void>;
   readonly bytes: number;
-  /** True above 1 GiB of unconfirmed settlements: no further calls are admitted. */
+  /** True above 1 GiB of unconfirmed settlements: then no call is admitted. */
   readonly isFull: boolean;
   close(): Promise<void>;
 }
 
 const syncIntervalMs = 1_000;
-const fullBytes = 1 << 30;
+const maxBytes = 1 << 30;
 /** From this size on, the journal is rewritten whenever it has doubled. */
-const rewriteFromBytes = 8 << 20;
-const linesAtOnce = 1_000;
+const minRewriteBytes = 8 << 20;
+const linesPerWrite = 1_000;
 const syncFile = promisify(fdatasync);
+/** Keys of lines, which an update of the proxy must read. */
+const format = storedFormat<JournalRecord>({ call: "its" });
 
 /** Opens the journal of an earlier process. */
 export function openJournal(
@@ -59,23 +62,23 @@ export function openJournal(
   let flushed = nextFlush();
   let isDirty = false;
   let syncing: Promise<void> | undefined;
-  /** File that will replace the journal; -1 if there is none. */
+  /** Descriptor of the file that will replace the journal; -1 without one. */
   let next = -1;
   let bytesNext = 0;
   let rewriting: Promise<void> | undefined;
   fsyncSync(writeState());
   replace();
 
-  const upkeep = setInterval(() => {
+  const timer = setInterval(() => {
     sync().catch((error: unknown) => log.error("journal not synced", { error }));
-    if (bytes > rewriteFromBytes && bytes > 2 * rewrittenBytes)
+    if (bytes > minRewriteBytes && bytes > 2 * rewrittenBytes)
       rewriting ??= rewrite()
         .catch((error: unknown) => log.error("journal not rewritten", { error }))
         .finally(() => (rewriting = undefined));
   }, syncIntervalMs);
-  upkeep.unref();
+  timer.unref();
 
-  /** Writes the state to a new file; further lines are appended to both files. */
+  /** Writes the state to a new file; from then on, lines are appended to both files. */
   function writeState(): number {
     flush();
     dropOldRequests(state, now());
@@ -88,7 +91,7 @@ export function openJournal(
     };
     for (const record of recordsOf(state)) {
       batch.push(lineOf(record));
-      if (batch.length === linesAtOnce) put(next);
+      if (batch.length === linesPerWrite) put(next);
     }
     put(next);
     return next;
@@ -110,7 +113,7 @@ export function openJournal(
   }
 
   /**
-   * Syncs most of the new file while calls continue, and the lines appended meanwhile before it replaces the journal.
+   * Syncs the new file while calls continue, then the lines that they appended, then replaces the journal by the file.
    */
   async function rewrite(): Promise<void> {
     const rewritten = writeState();
@@ -178,10 +181,10 @@ export function openJournal(
       return bytes;
     },
     get isFull() {
-      return bytes > fullBytes;
+      return bytes > maxBytes;
     },
     async close() {
-      clearInterval(upkeep);
+      clearInterval(timer);
       await rewriting;
       await sync();
       closeSync(file);
@@ -195,13 +198,13 @@ function nextFlush(): PromiseWithResolvers<void> {
   return flush;
 }
 
-/** For appends that nothing awaits: the flush has logged the failure, and the state contains the record. */
+/** Handler of failed appends that nothing awaits: the flush has logged the failure, and the state has the record. */
 export function ignoreLogged(): undefined {
   return undefined;
 }
 
 function lineOf(record: JournalRecord): string {
-  return `${JSON.stringify(record)}\n`;
+  return `${format.format(record)}\n`;
 }
 
 function writeAll(file: number, text: string): number {
@@ -216,7 +219,7 @@ function* recordsIn(path: string, log: Log): Generator<JournalRecord> {
     if (line === "") continue;
     let record: JournalRecord;
     try {
-      record = JSON.parse(line) as JournalRecord;
+      record = format.parse(line);
     } catch {
       log.warn("journal has an incomplete line", { bytes: line.length });
       continue;

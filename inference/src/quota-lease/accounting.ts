@@ -41,7 +41,7 @@ export interface AdmittedCall {
  * is sent, and a settlement afterwards.
  */
 export interface Accounting {
-  /** Counts a request of a key; it is not returned. */
+  /** Counts a request of a key against its rate. The count is not reversed if the call fails. */
   countRequest(key: KeySettings): Promise<LeaseResult> | LeaseResult;
   admit(key: KeySettings, organization: Organization, estimate: CallEstimate): Promise<Admission>;
   readonly inFlight: number;
@@ -67,7 +67,7 @@ export function createAccounting({ quotaLeases, journal, now, newId }: Deps): Ac
     const { promptTokens, completionTokens, costMicrocents, estimated, aboveReservation } = used;
     const counts = { promptTokens, completionTokens, costMicrocents, estimated };
     const usage = { ...counts, ...(aboveReservation && { aboveReservation }) };
-    // The state contains it even if the disk fails; without it on disk a restart charges the reservation.
+    // The state has the usage even if the disk fails; if the line is not on disk, a restart charges the reservation.
     journal.append({ t: "used", id: reservation.id, used: usage, requests }).catch(ignoreLogged);
   }
 
@@ -106,7 +106,7 @@ export function createAccounting({ quotaLeases, journal, now, newId }: Deps): Ac
       }
       const reservation: Reservation = { ...estimate, id: newId(), at: now(), amounts };
       try {
-        await journal.append({ t: "reserve", its: reservation });
+        await journal.append({ t: "reserve", call: reservation });
       } catch {
         settle(reservation, nothing, 0);
         return { kind: "unavailable" };

@@ -20,13 +20,13 @@ const cost = "cost.o.2026-11";
 const nextIteration = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("quota leases", () => {
-  test("admit within the lease, and request quota for all waiting calls at once", async () => {
+  test("admit within the lease, and send one request of quota for all waiting calls", async () => {
     const { leases, requests, connect } = quotaLeasesUnderTest();
     connect({ [cost]: 10 });
     expect(leases.tryLease(cost, "o", 8)).toEqual({ kind: "taken" });
     const waiting = [leases.tryLease(cost, "o", 5), leases.tryLease(cost, "o", 4)] as Promise<LeaseResult>[];
     await nextIteration();
-    expect(requests).toEqual([{ account: cost, organizationId: "o", need: 7, least: 4, reserved: 8 }]);
+    expect(requests).toEqual([{ account: cost, organizationId: "o", need: 7, min: 4, reserved: 8 }]);
     leases.granted(cost, 3, 1);
     expect(await Promise.all(waiting)).toMatchObject([{ kind: "taken" }, { kind: "refused", remaining: 1 }]);
   });
@@ -48,7 +48,7 @@ describe("quota leases", () => {
     expect(passed.filter((remaining) => remaining === 0).length).toBeGreaterThan(1);
   });
 
-  test("repeat a refusal of the controllers for a moment, until limits change", async () => {
+  test("repeat a refusal of the controllers for 100 ms, or until limits change", async () => {
     const { leases, requests, connect } = quotaLeasesUnderTest();
     connect();
     const first = leases.tryLease(cost, "o", 5);

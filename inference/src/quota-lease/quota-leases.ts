@@ -10,24 +10,26 @@ export type LeaseResult =
   /** No controller is connected. */
   | { readonly kind: "unavailable" };
 
-/** Requests more quota of an account from the controllers. */
+/** A request for more quota of an account. */
 export interface QuotaLeaseRequest {
   readonly account: string;
   readonly organizationId: string;
+  /** Amount that all waiting calls need in addition. */
   readonly need: number;
-  readonly least: number;
+  /** Amount of the smallest waiting call. */
+  readonly min: number;
   readonly reserved: number;
 }
 
 /**
- * Quota leases: the amounts of each account that this process may use. A call is admitted against the local lease
- * alone; if it does not suffice, more is requested from the controllers, which refuse a call only when no process has
- * unused quota (docs/how-to/inference.md, Limits).
+ * Quota leases: the amounts of each account that this process may use. A call is admitted by the local lease; if it
+ * does not suffice, more is requested from the controllers, which refuse a call only if no process has unused quota
+ * (docs/how-to/inference.md, Limits).
  */
 export interface QuotaLeases {
   /**
-   * Reserves an amount, immediately or when controllers have responded, until `settle`. For a rate the amount is used
-   * at once.
+   * Reserves an amount until `settle`, immediately or once the controllers have granted it. An amount of a rate is used
+   * and needs no `settle`.
    */
   tryLease(account: string, organizationId: string, amount: number): Promise<LeaseResult> | LeaseResult;
   /** Ends a reservation and charges `used`, which may exceed it. */
@@ -77,14 +79,15 @@ interface Deps {
   readonly rateOf: (keyId: string) => number | undefined;
 }
 
-const refusedMs = 100;
+/** Time for which a refusal of the controllers applies to later calls. */
+const refusalMs = 100;
 
 /** Starts with the state of the journal. */
 export function createQuotaLeases(state: JournalState, { append, now, rateOf }: Deps): QuotaLeases {
   const accounts = new Map<string, Account>();
   let send: ((request: QuotaLeaseRequest) => void) | undefined;
 
-  for (const [id, leased] of state.holds) accountOf(id).leased = leased;
+  for (const [id, leased] of state.leases) accountOf(id).leased = leased;
   for (const [id, times] of state.requests) for (const at of times) accountOf(id).times?.add(at);
   for (const { amounts } of [...state.batches.flatMap(({ settlements }) => settlements), ...state.unsent])
     for (const [id, amount] of amounts) accountOf(id).unposted += amount;
@@ -147,7 +150,7 @@ export function createQuotaLeases(state: JournalState, { append, now, rateOf }: 
       account: id,
       organizationId: waiting[0]?.organizationId ?? "",
       need: Math.max(1, requested - Math.max(0, unused(account))),
-      least: Math.min(...waiting.map(({ amount }) => amount)),
+      min: Math.min(...waiting.map(({ amount }) => amount)),
       reserved: account.reserved,
     });
   }
@@ -199,10 +202,10 @@ export function createQuotaLeases(state: JournalState, { append, now, rateOf }: 
     granted(id, amount, remaining) {
       const account = accountOf(id);
       if (amount !== 0) setLeased(id, account, account.leased + amount).catch(ignoreLogged);
-      const answered = account.waiting.splice(0, account.requestedCount);
+      const requesters = account.waiting.splice(0, account.requestedCount);
       account.requestedCount = 0;
       let isShort = false;
-      for (const { amount: requested, resolve } of answered) {
+      for (const { amount: requested, resolve } of requesters) {
         if (unused(account) >= requested) {
           use(id, account, requested);
           resolve({ kind: "taken" });
@@ -212,7 +215,7 @@ export function createQuotaLeases(state: JournalState, { append, now, rateOf }: 
         account.remaining = Math.max(0, unused(account)) + remaining;
         resolve({ kind: "refused", remaining: account.remaining, retryInMs: retryInMs(account) });
       }
-      if (isShort) account.refusedUntil = now() + refusedMs;
+      if (isShort) account.refusedUntil = now() + refusalMs;
       requestMore(id, account);
     },
 
@@ -264,8 +267,8 @@ interface RequestTimes {
   drop(until: number): void;
 }
 
-/** Dropped entries are removed from the array once there are this many, and at least as many as the remaining ones. */
-const droppedMin = 1_024;
+/** Dropped entries are removed from the array once they are at least this many, and half of the array. */
+const minDropped = 1_024;
 
 function createRequestTimes(): RequestTimes {
   let times: number[] = [];
@@ -282,7 +285,7 @@ function createRequestTimes(): RequestTimes {
     },
     drop(until) {
       while (first < times.length && (times[first] ?? 0) <= until) first += 1;
-      if (first < droppedMin || first < times.length / 2) return;
+      if (first < minDropped || first < times.length / 2) return;
       times = times.slice(first);
       first = 0;
     },

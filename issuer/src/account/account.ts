@@ -10,23 +10,23 @@ import { page } from "../sign-in/page.ts";
 import { currentSession, endSession, type Session } from "../sign-in/session.ts";
 import { beginSecondFactor, confirmSecondFactor, hasSecondFactor, removeSecondFactor } from "./second-factor.ts";
 
-/** A change of sign-in methods needs a recent sign-in. */
-const recentSignInMs = 10 * 60_000;
+/** Maximum age of a sign-in that may change sign-in methods. */
+const maxSignInAgeMs = 10 * 60_000;
 
-/** The current session. Throws Refused with a redirect to a sign-in if there is none, or none that is recent. */
+/** The current session. Throws Refused with a redirect to a sign-in without a session, or without a recent one. */
 async function requireSession(
   app: App,
   incoming: IncomingRequest,
   { isRecent }: { isRecent: boolean },
 ): Promise<Session> {
   const session = await currentSession(app, incoming);
-  if (session !== undefined && (!isRecent || app.now() - session.authTime.getTime() < recentSignInMs)) return session;
+  if (session !== undefined && (!isRecent || app.now() - session.authTime.getTime() < maxSignInAgeMs)) return session;
   const request = {
     clientId: "",
     redirectUri: `${app.config.issuerUrl}/account`,
     scope: "openid",
     prompt: "",
-    ...(isRecent && { maxAgeS: recentSignInMs / 1_000 }),
+    ...(isRecent && { maxAgeS: maxSignInAgeMs / 1_000 }),
   } as const;
   const interaction = newInteraction(request, app.now());
   throw new Refused(
@@ -64,14 +64,14 @@ export async function account(app: App, incoming: IncomingRequest): Promise<Outg
 <h2>Second factor</h2>
 ${
   hasFactor
-    ? html`<p>Codes of an app are asked for at each sign-in.</p>${removal()}`
+    ? html`<p>Codes of an app are asked for at each sign-in.</p>${removalForm()}`
     : html`<form method="post" action="/account/second-factor"><p>Have codes of an app asked for at each sign-in.</p><button>Set it up</button></form>`
 }`,
   });
 }
 
-/** The form that removes the second factor, which needs a code of it. */
-function removal(problem = ""): Html {
+/** The form that removes the second factor. It needs a code of the factor, or a recovery code. */
+function removalForm(problem = ""): Html {
   return html`<form method="post" action="/account/second-factor/remove">
 <label for="code">Code of your app, or a recovery code</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
@@ -80,16 +80,16 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 </form>`;
 }
 
-/** POST /account/sessions/end. */
+/** POST /account/sessions/end: ends one session of the user. */
 export async function endOneSession(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
   requireSameOrigin(app, incoming);
   const session = await requireSession(app, incoming, { isRecent: false });
   const id = incoming.form.get("session") ?? "";
-  const own = await app.database.rows(`SELECT FROM ${s}.sessions WHERE id::text = $1 AND user_id = $2`, [
+  const ownSessions = await app.database.rows(`SELECT FROM ${s}.sessions WHERE id::text = $1 AND user_id = $2`, [
     id,
     session.userId,
   ]);
-  if (own.length > 0) await endSession(app, id);
+  if (ownSessions.length > 0) await endSession(app, id);
   return seeOther("/account");
 }
 
@@ -125,18 +125,18 @@ export async function confirm(app: App, incoming: IncomingRequest): Promise<Outg
   if (codes === undefined)
     return page(app, {
       status: 400,
-      title: "This was not the code",
-      body: html`<p>Wait for the next one, and <a href="/account">start again</a>.</p>`,
+      title: "The code is wrong",
+      body: html`<p>Wait until the app shows the next code, and <a href="/account">start again</a>.</p>`,
     });
   return page(app, {
     title: "Keep your recovery codes",
-    body: html`<p>Each signs you in once when you do not have the app. They are not shown again.</p>
+    body: html`<p>Each code signs you in once when you do not have the app. The codes are not shown again.</p>
 <ul>${codes.map((code) => html`<li><code>${code}</code></li>`)}</ul>
-<p><a href="/account">I have kept them</a></p>`,
+<p><a href="/account">I have saved them</a></p>`,
   });
 }
 
-/** POST /account/second-factor/remove. */
+/** POST /account/second-factor/remove: removes the second factor, by one of its codes. */
 export async function remove(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
   requireSameOrigin(app, incoming);
   const session = await requireSession(app, incoming, { isRecent: true });
@@ -145,6 +145,6 @@ export async function remove(app: App, incoming: IncomingRequest): Promise<Outgo
   return page(app, {
     status: 400,
     title: "Second factor",
-    body: removal("This is not a code, or it was used."),
+    body: removalForm("This is not a valid code, or it was used before."),
   });
 }

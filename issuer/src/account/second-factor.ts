@@ -8,8 +8,8 @@ import type { Rows } from "../store/database.ts";
 
 const periodS = 30;
 /** Failed attempts after which the user must wait 5 minutes. */
-const failuresMax = 5;
-const recoveryCodes = 10;
+const maxFailures = 5;
+const recoveryCodeCount = 10;
 const isFailureOld = "coalesce(failed_at < now() - interval '5 minutes', false)";
 
 const totpOf = (secret: string, app: App, label: string) =>
@@ -49,13 +49,13 @@ export async function beginSecondFactor(
 }
 
 /**
- * Counts an attempt before it is checked, in one statement, so concurrent attempts cannot exceed the limit. Undefined
- * above the limit, and without a secret in this state.
+ * Counts an attempt before its code is checked, in one statement, so concurrent attempts cannot exceed the limit.
+ * Returns the sealed secret; undefined above the limit, and without a secret in this state.
  */
-async function beginTry({ database }: App, userId: string, isConfirmed: boolean): Promise<string | undefined> {
+async function countAttempt({ database }: App, userId: string, isConfirmed: boolean): Promise<string | undefined> {
   const [row] = await database.rows<{ sealed_secret: string }>(
     `UPDATE ${s}.mfa_totp SET failed_at = now(), failures = CASE WHEN ${isFailureOld} THEN 1 ELSE failures + 1 END
-     WHERE user_id = $1 AND confirmed_at IS ${isConfirmed ? "NOT " : ""}NULL AND (failures < ${failuresMax} OR ${isFailureOld})
+     WHERE user_id = $1 AND confirmed_at IS ${isConfirmed ? "NOT " : ""}NULL AND (failures < ${maxFailures} OR ${isFailureOld})
      RETURNING sealed_secret`,
     [userId],
   );
@@ -78,17 +78,17 @@ async function takeStep(app: App, rows: Rows, userId: string, code: string, seal
 }
 
 /**
- * Confirms a new secret with its first code; returns the recovery codes, which are shown only now. The session has the
- * second factor from then on; other sessions of the user sign in again.
+ * Confirms a new secret by its first code; returns the recovery codes, which are never shown again. From then on the
+ * session counts as signed in with the second factor; other sessions of the user must sign in again.
  */
 export async function confirmSecondFactor(
   app: App,
   { id, userId }: Pick<Session, "id" | "userId">,
   code: string,
 ): Promise<readonly string[] | undefined> {
-  const sealed = await beginTry(app, userId, false);
+  const sealed = await countAttempt(app, userId, false);
   if (sealed === undefined) return undefined;
-  const codes = Array.from({ length: recoveryCodes }, () => randomBytes(8).toString("hex"));
+  const codes = Array.from({ length: recoveryCodeCount }, () => randomBytes(8).toString("hex"));
   return app.database.transaction(async (rows) => {
     if (!(await takeStep(app, rows, userId, code, sealed))) return undefined;
     await rows(
@@ -108,7 +108,7 @@ export async function confirmSecondFactor(
 
 /** Checks a code of the app, or a recovery code, which can be used once. */
 export async function passesSecondFactor(app: App, userId: string, typed: string): Promise<boolean> {
-  const sealed = await beginTry(app, userId, true);
+  const sealed = await countAttempt(app, userId, true);
   if (sealed === undefined) return false;
   if (/^\d{6}$/.test(typed)) return takeStep(app, app.database.rows, userId, typed, sealed);
   const used = await app.database.rows(
@@ -121,13 +121,13 @@ export async function passesSecondFactor(app: App, userId: string, typed: string
   return used.length > 0;
 }
 
-/** Removes the second factor with one of its codes; false if it is none, or with too many attempts. */
+/** Removes the second factor by one of its codes; false for another code, or after too many attempts. */
 export async function removeSecondFactor(app: App, userId: string, typed: string): Promise<boolean> {
   if (!(await passesSecondFactor(app, userId, typed))) return false;
   await app.database.rows(
-    `WITH gone AS (DELETE FROM ${s}.mfa_totp WHERE user_id = $1 RETURNING user_id),
+    `WITH removed AS (DELETE FROM ${s}.mfa_totp WHERE user_id = $1 RETURNING user_id),
        codes AS (DELETE FROM ${s}.mfa_recovery_codes WHERE user_id = $1)
-     INSERT INTO ${s}.events (type, user_id) SELECT 'second_factor.removed', user_id FROM gone`,
+     INSERT INTO ${s}.events (type, user_id) SELECT 'second_factor.removed', user_id FROM removed`,
     [userId],
   );
   return true;

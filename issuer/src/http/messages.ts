@@ -21,7 +21,7 @@ export interface IncomingRequest {
   readonly source: string;
   /** The address, or the /48 of an IPv6 address: a site, whose requests for mails are counted together. */
   readonly network: string;
-  /** True for a proxy that reveals no client addresses, by which nothing is limited. */
+  /** True if the address belongs to a proxy that reveals no client addresses, so that no limit applies to it. */
   readonly isSharedSource: boolean;
   readonly userAgent: string;
 }
@@ -39,12 +39,12 @@ export class Refused extends Error {
   readonly response: OutgoingResponse;
 
   constructor(response: OutgoingResponse) {
-    super(`answered ${response.status}`);
+    super(`the response has status ${response.status}`);
     this.response = response;
   }
 }
 
-const bodyBytesMax = 65_536;
+const maxBodyBytes = 65_536;
 
 /** Parses a request. Throws Refused with status 400, 413 or 415. */
 export async function readRequest(
@@ -84,7 +84,7 @@ async function formOf(request: HttpRequest): Promise<URLSearchParams> {
   try {
     for await (const part of request as AsyncIterable<Buffer>) {
       bytes += part.length;
-      if (bytes > bodyBytesMax) throw new Refused(plain(413, "The body is too large."));
+      if (bytes > maxBodyBytes) throw new Refused(plain(413, "The body is too large."));
       parts.push(part);
     }
   } catch (error) {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Longer than the work of a form, including its commit. */
+/** A time step. The work of a form, including its commit, takes less. */
 const stepMs = 200;
 
 /**
@@ -8,10 +8,10 @@ const stepMs = 200;
  * user exists.
  */
 export async function inQuantizedTime<T>(monotonicMs: () => number, work: () => Promise<T>): Promise<T> {
-  const beganMs = monotonicMs();
+  const startedMs = monotonicMs();
   try {
     return await work();
   } finally {
-    await delay(stepMs - ((monotonicMs() - beganMs) % stepMs));
+    await delay(stepMs - ((monotonicMs() - startedMs) % stepMs));
   }
 }

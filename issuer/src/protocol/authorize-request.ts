@@ -29,11 +29,11 @@ export type ReadAuthorizeRequest =
     };
 
 /** Maximum bytes of a state. The parameter is opaque, and some clients store a complete target in it. */
-const stateBytesMax = 4_096;
+const maxStateBytes = 4_096;
 /** Maximum bytes of a state that an error returns: the largest one that a URL can have here. */
-const returnedStateBytesMax = 16_384;
+const maxReturnedStateBytes = 16_384;
 /** Maximum bytes of the other values, as JSON, which the interaction's cookie stores. */
-const lengths = {
+const maxBytes = {
   nonce: 512,
   scope: 256,
   login_hint: 254,
@@ -57,7 +57,7 @@ const boundedParameters = [
 
 /** The supported parameters of a request, which fit into a URL. */
 export function supportedParameters(parameters: URLSearchParams): URLSearchParams {
-  const names = new Set([...Object.keys(lengths), ...boundedParameters]);
+  const names = new Set([...Object.keys(maxBytes), ...boundedParameters]);
   return new URLSearchParams([...parameters].filter(([name]) => names.has(name)));
 }
 
@@ -90,12 +90,12 @@ export function readAuthorize(
     return { ok: false, userMessage: "The app that sent you here gave an address that it did not register." };
 
   const stateBytes = Buffer.byteLength(values.get("state") ?? "");
-  if (stateBytes > returnedStateBytesMax)
+  if (stateBytes > maxReturnedStateBytes)
     return { ok: false, userMessage: "The app that sent you here gave a state that is too long." };
-  const long =
-    stateBytes > stateBytesMax
+  const tooLong =
+    stateBytes > maxStateBytes
       ? "state"
-      : Object.entries(lengths).find(([name, most]) => bytesOf(values.get(name) ?? "") > most)?.[0];
+      : Object.entries(maxBytes).find(([name, max]) => bytesOf(values.get(name) ?? "") > max)?.[0];
   const state = isAmbiguous(parameters, "state") ? undefined : values.get("state");
   const refused = (error: string, description: string): ReadAuthorizeRequest => ({
     ok: false,
@@ -105,7 +105,7 @@ export function readAuthorize(
     description,
   });
   if (repeated.length > 0) return refused("invalid_request", `${repeated[0]} is repeated`);
-  if (long !== undefined) return refused("invalid_request", `${long} is too long`);
+  if (tooLong !== undefined) return refused("invalid_request", `${tooLong} is too long`);
   if (values.has("request")) return refused("request_not_supported", "request objects are not supported");
   if (values.has("request_uri")) return refused("request_uri_not_supported", "request objects are not supported");
   if (values.has("registration")) return refused("registration_not_supported", "registration is not supported");

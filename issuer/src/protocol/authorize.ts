@@ -13,7 +13,7 @@ export async function authorize(app: App, incoming: IncomingRequest): Promise<Ou
   if (!read.ok && "userMessage" in read) return problemPage(app, 400, read.userMessage);
   if (!read.ok) return redirectToClient(app, read, { error: read.error, error_description: read.description });
   const { request } = read;
-  // A cross-site POST lacks our cookies. As a GET it has them, so the session is found and cookies can be limited.
+  // A cross-site POST has no cookies of the issuer. The GET has them, so the session is found and cookies are limited.
   if (incoming.method === "POST") return seeOther(`/authorize?${supportedParameters(parameters).toString()}`);
   const hint = await hintedUser(app, request);
   if (!hint.isValid)

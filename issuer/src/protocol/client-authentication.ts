@@ -30,8 +30,9 @@ export function tokenError(error: string, description: string, status = 400): Ou
 }
 
 function invalidClient(challenged: boolean): OutgoingResponse {
-  const answer = tokenError("invalid_client", "the client is unknown, or its secret is wrong", 401);
-  return challenged ? { ...answer, headers: { ...answer.headers, "www-authenticate": 'Basic realm="token"' } } : answer;
+  const response = tokenError("invalid_client", "the client is unknown, or its secret is wrong", 401);
+  if (!challenged) return response;
+  return { ...response, headers: { ...response.headers, "www-authenticate": 'Basic realm="token"' } };
 }
 
 function basicOf(authorization: string | undefined): { id: string; secret: string } | undefined {
@@ -44,7 +45,7 @@ function basicOf(authorization: string | undefined): { id: string; secret: strin
   return id === undefined || secret === undefined ? undefined : { id, secret };
 }
 
-/** Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1). */
+/** Decodes the id or the secret: each is form-encoded before they are joined (RFC 6749 section 2.3.1). */
 function formDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));

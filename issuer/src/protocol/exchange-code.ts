@@ -9,8 +9,8 @@ import { tokenError } from "./client-authentication.ts";
 import { tokensOf } from "./tokens.ts";
 
 /** Lifetime of a code. */
-const codeLifeS = 60;
-const refreshLifeDays = 90;
+const codeLifetimeS = 60;
+const refreshLifetimeDays = 90;
 
 const codeHash = (code: string): Buffer => createHash("sha256").update(code).digest();
 
@@ -24,7 +24,7 @@ export async function writeCode(
   const { clientId, redirectUri, scope, nonce, challenge } = request;
   await database.rows(
     `INSERT INTO ${s}.oauth_codes (code_hash, user_id, session_id, client_id, redirect_uri, scope, nonce, code_challenge, family, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + interval '${codeLifeS} seconds')`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + interval '${codeLifetimeS} seconds')`,
     [
       codeHash(code),
       session.userId,
@@ -41,8 +41,7 @@ export async function writeCode(
 
 /**
  * Redeems a code in one statement, so that one of several concurrent requests succeeds; it also creates the family of
- * refresh tokens. The redirect URI and verifier must match those of the authorization request; a mismatch uses the code
- * up.
+ * refresh tokens. The redirect URI and verifier must match the authorization request; a mismatch uses the code up.
  */
 const useCode = `
   WITH code AS (
@@ -51,7 +50,7 @@ const useCode = `
     RETURNING *, redirect_uri = $3 AND code_challenge IS NOT DISTINCT FROM $4 AS fits),
   family AS (
     INSERT INTO ${s}.refresh_tokens (family, user_id, session_id, client_id, scope, expires_at)
-    SELECT code.family, code.user_id, session_id, client_id, scope, now() + interval '${refreshLifeDays} days' FROM code
+    SELECT code.family, code.user_id, session_id, client_id, scope, now() + interval '${refreshLifetimeDays} days' FROM code
     JOIN ${s}.sessions AS session ON session.id = session_id AND revoked_at IS NULL
     WHERE fits AND 'offline_access' = ANY (string_to_array(scope, ' '))),
   event AS (

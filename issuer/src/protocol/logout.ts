@@ -7,8 +7,8 @@ import { clearedSessionCookie, endSession, openSessionId } from "../sign-in/sess
 
 /**
  * GET or POST /logout (OpenID Connect RP-Initiated Logout 1.0). An ID token of the session ends it immediately;
- * otherwise the user confirms, so that other sites cannot sign users out. Only a registered address is redirected to;
- * for any other one the user signs out too, and a page says that the app's address is unregistered.
+ * otherwise the user confirms, so that other sites cannot sign users out. The user is redirected to a registered
+ * address only; for any other address a page says that the app did not register it.
  */
 export async function logout(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
   const parameters = incoming.method === "POST" ? incoming.form : incoming.query;
@@ -16,7 +16,7 @@ export async function logout(app: App, incoming: IncomingRequest): Promise<Outgo
   const named = parameters.get("client_id");
   const verified = hint === null ? undefined : await app.tokens.verify(hint, "JWT", { allowExpired: true });
   const claims = named === null || named === verified?.aud ? verified : undefined;
-  // A token that is not valid, or of another client, proves no client to return to, but the user still signs out.
+  // A token that is invalid, or of another client, proves no client to return to, but the user still signs out.
   const isContradictory = hint !== null && claims === undefined;
   const clientId = typeof claims?.aud === "string" ? claims.aud : isContradictory ? undefined : (named ?? undefined);
   const client = clientOf(app, clientId);
@@ -31,7 +31,7 @@ export async function logout(app: App, incoming: IncomingRequest): Promise<Outgo
   if (!isAuthorized && !isConfirmed && sessionId !== undefined)
     return page(app, {
       title: "Sign out?",
-      ...(target !== null && { leadsTo: target }),
+      ...(target !== null && { formTarget: target }),
       body: html`<form method="post" action="/logout">
 <input type="hidden" name="confirmed" value="yes">
 ${clientId !== undefined && html`<input type="hidden" name="client_id" value="${clientId}">`}
@@ -48,7 +48,7 @@ ${isUnregistered && html`<input type="hidden" name="unregistered" value="yes">`}
     return page(app, {
       title: "You are signed out",
       body: isUnregistered
-        ? html`<p>The app that sent you here gave a return address that it did not register, so you stay here. You can close this page.</p>`
+        ? html`<p>The app that sent you here gave a return address that it did not register, so this page does not return you to it. You can close this page.</p>`
         : html`<p>You can close this page.</p>`,
       cookies: [clearedSessionCookie()],
     });

@@ -17,11 +17,11 @@ export interface TokenCredentials {
   readonly issuedGrant: string | undefined;
 }
 
-const clientIdMax = 64;
+const maxClientIdLength = 64;
 
 export function readTokenCredentials(app: App, incoming: IncomingRequest): TokenCredentials {
   const { form } = incoming;
-  const clientId = (form.get("client_id") ?? "").slice(0, clientIdMax);
+  const clientId = (form.get("client_id") ?? "").slice(0, maxClientIdLength);
   const client = clientIn(app, incoming);
   if (!("clientId" in client)) return { clientId, client, isAuthenticated: false, issuedGrant: undefined };
   const token = readRefreshToken(form.get("refresh_token") ?? "", app.keys);

@@ -10,8 +10,8 @@ export interface TokenKeys {
   /** Signs an RS256 JWT with exactly these claims. */
   sign(claims: JWTPayload, type: string): Promise<string>;
   /**
-   * Verifies a JWT. Undefined if no published key signed it, for another issuer, and if it has expired, unless
-   * `allowExpired`.
+   * Verifies a JWT. Undefined if no published key signed it, if it is of another issuer, or if it has expired (unless
+   * `allowExpired`).
    */
   verify(token: string, type: string, options?: { readonly allowExpired?: boolean }): Promise<JWTPayload | undefined>;
 }

@@ -7,17 +7,19 @@ import { type TokenCredentials, readTokenCredentials } from "./token-credentials
 import { grantTokens } from "./token.ts";
 
 /** Failures of one source with one client, at the token endpoint of one app, in a minute. */
-const failuresMax = 50;
+const maxFailures = 50;
 const minuteMs = 60_000;
 /** Failures of one issued code or token family in a minute. */
-const spentMax = 10;
-const countsMax = 20_000;
+const maxGrantFailures = 10;
+const maxCounts = 20_000;
 /**
  * Rate of failures of an app that are stored, so that all replicas count them; above it each replica counts for itself.
  */
 const sharedFailureRate = { burst: 200, perSecond: 1 };
 
-/** Serializes the guesses of a source with a client, so that concurrent ones of all replicas see each other's rows. */
+/**
+ * Serializes the guesses of a source with a client, so that concurrent guesses at all replicas see each other's rows.
+ */
 const lockGuesses = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'holdfast guesses', $1::text, $2::text), 0))`;
 
 /**
@@ -28,8 +30,8 @@ const writeGuess = `
   WITH before AS (
       SELECT occurred_at FROM ${s}.events
       WHERE type = 'token.refused' AND ip = $2 AND client_id IS NOT DISTINCT FROM $1 AND occurred_at > now() - interval '1 minute'
-      ORDER BY occurred_at DESC LIMIT ${failuresMax}),
-    counted AS (SELECT count(*) >= ${failuresMax} AS is_full, min(occurred_at) AS oldest FROM before),
+      ORDER BY occurred_at DESC LIMIT ${maxFailures}),
+    counted AS (SELECT count(*) >= ${maxFailures} AS is_full, min(occurred_at) AS oldest FROM before),
     event AS (
       INSERT INTO ${s}.events (type, client_id, ip) SELECT 'token.refused', $1, $2 FROM counted WHERE NOT is_full)
   SELECT CASE WHEN is_full THEN ceil(extract(epoch FROM oldest + interval '1 minute' - now()))::int END AS wait_s
@@ -38,8 +40,8 @@ const writeGuess = `
 /**
  * Serves token requests, and delays clients with too many failures. A secret, code or token that this app did not issue
  * is a guess and counts for its source and client. An issued code or token that has expired or was used counts only for
- * itself, so it does not delay its client or others at the same address. A guess is counted before it is judged, so
- * concurrent ones do not exceed the limit.
+ * itself, so it does not delay its client or others at the same address. A guess is counted before it is checked, so
+ * concurrent guesses do not exceed the limit.
  */
 export interface TokenRateLimit {
   /**
@@ -79,7 +81,7 @@ export function createTokenRateLimit(monotonicMs: () => number): TokenRateLimit 
 
   /**
    * Counts a guess for all replicas, unless the rate limit or an unavailable database prevents it. Returns the seconds
-   * until it may be judged; 0 if it may.
+   * until it may be checked; 0 if it may be checked now.
    */
   async function countGuess(
     app: App,
@@ -89,7 +91,7 @@ export function createTokenRateLimit(monotonicMs: () => number): TokenRateLimit 
   ): Promise<number> {
     if (isSharedSource) return 0;
     const window = countFailure(key);
-    if (window.failures >= failuresMax) setBounded(delayedUntilMs, key, window.untilMs);
+    if (window.failures >= maxFailures) setBounded(delayedUntilMs, key, window.untilMs);
     const { appId } = app.config;
     const bucket = writing.get(appId) ?? createTokenBuckets(sharedFailureRate, monotonicMs, 1);
     writing.set(appId, bucket);
@@ -129,7 +131,7 @@ export function createTokenRateLimit(monotonicMs: () => number): TokenRateLimit 
       const response = await grantTokens(app, incoming, credentials);
       if (credentials.issuedGrant !== undefined && (response.status === 400 || response.status === 401)) {
         const window = countFailure(key);
-        if (window.failures >= spentMax) setBounded(delayedUntilMs, key, window.untilMs);
+        if (window.failures >= maxGrantFailures) setBounded(delayedUntilMs, key, window.untilMs);
       }
       return { response, isProved };
     },
@@ -140,7 +142,7 @@ function setBounded<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key);
   map.set(key, value);
   const oldest = map.keys().next();
-  if (map.size > countsMax && oldest.done !== true) map.delete(oldest.value);
+  if (map.size > maxCounts && oldest.done !== true) map.delete(oldest.value);
 }
 
 function tooMany(waitS: number): OutgoingResponse {

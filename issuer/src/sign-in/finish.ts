@@ -16,9 +16,9 @@ import { page } from "./page.ts";
 import { currentSession, openSession, satisfies, type Session } from "./session.ts";
 import { recordSignIn } from "./signed-in-browser.ts";
 
-const triesMax = 5;
-const mailLifeMs = 15 * 60_000;
-const secondFactorWithinMs = 10 * 60_000;
+const maxAttempts = 5;
+const mailLifetimeMs = 15 * 60_000;
+const secondFactorTimeoutMs = 10 * 60_000;
 
 /** Redirects to the client (RFC 6749 section 4.1.2, RFC 9207). */
 export function redirectToClient(
@@ -69,16 +69,16 @@ export async function finish(
 ): Promise<Finished> {
   const { database, keys, config } = app;
   const { mail } = interaction;
-  if (mail === undefined || (mail.tries ?? 0) >= triesMax || app.now() - (mail.at ?? app.now()) > mailLifeMs)
+  if (mail === undefined || (mail.tries ?? 0) >= maxAttempts || app.now() - (mail.at ?? app.now()) > mailLifetimeMs)
     return { kind: "over" };
   const secrets = mailSecretsOf(mail.id, keys);
   const isCorrect = "code" in proof ? isSame(proof.code, secrets.code) : isSame(proof.linkToken, secrets.linkToken);
   const rowKey = [mail.id, interactionHash(interaction.id)];
-  const isOpen = `id = $1 AND interaction_hash = $2 AND ended_at IS NULL AND expires_at > now() AND tries < ${triesMax}`;
+  const isOpen = `id = $1 AND interaction_hash = $2 AND ended_at IS NULL AND expires_at > now() AND tries < ${maxAttempts}`;
   // The response depends only on the attempts of this browser, since a withheld mail has no row to count them.
   const tries = (mail.tries ?? 0) + 1;
   const refused: Finished =
-    tries >= triesMax ? { kind: "over" } : { kind: "wrong", next: { ...interaction, mail: { ...mail, tries } } };
+    tries >= maxAttempts ? { kind: "over" } : { kind: "wrong", next: { ...interaction, mail: { ...mail, tries } } };
   if (!isCorrect) {
     await database.rows(`UPDATE ${s}.login_tokens SET tries = tries + 1 WHERE ${isOpen}`, rowKey);
     return refused;
@@ -165,7 +165,7 @@ export async function finishSecondFactor(
   typed: string,
 ): Promise<Finished> {
   const { firstFactor } = interaction;
-  if (firstFactor === undefined || app.now() - firstFactor.at > secondFactorWithinMs) return { kind: "over" };
+  if (firstFactor === undefined || app.now() - firstFactor.at > secondFactorTimeoutMs) return { kind: "over" };
   if (!(await passesSecondFactor(app, firstFactor.userId, typed))) return { kind: "wrong", next: interaction };
   const session = await app.database.transaction((rows) =>
     signedIn(app, rows, incoming, interaction, firstFactor.userId, [...new Set([...firstFactor.amr, "otp", "mfa"])]),
@@ -232,7 +232,7 @@ export async function continueWithSession(
 ): Promise<OutgoingResponse | undefined> {
   const session = await currentSession(app, incoming);
   if (session === undefined) return undefined;
-  const { request, beganAt: requestedAt, hintedUserId: userId } = interaction;
+  const { request, startedAt: requestedAt, hintedUserId: userId } = interaction;
   if (!satisfies(session, request, { userId, now: app.now(), requestedAt })) return undefined;
   return backToClient(app, interaction, session, []);
 }

@@ -10,8 +10,9 @@ import { problemPage } from "./page.ts";
 export interface Interaction {
   readonly id: string;
   readonly request: AuthorizeRequest;
-  readonly beganAt: number;
-  /** The user of the ID token hint, who alone may sign in; absent without a hint. */
+  /** Time of the client's request, in milliseconds since 1970. */
+  readonly startedAt: number;
+  /** The user of the ID token hint, the only one who may sign in; absent without a hint. */
   readonly hintedUserId?: string;
   /** True if the client's state is too long for the cookie: it is sealed in the paths of the steps instead. */
   readonly hasLongState?: boolean;
@@ -28,7 +29,7 @@ export interface Interaction {
   readonly firstFactor?: { readonly userId: string; readonly at: number; readonly amr: readonly string[] };
 }
 
-/** A requested mail, sent or withheld. The number and size of its fields do not depend on that. */
+/** A requested mail. The number and size of its fields do not reveal whether it was sent or withheld. */
 export interface RequestedMail {
   readonly id: string;
   readonly email: string;
@@ -37,37 +38,39 @@ export interface RequestedMail {
   readonly tries?: number;
 }
 
-/** Cookies of sign-ins in progress outlive an update of the issuer, so their keys stay. */
+/** Cookies of sign-ins in progress outlive an update of the issuer, so the names of their fields never change. */
 const format = storedFormat<Interaction>({
+  startedAt: "beganAt",
   upstream: "elsewhere",
   firstFactor: "passed",
 });
 const prefix = "__Host-sign-in-";
-const lifeS = 3_600;
+const lifetimeS = 3_600;
 /** Maximum number of sign-ins of one browser; the oldest is removed. */
-const interactionsMax = 5;
+const maxInteractions = 5;
 /**
  * Maximum bytes of these cookies, and of all cookies, in a request: a request whose headers exceed 16 KiB is refused.
- * Sites of the same parent domain can set cookies for this host too, so ours give way, except for the newest.
+ * Sites of the same parent domain can set cookies for this host too, so the issuer drops its own, except for the
+ * newest.
  */
-const bytesMax = 6_144;
-const allBytesMax = 10_240;
+const maxOwnBytes = 6_144;
+const maxTotalBytes = 10_240;
 /** Maximum bytes of a client's state in the cookie, as JSON. */
-const cookieStateBytesMax = 1_024;
+const maxCookieStateBytes = 1_024;
 /** Browsers reject longer cookies. */
-const cookieBytesMax = 4_096;
+const maxCookieBytes = 4_096;
 /** The text in a cookie has a multiple of these bytes, so that the size of the cookie reveals no field of it. */
 const paddedBytes = 512;
-/** The longest text whose cookie has at most `cookieBytesMax`. */
-const textBytesMax = 3_016;
+/** The longest text whose cookie has at most `maxCookieBytes`. */
+const maxTextBytes = 3_016;
 const idPattern = /^[A-Za-z0-9_-]{16}$/;
 
 export function newInteraction(request: AuthorizeRequest, now: number): Interaction {
-  const isLong = Buffer.byteLength(JSON.stringify(request.state ?? "")) > cookieStateBytesMax;
+  const isLong = Buffer.byteLength(JSON.stringify(request.state ?? "")) > maxCookieStateBytes;
   return {
     id: randomBytes(12).toString("base64url"),
     request,
-    beganAt: now,
+    startedAt: now,
     ...(isLong && { hasLongState: true }),
   };
 }
@@ -104,36 +107,39 @@ export function saveInteraction(app: App, { cookies }: IncomingRequest, interact
   const name = `${prefix}${interaction.id}`;
   const text = format.format(withoutLongState(interaction));
   const sealed = seal(app.keys.sealingKey("interaction"), padded(text), interaction.id);
-  if (bytesOf(name, sealed) > cookieBytesMax)
+  if (bytesOf(name, sealed) > maxCookieBytes)
     throw new Refused(problemPage(app, 400, "This sign-in is too long for a cookie of the browser."));
   const others = [...cookies.keys()]
-    .filter((each) => isOurs(each) && each !== name)
+    .filter((each) => isInteractionCookie(each) && each !== name)
     .map((each) => ({
       name: each,
-      beganAt: readInteraction(app, cookies, each.slice(prefix.length))?.beganAt ?? 0,
+      startedAt: readInteraction(app, cookies, each.slice(prefix.length))?.startedAt ?? 0,
       bytes: bytesOf(each, cookies.get(each) ?? ""),
     }))
-    .toSorted((a, b) => b.beganAt - a.beganAt);
-  const foreign = [...cookies].reduce((sum, [each, value]) => sum + (isOurs(each) ? 0 : bytesOf(each, value)), 0);
-  const inPath = sealedState(app, interaction)?.length ?? 0;
-  const budget = Math.min(bytesMax, allBytesMax - foreign - inPath);
+    .toSorted((a, b) => b.startedAt - a.startedAt);
+  const foreignBytes = [...cookies].reduce(
+    (sum, [each, value]) => sum + (isInteractionCookie(each) ? 0 : bytesOf(each, value)),
+    0,
+  );
+  const pathBytes = sealedState(app, interaction)?.length ?? 0;
+  const budget = Math.min(maxOwnBytes, maxTotalBytes - foreignBytes - pathBytes);
   let bytes = bytesOf(name, sealed);
   const dropped = others.filter((other, at) => {
-    if (other.beganAt === 0 || at >= interactionsMax - 1 || bytes + other.bytes > budget) return true;
+    if (other.startedAt === 0 || at >= maxInteractions - 1 || bytes + other.bytes > budget) return true;
     bytes += other.bytes;
     return false;
   });
-  return [setCookie(name, sealed, lifeS), ...dropped.map((other) => setCookie(other.name, "", 0))];
+  return [setCookie(name, sealed, lifetimeS), ...dropped.map((other) => setCookie(other.name, "", 0))];
 }
 
 /** Appends spaces, which JSON permits, up to the next multiple of `paddedBytes` or the longest possible text. */
 function padded(json: string): string {
   const bytes = Buffer.byteLength(json);
-  const target = Math.min(Math.ceil(bytes / paddedBytes) * paddedBytes, textBytesMax);
+  const target = Math.min(Math.ceil(bytes / paddedBytes) * paddedBytes, maxTextBytes);
   return json + " ".repeat(Math.max(0, target - bytes));
 }
 
-const isOurs = (name: string) => name.startsWith(prefix);
+const isInteractionCookie = (name: string) => name.startsWith(prefix);
 
 /** Size of a cookie in a request's header. */
 function bytesOf(name: string, value: string): number {
@@ -151,7 +157,7 @@ export function interactionOfMail(
   mailId: string,
 ): Interaction | undefined {
   for (const name of cookies.keys()) {
-    const found = name.startsWith(prefix) ? readInteraction(app, cookies, name.slice(prefix.length)) : undefined;
+    const found = isInteractionCookie(name) ? readInteraction(app, cookies, name.slice(prefix.length)) : undefined;
     if (found?.mail?.id === mailId) return found;
   }
   return undefined;
@@ -168,5 +174,5 @@ export function readInteraction(
   const plain = unseal(keys.sealingKey("interaction"), sealed, id);
   if (plain === undefined) return undefined;
   const interaction = format.parse(plain);
-  return interaction.beganAt + lifeS * 1_000 > now() ? interaction : undefined;
+  return interaction.startedAt + lifetimeS * 1_000 > now() ? interaction : undefined;
 }

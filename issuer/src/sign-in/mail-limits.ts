@@ -16,8 +16,8 @@ export type MailRequestOutcome =
   | { readonly kind: "tooMany" };
 
 const repeatInterval = "30 seconds";
-/** More than the mails that limits permit for one address in an hour. */
-const rowsOfAddressMax = 1_000;
+/** Maximum rows of one address that are read: more than the mails that limits permit for an address in an hour. */
+const maxAddressRows = 1_000;
 const perSource = { within: "10 minutes", unknown: 30, known: 300 } as const;
 
 const ofHour = (condition: string, limit: string) =>
@@ -27,27 +27,27 @@ const ofSource = (condition: string, max: number) =>
   `(SELECT count(*) FROM (SELECT FROM ${s}.login_tokens
       WHERE source = $2 AND ${condition} AND created_at > now() - interval '${perSource.within}' LIMIT ${max}) AS found) = ${max}`;
 const isOfBrowser = `source LIKE '${browserSources}%'`;
-const countsOfApp = (newUsersMax: string, max: string) => `
-    ${ofHour("is_owed AND NOT is_known", newUsersMax)} AS strangers,
+const countsOfApp = (maxNewUsers: string, max: string) => `
+    ${ofHour("is_owed AND NOT is_known", maxNewUsers)} AS new_addresses,
     ${ofHour(`is_owed AND is_known AND NOT ${isOfBrowser}`, max)} AS users,
     ${ofHour(`is_owed AND is_known AND ${isOfBrowser}`, max)} AS browsers`;
 
 /** Each count stops at its limit and uses an index, so its time does not grow with the table. */
 export const countMails = `
-  WITH person AS (SELECT EXISTS (SELECT FROM ${s}.users WHERE users.email = $1) AS is_user),
+  WITH addressee AS (SELECT EXISTS (SELECT FROM ${s}.users WHERE users.email = $1) AS is_user),
     to_address AS MATERIALIZED (
       SELECT source, created_at FROM ${s}.login_tokens
-      WHERE email = $1 AND created_at > now() - interval '1 hour' LIMIT ${rowsOfAddressMax})
+      WHERE email = $1 AND created_at > now() - interval '1 hour' LIMIT ${maxAddressRows})
   SELECT is_user,
     EXISTS (SELECT FROM to_address WHERE source = $2 AND created_at > now() - interval '${repeatInterval}') AS is_repeated,
     $5::boolean AND CASE WHEN is_user THEN ${ofSource("is_known", perSource.known)}
       ELSE ${ofSource("NOT is_known", perSource.unknown)} END AS of_source,
-    ${ofHour("source = $2 AND NOT is_known", "$3")} AS own_strangers,
+    ${ofHour("source = $2 AND NOT is_known", "$3")} AS own_new_addresses,
     ${ofHour("source = $2 AND is_known", "$4")} AS own_users,
     (SELECT count(*)::int FROM to_address WHERE source = $2) AS own_to_address,
     (SELECT count(*)::int FROM to_address WHERE NOT ${isOfBrowser}) AS to_address,
     ${countsOfApp("$3", "$4")}
-  FROM person`;
+  FROM addressee`;
 
 /**
  * Inserts a mail to send, and invalidates the previous one of the same sign-in. Limits are counted in rows and so apply
@@ -62,15 +62,15 @@ export async function requestMail(
   }: { readonly email: string; readonly interactionId: string; readonly requester: MailRequester },
 ): Promise<MailRequestOutcome> {
   const max = config.mailsPerHour;
-  const newUsersMax = newUsersShare(max);
+  const maxNewUsers = newUsersShare(max);
   const { source, kind } = requester;
   return database.transaction(async (rows) => {
     await rows("SELECT pg_advisory_xact_lock(hashtextextended('holdfast mails of sign-ins', 0))");
-    const [counts] = await rows<MailCounts>(countMails, [email, source, newUsersMax, max, kind === "network"]);
+    const [counts] = await rows<MailCounts>(countMails, [email, source, maxNewUsers, max, kind === "network"]);
     if (counts === undefined) throw new Error("the counts are missing");
     const decision = decideMail(counts, requester, config);
     if (decision === "tooMany") return { kind: decision };
-    const newUsersLimited = counts.strangers >= newUsersMax;
+    const newUsersLimited = counts.new_addresses >= maxNewUsers;
     const id = randomUUID();
     if (decision === "withheld") return { kind: decision, id, newUsersLimited };
     const interaction = interactionHash(interactionId);
@@ -96,7 +96,7 @@ export async function mailCapacity({
   config,
 }: Pick<App, "database" | "config">): Promise<"all" | "users" | "nobody"> {
   const max = config.mailsPerHour;
-  const [counts] = await database.tokens.rows<Pick<MailCounts, "strangers" | "users" | "browsers">>(
+  const [counts] = await database.tokens.rows<Pick<MailCounts, "new_addresses" | "users" | "browsers">>(
     `SELECT ${countsOfApp("$1", "$2")}`,
     [newUsersShare(max), max],
   );

@@ -11,20 +11,20 @@ export interface MailRateLimit {
 }
 
 const perSource = { perSecond: 300 / 600, burst: 300 };
-const perMoment = { perSecond: 1 / 30, burst: 1 };
+const perHalfMinute = { perSecond: 1 / 30, burst: 1 };
 const perHour = { perSecond: perRequesterHour / 3_600, burst: perRequesterHour };
-const addressesMax = 20_000;
+const maxAddresses = 20_000;
 
 export function createMailRateLimit(monotonicMs: () => number, mailsPerHour: number): MailRateLimit {
   const share = sourceShare(mailsPerHour);
   const rate = { perSecond: Math.min(perSource.perSecond, share / 3_600), burst: Math.min(perSource.burst, share) };
   const bySource = createTokenBuckets(rate, monotonicMs);
-  const ofMoment = createTokenBuckets(perMoment, monotonicMs, addressesMax);
-  const ofHour = createTokenBuckets(perHour, monotonicMs, addressesMax);
+  const ofHalfMinute = createTokenBuckets(perHalfMinute, monotonicMs, maxAddresses);
+  const ofHour = createTokenBuckets(perHour, monotonicMs, maxAddresses);
   return {
     admits(email, { source, kind }) {
       if (kind === "network" && !bySource.admits(source, 1)) return false;
-      const shares = [ofMoment, ofHour].map((buckets) => ({ buckets, name: `${email} ${source}`, tokens: 1 }));
+      const shares = [ofHalfMinute, ofHour].map((buckets) => ({ buckets, name: `${email} ${source}`, tokens: 1 }));
       return takeTokens(shares).exceeded === undefined;
     },
   };

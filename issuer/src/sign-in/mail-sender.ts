@@ -7,8 +7,9 @@ import { mailSecretsOf } from "./mail-secrets.ts";
 
 type Report = MessageInitShape<typeof MailReportSchema>;
 
-/** The limit that an app has reached: that of addresses without a user, or that of all. */
+/** The limit of mails that an app has reached. */
 export interface MailLimited {
+  /** True for the limit of all addresses; false for the limit of addresses without a user. */
   readonly forUsers: boolean;
 }
 
@@ -17,7 +18,7 @@ export interface MailSender {
   reportLimit(app: App, limit: MailLimited): void;
   /** Reports the mail capacity of an app whose limit was reported before. */
   reportCapacity(app: App, capacity: "all" | "users" | "nobody"): void;
-  /** Sends a pending mail. If sending fails it stays pending; throws only if the database is unavailable. */
+  /** Sends a pending mail. If sending fails, the mail remains pending; throws only if the database is unavailable. */
   send(app: App, mailId: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -27,7 +28,7 @@ export interface MailSenderDeps {
   readonly monotonicMs: () => number;
 }
 
-/** Consecutive failures before a report; a pending mail is retried soon. */
+/** Consecutive failures before a report; the next sweep of the app retries a pending mail. */
 const failuresBeforeReport = 2;
 /** A report is repeated until the app's configuration contains it. */
 const limitReportIntervalMs = 10_000;

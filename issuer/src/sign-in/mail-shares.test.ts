@@ -29,10 +29,10 @@ function createApp(mailsPerHour: number, signUpOpen = true) {
         is_user: isUser,
         is_repeated: false,
         of_source: false,
-        strangers: count((row) => !row.isUser),
+        new_addresses: count((row) => !row.isUser),
         users: count((row) => row.isUser && !row.isBrowser),
         browsers: count((row) => row.isUser && row.isBrowser),
-        own_strangers: count((row) => isOwn(row) && !row.isUser),
+        own_new_addresses: count((row) => isOwn(row) && !row.isUser),
         own_users: count((row) => isOwn(row) && row.isUser),
         own_to_address: count((row) => isOwn(row) && row.email === email),
         to_address: count((row) => row.email === email && !row.isBrowser),
@@ -102,10 +102,10 @@ test("one mail an hour is enough for one user", () => {
 });
 
 test.each([
-  [{ strangers: 0, users: 0, browsers: 0 }, "all"],
-  [{ strangers: 11, users: 0, browsers: 0 }, "users"],
-  [{ strangers: 8, users: 9, browsers: 0 }, "nobody"],
-  [{ strangers: 0, users: 0, browsers: 22 }, "nobody"],
+  [{ new_addresses: 0, users: 0, browsers: 0 }, "all"],
+  [{ new_addresses: 11, users: 0, browsers: 0 }, "users"],
+  [{ new_addresses: 8, users: 9, browsers: 0 }, "nobody"],
+  [{ new_addresses: 0, users: 0, browsers: 22 }, "nobody"],
 ] as const)("the capacity of an app of 24 mails with %o is: %s", (counts, capacity) => {
   expect(capacityOf(counts, 24)).toBe(capacity);
 });

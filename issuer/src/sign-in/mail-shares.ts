@@ -12,8 +12,8 @@ export interface MailRequester {
   /** Name of the requester, as stored in rows. */
   readonly source: string;
   /**
-   * `browser`: the user of the address signed in there before. `shared`: a proxy that reveals no client addresses, and
-   * so has no share of its own.
+   * `browser`: a browser in which the user of the address signed in before. `network`: the address or network of the
+   * request. `shared`: a proxy that reveals no client addresses, whose requesters have no limit by a fair share.
    */
   readonly kind: "browser" | "network" | "shared";
 }
@@ -26,33 +26,36 @@ export interface MailCounts {
   readonly is_repeated: boolean;
   /** True if the source has reached its limit of 10 minutes for such addresses. */
   readonly of_source: boolean;
-  /** To addresses without a user. */
-  readonly strangers: number;
-  /** To users, but not in browsers that signed in before. */
+  /** Mails to addresses without a user. */
+  readonly new_addresses: number;
+  /** Mails to users that were not requested in browsers that signed in before. */
   readonly users: number;
-  /** To users in browsers that signed in before. */
+  /** Mails to users that were requested in browsers that signed in before. */
   readonly browsers: number;
-  /** Those of `strangers` by this requester. */
-  readonly own_strangers: number;
-  /** Those to users by this requester. */
+  /** Mails to addresses without a user that this requester caused. */
+  readonly own_new_addresses: number;
+  /** Mails to users that this requester caused. */
   readonly own_users: number;
-  /** To this address by this requester. */
+  /** Mails to this address that this requester caused. */
   readonly own_to_address: number;
-  /** To this address by all requesters except browsers that signed in before. */
+  /** Mails to this address that any requester caused, except browsers that signed in before. */
   readonly to_address: number;
 }
 
-/** Mails to one address in an hour, without those of browsers that signed in before. */
+/** Maximum mails to one address in an hour, without mails that browsers which signed in before request. */
 export const perAddressHour = 25;
-/** Mails to one address in an hour by one browser that signed in before, or by a source if there is no other one. */
+/**
+ * Maximum mails to one address in an hour for one browser that signed in before, or for a source if there is no other
+ * one.
+ */
 export const perRequesterHour = 5;
 
-/** Mails in an hour for addresses without a user. */
+/** Maximum mails in an hour to addresses without a user. */
 export function newUsersShare(mailsPerHour: number): number {
   return Math.ceil(mailsPerHour / 2);
 }
 
-/** Mails in an hour without those that are reserved for browsers that signed in before. */
+/** Mails in an hour that all requesters share: three quarters; the rest is for browsers that signed in before. */
 function commonShare(mailsPerHour: number): number {
   return mailsPerHour - Math.floor(mailsPerHour / 4);
 }
@@ -63,22 +66,22 @@ export function sourceShare(mailsPerHour: number): number {
 }
 
 /**
- * `tooMany` depends on neither the address nor its user; `withheld` is a limit that depends on them and so stays
- * invisible.
+ * Decides a request for a mail. `tooMany` depends on neither the address nor its user. `withheld` depends on them, so
+ * the page must not show the difference to `sent`.
  */
 export function decideMail(
   counts: MailCounts,
   { kind }: Pick<MailRequester, "kind">,
   { mailsPerHour, signUpOpen }: { readonly mailsPerHour: number; readonly signUpOpen: boolean },
 ): "sent" | "withheld" | "tooMany" {
-  const common = counts.strangers + counts.users;
+  const common = counts.new_addresses + counts.users;
   const total = mailsPerHour - common - counts.browsers;
   const free = kind === "browser" ? total : Math.min(total, commonShare(mailsPerHour) - common);
   if (free <= 0) return "tooMany";
-  const isInShare = (part: number, used: number) => part > 0 && (kind === "shared" || fairShareOf(part, used) > 0);
-  const isInBudget = isInShare(free, counts.own_strangers + counts.own_users);
-  const newUsersFree = newUsersShare(mailsPerHour) - counts.strangers;
-  const isAllowed = counts.is_user || (signUpOpen && isInShare(newUsersFree, counts.own_strangers));
+  const isInShare = (part: number, used: number) => part > 0 && (kind === "shared" || fairPart(part, used) > 0);
+  const isInBudget = isInShare(free, counts.own_new_addresses + counts.own_users);
+  const newUsersFree = newUsersShare(mailsPerHour) - counts.new_addresses;
+  const isAllowed = counts.is_user || (signUpOpen && isInShare(newUsersFree, counts.own_new_addresses));
   const isInAddress =
     kind === "browser"
       ? counts.own_to_address < perRequesterHour
@@ -86,6 +89,7 @@ export function decideMail(
   return isAllowed && isInBudget && isInAddress && !counts.is_repeated && !counts.of_source ? "sent" : "withheld";
 }
 
+/** Below this share of a limit, mails are sent again. */
 const reopenShare = 0.9;
 
 /**
@@ -93,11 +97,11 @@ const reopenShare = 0.9;
  * margin below the limit prevents oscillation.
  */
 export function capacityOf(
-  { strangers, users, browsers }: Pick<MailCounts, "strangers" | "users" | "browsers">,
+  { new_addresses, users, browsers }: Pick<MailCounts, "new_addresses" | "users" | "browsers">,
   mailsPerHour: number,
 ): "all" | "users" | "nobody" {
-  const common = strangers + users;
+  const common = new_addresses + users;
   const isUsedUp = common >= commonShare(mailsPerHour) * reopenShare || common + browsers >= mailsPerHour * reopenShare;
   if (isUsedUp) return "nobody";
-  return strangers < newUsersShare(mailsPerHour) * reopenShare ? "all" : "users";
+  return new_addresses < newUsersShare(mailsPerHour) * reopenShare ? "all" : "users";
 }

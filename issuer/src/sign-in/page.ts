@@ -6,19 +6,19 @@ interface PageOptions {
   readonly status?: number;
   readonly title: string;
   readonly body: Html;
-  /** Final target of a form; browsers apply form-action to redirects too. */
-  readonly leadsTo?: string;
+  /** Final target of a form after redirects, to which browsers apply form-action too. */
+  readonly formTarget?: string;
   readonly cookies?: readonly string[];
 }
 
 /** A complete page: without scripts, inline styles and caching, and not usable in a frame. */
 export function page(
   { config }: App,
-  { status = 200, title, body, leadsTo, cookies = [] }: PageOptions,
+  { status = 200, title, body, formTarget, cookies = [] }: PageOptions,
 ): OutgoingResponse {
   const { displayName = "", logoUrl = "" } = config.theme ?? {};
   const logoOrigin = URL.parse(logoUrl)?.origin;
-  const target = leadsTo === undefined ? undefined : formActionOf(leadsTo);
+  const target = formTarget === undefined ? undefined : formActionOf(formTarget);
   const policy = [
     "default-src 'none'",
     "style-src 'self'",
@@ -61,8 +61,9 @@ ${body}
 }
 
 /**
- * The source expression of a form's final target (Content Security Policy Level 3, section 2.3.1): its origin. The
- * scheme instead if the URI has no origin, as those of native apps, or an IPv6 address, which such an expression lacks.
+ * The source expression of a form's final target (Content Security Policy Level 3, section 2.3.1): its origin. It is
+ * the scheme if the URI has no origin, such as a URI of a native app, or an IPv6 address, which an expression cannot
+ * have.
  */
 function formActionOf(uri: string): string | undefined {
   const url = URL.parse(uri);
@@ -75,7 +76,7 @@ export function problemPage(app: App, status: number, text: string): OutgoingRes
   return page(app, { status, title: "This did not work", body: html`<p>${text}</p>` });
 }
 
-/** Black or white, whichever is readable on the color (WCAG 2.2, 1.4.3): at least 4.58 to 1. */
+/** The text color on a background: black or white, with a contrast of at least 4.58 to 1 (WCAG 2.2, 1.4.3). */
 export function textColorOn(brand: string): "#000000" | "#ffffff" {
   const part = (at: number) => {
     const value = Number.parseInt(brand.slice(at, at + 2), 16) / 255;

@@ -9,13 +9,13 @@ import type { Rows } from "../store/database.ts";
 export interface Session {
   readonly id: string;
   readonly userId: string;
-  /** Time of the sign-in in tokens, in complete seconds. */
+  /** Time of the sign-in, cut to seconds as in tokens. */
   readonly authTime: Date;
   readonly createdAt: Date;
 }
 
 const cookie = "__Host-session";
-const lifeDays = 90;
+const lifetimeDays = 90;
 
 const hashOf = (secret: string) => createHash("sha256").update(secret).digest();
 
@@ -40,14 +40,14 @@ async function readSession({ database }: App, { cookies }: IncomingRequest): Pro
   return row;
 }
 
-/** Id of the browser's session, for its end. It may be older than the user's second factor. */
+/** Id of the session to end at a sign-out. The session may be older than the user's second factor. */
 export async function openSessionId(app: App, incoming: IncomingRequest): Promise<string | undefined> {
   return (await readSession(app, incoming))?.id;
 }
 
 /**
- * The session of the browser; undefined if there is none. A session that began without the second factor that its user
- * has by now is none either: the user signs in again.
+ * The session of the browser; undefined without one. A session that began before its user added a second factor does
+ * not count: the user signs in again.
  */
 export async function currentSession(app: App, incoming: IncomingRequest): Promise<Session | undefined> {
   const row = await readSession(app, incoming);
@@ -56,8 +56,8 @@ export async function currentSession(app: App, incoming: IncomingRequest): Promi
 }
 
 /**
- * True if the session is that of the hinted user, and recent enough: within `max_age`, or newer than `requestedAt`, the
- * time of the client's request in milliseconds since 1970, which a forced sign-in requires.
+ * True if the session belongs to the hinted user and is recent enough: within `max_age`, or newer than `requestedAt`,
+ * the time of the client's request in milliseconds since 1970, which a forced sign-in requires.
  */
 export function satisfies(
   { userId, authTime, createdAt }: Session,
@@ -86,7 +86,7 @@ export async function openSession(
     );
   const [row] = await rows<{ id: string; auth_time: Date; created_at: Date }>(
     `INSERT INTO ${s}.sessions (id, user_id, secret_hash, auth_time, amr, ip, user_agent, expires_at)
-     VALUES ($1, $2, $3, date_trunc('second', now()), $4, $5, $6, now() + interval '${lifeDays} days') RETURNING id, auth_time, created_at`,
+     VALUES ($1, $2, $3, date_trunc('second', now()), $4, $5, $6, now() + interval '${lifetimeDays} days') RETURNING id, auth_time, created_at`,
     [randomUUID(), userId, hashOf(secret), amr, source, userAgent],
   );
   if (row === undefined) throw new Error("no session was created");
@@ -95,7 +95,7 @@ export async function openSession(
     userId,
     authTime: row.auth_time,
     createdAt: row.created_at,
-    cookie: setCookie(cookie, secret, lifeDays * 86_400),
+    cookie: setCookie(cookie, secret, lifetimeDays * 86_400),
   };
 }
 

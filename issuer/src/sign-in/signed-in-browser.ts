@@ -5,14 +5,14 @@ import type { MailRequester } from "./mail-shares.ts";
 
 /**
  * A long-lived cookie that proves which users signed in with a browser. It signs nobody in: it only gives their
- * requests for mails a share that strangers at other browsers cannot use up. It holds a random id of the browser, and
+ * requests for mails a share that requests from other browsers cannot use up. It has a random id of the browser, and
  * for each user a MAC over this id and the address.
  */
 const cookie = "__Host-browser";
-/** Browsers limit the life of a cookie to 400 days; each sign-in renews it. */
-const lifeDays = 400;
-/** Users of one browser; the one whose sign-in is the oldest is removed. */
-const usersMax = 5;
+/** Browsers limit the lifetime of a cookie to 400 days; each sign-in renews it. */
+const lifetimeDays = 400;
+/** Maximum number of users of one browser; the user with the oldest sign-in is removed. */
+const maxUsers = 5;
 const idPattern = /^[\w-]{22}$/;
 const purpose = "signed-in browser";
 /** Prefix of the sources of browsers in rows. No address has it. */
@@ -24,7 +24,7 @@ interface BrowserCookie {
 }
 
 function readCookie(cookies: IncomingRequest["cookies"]): BrowserCookie {
-  const [id = "", ...macs] = (cookies.get(cookie) ?? "").split(".", usersMax + 1);
+  const [id = "", ...macs] = (cookies.get(cookie) ?? "").split(".", maxUsers + 1);
   return idPattern.test(id) ? { id, macs } : { id: undefined, macs: [] };
 }
 
@@ -49,7 +49,7 @@ export function recordSignIn(
   email: string,
 ): string {
   const { id = randomBytes(16).toString("base64url"), macs } = readCookie(cookies);
-  const own = keys.mac(purpose, signedText(id, email));
-  const all = [own, ...macs.filter((mac) => mac !== own)].slice(0, usersMax);
-  return setCookie(cookie, [id, ...all].join("."), lifeDays * 86_400);
+  const added = keys.mac(purpose, signedText(id, email));
+  const all = [added, ...macs.filter((mac) => mac !== added)].slice(0, maxUsers);
+  return setCookie(cookie, [id, ...all].join("."), lifetimeDays * 86_400);
 }

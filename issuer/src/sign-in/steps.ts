@@ -35,8 +35,8 @@ export interface Step {
 const expiredMessage = "This sign-in has expired. Go back to the app and start again.";
 
 /**
- * The interaction of the step. Throws Refused if the browser has none of this id, and with a redirect to the client if
- * the user has signed in by now, in another tab.
+ * The interaction of the step. Throws Refused with an error page if the browser has no interaction with this id, and
+ * with a redirect to the client if the user has signed in in another tab since.
  */
 export async function stepInteraction({ app, incoming, id }: Step): Promise<Interaction> {
   const stored = readInteraction(app, incoming.cookies, id);
@@ -57,7 +57,7 @@ export function addressPage(app: App, interaction: Interaction, problem = "", st
   return page(app, {
     status,
     title: "Sign in",
-    leadsTo: interaction.request.redirectUri,
+    formTarget: interaction.request.redirectUri,
     body: html`<form method="post" action="${stepPath(app, interaction)}">
 <label for="email">E-mail address</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
@@ -84,23 +84,23 @@ export async function postAddress(step: Step): Promise<OutgoingResponse> {
   if (!isEmailAddress(email)) return addressPage(app, interaction, "This is not an email address.", 400);
   const requester = mailRequester(app.keys, incoming, email);
   if (!app.mailRateLimit.admits(email, requester))
-    return addressPage(app, interaction, "Too many mails were requested. Wait a while, then try again.", 429);
+    return addressPage(app, interaction, "Too many mails were requested. Try again in a few minutes.", 429);
   const mail = await inQuantizedTime(app.monotonicMs, () =>
     requestMail(app, { email, interactionId: interaction.id, requester }),
   );
   if (mail.kind === "tooMany") reportLimit({ forUsers: true });
   else if (mail.newUsersLimited) reportLimit({ forUsers: false });
   if (mail.kind === "tooMany")
-    return addressPage(app, interaction, "This app sends no more mails for a while. Try again later.", 429);
+    return addressPage(app, interaction, "This app has sent too many mails in this hour. Try again later.", 429);
   if (mail.kind === "sent") send(mail.id);
   const previous = interaction.mail?.email === email ? interaction.mail : undefined;
   // A mail that was sent remains valid if the next one is withheld. Apart from the id, the state is the same for both.
   const mailId = mail.kind === "withheld" && previous !== undefined ? previous.id : mail.id;
-  const { upstream: _, request, ...here } = interaction;
-  const { loginHint: __, ...without } = request;
+  const { upstream: _, request, ...withoutUpstream } = interaction;
+  const { loginHint: __, ...withoutHint } = request;
   const next: Interaction = {
-    ...here,
-    request: without,
+    ...withoutUpstream,
+    request: withoutHint,
     mail: { id: mailId, email, at: app.now() },
   };
   return seeOther(stepPath(app, interaction, "/code"), { "set-cookie": saveInteraction(app, incoming, next) });
@@ -116,7 +116,7 @@ function codePage(app: App, interaction: Interaction, problem = "", status = 200
   return page(app, {
     status,
     title: "Check your mail",
-    leadsTo: interaction.request.redirectUri,
+    formTarget: interaction.request.redirectUri,
     body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. From one network an address gets one in 30 seconds, and five in an hour. While an app has many new users, it sends no mail to addresses that never signed in here.</p>
 <form method="post" action="${stepPath(app, interaction, "/code")}">
 <label for="code">Code of 6 digits</label>
@@ -128,7 +128,7 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
   });
 }
 
-/** POST /sign-in/{id}/code. */
+/** POST /sign-in/{id}/code: signs in with the code of the mail. */
 export async function postCode(step: Step): Promise<OutgoingResponse> {
   const { app, incoming } = step;
   requireSameOrigin(app, incoming);
@@ -136,7 +136,7 @@ export async function postCode(step: Step): Promise<OutgoingResponse> {
   return finished(step, interaction, { code: typedCode(incoming.form.get("code") ?? "") });
 }
 
-/** GET and HEAD /link. Mail scanners open links too, so this uses nothing up. */
+/** GET and HEAD /link: asks for a confirmation. Mail scanners open links too, so the link is not used up. */
 export function getLink(app: App, incoming: IncomingRequest): OutgoingResponse {
   const mail = incoming.query.get("mail") ?? "";
   const interaction = interactionOfMail(app, incoming.cookies, mail);
@@ -147,7 +147,7 @@ export function getLink(app: App, incoming: IncomingRequest): OutgoingResponse {
     });
   return page(app, {
     title: "Sign in",
-    leadsTo: interaction.request.redirectUri,
+    formTarget: interaction.request.redirectUri,
     body: html`<form method="post" action="/link">
 <input type="hidden" name="mail" value="${mail}">
 <input type="hidden" name="token" value="${incoming.query.get("token") ?? ""}">
@@ -156,7 +156,7 @@ export function getLink(app: App, incoming: IncomingRequest): OutgoingResponse {
   });
 }
 
-/** POST /link. */
+/** POST /link: signs in with the link of the mail. */
 export async function postLink(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
   requireSameOrigin(app, incoming);
   const interaction = interactionOfMail(app, incoming.cookies, incoming.form.get("mail") ?? "");
@@ -182,7 +182,7 @@ async function finished(
   return addressPage(app, interaction, "The mail has expired or was used. Request another one.", 400);
 }
 
-/** GET /sign-in/{id}/second: the code of an app. */
+/** GET /sign-in/{id}/second: asks for the code of an app. */
 export async function getSecondFactor(step: Step): Promise<OutgoingResponse> {
   const interaction = await stepInteraction(step);
   return interaction.firstFactor === undefined
@@ -194,7 +194,7 @@ function secondFactorPage(app: App, interaction: Interaction, problem = "", stat
   return page(app, {
     status,
     title: "Second factor",
-    leadsTo: interaction.request.redirectUri,
+    formTarget: interaction.request.redirectUri,
     body: html`<form method="post" action="${stepPath(app, interaction, "/second")}">
 <label for="code">Code of your app, or a recovery code</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
@@ -204,13 +204,14 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
   });
 }
 
-/** POST /sign-in/{id}/second. */
+/** POST /sign-in/{id}/second: signs in with the code of an app. */
 export async function postSecondFactor(step: Step): Promise<OutgoingResponse> {
   const { app, incoming } = step;
   requireSameOrigin(app, incoming);
   const interaction = await stepInteraction(step);
   const outcome = await finishSecondFactor(app, incoming, interaction, typedCode(incoming.form.get("code") ?? ""));
   if (outcome.kind === "done") return outcome.response;
-  if (outcome.kind === "wrong") return secondFactorPage(app, interaction, "This is not a code, or it was used.", 400);
+  if (outcome.kind === "wrong")
+    return secondFactorPage(app, interaction, "This is not a valid code, or it was used before.", 400);
   return addressPage(app, interaction, "This took too long. Start again.", 400);
 }

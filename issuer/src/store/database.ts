@@ -12,11 +12,11 @@ export interface Statements {
 }
 
 /**
- * The database of one app. Its owner controls it, so it is not trusted. The direct statements are those of pages and
- * forms, which get at most half of the connections; a flood of them leaves the others to tokens.
+ * The database of one app. Its owner controls it, so it is not trusted. `rows` and `transaction` serve pages and forms,
+ * with at most half of the connections; during a flood of forms the others remain for `tokens`.
  */
 export interface Database extends Statements {
-  /** Statements for requests with a valid token or code, and for upkeep. */
+  /** Statements for requests with a valid token or code, and for sweeps. */
   readonly tokens: Statements;
   /** Switches to another address of the database. */
   moveTo(address: DatabaseAddress, trust: string): void;
@@ -27,19 +27,20 @@ export type Rows = <R = Record<string, unknown>>(sql: string, values?: readonly 
 
 /** The database does not accept connections. */
 export class DatabaseUnavailable extends Error {
-  override readonly name = "DatabaseAway";
+  override readonly name = "DatabaseUnavailable";
 }
 
 /** The database is overloaded: too many statements wait. */
 export class DatabaseBusy extends DatabaseUnavailable {}
 
-const connectionsMax = 4;
-const formsInFlightMax = 2;
-const idleMs = 60_000;
-const connectMs = 2_000;
-const waitMs = 5_000;
-const retryMs = 150;
-/** At most 200 statements of each kind wait; further ones are refused. */
+const maxConnections = 4;
+const maxFormsInFlight = 2;
+const idleTimeoutMs = 60_000;
+const connectTimeoutMs = 2_000;
+/** Timeout of the wait for a connection, over all attempts. */
+const waitTimeoutMs = 5_000;
+const retryDelayMs = 150;
+/** At most 200 statements of each kind wait; others are refused. */
 const waiting: SemaphoreOptions = {
   waitingMax: 200,
   refusal: (reason) =>
@@ -80,7 +81,7 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
         if (isClosed) throw new DatabaseUnavailable("closed", { cause });
         if (performance.now() > until) throw new DatabaseUnavailable("no connection", { cause });
       }
-      await delay(retryMs);
+      await delay(retryDelayMs);
     }
   }
 
@@ -103,8 +104,8 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
   const statementsOf = (semaphore: Semaphore): Statements => {
     const use = <T>(work: (rows: Rows) => Promise<T>) => {
       // One deadline for both waits: for a permit and for a connection.
-      const until = performance.now() + waitMs;
-      return semaphore.run(() => withClient(work, until), { waitMs });
+      const until = performance.now() + waitTimeoutMs;
+      return semaphore.run(() => withClient(work, until), { waitMs: waitTimeoutMs });
     };
     return {
       rows: (sql, values) => use((rows) => rows(sql, values)),
@@ -119,8 +120,8 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
   };
 
   return {
-    ...statementsOf(createSemaphore(formsInFlightMax, waiting)),
-    tokens: statementsOf(createSemaphore(connectionsMax, waiting)),
+    ...statementsOf(createSemaphore(maxFormsInFlight, waiting)),
+    tokens: statementsOf(createSemaphore(maxConnections, waiting)),
     moveTo(address, trust) {
       const before = pool;
       pool = poolOf(address, trust);
@@ -135,15 +136,15 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
 
 function poolOf({ address, port, name, role, password, hostname }: DatabaseAddress, trust: string): pg.Pool {
   const pool = new pg.Pool({
-    // An empty host would mean this machine.
+    // pg would read an empty host as this machine.
     host: address === "" ? "address.invalid" : address,
     port,
     database: name,
     user: role,
     password,
-    max: connectionsMax,
-    idleTimeoutMillis: idleMs,
-    connectionTimeoutMillis: connectMs,
+    max: maxConnections,
+    idleTimeoutMillis: idleTimeoutMs,
+    connectionTimeoutMillis: connectTimeoutMs,
     application_name: "holdfast issuer",
     options: startupOptions(limits),
     ssl: { ca: trust, servername: hostname, minVersion: "TLSv1.2" },

@@ -14,7 +14,7 @@ export interface UpstreamUser {
 
 export type Linked =
   | { readonly kind: "user"; readonly userId: string }
-  /** No user: the provider has not verified the address, the existing user has not, or sign-up is closed. */
+  /** No user: the provider or the existing user has not verified the address, or sign-up is closed. */
   | { readonly kind: "not verified" | "mail first" | "closed" };
 
 /**

@@ -21,10 +21,10 @@ const deadlineMs = 8_000;
 const cacheMs = 10 * 60_000;
 /** Time for which a failed discovery is cached. */
 const failureCacheMs = 1_000;
-const bytesMax = 512 << 10;
-const providersMax = 1_000;
+const maxBytes = 512 << 10;
+const maxProviders = 1_000;
 /** Maximum number of concurrent upstream sign-ins of an app. */
-const signInsMax = 32;
+const maxSignIns = 32;
 
 export function createProviders(monotonicMs: () => number): Providers {
   const discovered = new Map<string, { readonly provider: Promise<Provider>; readonly until: number }>();
@@ -32,7 +32,7 @@ export function createProviders(monotonicMs: () => number): Providers {
   const inFlight = createKeyedCounter();
   return {
     run({ config: { appId } }, work) {
-      const taken = inFlight.take([{ key: appId, max: signInsMax }]);
+      const taken = inFlight.take([{ key: appId, max: maxSignIns }]);
       return taken.exceeded === undefined ? work().finally(taken.release) : undefined;
     },
     of(app, provider) {
@@ -40,11 +40,11 @@ export function createProviders(monotonicMs: () => number): Providers {
       const key = JSON.stringify([app.config.appId, issuerUrl, clientId, clientSecret, caCertificate]);
       const cached = discovered.get(key);
       if (cached !== undefined && cached.until > monotonicMs()) return cached.provider;
-      if (discovered.size >= providersMax) discovered.clear();
-      const incoming = discover(app, provider);
-      discovered.set(key, { provider: incoming, until: monotonicMs() + cacheMs });
-      incoming.catch(() => discovered.set(key, { provider: incoming, until: monotonicMs() + failureCacheMs }));
-      return incoming;
+      if (discovered.size >= maxProviders) discovered.clear();
+      const discovery = discover(app, provider);
+      discovered.set(key, { provider: discovery, until: monotonicMs() + cacheMs });
+      discovery.catch(() => discovered.set(key, { provider: discovery, until: monotonicMs() + failureCacheMs }));
+      return discovery;
     },
   };
 }
@@ -72,19 +72,20 @@ function guardedFetch({ egress, config }: Caller, caCertificate: string): client
   return async (url, { method, headers, body, signal }) => {
     const text = body instanceof URLSearchParams ? body.toString() : body;
     if (text !== undefined && text !== null && typeof text !== "string") throw new Error("the body is not text");
-    const answer = await egress.request(url, {
+    const response = await egress.request(url, {
       method: method === "POST" ? "POST" : "GET",
       headers,
       ...(typeof text === "string" && { body: text }),
       deadlineMs,
-      bytesMax,
+      maxBytes: maxBytes,
       organizationId: config.appId,
       signal: signal ?? AbortSignal.timeout(deadlineMs),
       ...(caCertificate !== "" && { tls: { ca: caCertificate } }),
     });
-    const bytes = await answer.bytes();
-    const isBare = answer.status === 204 || answer.status === 304;
-    return new Response(isBare ? null : new Uint8Array(bytes), { status: answer.status, headers: answer.headers });
+    const bytes = await response.bytes();
+    const { status } = response;
+    const hasNoBody = status === 204 || status === 304;
+    return new Response(hasNoBody ? null : new Uint8Array(bytes), { status, headers: response.headers });
   };
 }
 

@@ -21,7 +21,7 @@ function callbackUrl({ config }: App, provider: string): string {
   return `${config.issuerUrl}/callback/${provider}`;
 }
 
-const subjectMax = 255;
+const maxSubjectLength = 255;
 
 /**
  * GET /sign-in/{id}/with-{provider}: redirects to the upstream provider (OpenID Connect Core section 3.1, RFC 7636).
@@ -49,7 +49,7 @@ export async function beginUpstreamSignIn(providers: Providers, step: Step, name
     ...((request.prompt === "login" || request.maxAgeS !== undefined) && { prompt: "login" }),
     ...(request.loginHint !== undefined && { login_hint: request.loginHint }),
   });
-  // Only one method at a time: the state of both may exceed a cookie.
+  // The interaction has one sign-in method at a time: the fields of a mail and a provider may exceed a cookie.
   const { mail: _, ...withoutMail } = interaction;
   const next = { ...withoutMail, upstream: { provider: name, state, nonce, verifier } };
   return seeOther(url.href, { "set-cookie": saveInteraction(app, incoming, next) });
@@ -71,17 +71,17 @@ export async function upstreamCallback(
   if (interaction === undefined || started === undefined || configured === undefined)
     return problemPage(app, 400, "This sign-in has expired. Go back to the app and begin again.");
   if (started.provider !== name || started.state !== `${id}.${random}`)
-    return problemPage(app, 400, "This answer belongs to another sign-in.");
+    return problemPage(app, 400, "This response belongs to another sign-in.");
   const provider = await discoverProvider(providers, app, interaction, configured);
   const displayName = providerName(configured);
   const calls = providers.run(app, () => claimsOf(provider, app, incoming, started));
   if (calls === undefined)
-    return addressPage(app, interaction, `Too many sign-ins wait for ${displayName}. Try again in a moment.`, 503);
+    return addressPage(app, interaction, `Too many sign-ins wait for ${displayName}. Try again in a few seconds.`, 503);
   const claims = await calls.catch((error: unknown) => {
     app.log.warn("upstream sign-in failed", { app: app.config.appId, error: codeOf(error) });
     return undefined;
   });
-  if (claims === undefined || claims.sub.length > subjectMax)
+  if (claims === undefined || claims.sub.length > maxSubjectLength)
     return addressPage(app, interaction, `${displayName} did not sign you in.`, 400);
   const email = claims["email"];
   const outcome = await finishUpstream(app, incoming, interaction, {
@@ -101,7 +101,12 @@ export async function upstreamCallback(
     case "not verified":
       return addressPage(app, interaction, `${displayName} has not verified your address. Sign in by mail.`, 403);
     case "mail first":
-      return addressPage(app, interaction, `Sign in by mail once; after that ${displayName} does.`, 403);
+      return addressPage(
+        app,
+        interaction,
+        `Sign in by mail once; after that you can sign in with ${displayName}.`,
+        403,
+      );
     case "closed":
       return addressPage(app, interaction, "This address may not sign in here.", 403);
   }
@@ -123,7 +128,7 @@ async function discoverProvider(
       error: codeOf(error),
     });
     throw new Refused(
-      addressPage(app, interaction, `${providerName(configured)} does not answer. Sign in by mail.`, 502),
+      addressPage(app, interaction, `${providerName(configured)} does not respond. Sign in by mail.`, 502),
     );
   }
 }
@@ -138,7 +143,7 @@ async function claimsOf(
   url.search = query.toString();
   const tokens = await client.authorizationCodeGrant(provider, url, {
     pkceCodeVerifier: verifier,
-    // The caller has compared it with the interaction's.
+    // The caller has compared the state with the interaction's.
     expectedState: query.get("state") ?? "",
     expectedNonce: nonce,
     idTokenExpected: true,

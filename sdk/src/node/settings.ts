@@ -142,7 +142,7 @@ function installationIn(directory: string | undefined): Source[] {
   if (!directory) return [];
   const text = readIfPresent(join(directory, "admin.json"));
   if (text === undefined) return [{ missing: whyMissing(directory) }];
-  // The token of admin.json expires soon; its API key does not.
+  // The token of admin.json expires within hours; its API key does not.
   const { token: _, ...admin } = JSON.parse(text) as Profile;
   return [{ ...sourceOf(admin), dataDirectory: directory }];
 }

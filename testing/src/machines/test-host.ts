@@ -67,7 +67,7 @@ export async function startTestHost(
         provider: provider.name,
         greeting: () => ({ controllers: [], authorityGeneration: 1 }),
         random: Math.random,
-        connectWithinMs: 30_000,
+        connectTimeoutMs: 30_000,
         log,
         ...overrides,
       });

@@ -160,7 +160,7 @@ it("moves a host to ready, unreachable and back, and deletes a destroyed one", a
   up = false;
   await becomes("far", "unreachable");
   expect(host("far")?.object.status).toMatchObject({
-    reason: expect.stringContaining("Host far does not answer"),
+    reason: expect.stringContaining("Host far does not respond"),
     facts: { memoryFreeBytes: 30 * gib },
   });
   up = true;

@@ -169,12 +169,12 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     two.cut = true;
     await two.hostBecomes("b", "unreachable");
     await two.becomes(stays, "unreachable");
-    expect(two.object(stays)?.status.reason).toMatch(/^Host b does not answer/);
+    expect(two.object(stays)?.status.reason).toMatch(/^Host b does not respond/);
     // Its agent is connected, so the machine runs, although its host does not respond.
     expect(two.object(replied)?.status.state).toBe("running");
     await two.remove(goes);
     await two.becomes(goes, "destroying");
-    await expect.poll(() => two.object(goes)?.status.reason).toMatch(/^Host b does not answer/);
+    await expect.poll(() => two.object(goes)?.status.reason).toMatch(/^Host b does not respond/);
 
     expect((await sweep()).orphans).toEqual([]);
     const elsewhere = await two.newMachine();

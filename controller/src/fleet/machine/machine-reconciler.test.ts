@@ -244,7 +244,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     expect(status(id)?.reason).toBe("");
     const large = await newMachine({ diskBytes: 1e6 * gib });
     await becomes(large, "failed");
-    expect(status(large)?.reason).toMatch(/1000000.0 GiB were asked for/);
+    expect(status(large)?.reason).toMatch(/1000000.0 GiB are requested/);
   });
 
   it("grows the disk of a running machine without a restart", async () => {

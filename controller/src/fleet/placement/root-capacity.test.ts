@@ -76,7 +76,7 @@ describe.skipIf(missing !== undefined)(
       const fill = `n=0; while fallocate -o $((n * ${piece})) -l ${piece} ${filler}; do n=$((n + 1)); done; sync -f ${filler}`;
       await run("nsenter", ["--target", String(await daemonOf(machines.incus)), "--mount", "sh", "-c", fill]);
       expect(place(2, await hostWith("tight", "small", null)).reason).toMatch(
-        /tight: The host's storage pool is too full: 0\.\d GiB of 4\.0 GiB are free, a new machine needs 0\.8 GiB to be\.$/,
+        /tight: The host's storage pool is too full: 0\.\d GiB of 4\.0 GiB are free, and a new machine needs 0\.8 GiB\.$/,
       );
     });
   },

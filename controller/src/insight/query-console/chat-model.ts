@@ -60,7 +60,7 @@ export function createChatModel(
       headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
       body: JSON.stringify({ model: modelName, messages, temperature: 0, max_tokens: completionTokensMax }),
       deadlineMs,
-      bytesMax: responseBytesMax,
+      maxBytes: responseBytesMax,
       signal,
     });
     if (response.status !== 200) {

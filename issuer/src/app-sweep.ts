@@ -7,18 +7,18 @@ import { mailCapacity } from "./sign-in/mail-limits.ts";
 import type { MailSender } from "./sign-in/mail-sender.ts";
 
 const intervalMs = 15_000;
-const mailsAtOnce = 20;
-/** Apps that are processed concurrently, so that a slow database delays few others. */
-const appsAtOnce = 16;
-const rowsPerSweep = 1_000;
-/** Enough for all rows that are written between two rounds. */
-const sweepsPerRound = 100;
+const maxMailsPerSweep = 20;
+/** Apps that are swept concurrently, so that a slow database delays few others. */
+const maxConcurrentApps = 16;
+const maxRowsPerStatement = 1_000;
+/** Repetitions of a statement, enough for all rows that are written between two sweeps. */
+const maxRepetitions = 100;
 
 /**
  * Deletes rows that are no longer read. Each condition has its own index, and each statement deletes a bounded number
  * of rows.
  */
-const sweeps: readonly string[] = [
+const deletions: readonly string[] = [
   sweepOf("login_tokens", "id", "created_at < now() - interval '1 day'"),
   sweepOf("oauth_codes", "code_hash", "expires_at < now() - interval '1 hour'"),
   sweepOf("refresh_tokens", "family", "expires_at < now()"),
@@ -30,15 +30,17 @@ const sweeps: readonly string[] = [
 ];
 
 function sweepOf(table: string, key: string, isExpired: string): string {
-  return `WITH gone AS (
+  return `WITH deleted AS (
     DELETE FROM ${s}.${table}
-    WHERE ${key} = ANY (ARRAY (SELECT ${key} FROM ${s}.${table} WHERE ${isExpired} LIMIT ${rowsPerSweep} FOR UPDATE SKIP LOCKED))
+    WHERE ${key} = ANY (ARRAY (SELECT ${key} FROM ${s}.${table} WHERE ${isExpired} LIMIT ${maxRowsPerStatement} FOR UPDATE SKIP LOCKED))
     RETURNING 1)
-  SELECT count(*)::int AS count FROM gone`;
+  SELECT count(*)::int AS count FROM deleted`;
 }
 
-/** Sends pending mails and deletes expired rows, for every app. An unavailable database delays no other app. */
-export function startUpkeep({
+/**
+ * Sends pending mails and deletes expired rows of each app, every 15 s. An unavailable database delays no other app.
+ */
+export function startAppSweep({
   apps,
   mailSender,
   log,
@@ -49,48 +51,48 @@ export function startUpkeep({
 }): { close(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const semaphore = createSemaphore(appsAtOnce);
-  /** Rounds that run or wait, by app id. */
+  const semaphore = createSemaphore(maxConcurrentApps);
+  /** Sweeps that run or wait, by app id. */
   const inFlight = new Map<string, Promise<void>>();
 
-  async function sweep({ database }: App, statement: string): Promise<void> {
-    for (let times = 0; times < sweepsPerRound && !signal.aborted; times += 1) {
+  async function deleteExpired({ database }: App, statement: string): Promise<void> {
+    for (let times = 0; times < maxRepetitions && !signal.aborted; times += 1) {
       const [deleted] = await database.tokens.rows<{ count: number }>(statement);
-      if ((deleted?.count ?? 0) < rowsPerSweep) return;
+      if ((deleted?.count ?? 0) < maxRowsPerStatement) return;
     }
   }
 
-  async function runRound(app: App): Promise<void> {
+  async function sweep(app: App): Promise<void> {
     const { database, config } = app;
-    for (const statement of sweeps) await sweep(app, statement);
+    for (const statement of deletions) await deleteExpired(app, statement);
     if (config.mailLimited) mailSender.reportCapacity(app, await mailCapacity(app));
     const owed = await database.tokens.rows<{ id: string }>(
       `SELECT id FROM ${s}.login_tokens WHERE is_owed AND sent_at IS NULL AND ended_at IS NULL AND expires_at > now()
          AND created_at BETWEEN now() - interval '15 minutes' AND now() - interval '20 seconds'
-       ORDER BY created_at LIMIT ${mailsAtOnce}`,
+       ORDER BY created_at LIMIT ${maxMailsPerSweep}`,
     );
     // Mails come last, since their server may be unavailable for hours.
     for (const { id } of owed) await mailSender.send(app, id, signal);
   }
 
-  /** Starts a round for an app; it never rejects. */
-  function startRound(app: App): void {
+  /** Starts a sweep of an app; failures are logged. */
+  function startSweep(app: App): void {
     const { appId } = app.config;
-    const round = semaphore
-      .run(() => runRound(app), { signal })
+    const running = semaphore
+      .run(() => sweep(app), { signal })
       .catch((error: unknown) => {
         if (signal.aborted) return;
-        log.warn("upkeep failed", { app: appId, error: error instanceof Error ? error.name : "unknown" });
+        log.warn("app not swept", { app: appId, error: error instanceof Error ? error.name : "unknown" });
       })
       .finally(() => inFlight.delete(appId));
-    inFlight.set(appId, round);
+    inFlight.set(appId, running);
   }
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
       await delay(intervalMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) break;
-      for (const app of apps()) if (!inFlight.has(app.config.appId)) startRound(app);
+      for (const app of apps()) if (!inFlight.has(app.config.appId)) startSweep(app);
     }
     await Promise.all(inFlight.values());
   }

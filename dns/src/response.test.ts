@@ -1,7 +1,7 @@
 import { type DecodedPacket, decode, encode, type Packet, type RecordType } from "dns-packet";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { answer } from "./answer.ts";
+import { respondTo } from "./response.ts";
 import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 import { createZone } from "./zone.ts";
 
@@ -24,7 +24,7 @@ function queryFor(
   over = options,
 ): DecodedPacket & { rcode: string } {
   const query = encode({ type: "query", id: 77, flags: 0x100, questions: [{ name, type }], ...more });
-  const response = answer(query, zone, over);
+  const response = respondTo(query, zone, over);
   if (response === undefined) throw new Error("no answer");
   return decode(response) as DecodedPacket & { rcode: string };
 }
@@ -108,7 +108,7 @@ describe("a response that does not fit", () => {
       questions: [{ name: "many.local.holdfast.test", type: "A" }],
       ...more,
     });
-    const response = answer(query, zone, options);
+    const response = respondTo(query, zone, options);
     expect(response?.byteLength).toBeLessThanOrEqual(limit);
     expect(response && decode(response)).toMatchObject({ flag_tc: true, answers: [] });
   });
@@ -131,7 +131,7 @@ test("EDNS queries get EDNS responses, and later versions BADVERS", () => {
 test.each([1, 2, 4, 5, 6, 15])("opcode %i is not implemented", (opcode) => {
   const query = encode({ type: "query", id: 5, questions: [{ name: "local.holdfast.test", type: "SOA" }] });
   query.writeUInt16BE(opcode << 11, 2);
-  const response = answer(query, zone, options);
+  const response = respondTo(query, zone, options);
   expect(response && response.readUInt16BE(2) & 0xf).toBe(4);
   expect(response && (response.readUInt16BE(2) >> 11) & 0xf).toBe(opcode);
 });
@@ -148,13 +148,13 @@ test.each<[string, string, number | undefined]>([
   ["class CH", "0001000000010000000000000000100003", 5],
   ["a label with bytes that are no text", "00010000000100000000000002ff2e0000010001", 5],
 ])("%s", (_what, hex, rcode) => {
-  const response = answer(Buffer.from(hex, "hex"), zone, options);
+  const response = respondTo(Buffer.from(hex, "hex"), zone, options);
   expect(response && response.readUInt16BE(2) & 0xf).toBe(rcode);
 });
 
 test("without a zone the server responds SERVFAIL, not NXDOMAIN", () => {
   const query = encode({ type: "query", id: 1, questions: [{ name: "shop-1.local.holdfast.test", type: "A" }] });
-  const response = answer(query, createZone(), options);
+  const response = respondTo(query, createZone(), options);
   expect(response && response.readUInt16BE(2) & 0xf).toBe(2);
 });
 
@@ -174,7 +174,7 @@ test("no input throws, and responses keep id and question within the size limit"
   const headed = bytes.map((tail) => Buffer.concat([Buffer.from("000901000001000000000001", "hex"), tail]));
   fc.assert(
     fc.property(fc.oneof(mutated, bytes, headed), (query) => {
-      const response = answer(query, zone, options);
+      const response = respondTo(query, zone, options);
       if (response === undefined) return;
       expect(response.readUInt16BE(0)).toBe(query.readUInt16BE(0));
       expect(response.byteLength).toBeLessThanOrEqual(1232);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { wordsOfText } from "./provider-words.ts";
+import { providerErrorIn } from "./provider-error.ts";
 
 test.each([
   [
@@ -26,11 +26,11 @@ test.each([
   ["a long message", { error: { message: "x".repeat(5_000) } }, { message: "x".repeat(1_000) }],
   ["a completion", { choices: [] }, undefined],
 ])("the error of %s is read", (_, body, expected) => {
-  expect(wordsOfText(JSON.stringify(body))).toEqual(expected);
+  expect(providerErrorIn(JSON.stringify(body))).toEqual(expected);
 });
 
 test("a page of HTML is an error without its tags", () => {
   const page = "<html><style>p {}</style><h1>502 Bad\u0000 Gateway</h1>\n<p>nginx</p>";
-  expect(wordsOfText(page)).toEqual({ message: "502 Bad Gateway nginx" });
-  expect(wordsOfText("")).toBe(undefined);
+  expect(providerErrorIn(page)).toEqual({ message: "502 Bad Gateway nginx" });
+  expect(providerErrorIn("")).toBe(undefined);
 });

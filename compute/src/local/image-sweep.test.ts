@@ -6,12 +6,12 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
-import { createImageUpkeep, withGuestKernel, withImage } from "./image-upkeep.ts";
+import { createImageSweep, withGuestKernel, withImage } from "./image-sweep.ts";
 import { layoutOf } from "./machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "./machine-record.ts";
 
 const dayMs = 86_400_000;
-/** An id that no other test uses, as images mounted by any installation's machine stay. */
+/** An id that no other test uses, because images that a machine of any installation has mounted are not removed. */
 const own = randomBytes(7).toString("hex");
 const [older, newer] = [`trixie-${own}01`, `trixie-${own}02`];
 let directory: string;
@@ -19,7 +19,7 @@ let imagesDir: string;
 let now = 0;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "holdfast-upkeep-"));
+  directory = mkdtempSync(join(tmpdir(), "holdfast-imageSweep-"));
   imagesDir = join(directory, "images");
   now = Date.now();
   for (const id of [older, newer]) {
@@ -52,9 +52,9 @@ async function machine(image: string): Promise<string> {
 /** Ids after this many days, as the hourly sweep leaves them. */
 async function after(days: number): Promise<string[]> {
   now += days * dayMs;
-  const upkeep = createImageUpkeep({ layout: layoutOf(directory), imagesDir, now: () => now, log: silentLog });
-  await upkeep.sweep();
-  upkeep.close();
+  const imageSweep = createImageSweep({ layout: layoutOf(directory), imagesDir, now: () => now, log: silentLog });
+  await imageSweep.sweep();
+  imageSweep.close();
   return readdirSync(imagesDir).filter((name) => name === older || name === newer);
 }
 

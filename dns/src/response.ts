@@ -3,7 +3,7 @@ import { type Answer, decode, encode, type OptAnswer } from "dns-packet";
 import { type Question, readQuestion } from "./question.ts";
 import type { ZoneLookup, Zone } from "./zone.ts";
 
-export interface AnswerOptions {
+export interface ResponseOptions {
   readonly transport: "udp" | "tcp";
   /** Addresses of the name servers, published as `ns1.<origin>`. */
   readonly nameServerAddresses: readonly string[];
@@ -13,7 +13,7 @@ export interface AnswerOptions {
 const ednsBytes = 1232;
 const plainUdpBytes = 512;
 const tcpBytes = 65_535;
-/** Clients query a new name before it exists, so negative responses must expire soon. */
+/** TTL of negative responses. It is short, because clients query a new name before it exists. */
 const negativeTtlS = 1;
 const apexTtlS = 60;
 
@@ -34,7 +34,7 @@ interface Reply {
  * Responds to one query from the zone: authoritative only, without recursion. Undefined for packets that get no
  * response: responses, and packets too short for an id. Never throws, for any bytes.
  */
-export function answer(query: Buffer, zone: Zone, options: AnswerOptions): Buffer | undefined {
+export function respondTo(query: Buffer, zone: Zone, options: ResponseOptions): Buffer | undefined {
   if (query.byteLength < 12) return undefined;
   const bits = query.readUInt16BE(2);
   if ((bits & flags.response) !== 0) return undefined;
@@ -61,7 +61,7 @@ function readEdns(query: Buffer): OptAnswer | undefined | "malformed" {
   }
 }
 
-function resolve(question: Question, zone: Zone, options: AnswerOptions): Reply {
+function resolve(question: Question, zone: Zone, options: ResponseOptions): Reply {
   const { type } = question;
   if (question.class !== 1 && question.class !== 255) return reply(rcode.refused);
   if (type === types.AXFR || type === types.IXFR) return reply(rcode.refused);
@@ -81,7 +81,7 @@ function resolve(question: Question, zone: Zone, options: AnswerOptions): Reply 
   return { ...reply(rcode.noError), authoritative: true, answers, authorities };
 }
 
-function nameServer(zone: Zone, { nameServerAddresses: addresses }: AnswerOptions): ZoneLookup {
+function nameServer(zone: Zone, { nameServerAddresses: addresses }: ResponseOptions): ZoneLookup {
   const name = `ns1.${zone.origin}`;
   return addresses.length === 0 ? { kind: "empty" } : { kind: "records", records: { name, addresses, ttlS: apexTtlS } };
 }
@@ -95,9 +95,9 @@ function answersOf(name: string, type: number, addresses: readonly string[], ttl
     .map((data) => ({ type: isIPv4(data) ? "A" : "AAAA", name, ttl, data }));
 }
 
-function apex(queryName: string, type: number, zone: Zone, options: AnswerOptions): Reply {
+function apex(queryName: string, type: number, zone: Zone, options: ResponseOptions): Reply {
   const ns: Answer = { type: "NS", name: queryName, ttl: apexTtlS, data: `ns1.${zone.origin}` };
-  const own = { ...soa(zone, apexTtlS), name: queryName };
+  const soaRecord = { ...soa(zone, apexTtlS), name: queryName };
   const glue = options.nameServerAddresses.map(
     (data): Answer => ({
       type: isIPv4(data) ? "A" : "AAAA",
@@ -107,7 +107,7 @@ function apex(queryName: string, type: number, zone: Zone, options: AnswerOption
     }),
   );
   const base = { ...reply(rcode.noError), authoritative: true };
-  if (type === types.SOA || type === types.ANY) return { ...base, answers: [own] };
+  if (type === types.SOA || type === types.ANY) return { ...base, answers: [soaRecord] };
   if (type === types.NS) return { ...base, answers: [ns], additionals: glue };
   return { ...base, authorities: [soa(zone, negativeTtlS)] };
 }
@@ -144,7 +144,7 @@ function write(
   question: Question,
   content: Reply,
   edns: OptAnswer | undefined,
-  { transport }: AnswerOptions,
+  { transport }: ResponseOptions,
   extendedRcode = 0,
 ): Buffer {
   const opt: Answer[] =

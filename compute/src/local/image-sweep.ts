@@ -6,24 +6,24 @@ import type { Layout } from "./machine-paths.ts";
 import { type MachineRecord, readRecord } from "./machine-record.ts";
 import { choiceOf } from "./node-images.ts";
 
-/** Withdraws the uses of images that machines no longer need, and removes images without any use. */
-export interface ImageUpkeep {
+/** Removes the uses of images that machines no longer need (image-uses.ts), and images without any use. */
+export interface ImageSweep {
   /** Sweeps once. A sweep also runs every hour. */
   sweep(): Promise<void>;
   close(): void;
 }
 
-export interface ImageUpkeepDeps {
+export interface ImageSweepDeps {
   readonly layout: Layout;
   readonly imagesDir: string;
   readonly now: () => number;
   readonly log: Log;
   /**
-   * Ids of images and kernels that instances boot from, whatever their records contain. If it throws, the sweep
-   * withdraws nothing.
+   * Ids of images and kernels that instances boot from, which may differ from their records. If it throws, the sweep
+   * removes nothing.
    */
   readonly alsoNeeded?: () => Promise<readonly string[]>;
-  /** Removes the provider's own copies of images, such as imports, except those of `needed`. */
+  /** Removes copies of images that the provider made, such as imports, except copies of `needed` images. */
   readonly removeOthers?: (needed: ReadonlySet<string>) => Promise<void>;
 }
 
@@ -31,7 +31,7 @@ const hourMs = 3_600_000;
 /** Period in which an update can be rolled back. */
 const rollbackMs = 14 * 86_400_000;
 
-export function createImageUpkeep(deps: ImageUpkeepDeps): ImageUpkeep {
+export function createImageSweep(deps: ImageSweepDeps): ImageSweep {
   const { layout, imagesDir, now, log, alsoNeeded, removeOthers } = deps;
   const uses = openImageUses(imagesDir, layout.directory);
   let running: Promise<void> | undefined;
@@ -59,10 +59,10 @@ export function createImageUpkeep(deps: ImageUpkeepDeps): ImageUpkeep {
   return { sweep, close: () => clearInterval(timer) };
 }
 
-/** Ids of the images and kernels that a machine needs: the current ones, and for a while the previous ones. */
+/** Ids of the images and kernels that a machine needs: the current ones, and for 14 days the previous ones. */
 function imagesOf(record: MachineRecord, now: number): string[] {
   const { image = "", previousImage, guestKernel = "", previousGuestKernel } = record;
-  const before = [previousImage, previousGuestKernel].filter((one) => one !== undefined);
+  const before = [previousImage, previousGuestKernel].filter((each) => each !== undefined);
   const retained = before.filter(({ replacedAt }) => now - replacedAt < rollbackMs).map(({ id }) => id);
   return [image, guestKernel, ...retained].filter((id) => id !== "");
 }
