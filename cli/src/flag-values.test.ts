@@ -37,7 +37,7 @@ test.each([
   expect(parse(text)).toBe(value);
 });
 
-test("a duration that is no whole number of the flag's unit is refused", () => {
+test("a duration that is not an integer of the flag's unit is refused", () => {
   expect(() => minutes("5s")).toThrow("it is not a whole number of minutes");
   expect(() => hours("90m")).toThrow("it is not a whole number of hours");
 });

@@ -76,10 +76,10 @@ describe("output", () => {
 
   test("on a terminal the last columns are left out until all fit, free text is cut, and states have colors", () => {
     const id = "0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42";
-    const rows = [{ id, status: "Running", reason: "The machine does not answer since an hour.", hostname: "orders" }];
+    const rows = [{ id, status: "Running", reason: "The machine has not responded for an hour.", hostname: "orders" }];
     const style = { columns: 70, color: false };
     expect(renderTable(rows, ["id", "status", "reason", "hostname"], style)).toBe(
-      `${"ID".padEnd(36)}  STATUS   REASON\n${id}  Running  The machine does not a…\n`,
+      `${"ID".padEnd(36)}  STATUS   REASON\n${id}  Running  The machine has not re…\n`,
     );
     expect(renderTable(rows, ["id", "status"], { ...style, columns: 20 })).toBe(`ID\n${id}\n`);
     expect(renderTable(rows, ["status"], { ...style, color: true })).toContain("\u001b[32mRunning\u001b[39m");

@@ -146,7 +146,7 @@ test.each<[string, string, number | undefined]>([
   ["a pointer as question", "000100000001000000000000c00c00010001", 1],
   ["a label over 63 bytes", `000100000001000000000000${"40"}${"61".repeat(64)}0000010001`, 1],
   ["class CH", "0001000000010000000000000000100003", 5],
-  ["a label with bytes that are no text", "00010000000100000000000002ff2e0000010001", 5],
+  ["a label with bytes that are not text", "00010000000100000000000002ff2e0000010001", 5],
 ])("%s", (_what, hex, rcode) => {
   const response = respondTo(Buffer.from(hex, "hex"), zone, options);
   expect(response && response.readUInt16BE(2) & 0xf).toBe(rcode);

@@ -24,7 +24,7 @@ async function open(localAddress: string) {
     socket,
     sendQuery: (count: number) =>
       socket.write(Buffer.concat(Array.from({ length: count }, () => Buffer.from("0001ff", "hex")))),
-    answered: () => bytes / 3,
+    responses: () => bytes / 3,
   };
 }
 
@@ -37,18 +37,18 @@ test("TCP queries are limited by source, without an effect on other sources", as
     rate: createQueryRateLimit(10, () => ms, 20),
     log: silentLog,
   });
-  const [greedy, again] = [await open("127.0.0.66"), await open("127.0.0.66")];
+  const [greedy, second] = [await open("127.0.0.66"), await open("127.0.0.66")];
   greedy.sendQuery(1_000);
-  await waitUntil("the burst is answered", () => greedy.answered() === 20);
-  again.sendQuery(1);
+  await waitUntil("the burst has its responses", () => greedy.responses() === 20);
+  second.sendQuery(1);
   const modest = await open("127.0.0.67");
   for (let n = 1; n <= 20; n += 1) {
     modest.sendQuery(1);
-    await waitUntil("it is answered", () => modest.answered() === n);
+    await waitUntil("it has a response", () => modest.responses() === n);
   }
-  expect(greedy.answered() + again.answered()).toBe(20);
+  expect(greedy.responses() + second.responses()).toBe(20);
   ms = 1_000;
-  await waitUntil("a second's worth is answered", () => greedy.answered() + again.answered() === 30);
+  await waitUntil("the responses of one second have arrived", () => greedy.responses() + second.responses() === 30);
 });
 
 test("a full server closes the longest idle connection of the largest source", async () => {
@@ -63,10 +63,10 @@ test("a full server closes the longest idle connection of the largest source", a
   const greedy: Awaited<ReturnType<typeof open>>[] = [];
   for (let n = 0; n < 4; n += 1) greedy.push(await open("127.0.0.66"));
   greedy[0]?.sendQuery(1);
-  await waitUntil("the first one is the last that was busy", () => greedy[0]?.answered() === 1);
+  await waitUntil("the first connection has been busy last", () => greedy[0]?.responses() === 1);
   const modest = await open("127.0.0.67");
   modest.sendQuery(1);
-  await waitUntil("the newcomer is answered", () => modest.answered() === 1);
-  await waitUntil("one made way", () => greedy.filter(({ socket }) => socket.closed).length === 1);
+  await waitUntil("the new connection has a response", () => modest.responses() === 1);
+  await waitUntil("one connection is closed", () => greedy.filter(({ socket }) => socket.closed).length === 1);
   expect(greedy[1]?.socket.closed).toBe(true);
 });

@@ -86,20 +86,20 @@ test("no URL of the SSRF corpus opens a connection", async () => {
 });
 
 test("a socket connects to the checked addresses, even if a later lookup returns others", async () => {
-  const answered: string[] = [];
+  let lookups = 0;
   const port = await listen(createServer((_, response) => void response.end("ok")));
   const judge = createAddressPolicy(["127.0.0.0/8"], nothingOwn);
   const egress = createEgressClient({
     policy: judge,
     // The checked lookup returns the listener's address; a second one would return another address.
     async resolve() {
-      answered.push("asked");
-      return answered.length === 1 ? ["127.0.0.1"] : ["192.0.2.1"];
+      lookups += 1;
+      return lookups === 1 ? ["127.0.0.1"] : ["192.0.2.1"];
     },
   });
   onTestFinished(() => egress.close());
   expect(await post(egress, `http://name.test:${port}/`)).toEqual({ status: 200 });
-  expect(answered).toHaveLength(1);
+  expect(lookups).toBe(1);
 });
 
 test("allowed networks are reachable, except for the platform's own listeners", async () => {
@@ -141,7 +141,7 @@ test("a redirect is returned, not followed", async () => {
 const endless: Readonly<Record<string, (socket: Socket) => void>> = {
   "says nothing": () => undefined,
   "sends its head by the byte": (socket) => void drip(socket, "HTTP/1.1 200 OK\r\nx: ", "a"),
-  "sends interim answers for ever": (socket) => void drip(socket, "", "HTTP/1.1 102 Processing\r\n\r\n"),
+  "sends interim responses forever": (socket) => void drip(socket, "", "HTTP/1.1 102 Processing\r\n\r\n"),
 };
 
 test.each(Object.entries(endless))("a server that %s is aborted at the deadline", async (_, serve) => {

@@ -119,7 +119,7 @@ test.each(["../outside", "/outside", "lib/../../outside"])("a zip with the file 
   expect(existsSync(join(directory, "tree/usr/local/lib/outside"))).toBe(false);
 });
 
-test("a zip that is cut off, and a file that is no zip, are refused", async () => {
+test("a zip that is cut off, and a file that is not a zip archive, are refused", async () => {
   const path = zipOf({ "a.txt": "0123456789abcdef".repeat(5_000) });
   truncateSync(path, 100);
   const form = { kind: "maven", name: "lib", version: "1", path: "/usr/local/lib/lib", form: "zip" } as const;

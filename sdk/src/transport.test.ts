@@ -16,15 +16,15 @@ type FakeResponse = { status: number; headers?: Record<string, string>; body?: o
 
 /** A server with these responses in order, then 500, and its requests. A function writes the response itself. */
 async function serve(
-  answers: (FakeResponse | ((response: ServerResponse) => void))[],
+  responses: (FakeResponse | ((response: ServerResponse) => void))[],
   options: Partial<TransportOptions> = {},
 ): Promise<{ transport: Transport; requests: IncomingMessage[] }> {
   const requests: IncomingMessage[] = [];
   server = createServer((request, response) => {
     requests.push(request);
-    const answer = answers.shift() ?? { status: 500 };
-    if (typeof answer === "function") return answer(response);
-    const { status, headers, body = { code: `code_${status}`, detail: "why", status, errors: [] } } = answer;
+    const next = responses.shift() ?? { status: 500 };
+    if (typeof next === "function") return next(response);
+    const { status, headers, body = { code: `code_${status}`, detail: "why", status, errors: [] } } = next;
     const type = status < 400 ? "application/json" : "application/problem+json";
     response.writeHead(status, { "content-type": type, connection: "close", ...headers });
     response.end(status === 204 ? undefined : typeof body === "string" ? body : JSON.stringify(body));

@@ -3,14 +3,17 @@ import { createClient } from "./client.ts";
 import { NotFound } from "./errors.ts";
 import { OperationFailed, ServiceFailed, WaitTimedOut } from "./wait.ts";
 
-type Answer = { readonly status: string; readonly operation?: object | null; readonly error?: object } | number | Error;
+type FakeResponse =
+  | { readonly status: string; readonly operation?: object | null; readonly error?: object }
+  | number
+  | Error;
 
 const stop = { id: "o1", type: "stop", status: "running" };
 const summary = { status: "Pending", current_task: "SetupServer", progress_pct: 20, operation_id: "o1" };
 
 /** A client of a service with these responses in order; the last one is repeated. */
-function clientOf(answers: readonly Answer[], operation: object = { ...stop, status: "completed" }) {
-  const left = [...answers];
+function clientOf(responses: readonly FakeResponse[], operation: object = { ...stop, status: "completed" }) {
+  const left = [...responses];
   return createClient({
     baseUrl: "https://holdfast.test",
     retries: 0,
@@ -18,10 +21,10 @@ function clientOf(answers: readonly Answer[], operation: object = { ...stop, sta
       const { pathname } = input as URL;
       if (pathname.endsWith("/task-summary")) return Response.json(summary);
       if (pathname.startsWith("/operations/")) return Response.json(operation);
-      const answer = left.length > 1 ? left.shift() : left[0];
-      if (answer instanceof Error) throw answer;
-      if (typeof answer === "number") return Response.json({ code: "c", detail: "why" }, { status: answer });
-      return Response.json({ id: "s1", operation: null, error: null, ...answer });
+      const next = left.length > 1 ? left.shift() : left[0];
+      if (next instanceof Error) throw next;
+      if (typeof next === "number") return Response.json({ code: "c", detail: "why" }, { status: next });
+      return Response.json({ id: "s1", operation: null, error: null, ...next });
     },
   });
 }

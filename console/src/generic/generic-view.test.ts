@@ -60,7 +60,7 @@ test("an operation has its scope, its list and its form", () => {
   ]);
 });
 
-test("a form becomes a request, and a text that is no value is a fault of its field", () => {
+test("a form becomes a request, and a text that is not a value is a fault of its field", () => {
   const input = {
     "path id": "a/b",
     "body to": "x\n\ny",

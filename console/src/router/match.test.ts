@@ -16,6 +16,6 @@ test.each([
   ["/services/a%2Fb/logs", "service", { id: "a/b", tab: "logs" }],
 ])("%s is the page %s", (path, page, variables) => expect(matchRoute(routes, path)).toEqual({ page, variables }));
 
-test.each(["/nothing", "/services/42/logs/more", "/services/%zz"])("%s is no page", (path) =>
+test.each(["/nothing", "/services/42/logs/more", "/services/%zz"])("%s is not a page", (path) =>
   expect(matchRoute(routes, path)).toBeUndefined(),
 );

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { cellText, csvOf } from "./query-view.ts";
 
-test("a null is no text, and controls are visible", () => {
+test("a null is not text, and control characters are visible", () => {
   expect(cellText(null)).toBe("NULL");
   expect(cellText("")).toBe("");
   expect(cellText("\u001b[0m")).toBe("␛[0m");

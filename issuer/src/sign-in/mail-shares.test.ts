@@ -62,8 +62,8 @@ test("ten sources leave a mail of an address to the next one, and one source get
   expect(app.requestMail("a@example.com", "fresh")).toBe("sent");
   for (let source = 10; source < 50; source += 1) app.requestMail("a@example.com", `s${source}`);
   expect(app.sent).toHaveLength(perAddressHour);
-  const answers = Array.from({ length: 8 }, () => app.requestMail("a@example.com", "own browser", "browser"));
-  expect(answers.filter((answer) => answer === "sent")).toHaveLength(perRequesterHour);
+  const decisions = Array.from({ length: 8 }, () => app.requestMail("a@example.com", "own browser", "browser"));
+  expect(decisions.filter((decision) => decision === "sent")).toHaveLength(perRequesterHour);
 });
 
 test.each([4, 6, 24, 600])("browsers that signed in before get mails after all others are used up: %i", (max) => {
