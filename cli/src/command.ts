@@ -43,7 +43,7 @@ export class CliCommand extends Command {
   /** Refuses a flag without one of the others, because it would have no effect. */
   needs(flag: string, ...others: string[]): this {
     this.flagRules.push(() => {
-      if (this.isGiven(flag) && !others.some((other) => this.isGiven(other)))
+      if (this.isGiven(flag) && !others.some((each) => this.isGiven(each)))
         throw new UsageError(`${flag} has no effect without ${others.join(" or ")}`);
     });
     return this;
@@ -52,8 +52,8 @@ export class CliCommand extends Command {
   /** Refuses a flag together with one of the others, because they would replace its effect. */
   excludes(flag: string, ...others: string[]): this {
     this.flagRules.push(() => {
-      const other = this.isGiven(flag) ? others.find((each) => this.isGiven(each)) : undefined;
-      if (other !== undefined) throw new UsageError(`${flag} cannot be used with ${other}`);
+      const conflicting = this.isGiven(flag) ? others.find((each) => this.isGiven(each)) : undefined;
+      if (conflicting !== undefined) throw new UsageError(`${flag} cannot be used with ${conflicting}`);
     });
     return this;
   }

@@ -62,10 +62,10 @@ export function omitUndefined<T extends object>(values: T): { [K in keyof T]?: E
 
 /** The first `limit` items; all by default. */
 export async function take<T>(items: AsyncIterable<T>, limit = Infinity): Promise<T[]> {
-  const taken: T[] = [];
+  const collected: T[] = [];
   for await (const item of items) {
-    taken.push(item);
-    if (taken.length >= limit) break;
+    collected.push(item);
+    if (collected.length >= limit) break;
   }
-  return taken;
+  return collected;
 }

@@ -70,8 +70,8 @@ function refuseUnknown(root: CliCommand, words: readonly string[]): void {
     const next = commandNamed(command, word);
     path.push(word);
     if (next === undefined) {
-      const other = command === root ? undefined : commandNamed(root, word);
-      const advice = other === undefined ? "" : ` (holdfast ${word} is a command)`;
+      const rootCommand = command === root ? undefined : commandNamed(root, word);
+      const advice = rootCommand === undefined ? "" : ` (holdfast ${word} is a command)`;
       throw new UsageError(`error: unknown command '${path.join(" ")}'${advice}\n(--help shows how)`);
     }
     command = next;

@@ -29,7 +29,7 @@ type Network = readonly [Address, number];
  */
 export function createAddressPolicy(
   allow: readonly string[],
-  own: OwnAddresses,
+  ownAddresses: OwnAddresses,
   addressesOf: ListenerAddresses = createListenerAddresses(),
 ): AddressPolicy {
   const allowed = allow.map(networkOf);
@@ -38,7 +38,7 @@ export function createAddressPolicy(
       if (!ipaddr.isValid(text) || text.includes("%")) return "not public";
       const address = ipaddr.parse(text);
       const target = embeddedIpv4(address) ?? address;
-      if (await isOwn(target, port, own, addressesOf)) return "own";
+      if (await isOwn(target, port, ownAddresses, addressesOf)) return "own";
       if (allowed.some((network) => contains(network, address))) return undefined;
       return isPublic(address) ? undefined : "not public";
     },

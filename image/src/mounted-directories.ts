@@ -9,15 +9,15 @@ const ignoredCodes = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM", "EINVAL"]);
  */
 export async function mountedDirectories(): Promise<Set<string> | undefined> {
   const roots = new Set<string>();
-  const seen = new Set<string>();
+  const readNamespaces = new Set<string>();
   const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
   if (pids.length === 0) return undefined;
   for (const pid of pids) {
     try {
       const namespace = await readlink(`/proc/${pid}/ns/mnt`);
-      if (seen.has(namespace)) continue;
+      if (readNamespaces.has(namespace)) continue;
       const table = await readFile(`/proc/${pid}/mountinfo`, "utf8");
-      seen.add(namespace);
+      readNamespaces.add(namespace);
       for (const line of table.split("\n")) roots.add(line.split(" ")[3] ?? "");
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;

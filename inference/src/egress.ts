@@ -10,13 +10,16 @@ export function createProxyEgress(
   listens: readonly string[],
   configuration: Pick<Configuration, "refusals">,
 ): EgressClient {
-  const own = ownAddresses({
+  const platformAddresses = ownAddresses({
     listeners: listens,
     addresses: [],
     members: () => configuration.refusals.listeners,
     loopbackBlock: "127.255",
     machineAddresses: () => [],
   });
-  const policy = createAddressPolicy(allow, { ...own, machineNetworks: () => configuration.refusals.networks });
+  const policy = createAddressPolicy(allow, {
+    ...platformAddresses,
+    machineNetworks: () => configuration.refusals.networks,
+  });
   return createEgressClient({ policy, resolve: createResolveName() });
 }

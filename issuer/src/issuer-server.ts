@@ -101,14 +101,14 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
 
   function send(app: App, mailId: string): void {
     const { appId } = app.config;
-    const taken = sending.take([{ key: appId, max: maxMailsInFlight }]);
-    if (taken.exceeded !== undefined) return;
+    const slot = sending.take([{ key: appId, max: maxMailsInFlight }]);
+    if (slot.exceeded !== undefined) return;
     mailSender
       .send(app, mailId, stopping.signal)
       .catch((error: unknown) => {
         log.warn("mail not sent", { app: appId, error: error instanceof Error ? error.name : "unknown" });
       })
-      .finally(taken.release);
+      .finally(slot.release);
   }
 
   async function responseTo(request: HttpRequest, peer: string): Promise<OutgoingResponse> {

@@ -102,11 +102,11 @@ export function createIncusClient(address: IncusAddress, project: string): Incus
       await events.ready(signal);
       const path = "/1.0/operations?recursion=1";
       const { metadata } = await send<Record<string, OperationState[]> | null>("GET", path, signal);
-      const mine = Object.values(metadata ?? {})
+      const instanceOperations = Object.values(metadata ?? {})
         .flat()
         .filter(({ status_code, resources }) => status_code < 200 && names(resources).includes(instance));
       await Promise.all(
-        mine.map(async ({ id }) => {
+        instanceOperations.map(async ({ id }) => {
           const ended = end(id, signal);
           // The operation may have ended before the wait began.
           readOperation(id, send).then(settle, () => undefined);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { groupsOf, groupTrees, limitsOf } from "./control-groups.ts";
+import { groupsOf, groupTrees, groupLimitsOf } from "./control-groups.ts";
 
 const hybrid = `22 1 0:20 / /sys/fs/cgroup rw - tmpfs tmpfs rw
 30 22 0:30 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
@@ -20,18 +20,18 @@ describe("control groups", () => {
   });
 
   it("have the plan's limits in the format of their version", () => {
-    expect(limitsOf({ version: 1, cpu: "/c", memory: "/m", cpuacct: "/a" }, "one", plan)).toEqual([
+    expect(groupLimitsOf({ version: 1, cpu: "/c", memory: "/m", cpuacct: "/a" }, "one", plan)).toEqual([
       ["/c/holdfast-one", "cpu.cfs_period_us", "100000"],
       ["/c/holdfast-one", "cpu.cfs_quota_us", "200000"],
       ["/m/holdfast-one", "memory.limit_in_bytes", "4294967296"],
       ["/m/holdfast-one", "memory.swappiness", "0"],
     ]);
-    expect(limitsOf({ version: 2, parent: "/g" }, "one", plan)).toEqual([
+    expect(groupLimitsOf({ version: 2, parent: "/g" }, "one", plan)).toEqual([
       ["/g/holdfast-one", "cpu.max", "200000 100000"],
       ["/g/holdfast-one", "memory.max", "4294967296"],
       ["/g/holdfast-one", "memory.swap.max", "0"],
     ]);
-    expect(limitsOf({ version: "none", reason: "" }, "one", plan)).toEqual([]);
+    expect(groupLimitsOf({ version: "none", reason: "" }, "one", plan)).toEqual([]);
   });
 
   it("count CPU time in a separate tree, in the tree of the limit, or not at all", () => {

@@ -105,7 +105,7 @@ async function canMake(path: string): Promise<boolean> {
 export async function limitMachine(ability: GroupAbility, id: string, plan: MachinePlan): Promise<MachineGroups> {
   const groups = groupsOf(ability, id);
   for (const directory of groups.directories) await mkdir(directory, { recursive: true });
-  for (const [directory, name, value] of limitsOf(ability, id, plan)) {
+  for (const [directory, name, value] of groupLimitsOf(ability, id, plan)) {
     await writeFile(join(directory, name), value).catch((error: unknown) => {
       if (!isHarmless(error, name)) throw error;
     });
@@ -159,7 +159,7 @@ export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
 type Limit = readonly [directory: string, name: string, value: string];
 
 /** The files to write, with their values. Swap is disabled, because a swapping machine is slow. */
-export function limitsOf(ability: GroupAbility, id: string, { vcpu, memoryBytes }: MachinePlan): Limit[] {
+export function groupLimitsOf(ability: GroupAbility, id: string, { vcpu, memoryBytes }: MachinePlan): Limit[] {
   const [first = "", second = first] = groupsOf(ability, id).directories;
   const quotaUs = String(vcpu * periodUs);
   const memory = String(memoryBytes);

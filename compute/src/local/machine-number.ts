@@ -42,12 +42,14 @@ export function createMachineNumbers(
   return {
     of,
     async claim(owner, scratch) {
-      const taken = new Set(await list());
+      const takenNumbers = new Set(await list());
       for (let number = 1; number < end; number++) {
-        if (!isUsable(number) || reserved.includes(number) || taken.has(number)) continue;
+        if (!isUsable(number) || reserved.includes(number) || takenNumbers.has(number)) continue;
         if (await claimFile(fileOf(number), owner, scratch)) return number;
       }
-      throw new ComputeFailure(`The host has no free address for a machine: all ${taken.size} of its block are taken.`);
+      throw new ComputeFailure(
+        `The host has no free address for a machine: all ${takenNumbers.size} of its block are taken.`,
+      );
     },
     assign: (number, owner, scratch) => writeAtomically(fileOf(number), owner, { scratch }),
     async release(owner, number) {

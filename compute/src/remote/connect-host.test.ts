@@ -175,7 +175,7 @@ describe("a provider over the wire", () => {
     expect(await remote.get("m-1", signal)).toEqual(virtual);
     expect(await remote.get("m-2", signal)).toEqual(factsOf("m-2"));
     const without = await (await served({})).connect();
-    await expect(without.guestKernels?.replace("m-1", "guest-2", signal)).rejects.toThrow("no kernels of their own");
+    await expect(without.guestKernels?.replace("m-1", "guest-2", signal)).rejects.toThrow("share the host's kernel");
   });
 
   it("transmits packet filter rules unchanged", async () => {

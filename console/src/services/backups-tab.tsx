@@ -12,7 +12,7 @@ import { useAction } from "../parts/use-action.ts";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { faultOfTime, inputOf, positionOf, timeLineOf } from "./backups-view.ts";
+import { faultOfTime, timeInputOf, positionOf, timeLineOf } from "./backups-view.ts";
 import { toneOf } from "./service-view.ts";
 import type { TabProps } from "./tab-props.ts";
 
@@ -133,7 +133,7 @@ function Restore({ service }: { readonly service: ManagedService }) {
           <TextField
             label="Time, in your local time zone"
             type="datetime-local"
-            value={input ?? inputOf(newest)}
+            value={input ?? timeInputOf(newest)}
             onInput={setInput}
             fault={fault ?? form.fault("restore_point")}
           />

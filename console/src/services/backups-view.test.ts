@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { faultOfTime, inputOf, positionOf, timeLineOf } from "./backups-view.ts";
+import { faultOfTime, timeInputOf, positionOf, timeLineOf } from "./backups-view.ts";
 
 const restorable = { from: "2030-01-01T00:00:00Z", to: "2030-01-01T10:00:00Z" };
 const gaps = [{ from: "2030-01-01T02:00:00Z", to: "2030-01-01T03:00:00Z" }];
@@ -30,5 +30,5 @@ test("without a backup, and for no time, nothing can be restored", () => {
 });
 
 test("an input has the time in the local time zone", () => {
-  expect(Date.parse(inputOf(at("05:00:00")))).toBe(at("05:00:00"));
+  expect(Date.parse(timeInputOf(at("05:00:00")))).toBe(at("05:00:00"));
 });

@@ -53,7 +53,7 @@ function localText(time: string): string {
 }
 
 /** A time as the value of an input of local date and time, with seconds. */
-export function inputOf(timeMs: number): string {
+export function timeInputOf(timeMs: number): string {
   const local = new Date(timeMs - new Date(timeMs).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 19);
 }

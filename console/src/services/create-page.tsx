@@ -7,7 +7,7 @@ import { Card, Copyable, Facts, Loading, PageHead } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { commandOf, defaultsOf, type NewServiceInput, requestOf } from "./create-view.ts";
+import { commandOf, defaultsOf, type NewServiceInput, newServiceOf } from "./create-view.ts";
 import { monthlyCost } from "./service-view.ts";
 import { useCatalog } from "./use-catalog.ts";
 
@@ -34,7 +34,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
   });
   const submit = () =>
     form.submit(async (input, idempotencyKey) => {
-      const { id } = await account.value.client.services.create(requestOf(input), { idempotencyKey });
+      const { id } = await account.value.client.services.create(newServiceOf(input), { idempotencyKey });
       openPage(hrefOf("services", id));
     });
   return (

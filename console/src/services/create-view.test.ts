@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandOf, listOf, quoted, requestOf } from "./create-view.ts";
+import { commandOf, listOf, quoted, newServiceOf } from "./create-view.ts";
 
 const input = {
   name: "orders",
@@ -15,7 +15,7 @@ const input = {
 };
 
 test("a form becomes a request", () => {
-  expect(requestOf(input)).toEqual({
+  expect(newServiceOf(input)).toEqual({
     name: "orders",
     database_type: "postgresql",
     plan_name: "small",

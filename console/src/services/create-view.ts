@@ -34,7 +34,7 @@ export function defaultsOf({ engines, plans, storage_tiers, zones, limits, defau
 }
 
 /** The request of the form. A text that is not a number is sent unchanged, so that the API's error names the field. */
-export function requestOf(input: NewServiceInput): NewService {
+export function newServiceOf(input: NewServiceInput): NewService {
   return {
     name: input.name,
     database_type: input.engine,

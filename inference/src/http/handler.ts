@@ -54,15 +54,15 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
     const key = keyOf(request);
     if (key === undefined) return client.fail(apiError("invalid_key", "The inference key is missing or invalid."));
     if (route.kind === "models") return client.json(modelsOf(configuration.organization(key.organizationId)));
-    const taken = inFlight.take([{ key: key.id, max: maxInFlight }]);
-    if (taken.exceeded !== undefined) {
+    const slot = inFlight.take([{ key: key.id, max: maxInFlight }]);
+    if (slot.exceeded !== undefined) {
       setRateHeaders(key, client);
       return client.fail(rateLimited(`The key has ${maxInFlight} requests in flight.`, 1_000));
     }
     try {
       await call(route.kind, key, request, client);
     } finally {
-      taken.release();
+      slot.release();
     }
   }
 

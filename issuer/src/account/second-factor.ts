@@ -69,12 +69,12 @@ async function takeStep(app: App, rows: Rows, userId: string, code: string, seal
   const delta = totpOf(secret, app, "").validate({ token: code, window: 1, timestamp: app.now() });
   if (delta === null) return false;
   const step = Math.floor(app.now() / 1_000 / periodS) + delta;
-  const taken = await rows(
+  const updated = await rows(
     `UPDATE ${s}.mfa_totp SET last_step = $2, confirmed_at = coalesce(confirmed_at, now()), failures = 0
      WHERE user_id = $1 AND last_step < $2 AND sealed_secret = $3 RETURNING user_id`,
     [userId, step, sealed],
   );
-  return taken.length > 0;
+  return updated.length > 0;
 }
 
 /**

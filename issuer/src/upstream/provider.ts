@@ -32,8 +32,8 @@ export function createProviders(monotonicMs: () => number): Providers {
   const inFlight = createKeyedCounter();
   return {
     run({ config: { appId } }, work) {
-      const taken = inFlight.take([{ key: appId, max: maxSignIns }]);
-      return taken.exceeded === undefined ? work().finally(taken.release) : undefined;
+      const slot = inFlight.take([{ key: appId, max: maxSignIns }]);
+      return slot.exceeded === undefined ? work().finally(slot.release) : undefined;
     },
     of(app, provider) {
       const { issuerUrl, clientId, clientSecret, caCertificate } = provider;

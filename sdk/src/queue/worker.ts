@@ -113,11 +113,11 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
     const acks = request.acks as readonly InFlightMessage[];
     const { messages, lost } = await backend.claim(request);
     for (const message of acks) inFlight.end(message, lost.has(message.id) ? "lost" : "acked");
-    const taken = messages.map((message) => inFlight.add(message, startedAt + request.visibilitySeconds * 1000));
-    if (isStopping) settling.release(taken);
-    else waiting.push(...taken);
+    const claimed = messages.map((message) => inFlight.add(message, startedAt + request.visibilitySeconds * 1000));
+    if (isStopping) settling.release(claimed);
+    else waiting.push(...claimed);
     dispatch();
-    return taken.length;
+    return claimed.length;
   }
 
   const stopping = createNotifier();

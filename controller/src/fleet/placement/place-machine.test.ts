@@ -107,7 +107,7 @@ describe("placing a machine", () => {
     ["a zone without a host",      request({ zone: "mars" }), [a],                                 [],                          /^No host is in zone mars\.$/],
     ["a zone with a destroyed host", request(),                 [readyHost("a", { destroyedAt: 1 })], [],                         /^No host is in zone local\.$/],
     ["reserved memory",    request(),                 [a, b],                              noMemory,                    /a: 4\.0 GiB of memory are requested, and 128\.0 GiB of 64\.0 GiB times 2 are reserved\. b: 4\.0 GiB/],
-    ["a disk that is too full",    request(),                 [tooFull],                           [machine("a", {}, "")],      /a: The host's disk is too full: 5\.3 GiB are free, a new machine needs 5\.5 GiB/],
+    ["a disk that is too full",    request(),                 [tooFull],                           [machine("a", {}, "")],      /a: The host's disk is too full: 5\.3 GiB are free, and a new machine needs 5\.5 GiB/],
     ["a disk that is too small",   request({ diskBytes: 2_000 * gib }), [a],                       [],                          /a: The host's disk has 1000\.0 GiB in all; 2000\.0 GiB are requested/],
     ["reserved disk",    request({ diskBytes: 800 * gib }), [readyHost("a", { diskOvercommit: 1 })], many(21, () => machine("a")), /a: 800\.0 GiB of disk are requested, and 210\.0 GiB of 1000\.0 GiB times 1 are reserved/],
     ["roots that are reserved",    request(),                 [rooted()],                          many(5, () => machine("a")), /a: 4\.0 GiB of root are requested, and 20\.0 GiB of 20\.0 GiB times 1 are reserved\.$/],
