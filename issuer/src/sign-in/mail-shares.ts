@@ -78,7 +78,7 @@ export function decideMail(
   const total = mailsPerHour - common - counts.browsers;
   const free = kind === "browser" ? total : Math.min(total, commonShare(mailsPerHour) - common);
   if (free <= 0) return "tooMany";
-  const isInShare = (part: number, used: number) => part > 0 && (kind === "shared" || fairPart(part, used) > 0);
+  const isInShare = (part: number, used: number) => part > 0 && (kind === "shared" || fairShareOf(part, used) > 0);
   const isInBudget = isInShare(free, counts.own_new_addresses + counts.own_users);
   const newUsersFree = newUsersShare(mailsPerHour) - counts.new_addresses;
   const isAllowed = counts.is_user || (signUpOpen && isInShare(newUsersFree, counts.own_new_addresses));
