@@ -1,8 +1,8 @@
 /**
  * Characters that no name has: control characters and line separators, marks of text direction (Unicode bidi controls),
  * characters without a glyph (soft hyphen, zero-width spaces, fillers, invisible operators, tags), which could
- * disguise a string as another one, and code points that are not characters: code points for private use, and noncharacters.
- * The joiners U+200C and U+200D are allowed: scripts and emoji need them.
+ * disguise a string as another one, code points for private use, and noncharacters. The joiners U+200C and U+200D are
+ * allowed: scripts and emoji need them.
  */
 const hidden = [
   "\\u0000-\\u001f\\u007f-\\u009f",

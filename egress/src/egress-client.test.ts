@@ -141,7 +141,7 @@ test("a redirect is returned, not followed", async () => {
 const endless: Readonly<Record<string, (socket: Socket) => void>> = {
   "says nothing": () => undefined,
   "sends its head by the byte": (socket) => void drip(socket, "HTTP/1.1 200 OK\r\nx: ", "a"),
-  "sends interim responses forever": (socket) => void drip(socket, "", "HTTP/1.1 102 Processing\r\n\r\n"),
+  "sends interim responses without end": (socket) => void drip(socket, "", "HTTP/1.1 102 Processing\r\n\r\n"),
 };
 
 test.each(Object.entries(endless))("a server that %s is aborted at the deadline", async (_, serve) => {

@@ -16,7 +16,7 @@ export type ServiceEventData = {
 export type MaintenanceEventData = ServiceEventData & {
   readonly operation_id: string;
   readonly update_ids: readonly string[];
-  /** True when the platform started it, in the maintenance window or at the end of a notice. */
+  /** True if the platform started it, in the maintenance window or at the end of a notice. */
   readonly automatic: boolean;
 };
 

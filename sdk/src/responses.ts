@@ -273,7 +273,10 @@ export interface AuditLogEntry {
   readonly result: "ok" | "refused";
   /** Request-Id of the call. */
   readonly request_id: string;
-  /** Further detail. For a statement of the query console its text, shortened and without constants; null for none. */
+  /**
+   * Details of the action. For a statement of the query console: its text, shortened and without constants; null for
+   * none.
+   */
   readonly detail: string | null;
 }
 
@@ -386,7 +389,7 @@ export interface Backup {
   readonly id: string;
   readonly service_id: string;
   readonly backup_type: BackupType;
-  /** The same as backup_type. */
+  /** Equal to backup_type. */
   readonly type: BackupType;
   readonly status: BackupStatus;
   /** Stored size, compressed and encrypted; null until it is known. */
@@ -1577,7 +1580,7 @@ export interface QueryStatisticsTask {
   /** Error of a failed task. */
   readonly error: Fault | null;
   readonly queries: readonly QueryStatistic[];
-  /** This and all following members are null until the task is completed. */
+  /** Number of statements. Null until the task is completed, as are all following members. */
   readonly total_count: number | null;
   readonly collected_at: string | null;
   readonly database_type: string | null;

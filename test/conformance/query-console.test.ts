@@ -373,7 +373,9 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
   test("runs nothing in a database with a user's cast", async () => {
     await owner.query(`CREATE TYPE pair AS (a int); CREATE FUNCTION harm_cast(pair) RETURNS text LANGUAGE sql AS 'SELECT harm()::text';
       CREATE CAST (pair AS text) WITH FUNCTION harm_cast(pair) AS IMPLICIT`);
-    expect(await execute("SELECT 1")).toMatchObject({ refusal: { message: expect.stringMatching(/user-defined cast/) } });
+    expect(await execute("SELECT 1")).toMatchObject({
+      refusal: { message: expect.stringMatching(/user-defined cast/) },
+    });
     await owner.query("DROP CAST (pair AS text)");
     expect((await resultOf("SELECT 1")).rows).toEqual([[1]]);
   });

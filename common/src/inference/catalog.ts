@@ -114,9 +114,9 @@ export function priceOfModel(
 /** Cost of tokens in microcents, rounded up. */
 export function costOf(
   { input, output, cachedInput = input }: Pick<ModelPrice, "input" | "output" | "cachedInput">,
-  fixture: { readonly promptTokens: number; readonly completionTokens: number; readonly cachedTokens?: number },
+  tokens: { readonly promptTokens: number; readonly completionTokens: number; readonly cachedTokens?: number },
 ): number {
-  const { promptTokens, completionTokens, cachedTokens = 0 } = fixture;
+  const { promptTokens, completionTokens, cachedTokens = 0 } = tokens;
   const prompt = (promptTokens - cachedTokens) * input + cachedTokens * cachedInput;
   return Math.ceil(prompt + completionTokens * output - 1e-6);
 }

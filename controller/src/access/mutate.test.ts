@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 const deps = { begin: () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 }) };
-const mutation = { action: "managed-service.update", kind: "managed-service", see: [] } as const;
+const mutation = { action: "managed-service.update", kind: "managed-service", visibleIn: [] } as const;
 const message = (text: string) => ({ $typeName: text }) as AnyMessage;
 
 function callWith(key: string): { readonly call: Call; readonly headers: Map<string, string> } {
@@ -99,7 +99,7 @@ test("concurrent changes are each made once, after a conflict from a new read, w
         const before = await read(id);
         reads += 1;
         unit.update(thingKind, before, grown(before.object));
-        return { id, answer: before.object.spec.size + 1 };
+        return { id, result: before.object.spec.size + 1 };
       }),
     ),
   );
@@ -114,7 +114,7 @@ test("forty concurrent changes of one object are all made", async () => {
     mutate(deps, testCall(), mutation, async (unit) => {
       const before = await read(id);
       unit.update(thingKind, before, grown(before.object));
-      return { id, answer: undefined };
+      return { id, result: undefined };
     });
   await Promise.all(Array.from({ length: 40 }, change));
   expect((await read(id)).object.spec.size).toBe(40);
@@ -137,7 +137,7 @@ test("a change whose credential ends while it runs is refused and writes nothing
     end.update(thingKind, seen, grown(seen.object));
     await end.commit();
     seen = await read(credential);
-    return { id, answer: undefined };
+    return { id, result: undefined };
   });
   await expect(raced).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   expect([(await read(id)).object.spec.size, await audits(id)]).toEqual([0, []]);
@@ -162,11 +162,11 @@ test("a failed commit undoes what the change claimed elsewhere; a lagging collec
   const taken = mutate(deps, testCall(), mutation, (unit) => {
     unit.create(thingKind, { metadata: newMetadata(id, 1, {}), spec: { size: 0 }, status: {} });
     unit.claimName(thingKind, "o", "name", id);
-    return { id, answer: undefined, undo: () => void (undone += 1) };
+    return { id, result: undefined, undo: () => void (undone += 1) };
   });
   await expect(taken).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   expect(undone).toBe(12);
   const lagging = { reached: () => Promise.reject(new HoldfastError("STORE_UNAVAILABLE", "It lags.")) };
-  const seen = mutate(deps, testCall(), { ...mutation, see: [lagging] }, () => ({ id, answer: "done" }));
+  const seen = mutate(deps, testCall(), { ...mutation, visibleIn: [lagging] }, () => ({ id, result: "done" }));
   expect(await seen).toBe("done");
 });

@@ -12,17 +12,17 @@ export interface Mutation {
   /** Kind of the object in the audit entry. */
   readonly kind: NewAudit["objectKind"];
   /** The collections of this controller that include the change before the call returns. */
-  readonly see: readonly Pick<Collection<unknown>, "reached">[];
+  readonly visibleIn: readonly Pick<Collection<unknown>, "reached">[];
   /** Maximum wait for these collections; a second by default. */
-  readonly seeMs?: number;
+  readonly visibleTimeoutMs?: number;
 }
 
 /** The outcome of a change function. `Answer` is the result of `mutate`. */
-export type Outcome<Answer> =
+export type MutationOutcome<Result> =
   /** The request needs no change: nothing is committed or audited. */
-  | { readonly unchanged: Answer }
-  | (Changed & { readonly response: Answer & AnyMessage })
-  | (Changed & { readonly answer: Answer; readonly stored?: AnyMessage | undefined });
+  | { readonly unchanged: Result }
+  | (Changed & { readonly response: Result & AnyMessage })
+  | (Changed & { readonly result: Result; readonly stored?: AnyMessage | undefined });
 
 /**
  * A change to commit. The response message is stored under the call's Idempotency-Key in the same transaction: it is
@@ -56,12 +56,12 @@ export interface MutateDeps {
  * loss of a role, is committed before it or refused. The commit cannot be undone, so a controller whose collections
  * lag for longer than the maximum wait still responds; a read with the response's Holdfast-Revision waits for them.
  */
-export function mutate<Answer>(
+export function mutate<Result>(
   { begin }: MutateDeps,
   call: Call,
-  { action, kind, see, seeMs = 1_000 }: Mutation,
-  change: (unit: Changes) => Outcome<Answer> | Promise<Outcome<Answer>>,
-): Promise<Answer> {
+  { action, kind, visibleIn, visibleTimeoutMs = 1_000 }: Mutation,
+  change: (unit: Changes) => MutationOutcome<Result> | Promise<MutationOutcome<Result>>,
+): Promise<Result> {
   return retryConflict(call.signal, async () => {
     const unit = begin();
     for (const fence of call.principal?.fences?.() ?? []) unit.onlyWhile(fence);
@@ -78,7 +78,7 @@ export function mutate<Answer>(
     });
     call.setHeader("Holdfast-Revision", String(revision));
     if (etag !== undefined) call.setHeader("ETag", etag);
-    await Promise.allSettled(see.map((collection) => collection.reached(revision, seeMs)));
-    return "response" in outcome ? outcome.response : outcome.answer;
+    await Promise.allSettled(visibleIn.map((collection) => collection.reached(revision, visibleTimeoutMs)));
+    return "response" in outcome ? outcome.response : outcome.result;
   });
 }

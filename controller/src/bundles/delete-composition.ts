@@ -23,7 +23,7 @@ export async function deleteComposition<M extends AnyMessage>(
   const { spec, status } = find().object;
   const { kind } = spec;
   requireKindScopes(kinds, status.members, call);
-  const mutation = { action: `${kind}.delete`, kind: compositionKind.name, see: [compositions, deployments] };
+  const mutation = { action: `${kind}.delete`, kind: compositionKind.name, visibleIn: [compositions, deployments] };
   return mutate({ begin }, call, mutation, async (unit) => {
     const composition = find();
     const { object } = composition;

@@ -34,7 +34,7 @@ export function launch<M extends AnyMessage>(
   call: Call,
 ): Promise<M> {
   const { kind, organizationId, descriptor, template, monthlyCents, acceptedCents, zone } = request;
-  const audit = { action: `${kind}.create`, kind: compositionKind.name, see: [compositions, deployments] };
+  const audit = { action: `${kind}.create`, kind: compositionKind.name, visibleIn: [compositions, deployments] };
   return mutate({ begin }, call, audit, async (unit) => {
     const [id, deploymentId, now] = [newId(), newId(), clock.now()];
     const { name, members } = descriptor;

@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { WorkTimes } from "#kernel/metrics/process-metrics.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -49,7 +49,7 @@ const day = 86_400_000;
 export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
   const { compositions, deployments, kinds, seal, observer, begin, clock, log, durations } = deps;
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     for (let taken = 0; taken < stepsMax; taken += 1) {
       const composition = await compositions.getCurrent(id, signal);
       if (composition === undefined) return settled;

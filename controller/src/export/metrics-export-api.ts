@@ -121,7 +121,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     name?: string,
   ): Promise<Answer> {
     let changed: MetricsExportSpec | undefined;
-    return mutate(deps, call, { action: `metrics-export.${verb}`, kind: kind.name, see }, async (unit) => {
+    return mutate(deps, call, { action: `metrics-export.${verb}`, kind: kind.name, visibleIn: see }, async (unit) => {
       const before = require(id, call);
       requireRights(before.object.spec, call);
       const spec = await next(before.object);
@@ -157,7 +157,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       requireRights({ serviceId, dataType }, call);
       requireSupportedDataType({ dataType }, destination);
       await checkTargets(destination, configuration, deps, call.signal);
-      return mutate(deps, call, { action: "metrics-export.create", kind: kind.name, see }, async (unit) => {
+      return mutate(deps, call, { action: "metrics-export.create", kind: kind.name, visibleIn: see }, async (unit) => {
         const id = deps.newId();
         const split = splitConfiguration(destination, configuration);
         const now = clock.now();
@@ -215,13 +215,13 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     },
 
     deleteMetricsExport: ({ id }, call) =>
-      mutate(deps, call, { action: "metrics-export.delete", kind: kind.name, see: [exports] }, async (unit) => {
+      mutate(deps, call, { action: "metrics-export.delete", kind: kind.name, visibleIn: [exports] }, async (unit) => {
         const before = require(id, call);
         const { metadata, spec } = before.object;
         if (spec.serviceId === null) requireScope(call, "org:write");
         unit.remove(kind, before);
         unit.releaseName(kind, metadata.organizationId, scopeName(spec));
-        return { id, answer: {} };
+        return { id, result: {} };
       }),
 
     disableMetricsExport: ({ id }, call) =>
@@ -245,7 +245,10 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const target = { destination, configuration, organizationId: object.metadata.organizationId };
       const error = await deps.probe(target, object.spec.dataType, call.signal);
       const answer = { success: error === undefined, ...(error !== undefined && { error }) };
-      return mutate(deps, call, { action: "metrics-export.test", kind: kind.name, see: [] }, () => ({ id, answer }));
+      return mutate(deps, call, { action: "metrics-export.test", kind: kind.name, visibleIn: [] }, () => ({
+        id,
+        result: answer,
+      }));
     },
   };
 

@@ -4,7 +4,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { EngineQueue } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
@@ -73,7 +73,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     return session && `${id} ${session.bootId}`;
   }
 
-  async function reconcile(serviceId: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(serviceId: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const service = services.get(serviceId);
     if (service === undefined) {
       lastChecks.delete(serviceId);

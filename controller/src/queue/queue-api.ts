@@ -16,7 +16,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { requireCapacity } from "#kernel/store/quota.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { requireUnlimited } from "#access/caller.ts";
-import { mutate, type Outcome } from "#access/mutate.ts";
+import { mutate, type MutationOutcome } from "#access/mutate.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
@@ -76,7 +76,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     throw new HoldfastError("NOT_POSSIBLE", `The engine has no database ${database}.`);
   }
 
-  async function createOne(request: CreateQueueRequest, unit: Changes, call: Call): Promise<Outcome<Queue>> {
+  async function createOne(request: CreateQueueRequest, unit: Changes, call: Call): Promise<MutationOutcome<Queue>> {
     const { serviceId, name } = request;
     const stored = access.running(serviceId, call);
     const { object: service, modRevision } = stored;
@@ -111,15 +111,20 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     call: Call,
     design: (queue: QueueObject) => QueueObject | undefined,
   ): Promise<Queue> {
-    return mutate(deps, call, { action: `queue.${verb}`, kind: "managed-service", see: [queues] }, async (unit) => {
-      access.queue(serviceId, name, call);
-      const queue = await queues.getCurrent(queueObjectId(serviceId, name), call.signal);
-      if (queue === undefined) throw new HoldfastError("QUEUE_NOT_FOUND", `The service has no queue ${name}.`);
-      const after = design(queue.object);
-      if (after === undefined) return { unchanged: queueMessage(queue.object) };
-      unit.update(queueKind, queue, after);
-      return { id: serviceId, answer: queueMessage(after) };
-    });
+    return mutate(
+      deps,
+      call,
+      { action: `queue.${verb}`, kind: "managed-service", visibleIn: [queues] },
+      async (unit) => {
+        access.queue(serviceId, name, call);
+        const queue = await queues.getCurrent(queueObjectId(serviceId, name), call.signal);
+        if (queue === undefined) throw new HoldfastError("QUEUE_NOT_FOUND", `The service has no queue ${name}.`);
+        const after = design(queue.object);
+        if (after === undefined) return { unchanged: queueMessage(queue.object) };
+        unit.update(queueKind, queue, after);
+        return { id: serviceId, result: queueMessage(after) };
+      },
+    );
   }
 
   /** Resolves when the database has the settings of an Active queue, so that they apply to the next message. */
@@ -137,7 +142,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     async createQueue(request, call) {
       requireUnlimited(call);
       await requireDatabase(request.serviceId, request.databaseName ?? defaultDatabase, call);
-      const mutation = { action: "queue.create", kind: "managed-service", see: [queues] } as const;
+      const mutation = { action: "queue.create", kind: "managed-service", visibleIn: [queues] } as const;
       return creating(request.serviceId, () => mutate(deps, call, mutation, (unit) => createOne(request, unit, call)));
     },
 

@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -33,7 +33,7 @@ const purgeIntervalMs = 200;
 export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
   const { queues, services, fleet, registry, begin, clock, log } = deps;
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const queue = await queues.getCurrent(id, signal);
     if (queue === undefined) return settled;
     const { serviceId, databaseName: database, queueId } = queue.object.spec;
@@ -71,7 +71,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     queue: Stored<QueueObject>,
     outcome: Exclude<RegistryOutcome<unknown>, { kind: "done" }>,
     signal: AbortSignal,
-  ): Promise<Outcome> | Outcome {
+  ): Promise<ReconcileOutcome> | ReconcileOutcome {
     if (outcome.kind === "refused") return move(queue, "refused", outcome.message, signal);
     log.debug("queue not applied yet", { queue: queue.object.metadata.id, reason: outcome.reason });
     return again(retryMs, "the machine did not respond");
@@ -81,7 +81,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     queue: Stored<QueueObject>,
     outcome: RegistryOutcome<true>,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     if (outcome.kind !== "done") return retryUnlessRefused(queue, outcome, signal);
     const { object } = queue;
     const { generation } = object.metadata;
@@ -98,7 +98,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     event: QueueEvent,
     message: string | null,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const moved = afterEvent(queue.object, event, clock.now(), message);
     if (moved === undefined) return settled;
     const unit = begin();
@@ -110,7 +110,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     return again(0, "the next step");
   }
 
-  async function remove(queue: Stored<QueueObject>, signal: AbortSignal): Promise<Outcome> {
+  async function remove(queue: Stored<QueueObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const deleted = afterEvent(queue.object, "purged", clock.now());
     const unit = begin();
     unit.remove(queueKind, queue);

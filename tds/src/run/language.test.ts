@@ -80,7 +80,7 @@ describe("changes of rows", () => {
     expect(sets).toEqual([[{ OrderId: 130, Total: 1.01 }], [{ id: 130, n: 1 }]]);
   });
 
-  test("IDENTITY_INSERT takes values, and the identity goes on behind them", async () => {
+  test("IDENTITY_INSERT takes values, and the identity continues after them", async () => {
     await batch("CREATE TABLE seeded (id int IDENTITY PRIMARY KEY, a int); INSERT INTO seeded (a) VALUES (1)");
     const sql =
       "SET IDENTITY_INSERT seeded ON; INSERT INTO seeded (id, a) VALUES (7, 2); SET IDENTITY_INSERT seeded OFF";
@@ -311,7 +311,7 @@ describe("batches", () => {
     expect(await rows("EXEC ('SELECT ' + '1 AS one')")).toEqual([{ one: 1 }]);
   });
 
-  test("an attention ends a statement, a loop and a delay, and the session goes on", async () => {
+  test("an attention ends a statement, a loop and a delay, and the session continues", async () => {
     for (const sql of [
       "WAITFOR DELAY '00:01:00'",
       "WHILE 1 = 1 DECLARE_NOTHING",

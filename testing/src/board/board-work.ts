@@ -4,7 +4,7 @@ import type { FleetSystem } from "@holdfast/controller/fleet/fleet-system.ts";
 import { isBeingVacated } from "@holdfast/controller/fleet/host/host.ts";
 import { machineKind, type MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
-import { again, type Outcome, settled } from "@holdfast/controller/kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "@holdfast/controller/kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "@holdfast/controller/kernel/runtime/runner.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
@@ -34,7 +34,7 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
   const { boards, machines, hosts, zone, begin, clock } = deps;
   const delivery = createWorkloadDelivery(deps);
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const board = await boards.getCurrent(id, signal);
     if (board === undefined) return settled;
     const owner = { kind: boardKind.name, id };

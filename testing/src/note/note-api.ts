@@ -23,7 +23,7 @@ export function createNoteApi(deps: NoteApiDeps): ServedService {
       requireUnlimited(call);
       const { text } = requestOf(request);
       const organizationId = organizationOf(call);
-      return mutate(deps, call, { action: "note.create", kind: noteKind.name, see: [notes] }, async (unit) => {
+      return mutate(deps, call, { action: "note.create", kind: noteKind.name, visibleIn: [notes] }, async (unit) => {
         const id = newId();
         const metadata = newMetadata(id, clock.now(), { organizationId });
         const note: Note = { metadata, spec: { text }, status: { rendered: null } };

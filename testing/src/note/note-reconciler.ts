@@ -1,5 +1,5 @@
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
-import { type Outcome, settled } from "@holdfast/controller/kernel/runtime/reconciler.ts";
+import { type ReconcileOutcome, settled } from "@holdfast/controller/kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "@holdfast/controller/kernel/runtime/runner.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
 import { type Note, noteKind } from "./note.ts";
@@ -15,7 +15,7 @@ interface NoteReconcilerDeps extends Pick<Kernel, "begin"> {
  * the object.
  */
 export function createNoteReconciler({ notes, begin, prefix }: NoteReconcilerDeps): ControlLoop {
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const note = await notes.getCurrent(id, signal);
     if (note === undefined || note.object.status.rendered !== null) return settled;
     const { metadata, spec } = note.object;

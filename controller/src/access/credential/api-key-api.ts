@@ -51,29 +51,34 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
 
   const handlers: Handlers<typeof ApiKeyService> = {
     createApiKey: ({ name, scopes, expiresAt }, call) =>
-      mutate(deps, call, { action: "api-key.create", kind: "api-key", see: [organizations, apiKeys] }, async (unit) => {
-        const organizationId = organizationOf(call);
-        deps.rights.check(scopes);
-        const end = expiryOf(expiresAt && timestampMs(expiresAt), call);
-        requireUnlimited(call);
-        requireScopes(call, scopes);
-        const now = clock.now();
-        const { id, secret } = newKeyPair();
-        const key: ApiKey = {
-          metadata: newMetadata(id, now, { name, organizationId }),
-          spec: {
-            secretHash: sealer.keyedHash(hashPurposes.apiKey, secret),
-            scopes: [...scopes],
-            expiresAt: end,
-            createdBy: actorOf(call),
-          },
-          status: {},
-        };
-        unit.create(apiKeyKind, key);
-        await deps.quotas.claim(unit, organizationId, { apiKeys: 1 });
-        const response = createdMessage(key, secret);
-        return { id, response };
-      }),
+      mutate(
+        deps,
+        call,
+        { action: "api-key.create", kind: "api-key", visibleIn: [organizations, apiKeys] },
+        async (unit) => {
+          const organizationId = organizationOf(call);
+          deps.rights.check(scopes);
+          const end = expiryOf(expiresAt && timestampMs(expiresAt), call);
+          requireUnlimited(call);
+          requireScopes(call, scopes);
+          const now = clock.now();
+          const { id, secret } = newKeyPair();
+          const key: ApiKey = {
+            metadata: newMetadata(id, now, { name, organizationId }),
+            spec: {
+              secretHash: sealer.keyedHash(hashPurposes.apiKey, secret),
+              scopes: [...scopes],
+              expiresAt: end,
+              createdBy: actorOf(call),
+            },
+            status: {},
+          };
+          unit.create(apiKeyKind, key);
+          await deps.quotas.claim(unit, organizationId, { apiKeys: 1 });
+          const response = createdMessage(key, secret);
+          return { id, response };
+        },
+      ),
 
     listApiKeys: async (request, call) => {
       const page = { ...cursors.open(call, "api-keys", null, request), organizationId: organizationOf(call) };
@@ -83,14 +88,14 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
     },
 
     deleteApiKey: ({ id }, call) =>
-      mutate(deps, call, { action: "api-key.delete", kind: "api-key", see: [apiKeys] }, async (unit) => {
+      mutate(deps, call, { action: "api-key.delete", kind: "api-key", visibleIn: [apiKeys] }, async (unit) => {
         const key = require(id, call);
         unit.remove(apiKeyKind, key);
-        return { id, answer: create(EmptySchema) };
+        return { id, result: create(EmptySchema) };
       }),
 
     rotateApiKey: ({ id, overlapHours = 0 }, call) =>
-      mutate(deps, call, { action: "api-key.rotate", kind: "api-key", see: [apiKeys] }, async (unit) => {
+      mutate(deps, call, { action: "api-key.rotate", kind: "api-key", visibleIn: [apiKeys] }, async (unit) => {
         const before = require(id, call);
         const { metadata, spec } = before.object;
         requireUnlimited(call);

@@ -33,35 +33,40 @@ export function createTokenApi(deps: AccessApiDeps): ServedService {
 
   const handlers: Handlers<typeof TokenService> = {
     createToken: ({ scopes, ttlSeconds, resources }, call) =>
-      mutate(deps, call, { action: "token.create", kind: "token", see: [organizations, tokens] }, async (unit) => {
-        const organizationId = organizationOf(call);
-        deps.rights.check(scopes);
-        const faults = limitFaults(deps.resources, { resources, scopes }, call);
-        if (faults.length > 0) throw invalid(...faults);
-        if (principalOf(call).kind !== "user") requireScope(call, "keys:write");
-        requireUnlimited(call);
-        requireScopes(call, scopes);
-        const creator = creatorOf(call);
-        const now = clock.now();
-        const expiresAt = Math.min(now + ttlSeconds * 1_000, principalOf(call).expiresAt ?? Infinity);
-        const id = deps.newId();
-        const text = newSecretText("hft_", id);
-        const token: Token = {
-          metadata: newMetadata(id, now, { organizationId }),
-          spec: {
-            secretHash: sealer.keyedHash(hashPurposes.token, text),
-            scopes: [...scopes],
-            expiresAt,
-            creator,
-            ...(resources.length > 0 && { resources: resources.map(({ kind, id: of }) => ({ kind, id: of })) }),
-          },
-          status: {},
-        };
-        unit.create(tokenKind, token);
-        await deps.quotas.claim(unit, organizationId, { tokens: 1 });
-        const response = create(CreatedTokenSchema, { ...commonOf(token), token: text });
-        return { id, response };
-      }),
+      mutate(
+        deps,
+        call,
+        { action: "token.create", kind: "token", visibleIn: [organizations, tokens] },
+        async (unit) => {
+          const organizationId = organizationOf(call);
+          deps.rights.check(scopes);
+          const faults = limitFaults(deps.resources, { resources, scopes }, call);
+          if (faults.length > 0) throw invalid(...faults);
+          if (principalOf(call).kind !== "user") requireScope(call, "keys:write");
+          requireUnlimited(call);
+          requireScopes(call, scopes);
+          const creator = creatorOf(call);
+          const now = clock.now();
+          const expiresAt = Math.min(now + ttlSeconds * 1_000, principalOf(call).expiresAt ?? Infinity);
+          const id = deps.newId();
+          const text = newSecretText("hft_", id);
+          const token: Token = {
+            metadata: newMetadata(id, now, { organizationId }),
+            spec: {
+              secretHash: sealer.keyedHash(hashPurposes.token, text),
+              scopes: [...scopes],
+              expiresAt,
+              creator,
+              ...(resources.length > 0 && { resources: resources.map(({ kind, id: of }) => ({ kind, id: of })) }),
+            },
+            status: {},
+          };
+          unit.create(tokenKind, token);
+          await deps.quotas.claim(unit, organizationId, { tokens: 1 });
+          const response = create(CreatedTokenSchema, { ...commonOf(token), token: text });
+          return { id, response };
+        },
+      ),
 
     listTokens: async (request, call) => {
       const page = { ...cursors.open(call, "tokens", null, request), organizationId: organizationOf(call) };
@@ -71,13 +76,13 @@ export function createTokenApi(deps: AccessApiDeps): ServedService {
     },
 
     deleteToken: ({ id }, call) =>
-      mutate(deps, call, { action: "token.delete", kind: "token", see: [tokens] }, async (unit) => {
+      mutate(deps, call, { action: "token.delete", kind: "token", visibleIn: [tokens] }, async (unit) => {
         const token = tokens.get(id);
         if (token === undefined || token.object.metadata.organizationId !== organizationOf(call))
           throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such token in the organization.");
         if (!isOwn(token.object, principalOf(call))) requireScope(call, "keys:write");
         unit.remove(tokenKind, token);
-        return { id, answer: create(EmptySchema) };
+        return { id, result: create(EmptySchema) };
       }),
   };
   return serve(TokenService, handlers);

@@ -58,10 +58,10 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
         spec: { passwordHash, operator: true },
         status: {},
       };
-      return mutate(deps, call, { action: "operator.create", kind: "user", see: [users] }, (unit) => {
+      return mutate(deps, call, { action: "operator.create", kind: "user", visibleIn: [users] }, (unit) => {
         unit.claimName(userKind, "", username, username);
         unit.create(userKind, user);
-        return { id: username, answer: { username, password } };
+        return { id: username, result: { username, password } };
       });
     },
 
@@ -76,7 +76,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
     },
 
     rotateOperator: ({ username }, call) =>
-      mutate(deps, call, { action: "operator.rotate", kind: "user", see: [users] }, (unit) => {
+      mutate(deps, call, { action: "operator.rotate", kind: "user", visibleIn: [users] }, (unit) => {
         const before = require(username);
         const { password, passwordHash } = newPassword();
         unit.update(
@@ -84,11 +84,11 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
           before,
           changed(before.object, { passwordHash, operator: true, ...nextTokenGeneration(before.object.spec) }),
         );
-        return { id: username, answer: { username, password } };
+        return { id: username, result: { username, password } };
       }),
 
     revokeOperator: ({ username }, call) =>
-      mutate(deps, call, { action: "operator.revoke", kind: "user", see: [users] }, (unit) => {
+      mutate(deps, call, { action: "operator.revoke", kind: "user", visibleIn: [users] }, (unit) => {
         const before = require(username);
         const other = [...users.values()].find(({ object }) => object.spec.operator && object !== before.object);
         if (other === undefined) throw new HoldfastError("LAST_OPERATOR", `${username} is the only operator.`);
@@ -100,7 +100,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
           unit.remove(userKind, before);
           unit.releaseName(userKind, "", username);
         }
-        return { id: username, answer: create(EmptySchema) };
+        return { id: username, result: create(EmptySchema) };
       }),
 
     resetUser: ({ userId }, call) => deps.setupTokens.reset(userId, call),

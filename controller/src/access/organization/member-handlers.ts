@@ -75,7 +75,7 @@ export function createMemberHandlers(
     },
 
     addMember: ({ orgId, userId, role: requestedRole }, call) =>
-      mutate(deps, call, { action: "member.add", kind, see }, async (unit) => {
+      mutate(deps, call, { action: "member.add", kind, visibleIn: see }, async (unit) => {
         const organization = require(orgId, call);
         const role = roleOf(requestedRole);
         requireScopes(call, roleScopes[role]);
@@ -98,7 +98,7 @@ export function createMemberHandlers(
       }),
 
     updateMember: ({ orgId, userId, role: requestedRole }, call) =>
-      mutate(deps, call, { action: `member.set-${roleOf(requestedRole)}`, kind, see }, async (unit) => {
+      mutate(deps, call, { action: `member.set-${roleOf(requestedRole)}`, kind, visibleIn: see }, async (unit) => {
         const organization = require(orgId, call);
         const before = requireMember(orgId, userId);
         const role = roleOf(requestedRole);
@@ -115,11 +115,11 @@ export function createMemberHandlers(
         };
         unit.update(membershipKind, before, after);
         touch(unit, organization, now);
-        return { id: userId, answer: memberMessage(after) };
+        return { id: userId, result: memberMessage(after) };
       }),
 
     removeMember: ({ orgId, userId }, call) =>
-      mutate(deps, call, { action: "member.remove", kind, see }, async (unit) => {
+      mutate(deps, call, { action: "member.remove", kind, visibleIn: see }, async (unit) => {
         const organization = require(orgId, call);
         const isSelf = call.principal?.kind === "user" && call.principal.id === userId;
         if (!isSelf) requireScope(call, "org:write");
@@ -128,7 +128,7 @@ export function createMemberHandlers(
         if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);
         unit.remove(membershipKind, before);
         touch(unit, organization, clock.now());
-        return { id: userId, answer: create(EmptySchema) };
+        return { id: userId, result: create(EmptySchema) };
       }),
   };
 }

@@ -85,16 +85,16 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
         spec: { quota: pickQuotas({ ...quota }) },
         status: {},
       };
-      const mutation = { action: "organization.create", kind, see: [deps.organizations] };
+      const mutation = { action: "organization.create", kind, visibleIn: [deps.organizations] };
       return mutate(deps, call, mutation, (unit) => {
         unit.claimName(organizationKind, "", name, id);
         unit.create(organizationKind, organization);
-        return { id, answer: message(organization) };
+        return { id, result: message(organization) };
       });
     },
 
     updateQuota: (request, call) =>
-      mutate(deps, call, { action: "organization.update-quota", kind, see: [deps.organizations] }, (unit) => {
+      mutate(deps, call, { action: "organization.update-quota", kind, visibleIn: [deps.organizations] }, (unit) => {
         const before = deps.organizations.get(request.organizationId);
         if (before === undefined)
           throw new HoldfastError("OBJECT_NOT_FOUND", `There is no organization ${request.organizationId}.`);
@@ -106,7 +106,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
           status,
         };
         unit.update(organizationKind, before, after);
-        return { id: metadata.id, organizationId: metadata.id, answer: message(after) };
+        return { id: metadata.id, organizationId: metadata.id, result: message(after) };
       }),
 
     listOrganizations: async ({ page }, call) => {
@@ -136,9 +136,9 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
         spec: { secretHash: deps.sealer.keyedHash(hashPurposes.apiKey, secret), scopes, expiresAt },
         status: {},
       };
-      return mutate(deps, call, { action: "api-key.create", kind: "api-key", see: [deps.apiKeys] }, (unit) => {
+      return mutate(deps, call, { action: "api-key.create", kind: "api-key", visibleIn: [deps.apiKeys] }, (unit) => {
         unit.create(apiKeyKind, key);
-        return { id, organizationId: request.organizationId, answer: { apiKey: apiKeyMessage(key), secret } };
+        return { id, organizationId: request.organizationId, result: { apiKey: apiKeyMessage(key), secret } };
       });
     },
 
@@ -156,11 +156,11 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
     },
 
     revokeApiKey: ({ id }, call) =>
-      mutate(deps, call, { action: "api-key.revoke", kind: "api-key", see: [deps.apiKeys] }, (unit) => {
+      mutate(deps, call, { action: "api-key.revoke", kind: "api-key", visibleIn: [deps.apiKeys] }, (unit) => {
         const key = deps.apiKeys.get(id);
         if (key === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no key ${id}.`);
         unit.remove(apiKeyKind, key);
-        return { id, organizationId: key.object.metadata.organizationId, answer: {} };
+        return { id, organizationId: key.object.metadata.organizationId, result: {} };
       }),
 
     listAuditEntries: (request, call) => deps.auditLog.page(request, call),

@@ -64,7 +64,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
 
   const handlers: Handlers<typeof OrganizationService> = {
     createOrganization: ({ name }, call) =>
-      mutate(deps, call, { action: "organization.create", kind, see }, async (unit) => {
+      mutate(deps, call, { action: "organization.create", kind, visibleIn: see }, async (unit) => {
         const caller = principalOf(call);
         const user = await requireOneMore(caller);
         const now = clock.now();
@@ -103,7 +103,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
     getOrganization: async ({ orgId }, call) => message(require(orgId, call).object),
 
     updateOrganization: ({ orgId, name }, call) =>
-      mutate(deps, call, { action: "organization.update", kind, see: [organizations] }, async (unit) => {
+      mutate(deps, call, { action: "organization.update", kind, visibleIn: [organizations] }, async (unit) => {
         const before = require(orgId, call);
         const { metadata } = before.object;
         if (name === undefined || name === metadata.name) return { unchanged: message(before.object) };
@@ -114,12 +114,12 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         };
         await releaseClaim(unit, deps.store, metadata, call.signal);
         unit.update(organizationKind, before, after);
-        return { id: orgId, answer: message(after) };
+        return { id: orgId, result: message(after) };
       }),
 
     // The organization's objects are void from this moment; organization-cascade.ts deletes them.
     deleteOrganization: ({ orgId }, call) =>
-      mutate(deps, call, { action: "organization.delete", kind, see: [organizations] }, async (unit) => {
+      mutate(deps, call, { action: "organization.delete", kind, visibleIn: [organizations] }, async (unit) => {
         const before = require(orgId, call);
         await Promise.all(deps.resources.map(({ objects }) => objects.reached(before.modRevision, 1_000)));
         const { services = 0 } = deps.quotas.usage(orgId);
@@ -129,7 +129,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         }
         unit.remove(organizationKind, before);
         await releaseClaim(unit, deps.store, before.object.metadata, call.signal);
-        return { id: orgId, answer: create(EmptySchema) };
+        return { id: orgId, result: create(EmptySchema) };
       }),
 
     ...createMemberHandlers(deps, require),

@@ -87,7 +87,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
   }
 
   const open = (input: CreateSessionRequest, call: Call) =>
-    mutate(deps, call, { action: "session.create", kind: "session", see: [sessions, users] }, async (unit) => {
+    mutate(deps, call, { action: "session.create", kind: "session", visibleIn: [sessions, users] }, async (unit) => {
       const { user, tokenId } = await signInOf(unit, input, call);
       unit.onlyWhile({ key: keyOf(userKind, user.object.metadata.id), ...revisionOf(user) });
       const now = clock.now();
@@ -111,7 +111,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
       call.setHeader("Set-Cookie", sessionCookie(secret, Math.ceil((session.spec.expiresAt - now) / 1_000)));
       const actor = `user:${session.spec.userId}`;
       const { organizationId } = user.object.metadata;
-      return { id, actor, organizationId, detail: session.spec.userAgent, answer: currentMessage(session) };
+      return { id, actor, organizationId, detail: session.spec.userAgent, result: currentMessage(session) };
     });
 
   function currentMessage(session: Session) {
@@ -193,12 +193,12 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
 
   /** Deletes the sessions. If the session of the call is one of them, its browser drops the cookie. */
   const end = (id: string, call: Call, named: () => readonly Stored<Session>[]) =>
-    mutate(deps, call, { action: "session.delete", kind: "session", see: [sessions] }, async (unit) => {
+    mutate(deps, call, { action: "session.delete", kind: "session", visibleIn: [sessions] }, async (unit) => {
       const ended = named();
       for (const each of ended) unit.remove(sessionKind, each);
       if (ended.some(({ object }) => object.metadata.id === principalOf(call).sessionId))
         call.setHeader("Set-Cookie", expiredSessionCookie);
-      return { id, answer: create(EmptySchema) };
+      return { id, result: create(EmptySchema) };
     });
 
   const handlers: Handlers<typeof SessionService> = {
@@ -233,7 +233,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
       mutate(
         deps,
         call,
-        { action: "session-code.create", kind: "session", see: [sessionCodes, users] },
+        { action: "session-code.create", kind: "session", visibleIn: [sessionCodes, users] },
         async (unit) => {
           const userId = userIdOf(call);
           requireUnlimited(call);
@@ -254,7 +254,7 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
           replaceOldest(unit, sessionCodeKind, sessionCodes.by(codesOfUser, userId), codesMax);
           unit.create(sessionCodeKind, stored);
           const answer = create(SessionCodeSchema, { code, expiresAt: timestampFromMs(stored.spec.expiresAt) });
-          return { id: userId, answer };
+          return { id: userId, result: answer };
         },
       ),
   };

@@ -48,7 +48,7 @@ export function createSetupTokens(deps: {
   return {
     begin,
     reset: (userId, call, permit) =>
-      mutate(deps, call, { action: "user.reset", kind: "user", see: [users] }, async (unit) => {
+      mutate(deps, call, { action: "user.reset", kind: "user", visibleIn: [users] }, async (unit) => {
         permit?.(unit);
         const before = users.get(userId);
         if (before === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such user.");

@@ -68,7 +68,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 
   const handlers: Handlers<typeof UserService> = {
     createUser: ({ username }, call) =>
-      mutate(deps, call, { action: "user.create", kind: "user", see: [users, organizations] }, async (unit) => {
+      mutate(deps, call, { action: "user.create", kind: "user", visibleIn: [users, organizations] }, async (unit) => {
         const organizationId = organizationOf(call);
         requireFreeUsername(username, users);
         const now = clock.now();
@@ -90,7 +90,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
       deps.setupTokens.reset(userId, call, (unit) => requireResettable(unit, userId, call)),
 
     setUpUser: ({ token, password }, call) =>
-      mutate(deps, call, { action: "user.set-up", kind: "user", see: [users] }, async (unit) => {
+      mutate(deps, call, { action: "user.set-up", kind: "user", visibleIn: [users] }, async (unit) => {
         const id = userOfSetupToken(token);
         const before = id === undefined ? undefined : users.get(id);
         const setup = before?.object.spec.setup;
@@ -108,7 +108,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
       }),
 
     deleteUser: ({ userId }, call) =>
-      mutate(deps, call, { action: "user.delete", kind: "user", see: [users] }, async (unit) => {
+      mutate(deps, call, { action: "user.delete", kind: "user", visibleIn: [users] }, async (unit) => {
         const before = requireCreatedUser(userId, call);
         if ((await membershipsAt(before)).length > 0)
           throw new HoldfastError("NOT_POSSIBLE", `${userId} is a member of an organization; remove the member first.`);
@@ -117,11 +117,11 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         const sources = deps.signInSources.get(userId);
         if (sources !== undefined) unit.remove(signInSourcesKind, sources);
         else unit.onlyWhile({ key: keyOf(signInSourcesKind, userId), modRevision: 0n });
-        return { id: userId, answer: create(EmptySchema) };
+        return { id: userId, result: create(EmptySchema) };
       }),
 
     changePassword: ({ currentPassword, newPassword }, call) =>
-      mutate(deps, call, { action: "user.change-password", kind: "user", see: [users] }, async (unit) => {
+      mutate(deps, call, { action: "user.change-password", kind: "user", visibleIn: [users] }, async (unit) => {
         const caller = principalOf(call);
         if (caller.kind !== "user")
           throw new HoldfastError("SCOPE_MISSING", "Only users have passwords; rotate a key instead.");

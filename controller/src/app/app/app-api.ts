@@ -40,7 +40,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
   const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
 
   const change: ChangeApp = (appId, call, { action, detail }, edit, response) =>
-    mutate(deps, call, { action, kind, see: [apps] }, async (unit) => {
+    mutate(deps, call, { action, kind, visibleIn: [apps] }, async (unit) => {
       const before = await access.getCurrent(appId, call);
       const after = {
         ...before.object,
@@ -48,7 +48,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
         spec: edit(before.object),
       };
       unit.update(appKind, before, after);
-      return { id: appId, detail, answer: after, stored: response };
+      return { id: appId, detail, result: after, stored: response };
     });
 
   function attachable(serviceId: string, call: Call): Stored<ManagedServiceObject> {
@@ -67,7 +67,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
       requireUrl(request.homeUrl);
-      return mutate(deps, call, { action: "app.create", kind, see: [deps.organizations, apps] }, async (unit) => {
+      return mutate(deps, call, { action: "app.create", kind, visibleIn: [deps.organizations, apps] }, async (unit) => {
         const app: AppObject = {
           metadata: newMetadata(deps.newId(), clock.now(), { name: request.name, organizationId }),
           spec: { homeUrl: request.homeUrl ?? null, attachments: [], domains: [] },
@@ -105,13 +105,13 @@ export function createAppApi(deps: AppApiDeps): ServedService {
     },
 
     deleteApp: ({ appId }, call) =>
-      mutate(deps, call, { action: "app.delete", kind, see: [apps] }, async (unit) => {
+      mutate(deps, call, { action: "app.delete", kind, visibleIn: [apps] }, async (unit) => {
         const app = await access.getCurrent(appId, call);
         const { organizationId, name } = app.object.metadata;
         await deps.removeSignIn(unit, appId, call.signal);
         unit.remove(appKind, app);
         unit.releaseName(appKind, organizationId, name);
-        return { id: appId, answer: {} };
+        return { id: appId, result: {} };
       }),
 
     createAttachment: async ({ appId, serviceId, databaseName = defaultDatabase }, call) => {

@@ -66,12 +66,12 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
   const { auths, apps, access, secrets, clock, issuerPort } = deps;
 
   const change: ChangeAuth = (appId, call, { action, detail }, edit, more) =>
-    mutate(deps, call, { action, kind: appKind.name, see: [auths] }, async (unit) => {
+    mutate(deps, call, { action, kind: appKind.name, visibleIn: [auths] }, async (unit) => {
       const before = await access.getCurrent(appId, call);
       const after = changedAuth(before.object, edit(before.object), clock.now());
       unit.update(authKind, before, after);
       more?.(unit, after);
-      return { id: appId, detail, answer: after };
+      return { id: appId, detail, result: after };
     });
 
   async function requireAllowed(
@@ -201,7 +201,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       await requireAllowed(smtp, "mail server", call.signal);
       const smtpSpec = smtpSpecOf(secrets, request.appId, smtp, auths.get(request.appId)?.object.spec.smtp);
       const first = { ...(await newSpec(app.object, request, smtpSpec, attachment)), customDomain };
-      return mutate(deps, call, { action: "app-auth.enable", kind: appKind.name, see: [auths] }, async (unit) => {
+      return mutate(deps, call, { action: "app-auth.enable", kind: appKind.name, visibleIn: [auths] }, async (unit) => {
         const now = clock.now();
         const before = await auths.getCurrent(request.appId, call.signal);
         if (customDomain !== null) {
@@ -233,7 +233,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           unit.update(authKind, before, after);
         }
         const response = { auth: authMessage(after, issuerPort), signingKeys: keyMessages(after.spec.keys) };
-        return { id: request.appId, answer: response };
+        return { id: request.appId, result: response };
       });
     },
 
@@ -260,7 +260,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     },
 
     disableAuth: ({ appId }, call) =>
-      mutate(deps, call, { action: "app-auth.disable", kind: appKind.name, see: [auths] }, async (unit) => {
+      mutate(deps, call, { action: "app-auth.disable", kind: appKind.name, visibleIn: [auths] }, async (unit) => {
         const before = await access.getCurrent(appId, call);
         const moved = afterEvent(before.object, "disableRequested", clock.now());
         if (moved === undefined) {
@@ -271,7 +271,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
         unit.update(authKind, before, moved.after);
         const event = authEvent(moved.effect, moved.after);
         if (event !== undefined) unit.event(event);
-        return { id: appId, answer: authMessage(moved.after, issuerPort) };
+        return { id: appId, result: authMessage(moved.after, issuerPort) };
       }),
 
     async rotateAuthKey({ appId, emergency = false }, call) {

@@ -6,7 +6,7 @@ import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { checkMailServer, MailServerFailure } from "@holdfast/egress/mail-server.ts";
 import { PrepareAuthSchemaSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ZoneRecords } from "#fleet/zone/zone-records.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -60,7 +60,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
   const { auths, services, zone, tasks, secrets, begin, clock, log, issuers, issuersFrom } = deps;
   const ownerOf = ({ metadata }: AuthObject) => ({ kind: authKind.name, id: metadata.id });
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const auth = await auths.getCurrent(id, signal);
     if (auth === undefined) return settled;
     const service = services.get(auth.object.spec.serviceId);
@@ -104,7 +104,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
     auth: Stored<AuthObject>,
     service: Stored<ManagedServiceObject> | undefined,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const { metadata, spec } = auth.object;
     if (service === undefined) return again(retryMs, "the service is not in the collection");
     try {
@@ -173,7 +173,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
     event: AuthEvent,
     message: string | null,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const moved = afterEvent(auth.object, event, clock.now(), message);
     if (moved === undefined) return settled;
     const unit = begin();
@@ -186,13 +186,13 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
     return outcome;
   }
 
-  function write(before: Stored<AuthObject>, after: AuthObject, signal: AbortSignal): Promise<Outcome> {
+  function write(before: Stored<AuthObject>, after: AuthObject, signal: AbortSignal): Promise<ReconcileOutcome> {
     const unit = begin();
     unit.update(authKind, before, after);
     return committed(unit, signal);
   }
 
-  async function committed(unit: UnitOfWork, signal: AbortSignal): Promise<Outcome> {
+  async function committed(unit: UnitOfWork, signal: AbortSignal): Promise<ReconcileOutcome> {
     try {
       const revision = await unit.commit(signal);
       await Promise.all([auths.reached(revision, 1_000), services.reached(revision, 1_000)]);

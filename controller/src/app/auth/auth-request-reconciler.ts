@@ -7,7 +7,7 @@ import {
   ReadAuthRowsSchema,
   RevokeAuthSessionSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -92,7 +92,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     stored: Stored<AuthRequestObject>,
     outcome: Pick<AuthRequestStatus, "found" | "error">,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const now = clock.now();
     const { metadata, spec } = stored.object;
     const unit = begin();
@@ -114,7 +114,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     return again(requestRetentionMs, "retained for its caller");
   }
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const stored = await requests.getCurrent(id, signal);
     if (stored === undefined) return settled;
     const { metadata, spec, status } = stored.object;

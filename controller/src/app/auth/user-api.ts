@@ -76,10 +76,10 @@ export function userHandlers(deps: Deps): UserHandlers {
       status: { endedAt: null, found: false, error: null },
     };
     const taskId = taskIds.seal(call, { type: requestTypes[requested.kind], serviceId, key: id, detail: appId });
-    const mutation = { action: `app-auth.user.${requested.kind}`, kind: appKind.name, see: [requests] };
+    const mutation = { action: `app-auth.user.${requested.kind}`, kind: appKind.name, visibleIn: [requests] };
     return mutate(deps, call, mutation, (unit) => {
       unit.create(authRequestKind, request);
-      return { id: appId, answer: { taskId } };
+      return { id: appId, result: { taskId } };
     });
   }
 
@@ -148,7 +148,7 @@ export function userHandlers(deps: Deps): UserHandlers {
       if (!added) throw new HoldfastError("USER_EXISTS", "The app has a user with this address.");
       const user = { id: userId, email, emailVerified: false, createdAt: timestampFromMs(clock.now()) };
       const response = create(AuthUserSchema, user);
-      return mutate(deps, call, { action: "app-auth.user.create", kind: appKind.name, see: [] }, () => ({
+      return mutate(deps, call, { action: "app-auth.user.create", kind: appKind.name, visibleIn: [] }, () => ({
         id: appId,
         response,
       }));

@@ -9,7 +9,7 @@ import {
   ProjectService,
 } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import { actorOf, organizationOf, requireUnlimited } from "#access/caller.ts";
-import { mutate, type Outcome } from "#access/mutate.ts";
+import { mutate, type MutationOutcome } from "#access/mutate.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
@@ -74,7 +74,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     digest: string | undefined,
     unit: Changes,
     call: Call,
-  ): Promise<Outcome<DeployedProject>> {
+  ): Promise<MutationOutcome<DeployedProject>> {
     const { name, members } = descriptor;
     const organizationId = organizationOf(call);
     const found = findByName(compositions, "project", name, call);
@@ -142,7 +142,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       requireUnlimited(call);
       const descriptor = descriptorOf(request);
       requireKindScopes(kinds, descriptor.members, call);
-      return mutate(deps, call, { action: "project.deploy", kind, see: [compositions, deployments] }, (unit) =>
+      return mutate(deps, call, { action: "project.deploy", kind, visibleIn: [compositions, deployments] }, (unit) =>
         deploy(descriptor, request.planDigest, unit, call),
       );
     },
@@ -183,7 +183,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     },
 
     abortDeployment: ({ name, deploymentId }, call) =>
-      mutate(deps, call, { action: "project.abort", kind, see: [compositions] }, async (unit) => {
+      mutate(deps, call, { action: "project.abort", kind, visibleIn: [compositions] }, async (unit) => {
         const { project, record } = await requireDeployment(name, deploymentId, call);
         const { object } = project;
         // The rollback changes and deletes resources.
@@ -216,7 +216,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     },
 
     releaseResource: ({ name, logicalName }, call) =>
-      mutate(deps, call, { action: "project.release", kind, see: [compositions] }, async (unit) => {
+      mutate(deps, call, { action: "project.release", kind, visibleIn: [compositions] }, async (unit) => {
         const project = requireByName(compositions, name, call);
         const { object } = project;
         refuseWhileBusy(object);

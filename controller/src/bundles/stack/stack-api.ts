@@ -192,7 +192,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
     },
 
     upgradeStack: ({ id, acceptedMonthlyCost }, call) =>
-      mutate(deps, call, { action: "stack.upgrade", kind, see: [compositions, deployments] }, async (unit) => {
+      mutate(deps, call, { action: "stack.upgrade", kind, visibleIn: [compositions, deployments] }, async (unit) => {
         const stack = require(id, call);
         const { object } = stack;
         refuseUnlessRunning(object);

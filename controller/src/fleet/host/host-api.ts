@@ -49,12 +49,12 @@ export function createHostApi(deps: HostApiDeps): ServedService {
 
   /** Changes the host's spec and writes an audit entry; only the audit entry if the spec is the same. */
   const change = (action: string, id: string, call: Call, edit: (host: HostObject) => Partial<HostObject["spec"]>) =>
-    mutate(deps, call, { action: `host.${action}`, kind: "host", see: [hosts] }, async (unit) => {
+    mutate(deps, call, { action: `host.${action}`, kind: "host", visibleIn: [hosts] }, async (unit) => {
       const stored = await require(id, call.signal);
       if (isRemoved(stored.object)) throw new HoldfastError("WRONG_STATE", `Host ${id} was destroyed.`);
       const after = withHostSpec(stored.object, edit(stored.object), clock.now());
       if (JSON.stringify(after.spec) !== JSON.stringify(stored.object.spec)) unit.update(hostKind, stored, after);
-      return { id, answer: messageOf(after) };
+      return { id, result: messageOf(after) };
     });
 
   function expected(request: AddHostRequest, existing: HostObject | undefined): HostObject {
@@ -81,7 +81,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
 
     addHost: async (request, call) => {
       requireEndpoint(request.address);
-      return mutate(deps, call, { action: "host.add", kind, see: [hosts] }, async (unit) => {
+      return mutate(deps, call, { action: "host.add", kind, visibleIn: [hosts] }, async (unit) => {
         const { hostId } = request;
         const stored = await hosts.getCurrent(hostId, call.signal);
         const host = expected(request, stored?.object);
@@ -89,7 +89,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
         const after = { ...host, status: { ...host.status, enrollment } };
         if (stored === undefined) unit.create(hostKind, after);
         else unit.update(hostKind, stored, after);
-        return { id: hostId, answer: { host: messageOf(after), joinFile: `${JSON.stringify(file)}\n` } };
+        return { id: hostId, result: { host: messageOf(after), joinFile: `${JSON.stringify(file)}\n` } };
       });
     },
 
@@ -104,20 +104,25 @@ export function createHostApi(deps: HostApiDeps): ServedService {
       })),
 
     removeHost: ({ hostId, destroyed, lostServices: lostIds, lostOwners }, call) =>
-      mutate(deps, call, { action: destroyed ? "host.destroyed" : "host.remove", kind, see: [hosts] }, async (unit) => {
-        const stored = await require(hostId, call.signal);
-        // Every placement changes the host's object, so a cache of this revision has all machines that were placed
-        // before.
-        await machines.reached(stored.modRevision, 5_000);
-        const hostMachines = machines.by(hostOfMachine, hostId).map(({ object }) => object);
-        const refusal = hostRemovalRefusal(stored.object, hostMachines, { destroyed, lostOwners, lostIds }, owners);
-        if (refusal?.field !== undefined)
-          throw invalid({ field: refusal.field, code: "mismatch", detail: refusal.detail });
-        if (refusal !== undefined) throw new HoldfastError("WRONG_STATE", refusal.detail);
-        if (hostMachines.length === 0) unit.remove(hostKind, stored);
-        else unit.update(hostKind, stored, withHostSpec(stored.object, { destroyedAt: clock.now() }, clock.now()));
-        return { id: hostId, answer: {} };
-      }),
+      mutate(
+        deps,
+        call,
+        { action: destroyed ? "host.destroyed" : "host.remove", kind, visibleIn: [hosts] },
+        async (unit) => {
+          const stored = await require(hostId, call.signal);
+          // Every placement changes the host's object, so a cache of this revision has all machines that were placed
+          // before.
+          await machines.reached(stored.modRevision, 5_000);
+          const hostMachines = machines.by(hostOfMachine, hostId).map(({ object }) => object);
+          const refusal = hostRemovalRefusal(stored.object, hostMachines, { destroyed, lostOwners, lostIds }, owners);
+          if (refusal?.field !== undefined)
+            throw invalid({ field: refusal.field, code: "mismatch", detail: refusal.detail });
+          if (refusal !== undefined) throw new HoldfastError("WRONG_STATE", refusal.detail);
+          if (hostMachines.length === 0) unit.remove(hostKind, stored);
+          else unit.update(hostKind, stored, withHostSpec(stored.object, { destroyedAt: clock.now() }, clock.now()));
+          return { id: hostId, result: {} };
+        },
+      ),
   };
   return serve(HostService, handlers);
 }

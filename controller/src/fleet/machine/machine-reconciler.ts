@@ -1,6 +1,6 @@
 import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "@holdfast/compute/compute-failure.ts";
 import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
-import { again, type Outcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Resource } from "#kernel/store/resource.ts";
@@ -231,7 +231,7 @@ async function settleFailure(
   error: unknown,
   deps: MachineReconcilerDeps,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<ReconcileOutcome> {
   const { id } = machine.metadata;
   if (error instanceof ComputePending) {
     await writeStatus(id, "createDelayed", { reason: error.message }, deps, signal);
@@ -262,7 +262,7 @@ async function settleSilence(
   { message: reason }: HostUnreachable,
   deps: MachineReconcilerDeps,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<ReconcileOutcome> {
   const { id } = metadata;
   const isSilent = deps.hosts.get(spec.hostId ?? "")?.object.status.state !== "ready";
   if (metadata.deletionRequestedAt !== undefined) await writeStatus(id, "destroyOrdered", { reason }, deps, signal);
@@ -281,7 +281,11 @@ function isLost({ spec }: MachineObject, { hosts }: MachineReconcilerDeps): bool
  * Handles a machine that was lost with its host. Deletes its object if it has no owner, or an owner that creates
  * another machine. The objects of other owners remain, so that no empty machine replaces lost data.
  */
-async function settleLost(machine: MachineObject, deps: MachineReconcilerDeps, signal: AbortSignal): Promise<Outcome> {
+async function settleLost(
+  machine: MachineObject,
+  deps: MachineReconcilerDeps,
+  signal: AbortSignal,
+): Promise<ReconcileOutcome> {
   const { metadata, spec } = machine;
   const { owner } = spec;
   const isDeleted = metadata.deletionRequestedAt !== undefined;

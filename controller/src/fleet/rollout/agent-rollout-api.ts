@@ -79,13 +79,13 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
     { kind, id }: { readonly kind: NewAudit["objectKind"]; readonly id: string },
     edit: (stored: Stored<AgentRollout>) => AgentRollout,
   ): Promise<MessageInitShape<typeof AgentRolloutSchema>> {
-    const mutation = { action: `agent-rollout.${action}`, kind, see: [rollouts], seeMs: 10_000 };
+    const mutation = { action: `agent-rollout.${action}`, kind, visibleIn: [rollouts], visibleTimeoutMs: 10_000 };
     await mutate(deps, call, mutation, async (unit) => {
       requireRollout();
       const stored = await rollouts.getCurrent(rolloutId, call.signal);
       if (stored === undefined) throw notOffered();
       unit.update(agentRolloutKind, stored, edit(stored));
-      return { id, answer: undefined };
+      return { id, result: undefined };
     });
     return rolloutMessage();
   }

@@ -82,8 +82,8 @@ let controllerRegistry: ControllerRegistry;
 
 async function startZoneController(id: string, port = 0) {
   let zone: ServedZone | undefined;
-  const services = (fixture: ControllerRegistry) => {
-    controllerRegistry = fixture;
+  const services = (registry: ControllerRegistry) => {
+    controllerRegistry = registry;
     const listenerReports = createListenerReports(controllerRegistry, silentLog);
     zone = createZoneService({ installationId, feed, origin, controllerRegistry, listenerReports, log: silentLog });
     return [zone];

@@ -139,18 +139,18 @@ function explore(
       const step = plan(account, limit, asking, { connected: connected(), now });
       if (step.kind === "grant") {
         account = granted(account, asking, step.amount);
-        const fixture = processes.get(id) as Process;
-        fixture.leased += step.amount;
+        const holder = processes.get(id) as Process;
+        holder.leased += step.amount;
         return step.amount;
       }
       if (step.kind === "recall") account = { ...account, recall: step.recall };
       const { recall } = account;
       for (const other of recall?.from ?? []) {
-        const fixture = processes.get(other) as Process;
-        if (!fixture.alive || recall?.answered[other] !== undefined) continue;
-        const given = Math.min(Math.max(0, free(fixture)), Math.max(recall?.need ?? 0, Math.floor(free(fixture) / 2)));
-        fixture.leased -= given;
-        account = released(account, other, { amount: given, reserved: fixture.reserved, recallId: recall?.id ?? "" });
+        const holder = processes.get(other) as Process;
+        if (!holder.alive || recall?.answered[other] !== undefined) continue;
+        const given = Math.min(Math.max(0, free(holder)), Math.max(recall?.need ?? 0, Math.floor(free(holder) / 2)));
+        holder.leased -= given;
+        account = released(account, other, { amount: given, reserved: holder.reserved, recallId: recall?.id ?? "" });
       }
       now += 300;
     }
@@ -161,35 +161,35 @@ function explore(
       now += 500;
       continue;
     }
-    const [id, fixture] = of(step.who);
-    if (step.do === "kill") fixture.alive = false;
-    else if (step.do === "return" && !fixture.alive) {
-      fixture.alive = true;
+    const [id, holder] = of(step.who);
+    if (step.do === "kill") holder.alive = false;
+    else if (step.do === "return" && !holder.alive) {
+      holder.alive = true;
       // Calls in flight cost what they had reserved; the lease is what the account has.
-      fixture.unlanded += fixture.reserved;
-      fixture.reserved = 0;
-      fixture.leased = account.leases[id] ?? 0;
-    } else if (!fixture.alive) continue;
+      holder.unlanded += holder.reserved;
+      holder.reserved = 0;
+      holder.leased = account.leases[id] ?? 0;
+    } else if (!holder.alive) continue;
     else if (step.do === "request") requestLease(id, step.need);
-    else if (step.do === "use" && free(fixture) >= step.amount) fixture.reserved += step.amount;
+    else if (step.do === "use" && free(holder) >= step.amount) holder.reserved += step.amount;
     else if (step.do === "settle") {
-      fixture.unlanded += Math.floor(fixture.reserved * step.part);
-      fixture.reserved = 0;
+      holder.unlanded += Math.floor(holder.reserved * step.part);
+      holder.reserved = 0;
     } else if (step.do === "land") {
-      account = settledBy(account, id, fixture.unlanded);
-      fixture.leased -= fixture.unlanded;
-      fixture.unlanded = 0;
+      account = settledBy(account, id, holder.unlanded);
+      holder.leased -= holder.unlanded;
+      holder.unlanded = 0;
     }
     note();
   }
   // At rest all processes are back, and a request for everything that is available gets it.
-  for (const [id, fixture] of processes) {
-    if (!fixture.alive) fixture.leased = account.leases[id] ?? 0;
-    fixture.alive = true;
-    account = settledBy(account, id, fixture.unlanded + fixture.reserved);
-    fixture.leased -= fixture.unlanded + fixture.reserved;
-    fixture.unlanded = 0;
-    fixture.reserved = 0;
+  for (const [id, holder] of processes) {
+    if (!holder.alive) holder.leased = account.leases[id] ?? 0;
+    holder.alive = true;
+    account = settledBy(account, id, holder.unlanded + holder.reserved);
+    holder.leased -= holder.unlanded + holder.reserved;
+    holder.unlanded = 0;
+    holder.reserved = 0;
   }
   now += 2_000;
   const remaining = limit - account.settled;
@@ -215,9 +215,9 @@ describe("any number of processes", () => {
 
   test("are detected when a planted fault exceeds the limit", () => {
     // A faulty plan that ignores the leases of disconnected processes.
-    const forgetful: typeof planLease = (account, limit, fixture, all) => {
+    const forgetful: typeof planLease = (account, limit, holder, all) => {
       const leases = Object.fromEntries(Object.entries(account.leases).filter(([id]) => all.connected.includes(id)));
-      return planLease({ ...account, leases }, limit, fixture, all);
+      return planLease({ ...account, leases }, limit, holder, all);
     };
     expect(() =>
       fc.assert(

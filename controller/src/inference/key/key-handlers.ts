@@ -9,7 +9,7 @@ import {
   type UpdateInferenceKeyRequest,
 } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { requireUnlimited } from "#access/caller.ts";
-import { mutate, type Outcome } from "#access/mutate.ts";
+import { mutate, type MutationOutcome } from "#access/mutate.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
@@ -39,8 +39,12 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
   }
 
   /** Changes a key, and waits until every process that follows this controller has the change. */
-  async function change<A>(verb: string, call: Call, design: (unit: Changes) => Outcome<A> | Promise<Outcome<A>>) {
-    const mutation = { action: `inference-key.${verb}`, kind: inferenceKeyKind.name, see: [organizations, keys] };
+  async function change<A>(
+    verb: string,
+    call: Call,
+    design: (unit: Changes) => MutationOutcome<A> | Promise<MutationOutcome<A>>,
+  ) {
+    const mutation = { action: `inference-key.${verb}`, kind: inferenceKeyKind.name, visibleIn: [organizations, keys] };
     const answer = await mutate(deps, call, mutation, design);
     await feed.untilServed();
     return answer;
@@ -99,7 +103,7 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
       change("delete", call, async (unit) => {
         const before = require(id, ownOrganization(orgId, call));
         unit.remove(inferenceKeyKind, before);
-        return { id, answer: create(EmptySchema) };
+        return { id, result: create(EmptySchema) };
       }),
 
     async rotateInferenceKey({ orgId, id }, call) {

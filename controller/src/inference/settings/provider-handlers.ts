@@ -10,7 +10,7 @@ import { parseTarget } from "@holdfast/egress/target.ts";
 import type { InferenceService, PutInferenceProviderRequest } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { type DestinedSecret, secretAfter } from "#kernel/secrets/destined-secret.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import { mutate, type Outcome } from "#access/mutate.ts";
+import { mutate, type MutationOutcome } from "#access/mutate.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
 import { providerMessage } from "../inference-message.ts";
@@ -32,8 +32,8 @@ type ProviderHandlers = Pick<
 export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers {
   const { settings, catalog, sealer, clock, feed } = deps;
 
-  async function change<A>(verb: string, call: Call, design: (unit: Changes) => Outcome<A>): Promise<A> {
-    const mutation = { action: `inference-provider.${verb}`, kind: inferenceSettingsKind.name, see: [settings] };
+  async function change<A>(verb: string, call: Call, design: (unit: Changes) => MutationOutcome<A>): Promise<A> {
+    const mutation = { action: `inference-provider.${verb}`, kind: inferenceSettingsKind.name, visibleIn: [settings] };
     const answer = await mutate(deps, call, mutation, design);
     await feed.untilServed();
     return answer;
@@ -96,7 +96,7 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
           metadata: nextMetadata(object.metadata, clock.now()),
           spec: { ...object.spec, providers: others },
         });
-        return { id: object.metadata.id, answer: create(EmptySchema) };
+        return { id: object.metadata.id, result: create(EmptySchema) };
       }),
   };
 }

@@ -27,7 +27,7 @@ export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers
       const mutation = {
         action: "inference-settings.put",
         kind: inferenceSettingsKind.name,
-        see: [settings, accounts],
+        visibleIn: [settings, accounts],
       };
       const limits = await mutate(deps, call, mutation, async (unit) => {
         const before = settings.get(organizationId);
@@ -64,7 +64,7 @@ export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers
             });
           }
         }
-        return { id: organizationId, answer: after, stored: message(organizationId, after) };
+        return { id: organizationId, result: after, stored: message(organizationId, after) };
       });
       await ledger.trim(account, call.signal);
       await feed.untilServed();

@@ -90,7 +90,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
       requireMetric(request.metric, owner);
       const { serviceId } = request;
       const { organizationId } = owner;
-      const mutation = { action: "alert-rule.create", kind: "alert-rule", see: [rules, ruleSets] } as const;
+      const mutation = { action: "alert-rule.create", kind: "alert-rule", visibleIn: [rules, ruleSets] } as const;
       return mutate(deps, call, mutation, async (unit) => {
         const ruleSet = ruleSets.get(serviceId);
         if (ruleSet !== undefined) await rules.reached(ruleSet.modRevision, 1_000);
@@ -149,7 +149,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
     },
 
     updateAlertRule: (request, call) =>
-      mutate(deps, call, { action: "alert-rule.update", kind: "alert-rule", see: [rules] }, async (unit) => {
+      mutate(deps, call, { action: "alert-rule.update", kind: "alert-rule", visibleIn: [rules] }, async (unit) => {
         const before = require(request.serviceId, request.ruleId, call);
         const now = clock.now();
         const { rule, reason } = updateRule(before.object, request, now);
@@ -164,13 +164,13 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
       }),
 
     deleteAlertRule: ({ serviceId, ruleId }, call) =>
-      mutate(deps, call, { action: "alert-rule.delete", kind: "alert-rule", see: [rules] }, async (unit) => {
+      mutate(deps, call, { action: "alert-rule.delete", kind: "alert-rule", visibleIn: [rules] }, async (unit) => {
         const before = require(serviceId, ruleId, call);
         const { fired } = before.object.status;
         unit.remove(alertRuleKind, before);
         if (fired !== null)
           unit.event(resolvedEvent(before.object, fired, { reason: "rule_deleted", at: clock.now(), value: null }));
-        return { id: ruleId, answer: {} };
+        return { id: ruleId, result: {} };
       }),
   };
 }
@@ -232,7 +232,7 @@ function createDefaultChannelHandlers({
     setDefaultChannel: ({ channelId }, call) => {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
-      const mutation = { action: "alert-settings.update", kind: "alert-settings", see: [alertSettings] } as const;
+      const mutation = { action: "alert-settings.update", kind: "alert-settings", visibleIn: [alertSettings] } as const;
       return mutate(deps, call, mutation, async (unit) => {
         const spec = { defaultChannelId: referenceChannel(unit, channels, channelId, call) };
         const now = clock.now();

@@ -4,17 +4,17 @@
  */
 export interface Reconciler {
   readonly name: string;
-  reconcile(key: string, signal: AbortSignal): Promise<Outcome>;
+  reconcile(key: string, signal: AbortSignal): Promise<ReconcileOutcome>;
 }
 
 /** `settled`: nothing to do until something changes. `again`: reconcile once more after a delay, for this reason. */
-export type Outcome =
+export type ReconcileOutcome =
   | { readonly done: true }
   | { readonly done: false; readonly afterMs: number; readonly reason: string };
 
-export const settled: Outcome = { done: true };
+export const settled: ReconcileOutcome = { done: true };
 
 /** The outcome after which the key is reconciled again after this many milliseconds, or on an earlier hint. */
-export function again(afterMs: number, reason: string): Outcome {
+export function again(afterMs: number, reason: string): ReconcileOutcome {
   return { done: false, afterMs, reason };
 }

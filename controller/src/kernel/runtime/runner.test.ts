@@ -3,7 +3,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Conflict } from "../store/unit-of-work.ts";
 import type { Ownership } from "./ownership.ts";
-import { again, type Outcome, settled } from "./reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "./reconciler.ts";
 import { createRunner, type ControlLoop } from "./runner.ts";
 
 // Fake timers: the tests do not depend on the load of the machine.
@@ -15,7 +15,7 @@ const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 /** A runner of one loop, after other loops. */
 function createFixture(
-  behave: (key: string, run: number, signal: AbortSignal) => Promise<Outcome> | Outcome,
+  behave: (key: string, run: number, signal: AbortSignal) => Promise<ReconcileOutcome> | ReconcileOutcome,
   ...before: ControlLoop[]
 ) {
   const fixture = { keys: new Set(["a"]), inputs: new Map<string, number>(), mine: true, runs: [] as string[] };
@@ -195,7 +195,7 @@ test("work is aborted when its ownership ends, which is no failure", async () =>
 
 describe("the status of a reconciler", () => {
   test("has a key whose reconcile still runs after its abort, until it ends", async () => {
-    const hanging = Promise.withResolvers<Outcome>();
+    const hanging = Promise.withResolvers<ReconcileOutcome>();
     const { fixture, runner, logged } = createFixture((_key, run) => (run === 1 ? hanging.promise : settled));
     onTestFinished(() => hanging.resolve(settled));
     runner.start();

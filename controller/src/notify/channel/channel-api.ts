@@ -84,7 +84,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
       const organizationId = organizationOf(call);
       const type = request.type === ChannelType.EMAIL ? "email" : "webhook";
       const config = await checkedConfig(type, requireConfig(request.config), deps, call.signal);
-      const mutation = { action: "channel.create", kind, see: [deps.organizations, channels] };
+      const mutation = { action: "channel.create", kind, visibleIn: [deps.organizations, channels] };
       return mutate(deps, call, mutation, async (unit) => {
         const id = deps.newId();
         const secret = newSecret();
@@ -113,7 +113,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
       const { type } = require(request.id, call).object.spec;
       const config =
         request.config === undefined ? undefined : await checkedConfig(type, request.config, deps, call.signal);
-      return mutate(deps, call, { action: "channel.update", kind, see: [channels] }, async (unit) => {
+      return mutate(deps, call, { action: "channel.update", kind, visibleIn: [channels] }, async (unit) => {
         const before = require(request.id, call);
         const after = updated(before.object, request, config, clock.now());
         unit.update(channelKind, before, after);
@@ -123,16 +123,16 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
     },
 
     deleteChannel: ({ id }, call) =>
-      mutate(deps, call, { action: "channel.delete", kind, see: [channels] }, async (unit) => {
+      mutate(deps, call, { action: "channel.delete", kind, visibleIn: [channels] }, async (unit) => {
         const channel = require(id, call);
         const users = (await Promise.all(deps.channelUsers.map((each) => each.usersOf(channel)))).flat();
         if (users.length > 0) throw inUse(users);
         unit.remove(channelKind, channel);
-        return { id, answer: {} };
+        return { id, result: {} };
       }),
 
     testChannel: ({ id }, call) =>
-      mutate(deps, call, { action: "channel.test", kind, see: [channels] }, async (unit) => {
+      mutate(deps, call, { action: "channel.test", kind, visibleIn: [channels] }, async (unit) => {
         const channel = require(id, call).object;
         const { metadata, spec, status } = channel;
         const isWaiting = spec.type === "email" && status.confirmedAt === null;

@@ -65,27 +65,32 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       const events = request.events === undefined ? null : checkedEvents(request.events.values, deps.eventTypes);
       const url = await checkedUrl(request.url, egress, call.signal);
       return creating(organizationId, () =>
-        mutate(deps, call, { action: "webhook.create", kind, see: [deps.organizations, webhooks] }, async (unit) => {
-          const id = deps.newId();
-          const now = clock.now();
-          const secret = newSecret();
-          const webhook: WebhookObject = {
-            metadata: newMetadata(id, now, { organizationId }),
-            spec: {
-              url,
-              events,
-              active: true,
-              retryPolicy: policyOf(request.retryPolicy ?? 0),
-              sealedSecret: sealSecret(secret, id, sealer),
-              previous: null,
-            },
-            status: { disabledAt: null },
-          };
-          const answer = create(CreatedWebhookSchema, { ...webhookMessage(webhook), secret });
-          unit.create(webhookKind, webhook);
-          await deps.quotas.claim(unit, organizationId, { webhooks: 1 });
-          return { id, response: answer };
-        }),
+        mutate(
+          deps,
+          call,
+          { action: "webhook.create", kind, visibleIn: [deps.organizations, webhooks] },
+          async (unit) => {
+            const id = deps.newId();
+            const now = clock.now();
+            const secret = newSecret();
+            const webhook: WebhookObject = {
+              metadata: newMetadata(id, now, { organizationId }),
+              spec: {
+                url,
+                events,
+                active: true,
+                retryPolicy: policyOf(request.retryPolicy ?? 0),
+                sealedSecret: sealSecret(secret, id, sealer),
+                previous: null,
+              },
+              status: { disabledAt: null },
+            };
+            const answer = create(CreatedWebhookSchema, { ...webhookMessage(webhook), secret });
+            unit.create(webhookKind, webhook);
+            await deps.quotas.claim(unit, organizationId, { webhooks: 1 });
+            return { id, response: answer };
+          },
+        ),
       );
     },
 
@@ -100,7 +105,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
     updateWebhook: async (request, call) => {
       require(request.id, call);
       const url = request.url === undefined ? undefined : await checkedUrl(request.url, egress, call.signal);
-      return mutate(deps, call, { action: "webhook.update", kind, see: [webhooks] }, async (unit) => {
+      return mutate(deps, call, { action: "webhook.update", kind, visibleIn: [webhooks] }, async (unit) => {
         const before = require(request.id, call);
         const after = updateWebhook(before.object, request, { url, eventTypes: deps.eventTypes }, clock.now());
         unit.update(webhookKind, before, after);
@@ -109,17 +114,17 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
     },
 
     deleteWebhook: ({ id }, call) =>
-      mutate(deps, call, { action: "webhook.delete", kind, see: [webhooks] }, async (unit) => {
+      mutate(deps, call, { action: "webhook.delete", kind, visibleIn: [webhooks] }, async (unit) => {
         const webhook = require(id, call);
         unit.remove(webhookKind, webhook);
-        return { id, answer: {} };
+        return { id, result: {} };
       }),
 
     testWebhook: async ({ id }, call) => {
       const { metadata } = requireActive(require(id, call)).object;
       const message = "This is a test of your webhook endpoint.";
       const answer = create(TestWebhookResponseSchema, { message: "A webhook.test event will be sent." });
-      return mutate(deps, call, { action: "webhook.test", kind, see: [webhooks] }, (unit) => {
+      return mutate(deps, call, { action: "webhook.test", kind, visibleIn: [webhooks] }, (unit) => {
         unit.event({
           type: "webhook.test",
           organizationId: metadata.organizationId,
@@ -132,7 +137,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
     },
 
     rotateSecret: ({ id, overlapHours = 24 }, call) =>
-      mutate(deps, call, { action: "webhook.rotate-secret", kind, see: [webhooks] }, async (unit) => {
+      mutate(deps, call, { action: "webhook.rotate-secret", kind, visibleIn: [webhooks] }, async (unit) => {
         const before = require(id, call);
         const { metadata, spec } = before.object;
         const now = clock.now();
@@ -162,7 +167,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       if (!(await deliveries.repeat(id, deliveryId)))
         throw new HoldfastError("DELIVERY_NOT_FOUND", "The webhook has no such delivery.");
       const response = create(RedeliverResponseSchema, { message: "The event will be sent again." });
-      return mutate(deps, call, { action: "webhook.redeliver", kind, see: [webhooks] }, () => ({
+      return mutate(deps, call, { action: "webhook.redeliver", kind, visibleIn: [webhooks] }, () => ({
         id,
         response,
       }));

@@ -38,7 +38,7 @@ export interface ControlApiDeps {
 /** The admin RPCs of controllers, reconcilers, snapshots, pauses and stores. */
 export function createControlApi(deps: ControlApiDeps): ServedService {
   const audited = (call: Call, action: string) =>
-    mutate(deps, call, { action, kind: "organization", see: [] }, () => ({ id: "", answer: undefined }));
+    mutate(deps, call, { action, kind: "organization", visibleIn: [] }, () => ({ id: "", result: undefined }));
 
   const handlers: Handlers<typeof ControlService> = {
     listControllers: async ({ page }, call) => {

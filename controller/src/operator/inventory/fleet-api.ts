@@ -95,9 +95,9 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
       const options = requestedPage === undefined ? { dryRun } : { dryRun, page };
       const { orphans, next } = await deps.orphans.sweep(options, call.signal);
       if (!dryRun)
-        await mutate(deps, call, { action: "orphans.sweep", kind: "machine", see: [] }, () => ({
+        await mutate(deps, call, { action: "orphans.sweep", kind: "machine", visibleIn: [] }, () => ({
           id: "",
-          answer: undefined,
+          result: undefined,
         }));
       return {
         orphans: orphans.map(({ machineId, hasData, action, retainedUntil }) => ({

@@ -76,17 +76,22 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
     },
 
     createBackup: async ({ serviceId }, call) => {
-      const created = await mutate(deps, call, { action: "backup.create", kind: "backup", see }, async (unit) => {
-        const { object: service } = deps.access.require(serviceId, call);
-        const { backup, operation } = newBackup(unit, service, { backupType: "manual", trigger: "request" }, deps);
-        refuseBackup(service);
-        // Wait for backups of concurrent requests, which changed the archive, so that the quota counts them.
-        await backups.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
-        refuseBeyondQuota(index.of(serviceId).map(({ object }) => object));
-        const { id } = backup.metadata;
-        const response = message(backup);
-        return { id, answer: { response, id, operation: operation.metadata.id }, stored: response };
-      });
+      const created = await mutate(
+        deps,
+        call,
+        { action: "backup.create", kind: "backup", visibleIn: see },
+        async (unit) => {
+          const { object: service } = deps.access.require(serviceId, call);
+          const { backup, operation } = newBackup(unit, service, { backupType: "manual", trigger: "request" }, deps);
+          refuseBackup(service);
+          // Wait for backups of concurrent requests, which changed the archive, so that the quota counts them.
+          await backups.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
+          refuseBeyondQuota(index.of(serviceId).map(({ object }) => object));
+          const { id } = backup.metadata;
+          const response = message(backup);
+          return { id, result: { response, id, operation: operation.metadata.id }, stored: response };
+        },
+      );
       deps.log.info("backup requested", { service: serviceId, backup: created.id, operation: created.operation });
       return created.response;
     },
@@ -94,7 +99,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
     getBackup: async ({ serviceId, backupId }, call) => message(access.backup(serviceId, backupId, call).backup.object),
 
     deleteBackup: ({ serviceId, backupId }, call) =>
-      mutate(deps, call, { action: "backup.delete", kind: "backup", see }, async (unit) => {
+      mutate(deps, call, { action: "backup.delete", kind: "backup", visibleIn: see }, async (unit) => {
         const { backup } = access.backup(serviceId, backupId, call);
         const { object } = backup;
         if (object.spec.backupType === "automated")
@@ -112,7 +117,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
       }),
 
     verifyBackup: ({ serviceId, backupId }, call) =>
-      mutate(deps, call, { action: "backup.verify", kind: "backup", see }, async (unit) => {
+      mutate(deps, call, { action: "backup.verify", kind: "backup", visibleIn: see }, async (unit) => {
         const { backup } = access.backup(serviceId, backupId, call);
         const { object } = backup;
         requireCompleted(object);
@@ -129,7 +134,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
       }),
 
     cancelBackup: ({ serviceId, backupId }, call) =>
-      mutate(deps, call, { action: "backup.cancel", kind: "backup", see }, async (unit) => {
+      mutate(deps, call, { action: "backup.cancel", kind: "backup", visibleIn: see }, async (unit) => {
         const { backup } = access.backup(serviceId, backupId, call);
         const { object } = backup;
         if (hasEnded(object)) throw new HoldfastError("WRONG_STATE", `The backup is ${object.status.state} already.`);
@@ -141,7 +146,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
       }),
 
     rotateBackupKey: ({ serviceId }, call) =>
-      mutate(deps, call, { action: "backup-key.rotate", kind: "backup-key", see: [backupKeys] }, async (unit) => {
+      mutate(deps, call, { action: "backup-key.rotate", kind: "backup-key", visibleIn: [backupKeys] }, async (unit) => {
         const { object: service } = deps.access.require(serviceId, call);
         const now = clock.now();
         const key = backupKeys.get(serviceId);

@@ -16,7 +16,7 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import { remainingPauseMs } from "#kernel/runtime/recorded-retry.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -78,7 +78,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     for (const wake of listeners) wake(id.slice(id.indexOf("/") + 1));
   });
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const backup = backups.get(id);
     if (backup === undefined) return settled;
     if (backup.object.metadata.deletionRequestedAt !== undefined) return remove(backup, signal);
@@ -87,7 +87,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     return deleteLeftovers(backup, signal);
   }
 
-  async function advance(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
+  async function advance(stored: Stored<BackupObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { object: backup } = stored;
     const now = clock.now();
     const observed = await observe(backup, signal);
@@ -247,7 +247,11 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
   }
 
   /** Verifies the backup on request: reads every byte. */
-  async function verify(stored: Stored<BackupObject>, operationId: string, signal: AbortSignal): Promise<Outcome> {
+  async function verify(
+    stored: Stored<BackupObject>,
+    operationId: string,
+    signal: AbortSignal,
+  ): Promise<ReconcileOutcome> {
     const { object: backup } = stored;
     const id = `verify/${backup.metadata.id}`;
     const operation = await findOperation(operations, operationId, signal);
@@ -269,7 +273,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
   }
 
   /** Deletes objects that belong to no backup, once the URLs of abandoned attempts have expired. */
-  async function deleteLeftovers(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
+  async function deleteLeftovers(stored: Stored<BackupObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { object: backup } = stored;
     const { metadata, spec, status } = backup;
     if (isClear(backup)) return settled;
@@ -285,7 +289,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     return settled;
   }
 
-  async function remove(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
+  async function remove(stored: Stored<BackupObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { metadata, spec } = stored.object;
     await deleteBelow(objects, backupPrefix(spec.serviceId, metadata.id), signal);
     const unit = deps.begin();

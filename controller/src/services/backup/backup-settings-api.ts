@@ -34,7 +34,7 @@ export function createSettingsHandlers(deps: SettingsDeps): SettingsHandlers {
     },
 
     updateBackupSettings: (request, call) =>
-      mutate(deps, call, { action: "backup-settings.update", kind: "archive", see: [archives] }, async (unit) => {
+      mutate(deps, call, { action: "backup-settings.update", kind: "archive", visibleIn: [archives] }, async (unit) => {
         const { serviceId } = request;
         const { object: service } = access.require(serviceId, call);
         if (service.metadata.deletionRequestedAt !== undefined)
@@ -46,7 +46,7 @@ export function createSettingsHandlers(deps: SettingsDeps): SettingsHandlers {
         const spec = { ...before.spec, settings };
         if (stored === undefined) unit.create(archiveKind, { ...before, spec });
         else unit.update(archiveKind, stored, { ...before, metadata: nextMetadata(before.metadata, now), spec });
-        return { id: serviceId, answer: settingsMessage(serviceId, settings) };
+        return { id: serviceId, result: settingsMessage(serviceId, settings) };
       }),
   };
 }

@@ -93,7 +93,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     },
 
     updateConfiguration: async ({ serviceId, parameters: change }, call) => {
-      const mutation = { action: "configuration.update", kind: "managed-service", see: [deps.services] } as const;
+      const mutation = { action: "configuration.update", kind: "managed-service", visibleIn: [deps.services] } as const;
       const operationId = await mutate(deps, call, mutation, async (unit) => {
         const service = access.require(serviceId, call);
         if (service.object.metadata.deletionRequestedAt !== undefined)
@@ -121,7 +121,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         }
         return {
           id: serviceId,
-          answer: service.object.status.state === "Running" ? operation.metadata.id : undefined,
+          result: service.object.status.state === "Running" ? operation.metadata.id : undefined,
         };
       });
       const isDone = () => {

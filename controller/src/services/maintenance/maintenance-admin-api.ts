@@ -71,7 +71,11 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
     mutate(
       deps,
       call,
-      { action: urgent === null ? "image.unmark-urgent" : "image.mark-urgent", kind: "node-image", see: [nodeImages] },
+      {
+        action: urgent === null ? "image.unmark-urgent" : "image.mark-urgent",
+        kind: "node-image",
+        visibleIn: [nodeImages],
+      },
       async (unit) => {
         const stored = await nodeImages.getCurrent(image, call.signal);
         if (stored === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no image ${image}.`);
@@ -82,7 +86,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
           spec: { ...spec, urgent },
         };
         unit.update(nodeImageKind, stored, after);
-        return { id: image, answer: imageMessage(after) };
+        return { id: image, result: imageMessage(after) };
       },
     );
 

@@ -57,7 +57,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
     },
 
     applyMaintenance: ({ serviceId, updateIds, acceptTextOrderChange: acceptsTextOrder }, call) =>
-      mutate(deps, call, { action: "maintenance.apply", kind: "managed-service", see }, async (unit) => {
+      mutate(deps, call, { action: "maintenance.apply", kind: "managed-service", visibleIn: see }, async (unit) => {
         const service = access.require(serviceId, call);
         const current = (await access.inProgress(service.object, call.signal))?.object;
         if (serviceOperations.maintenance.is(current)) return { unchanged: operationMessage(current) };

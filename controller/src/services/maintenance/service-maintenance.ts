@@ -1,11 +1,11 @@
-import type { Outcome } from "#kernel/runtime/reconciler.ts";
+import type { ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 
 /** Result of a check of a service's pending updates. */
 export type MaintenanceOutcome =
   /** The service was written, so the caller must read it again. */
-  | { readonly written: Outcome }
+  | { readonly written: ReconcileOutcome }
   /** Milliseconds until the next check; null if none is needed before a change. */
   | { readonly written: undefined; readonly recheckInMs: number | null };
 

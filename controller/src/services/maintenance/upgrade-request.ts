@@ -49,7 +49,7 @@ export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof Mainte
   const mutation = {
     action: "managed-service.upgrade",
     kind: "managed-service",
-    see: [deps.services, deps.operations],
+    visibleIn: [deps.services, deps.operations],
   } as const;
   return ({ serviceId, version, checkOnly, acceptTextOrderChange: acceptsTextOrder }, call) =>
     mutate(deps, call, mutation, async (unit) => {

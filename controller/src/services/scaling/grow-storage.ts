@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -24,7 +24,7 @@ export async function growStorage(
   observe: () => ObservedService,
   deps: StorageGrowthDeps,
   signal: AbortSignal,
-): Promise<Outcome | undefined> {
+): Promise<ReconcileOutcome | undefined> {
   const { object } = service;
   // Do not observe services without autoscaling.
   if (!autoscaleOf(object.spec).enabled) return undefined;
@@ -60,7 +60,7 @@ async function refuse(
   memory: AutoscaleMemory & { readonly refused: string },
   deps: StorageGrowthDeps,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<ReconcileOutcome> {
   const { object } = service;
   const before = object.status.autoscale;
   const unit = deps.begin();

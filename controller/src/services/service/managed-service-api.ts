@@ -101,7 +101,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
   const kind = "managed-service";
 
   const verb = (name: Verb) => (input: { id: string; skipFinalBackup?: boolean | undefined }, call: Call) =>
-    mutate(deps, call, { action: `managed-service.${name}`, kind, see }, async (unit) => {
+    mutate(deps, call, { action: `managed-service.${name}`, kind, visibleIn: see }, async (unit) => {
       const service = access.require(input.id, call);
       refuseIfManaged(service.object, name);
       checkIfMatch(call, service.object);
@@ -123,7 +123,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     });
 
   const resize = (name: "resize" | "expand", id: string, size: RequestedSize, call: Call) =>
-    mutate(deps, call, { action: `managed-service.${name}`, kind, see }, async (unit) => {
+    mutate(deps, call, { action: `managed-service.${name}`, kind, visibleIn: see }, async (unit) => {
       const service = access.require(id, call);
       refuseIfManaged(service.object, name);
       checkIfMatch(call, service.object);
@@ -176,7 +176,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     },
 
     updateManagedService: (request: UpdateManagedServiceRequest, call) =>
-      mutate(deps, call, { action: "managed-service.update", kind, see }, async (unit) => {
+      mutate(deps, call, { action: "managed-service.update", kind, visibleIn: see }, async (unit) => {
         const service = access.require(request.id, call);
         checkIfMatch(call, service.object);
         const { after, rename } = updateService(service.object, request, deps.clock.now());
@@ -196,12 +196,12 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
         }
         unit.update(managedServiceKind, service, resized.after);
         const operation = resized.operation ?? current?.object;
-        return { id: request.id, etag: etag(resized.after), answer: serviceMessage(resized.after, operation) };
+        return { id: request.id, etag: etag(resized.after), result: serviceMessage(resized.after, operation) };
       }),
 
     resizeManagedService: ({ id, planName }, call) => resize("resize", id, { planName }, call),
     enableWrites: ({ id }, call) =>
-      mutate(deps, call, { action: "managed-service.enable-writes", kind, see }, async (unit) => {
+      mutate(deps, call, { action: "managed-service.enable-writes", kind, visibleIn: see }, async (unit) => {
         const service = access.requireRunning(id, call);
         checkIfMatch(call, service.object);
         const after = withWritesAllowed(service.object, deps.fleet, deps.clock.now());

@@ -112,11 +112,11 @@ export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreatio
       requireUnlimited(call);
       const organizationId = organizationOf(call);
       return runExclusive(organizationId, () =>
-        mutate(deps, call, { action, kind: "managed-service", see }, async (unit) => {
+        mutate(deps, call, { action, kind: "managed-service", visibleIn: see }, async (unit) => {
           const designed = await design(contextOf(organizationId, deps), unit);
           const { service, operation, release } = await addTo(unit, designed, call.signal);
           const message = deps.serviceMessage(service, operation);
-          return { id: service.metadata.id, answer: { service, message }, stored: message, undo: release };
+          return { id: service.metadata.id, result: { service, message }, stored: message, undo: release };
         }),
       );
     },

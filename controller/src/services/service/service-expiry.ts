@@ -2,7 +2,7 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, operationKind, type OperationObject } from "#operation/operation.ts";
-import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -62,7 +62,7 @@ export async function settleExpiry(
   service: Stored<ManagedServiceObject>,
   deps: ExpiryDeps,
   signal: AbortSignal,
-): Promise<Outcome | undefined> {
+): Promise<ReconcileOutcome | undefined> {
   const { object } = service;
   const now = deps.clock.now();
   const expiry = expiryOf(object, now, deps.expiryDeferred());

@@ -81,7 +81,7 @@ export type AuditLogEntry = Message<"holdfast.v1.AuditLogEntry"> & {
   requestId: string;
 
   /**
-   * Further detail. For a statement of the query console its text, shortened and without constants; null for none.
+   * Details of the action. For a statement of the query console: its text, shortened and without constants; null for none.
    *
    * @generated from field: optional string detail = 10;
    */
@@ -150,7 +150,7 @@ export type AuditLogEntryJson = {
   requestId?: string;
 
   /**
-   * Further detail. For a statement of the query console its text, shortened and without constants; null for none.
+   * Details of the action. For a statement of the query console: its text, shortened and without constants; null for none.
    *
    * @generated from field: optional string detail = 10;
    */

@@ -44,7 +44,7 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   backupType: BackupType;
 
   /**
-   * The same as backup_type.
+   * Equal to backup_type.
    *
    * @generated from field: holdfast.v1.BackupType type = 4;
    */
@@ -200,7 +200,7 @@ export type BackupJson = {
   backupType?: BackupTypeJson;
 
   /**
-   * The same as backup_type.
+   * Equal to backup_type.
    *
    * @generated from field: holdfast.v1.BackupType type = 4;
    */

@@ -422,7 +422,7 @@ export type QueryStatisticsTask = Message<"holdfast.v1.QueryStatisticsTask"> & {
   queries: QueryStatistic[];
 
   /**
-   * This and all following members are null until the task is completed.
+   * Number of statements. Null until the task is completed, as are all following members.
    *
    * @generated from field: optional int64 total_count = 5;
    */
@@ -473,7 +473,7 @@ export type QueryStatisticsTaskJson = {
   queries?: QueryStatisticJson[];
 
   /**
-   * This and all following members are null until the task is completed.
+   * Number of statements. Null until the task is completed, as are all following members.
    *
    * @generated from field: optional int64 total_count = 5;
    */

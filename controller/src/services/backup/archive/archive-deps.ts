@@ -5,7 +5,7 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -47,7 +47,7 @@ export const deferredRecheckMs = 60_000;
 const dayMs = 86_400_000;
 
 /** Reconciles again after the shortest of the waits, at most a day later: Node's timers overflow at 2^31 ms. */
-export function recheckAfter(waits: readonly (number | null)[]): Outcome {
+export function recheckAfter(waits: readonly (number | null)[]): ReconcileOutcome {
   const timed = waits.filter((ms) => ms !== null);
   return timed.length === 0 ? settled : again(Math.max(1_000, Math.min(...timed, dayMs)), "next backup, expiry or key");
 }

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { archiveKind, type ArchiveObject, newArchive } from "./archive.ts";
@@ -43,7 +43,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
   const damage = createReportedDamage(deps);
   const all = (id: string) => index.of(id).map(({ object }) => object);
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const service = services.get(id)?.object;
     const archive = archives.get(id);
     if (service !== undefined) return maintain(service, archive, signal);
@@ -60,7 +60,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     service: ManagedServiceObject,
     archive: Stored<ArchiveObject> | undefined,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     if (!hasBackups(service)) return settled;
     const { id } = service.metadata;
     const now = clock.now();
@@ -127,7 +127,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     service: ManagedServiceObject,
     archive: Stored<ArchiveObject>,
     signal: AbortSignal,
-  ): Promise<Outcome | undefined> {
+  ): Promise<ReconcileOutcome | undefined> {
     if (archive.object.spec.log !== null) return undefined;
     const request = all(service.metadata.id).find((backup) => backup.spec.trigger === "request" && !hasEnded(backup));
     return request === undefined ? undefined : logs.awaitFollowed(service, archive, request.spec.trigger, signal);

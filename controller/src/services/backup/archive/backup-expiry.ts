@@ -1,4 +1,4 @@
-import { type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { archiveKind, type ArchiveObject, settingsOf } from "./archive.ts";
 import { backupKeyKind, currentVersion, keyLifetimeMs, rotated, withoutUnused } from "../backup-key.ts";
@@ -15,7 +15,7 @@ export interface BackupExpiry {
     archive: Stored<ArchiveObject>,
     expiredBackups: readonly BackupObject[],
     signal: AbortSignal,
-  ): Promise<Outcome>;
+  ): Promise<ReconcileOutcome>;
   /** Rotates the key of a service if it is due; returns the milliseconds until it is, null without a key. */
   rotateKey(id: string, signal: AbortSignal): Promise<number | null>;
 }
@@ -59,7 +59,7 @@ export function createBackupExpiry(deps: ExpiryDeps): BackupExpiry {
     { object: archive, modRevision }: Stored<ArchiveObject>,
     expiredBackups: readonly BackupObject[],
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const now = clock.now();
     // Increments are deleted before the backups that they depend on.
     for (const { metadata } of expiredBackups

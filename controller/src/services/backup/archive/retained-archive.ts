@@ -1,6 +1,6 @@
 import { servicePrefix } from "@holdfast/common/backup/object-names.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { archiveKind, type ArchiveObject, type DeletedService } from "./archive.ts";
 import { backupKeyKind } from "../backup-key.ts";
@@ -12,7 +12,7 @@ import type { BackupExpiry } from "./backup-expiry.ts";
 /** Archives of deleted services. */
 export interface RetainedArchives {
   /** Retains the data for an undelete for a week, and manual backups until a user deletes them. */
-  reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome>;
+  reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<ReconcileOutcome>;
 }
 
 type RetainedArchivesDeps = Pick<
@@ -37,7 +37,7 @@ export function createRetainedArchives(
   const { archives, backups, backupKeys, index, objects, clock, log } = deps;
   const { deleteAll } = expiry;
 
-  async function reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome> {
+  async function reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { id, organizationId } = archive.object.metadata;
     await backups.reached(archive.modRevision, 1_000);
     const remaining = index.of(id).map(({ object }) => object);
@@ -59,7 +59,7 @@ export function createRetainedArchives(
     archive: Stored<ArchiveObject>,
     { retainedNodes = [] }: DeletedService,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const now = clock.now();
     const unit = deps.begin();
     const status = { ...archive.object.status, deleted: null };
@@ -81,7 +81,7 @@ export function createRetainedArchives(
   }
 
   /** Deletes the archive, and all objects and keys of the service. */
-  async function deleteArchive(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome> {
+  async function deleteArchive(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { id } = archive.object.metadata;
     await deleteBelow(objects, servicePrefix(id), signal);
     const key = backupKeys.get(id);

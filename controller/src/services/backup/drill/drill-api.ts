@@ -37,7 +37,7 @@ export function createDrillHandlers(deps: DrillApiDeps & { readonly owners: Back
   const see = [archives, drills, operations];
   return {
     drillBackups: ({ serviceId }, call) =>
-      mutate(deps, call, { action: "backup.drill", kind: "drill", see }, async (unit) => {
+      mutate(deps, call, { action: "backup.drill", kind: "drill", visibleIn: see }, async (unit) => {
         const { object: service } = deps.access.require(serviceId, call);
         refuseBackup(service);
         // A concurrent drill changed the archive: wait until this controller has seen it.

@@ -8,7 +8,7 @@ import { isUp, machineKind, type MachineObject } from "#fleet/machine/machine.ts
 import { resizeMachine } from "#fleet/placement/resize-machine.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -56,7 +56,7 @@ const shortRecheckMs = 1_000;
 export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
   const { drills, drillIndex, services, machines, operations, fleet, clock, log } = deps;
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const stored = drills.get(id);
     if (stored === undefined) return settled;
     const { object: drill } = stored;
@@ -105,7 +105,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     };
   }
 
-  async function raiseMemory(drill: DrillObject, memoryBytes: number, signal: AbortSignal): Promise<Outcome> {
+  async function raiseMemory(drill: DrillObject, memoryBytes: number, signal: AbortSignal): Promise<ReconcileOutcome> {
     const machine = machines.get(drill.status.machineId ?? "");
     if (machine === undefined) return again(shortRecheckMs, "memory is stale");
     const { vcpu, rootBytes, diskBytes } = machine.object.spec;
@@ -125,7 +125,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     deps.delivery.deliver(machine.metadata.id, { workload: { case: "engine", value } });
   }
 
-  async function deleteMachine(drill: DrillObject, now: number, signal: AbortSignal): Promise<Outcome> {
+  async function deleteMachine(drill: DrillObject, now: number, signal: AbortSignal): Promise<ReconcileOutcome> {
     const machine = machines.get(drill.status.machineId ?? "");
     if (machine === undefined) return again(shortRecheckMs, "memory is stale");
     const unit = deps.begin();
@@ -136,7 +136,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
   }
 
   /** Deletes a drill without a machine if its service is deleted or has 20 newer ones. */
-  async function deleteIfOld({ object: drill }: Stored<DrillObject>, signal: AbortSignal): Promise<Outcome> {
+  async function deleteIfOld({ object: drill }: Stored<DrillObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { machineId } = drill.status;
     if (machineId !== null && (await machines.getCurrent(machineId, signal)) !== undefined)
       return again(recheckMs, "the machine is being deleted");

@@ -1,6 +1,6 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../../service/managed-service.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { Conflict } from "#kernel/store/unit-of-work.ts";
 import { archiveKind, type ArchiveObject, type LogArchiving, type LogRange, settingsOf } from "../archive/archive.ts";
@@ -29,7 +29,7 @@ export interface ArchivedLogs {
     service: ManagedServiceObject,
     archive: Stored<ArchiveObject>,
     signal: AbortSignal,
-  ): Promise<Outcome | undefined>;
+  ): Promise<ReconcileOutcome | undefined>;
   /**
    * Starts the log's archive before a base backup, and waits at most 2 minutes until the machine stores the log.
    * Undefined if there is nothing to wait for.
@@ -39,7 +39,7 @@ export interface ArchivedLogs {
     archive: Stored<ArchiveObject>,
     trigger: string,
     signal: AbortSignal,
-  ): Promise<Outcome | undefined>;
+  ): Promise<ReconcileOutcome | undefined>;
 }
 
 const removedMessage =
@@ -72,7 +72,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     service: ManagedServiceObject,
     archive: Stored<ArchiveObject>,
     signal: AbortSignal,
-  ): Promise<Outcome | undefined> {
+  ): Promise<ReconcileOutcome | undefined> {
     const { object } = archive;
     const { log: current } = object.spec;
     if (current === null) return undefined;
@@ -103,7 +103,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     archive: Stored<ArchiveObject>,
     ranges: readonly LogRange[],
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const { object } = archive;
     const unit = deps.begin();
     unit.update(archiveKind, archive, { ...object, status: { ...object.status, log: ranges } });
@@ -116,7 +116,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     archive: Stored<ArchiveObject>,
     trigger: string,
     signal: AbortSignal,
-  ): Promise<Outcome | undefined> {
+  ): Promise<ReconcileOutcome | undefined> {
     const { log: current } = archive.object.spec;
     if (trigger === "final" || engineOf(service.spec.databaseType)?.backups?.restorePoints !== "any_second")
       return undefined;
@@ -152,7 +152,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     archive: Stored<ArchiveObject>,
     { event, ...log }: LogArchiving & { event?: "gap" },
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const { object } = archive;
     const { id, organizationId } = object.metadata;
     const service = services.get(id);

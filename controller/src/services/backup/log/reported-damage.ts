@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { dataObjectOf } from "@holdfast/common/backup/object-names.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { operationKind } from "#operation/operation.ts";
-import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { serviceSubject, sourceOfRestore } from "../../service/managed-service.ts";
 import { taskTarget } from "../../service/member/member-roles.ts";
@@ -21,7 +21,7 @@ export interface ReportedDamage {
    * Reads the objects that machines reported as lost or damaged. A confirmed hole in the log is recorded with an event;
    * a backup is verified completely. Undefined if nothing changed.
    */
-  record(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome | undefined>;
+  record(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<ReconcileOutcome | undefined>;
 }
 
 /** An object that a machine found lost or damaged, at a time in milliseconds since 1970. */
@@ -74,7 +74,7 @@ export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
     archive: Stored<ArchiveObject>,
     { term, sequence }: { readonly term: number; readonly sequence: number },
     signal: AbortSignal,
-  ): Promise<Outcome | undefined> {
+  ): Promise<ReconcileOutcome | undefined> {
     const { object } = archive;
     const { id, organizationId } = object.metadata;
     const service = services.get(id)?.object;
@@ -102,7 +102,11 @@ export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
   }
 
   /** One damaged part says nothing about the others, so all of them are read. */
-  async function verify(backupId: string, reportedAt: number, signal: AbortSignal): Promise<Outcome | undefined> {
+  async function verify(
+    backupId: string,
+    reportedAt: number,
+    signal: AbortSignal,
+  ): Promise<ReconcileOutcome | undefined> {
     const backup = index.get(backupId);
     const { spec, status, metadata } = backup?.object ?? {};
     if (backup === undefined || spec === undefined || status?.state !== "completed" || metadata === undefined)

@@ -8,7 +8,7 @@ import {
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { Organization } from "#access/organization/organization.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Keyring } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -50,7 +50,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
   const { descriptorSyncs, services, users, archives, backups, index, objects, clock } = deps;
   const build = descriptorBuilder(deps);
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const stored = descriptorSyncs.get(id);
     const archive = archives.get(id) ?? (await archives.getCurrent(id, signal));
     if (archive === undefined) return stored === undefined ? settled : remove(stored, signal);
@@ -71,7 +71,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
     descriptor: ServiceDescriptor,
     digest: string,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const { id } = object.metadata;
     const number = object.status.number + 1;
     const term = Math.max(object.status.term, termOf(descriptor));
@@ -101,7 +101,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
     }
   }
 
-  async function remove(stored: Stored<DescriptorSyncObject>, signal: AbortSignal): Promise<Outcome> {
+  async function remove(stored: Stored<DescriptorSyncObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { id } = stored.object.metadata;
     for (const prefix of [descriptorsPrefix(id), logKeysPrefix(id), keysPrefix(id)])
       await deleteBelow(objects, prefix, signal);

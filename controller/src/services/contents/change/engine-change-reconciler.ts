@@ -4,7 +4,7 @@ import type { TaskInput } from "#fleet/task/task.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { failed, isFinished, operationKind, type OperationObject, progressed } from "#operation/operation.ts";
-import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
@@ -49,7 +49,7 @@ const settleRetryDelayMs = 2_000;
 export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
   const { changes, services, operations, fleet } = deps;
 
-  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const change = changes.get(id);
     if (change === undefined) return settled;
     const { serviceId, operationId } = change.object.spec;
@@ -174,7 +174,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     change: Stored<EngineChangeObject>,
     { afterMs, isUncertain }: { afterMs: number; isUncertain: boolean },
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const { object } = change;
     const waitedMs = deps.clock.now() - object.metadata.updatedAt;
     // Negative: the clock was set back.
@@ -194,7 +194,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     operation: Stored<OperationObject>,
     error: { code: string; message: string },
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const { object } = change;
     const { code, message } = error;
     const unit = deps.begin();
@@ -209,7 +209,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     operation: Stored<OperationObject> | undefined,
     step: string,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     if (operation === undefined || isFinished(operation.object)) return again(recheckMs, step);
     const now = deps.clock.now();
     const untilRunningMs = runningAfterMs - (now - operation.object.metadata.createdAt);

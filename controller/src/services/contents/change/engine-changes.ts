@@ -13,7 +13,7 @@ import { isFinished, operationKind, type OperationObject } from "#operation/oper
 import { operationMessage } from "#operation/operation-message.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
-import { mutate, type Outcome } from "#access/mutate.ts";
+import { mutate, type MutationOutcome } from "#access/mutate.ts";
 import { Conflict, type UnitOfWork, type Changes } from "#kernel/store/unit-of-work.ts";
 import { whenChanged } from "#kernel/store/when-changed.ts";
 import {
@@ -86,7 +86,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     request: ChangeRequest<A>,
     unit: Changes,
     call: Call,
-  ): Promise<Outcome<string>> {
+  ): Promise<MutationOutcome<string>> {
     const { serviceId, change, audit } = request;
     const service = access.requireRunning(serviceId, call);
     const { organizationId } = service.object.metadata;
@@ -106,7 +106,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     unit.create(operationKind, operation);
     unit.create(engineChangeKind, newEngineChange({ serviceId, organizationId, operationId, change, now }));
     const stored = request.inFlight(operationMessage(operation));
-    return { id: audit.objectId, answer: operationId, stored };
+    return { id: audit.objectId, result: operationId, stored };
   }
 
   /**
@@ -144,7 +144,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
   return {
     async apply(request, call) {
       const { action, objectKind: kind } = request.audit;
-      const mutation = { action, kind, see: [changes, operations] };
+      const mutation = { action, kind, visibleIn: [changes, operations] };
       const operationId = await mutate(deps, call, mutation, (unit) => begin(request, unit, call));
       const isDone = () => {
         const current = operations.get(operationId)?.object;

@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { type HostObject, acceptsMachines } from "#fleet/host/host.ts";
-import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -35,7 +35,9 @@ export async function startDueMove(
   observe: () => ObservedService,
   deps: MoveDeps,
   signal: AbortSignal,
-): Promise<{ readonly written: Outcome } | { readonly written: undefined; readonly recheckInMs: number | null }> {
+): Promise<
+  { readonly written: ReconcileOutcome } | { readonly written: undefined; readonly recheckInMs: number | null }
+> {
   const { object } = service;
   if (object.spec.nodes.length === 1) return { written: undefined, recheckInMs: null };
   const observed = observe();

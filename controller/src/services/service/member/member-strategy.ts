@@ -1,5 +1,5 @@
 import type { CatalogData } from "#catalog/catalog.ts";
-import type { Outcome } from "#kernel/runtime/reconciler.ts";
+import type { ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
@@ -54,7 +54,7 @@ export interface MemberStrategy {
     observe: () => ObservedService,
     deps: AutomaticFailoverDeps,
     signal: AbortSignal,
-  ): Promise<Outcome | undefined>;
+  ): Promise<ReconcileOutcome | undefined>;
   /** True if a member that the service needs is being replaced, or is about to be. */
   isRepairing(service: ManagedServiceObject, observed: ObservedService): boolean;
   /** True if a repair may be due. No event announces that, so suspects are polled. */

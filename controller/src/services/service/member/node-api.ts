@@ -47,7 +47,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
     design: (service: ManagedServiceObject, unit: Changes) => NodeChange | Promise<NodeChange>,
     response: (designed: NodeChange) => A & object,
   ): Promise<A> {
-    const mutation = { action: `node.${action}`, kind: "managed-service", see: [services, operations] } as const;
+    const mutation = { action: `node.${action}`, kind: "managed-service", visibleIn: [services, operations] } as const;
     return mutate(deps, call, mutation, async (unit) => {
       const service = access.requireRunning(serviceId, call);
       refuseWhileBusy(service.object, (await access.inProgress(service.object, call.signal))?.object);
@@ -55,7 +55,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
       unit.create(operationKind, designed.operation);
       unit.update(managedServiceKind, service, designed.after);
       const message = response(designed);
-      return { id: serviceId, answer: message, stored: message as never };
+      return { id: serviceId, result: message, stored: message as never };
     });
   }
 

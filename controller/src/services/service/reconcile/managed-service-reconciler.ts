@@ -4,7 +4,7 @@ import { type MoveDeps, startDueMove } from "../member/due-moves.ts";
 import type { AutomaticFailoverDeps } from "../member/primary-replicas/failover/automatic-failover.ts";
 import { engineFailureTimeoutMs } from "../canary/image-canary.ts";
 import { operationKind } from "#operation/operation.ts";
-import { again, type Outcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -107,7 +107,7 @@ function recheck(
   step: ServiceStep | undefined,
   recheckInMs: readonly (number | null)[],
   deps: ManagedServiceReconcilerDeps,
-): Outcome {
+): ReconcileOutcome {
   if (step !== undefined)
     return again(slowSteps.has(step.kind) || isAwaitingNewPrimary(service) ? 2_000 : 50, step.kind);
   const hasFailed = observed.nodes.some(({ instance }) => instance?.state === "failed");

@@ -2980,7 +2980,7 @@ export type AuditEntry = Message<"holdfast.admin.v1.AuditEntry"> & {
   requestId: string;
 
   /**
-   * Further detail. For a statement of the query console its text, shortened and without constants.
+   * Details of the action. For a statement of the query console: its text, shortened and without constants.
    *
    * @generated from field: optional string detail = 11;
    */
@@ -3042,7 +3042,7 @@ export type AuditEntryJson = {
   requestId?: string;
 
   /**
-   * Further detail. For a statement of the query console its text, shortened and without constants.
+   * Details of the action. For a statement of the query console: its text, shortened and without constants.
    *
    * @generated from field: optional string detail = 11;
    */

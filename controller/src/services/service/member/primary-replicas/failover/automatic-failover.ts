@@ -3,7 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
-import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -38,7 +38,7 @@ export async function failOverSilentPrimary(
   observe: () => ObservedService,
   deps: AutomaticFailoverDeps,
   signal: AbortSignal,
-): Promise<Outcome | undefined> {
+): Promise<ReconcileOutcome | undefined> {
   const { object } = service;
   // Most services have no failover candidate.
   if (failoverCandidatesOf(object).length === 0) return undefined;

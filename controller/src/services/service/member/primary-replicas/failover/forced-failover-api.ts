@@ -53,23 +53,28 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
 
   const handlers: Handlers<typeof FailoverService> = {
     forceFailover: ({ serviceId, nodeId, acceptLoss }, call) =>
-      mutate(deps, call, { action: "node.force-failover", kind: "managed-service", see: [services] }, async (unit) => {
-        const { service, node } = find(serviceId, nodeId);
-        const { object } = service;
-        const now = clock.now();
-        const change = forceFailover(object, node, oldPrimary(object), { operationId: deps.newId(), now });
-        const positions = await readPositions(object, nodeId, call.signal);
-        if (!positions.some((each) => each.nodeId === nodeId && each.answers === true))
-          throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not respond.");
-        if (!acceptLoss) return { unchanged: { positions } };
-        const { after, operation } = change;
-        if (operation === undefined) unit.update(managedServiceKind, service, after);
-        else await writeFailover(unit, service, { after, operation, reason: "forced", now }, operations, call.signal);
-        return {
-          id: serviceId,
-          answer: { positions, operationId: operation?.metadata.id ?? object.status.operationId ?? "" },
-        };
-      }),
+      mutate(
+        deps,
+        call,
+        { action: "node.force-failover", kind: "managed-service", visibleIn: [services] },
+        async (unit) => {
+          const { service, node } = find(serviceId, nodeId);
+          const { object } = service;
+          const now = clock.now();
+          const change = forceFailover(object, node, oldPrimary(object), { operationId: deps.newId(), now });
+          const positions = await readPositions(object, nodeId, call.signal);
+          if (!positions.some((each) => each.nodeId === nodeId && each.answers === true))
+            throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not respond.");
+          if (!acceptLoss) return { unchanged: { positions } };
+          const { after, operation } = change;
+          if (operation === undefined) unit.update(managedServiceKind, service, after);
+          else await writeFailover(unit, service, { after, operation, reason: "forced", now }, operations, call.signal);
+          return {
+            id: serviceId,
+            result: { positions, operationId: operation?.metadata.id ?? object.status.operationId ?? "" },
+          };
+        },
+      ),
   };
   return serve(FailoverService, handlers);
 }
