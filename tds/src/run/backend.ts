@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
 import pg from "pg";
 
@@ -39,8 +40,8 @@ export interface Backend {
   stream(sql: string, values: readonly (string | null)[], receiver: RowReceiver): Promise<StatementResult>;
   /** Several statements without parameters, such as savepoints; the text contains nothing that users wrote. */
   script(sql: string): Promise<void>;
-  /** Cancels the running statement; resolves when no later statement can be the one that it cancels. */
-  cancel(): Promise<void>;
+  /** Signal of the request in progress: its abort cancels a `query` or `stream` that runs, and refuses later ones. */
+  attention: AbortSignal | undefined;
   end(): void;
 }
 
@@ -59,6 +60,8 @@ const sessionSettings = {
   // JIT compilation of a plan cannot be canceled, and an attention must be served immediately.
   jit: "off",
 };
+
+const cancelIntervalMs = 100;
 
 const unparsed: pg.CustomTypesConfig = { getTypeParser: () => (value: unknown) => value };
 
@@ -96,8 +99,9 @@ export async function openBackend(
     rowMode: "array" as const,
     queryMode: "extended" as const,
   });
-  return {
+  const backend: Backend = {
     processId: processID,
+    attention: undefined,
     get inTransaction() {
       const status = client.getTransactionStatus();
       return status !== null && status !== "I";
@@ -106,7 +110,7 @@ export async function openBackend(
       return client.getTransactionStatus() === "E";
     },
     async query(sql, values = []) {
-      return (await client.query<(string | null)[]>(extended(sql, values))).rows;
+      return (await untilAttention(() => client.query<(string | null)[]>(extended(sql, values)))).rows;
     },
     async stream(sql, values, receiver) {
       const query = new pg.Query<(string | null)[]>(extended(sql, values));
@@ -133,11 +137,14 @@ export async function openBackend(
           canceled = cancel();
         }
       });
-      const result = await new Promise<pg.QueryResult>((resolve, reject) => {
-        query.on("end", resolve);
-        query.on("error", reject);
-        client.query(query);
-      }).catch(async (error: unknown) => {
+      const result = await untilAttention(
+        () =>
+          new Promise<pg.QueryResult>((resolve, reject) => {
+            query.on("end", resolve);
+            query.on("error", reject);
+            client.query(query);
+          }),
+      ).catch(async (error: unknown) => {
         await canceled;
         throw failure ?? error;
       });
@@ -149,12 +156,40 @@ export async function openBackend(
     async script(sql) {
       await client.query(sql);
     },
-    cancel,
     end() {
       client.off("end", onEnd);
       client.end().catch(() => stream.destroy());
     },
   };
+  return backend;
+
+  /** Runs a statement, which the attention of the request cancels; no cancel request is left for a later statement. */
+  async function untilAttention<T>(statement: () => Promise<T>): Promise<T> {
+    const { attention } = backend;
+    if (attention === undefined) return statement();
+    attention.throwIfAborted();
+    const ended = new AbortController();
+    let canceled: Promise<void> | undefined;
+    const start = () => {
+      canceled = cancelUntil(ended.signal);
+    };
+    attention.addEventListener("abort", start, { once: true });
+    try {
+      return await statement();
+    } finally {
+      ended.abort();
+      attention.removeEventListener("abort", start);
+      await canceled;
+    }
+  }
+
+  /** PostgreSQL ignores a cancel request that arrives before the statement does. */
+  async function cancelUntil(ended: AbortSignal): Promise<void> {
+    while (!ended.aborted) {
+      await cancel();
+      await delay(cancelIntervalMs, undefined, { signal: ended }).catch(() => {});
+    }
+  }
 
   /** Sends PostgreSQL's CancelRequest, over a separate connection. */
   async function cancel(): Promise<void> {

@@ -1,9 +1,11 @@
+import { setImmediate } from "node:timers/promises";
 import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { connectTds, type TdsClient } from "@holdfast/testing/servers/tds-client.ts";
 import { startTestTds, type TestTds } from "@holdfast/testing/servers/tds-front-end.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+const endless = "GENERATE_SERIES(1, 1000000) a CROSS JOIN GENERATE_SERIES(1, 1000000) b";
 let postgresql: TestPostgresql;
 let tds: TestTds;
 let client: TdsClient;
@@ -311,20 +313,34 @@ describe("batches", () => {
     expect(await rows("EXEC ('SELECT ' + '1 AS one')")).toEqual([{ one: 1 }]);
   });
 
-  test("an attention ends a statement, a loop and a delay, and the session continues", async () => {
-    for (const sql of [
-      "WAITFOR DELAY '00:01:00'",
-      "WHILE 1 = 1 DECLARE_NOTHING",
-      "SELECT COUNT_BIG(*) FROM GENERATE_SERIES(1, 100000) a CROSS JOIN GENERATE_SERIES(1, 100000) b",
-    ]) {
-      const running = client.batch(sql.replace("DECLARE_NOTHING", "BEGIN IF 1 = 2 PRINT 'x' END"));
-      setTimeout(() => client.connection.cancel(), 100);
-      await expect(running).rejects.toThrow("Canceled");
-      expect(await rows("SELECT 1 AS one")).toEqual([{ one: 1 }]);
-    }
+  test.each([
+    ["a delay", "SELECT 2 AS two; WAITFOR DELAY '00:01:00'", /^SELECT 2/],
+    ["a loop", "WHILE 1 = 1 BEGIN IF 1 = 2 PRINT 'x' END", /^SELECT \(1 = 2\)/],
+    ["a statement", `SELECT COUNT_BIG(*) FROM ${endless}`, /^SELECT count\(\*\)/],
+  ])("an attention ends %s, and the session continues", async (_, sql, running) => {
+    const canceled = expect(client.batch(sql)).rejects.toThrow("Canceled");
+    const activity = "SELECT query FROM pg_stat_activity WHERE usename = $1";
+    await expect
+      .poll(async () => (await tds.superuser.query<{ query: string }>(activity, [tds.user])).rows.at(-1)?.query)
+      .toMatch(running);
+    client.connection.cancel();
+    await canceled;
+    expect(await rows("SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("a result of many rows arrives whole", async () => {
+  test("an attention ends a statement at each of its steps", async () => {
+    await batch("BEGIN TRANSACTION");
+    for (let ticks = 0; ticks < 100; ticks += 1) {
+      const canceled = expect(client.batch(`SELECT COUNT_BIG(*) FROM ${endless}`)).rejects.toThrow("Canceled");
+      for (let tick = 0; tick < ticks; tick += 1) await setImmediate();
+      client.connection.cancel();
+      await canceled;
+    }
+    await batch("ROLLBACK TRANSACTION");
+    expect(await rows("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  });
+
+  test("a result of many rows arrives complete", async () => {
     const found = await rows("SELECT value, REPLICATE('x', 100) AS text FROM GENERATE_SERIES(1, 20000)");
     expect([found?.length, found?.at(-1)]).toEqual([20_000, { value: 20_000, text: "x".repeat(100) }]);
   });

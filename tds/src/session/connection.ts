@@ -145,14 +145,13 @@ async function signInAndServe(
   options: ConnectionOptions,
   onSignIn: () => void,
 ): Promise<Session | undefined> {
-  let attention: AbortController | undefined;
   let limit = signInLimit;
   const source = createMessageSource(
     stream,
     (type) => limit(type),
-    () => {
-      if (attention === undefined) confirm();
-      else attention.abort();
+    (last) => {
+      if (last === undefined || last.hasEnded) confirm();
+      else last.controller.abort();
     },
   );
   const response = new Response(stream);
@@ -192,13 +191,11 @@ async function signInAndServe(
     return undefined;
   }
   onSignIn();
+  request.hasEnded = true;
   limit = requestLimit;
   try {
     await acceptSignIn(response, format, login, session.database);
-    const setAttention = (controller: AbortController | undefined) => {
-      attention = controller;
-    };
-    await serveRequests(source, session, response, format, stream, { setAttention, confirm });
+    await serveRequests(source, session, response, format, stream, confirm);
   } catch (error) {
     session.backend.end();
     throw error;
@@ -212,19 +209,18 @@ async function serveRequests(
   response: Response,
   format: ReturnType<typeof wireFormat>,
   stream: TLSSocket,
-  { setAttention, confirm }: { setAttention: (controller: AbortController | undefined) => void; confirm: () => void },
+  confirm: () => void,
 ): Promise<void> {
   for (;;) {
     const message = await source.next();
     if (message === undefined) return;
-    const controller = new AbortController();
+    const { controller } = message;
     const end = () => controller.abort();
-    setAttention(controller);
     stream.once("close", end);
     try {
       await serveRequest(message, session, response, format, controller.signal);
     } finally {
-      setAttention(undefined);
+      message.hasEnded = true;
       stream.off("close", end);
     }
     await response.end();

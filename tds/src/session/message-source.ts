@@ -4,21 +4,30 @@ import { type Message, type MessageLimit, MessageReader, packetTypes } from "../
 /** Max queued messages; reading pauses while as many wait for the session. */
 const queueMax = 2;
 
-/**
- * The messages of one connection in order. Attentions bypass the queue: `onAttention` is called immediately, also while
- * a request runs.
- */
+export interface Request extends Message {
+  /** Aborted when the client cancels the request, also before the session starts it. */
+  readonly controller: AbortController;
+  hasEnded: boolean;
+}
+
+/** The messages of one connection in order. An attention aborts the request in progress, without a place in the queue. */
 export interface MessageSource {
   /** Undefined at the end of the connection; rejects with the error that ended it. */
-  next(): Promise<Message | undefined>;
+  next(): Promise<Request | undefined>;
   /** Stops reading and returns the bytes after the last message. */
   detach(): Buffer;
 }
 
-export function createMessageSource(stream: Duplex, limit: MessageLimit, onAttention: () => void): MessageSource {
+/** `onAttention` receives the last complete request. */
+export function createMessageSource(
+  stream: Duplex,
+  limit: MessageLimit,
+  onAttention: (last: Request | undefined) => void,
+): MessageSource {
   const reader = new MessageReader(limit);
-  const queue: Message[] = [];
-  let waiting: PromiseWithResolvers<Message | undefined> | undefined;
+  const queue: Request[] = [];
+  let last: Request | undefined;
+  let waiting: PromiseWithResolvers<Request | undefined> | undefined;
   let failure: Error | undefined;
   let hasEnded = false;
 
@@ -35,8 +44,12 @@ export function createMessageSource(stream: Duplex, limit: MessageLimit, onAtten
   const onData = (chunk: Buffer) => {
     try {
       for (const message of reader.read(chunk)) {
-        if (message.type === packetTypes.attention) onAttention();
-        else queue.push(message);
+        if (message.type === packetTypes.attention) {
+          onAttention(last);
+          continue;
+        }
+        last = { ...message, controller: new AbortController(), hasEnded: false };
+        queue.push(last);
       }
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error));

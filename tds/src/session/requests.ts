@@ -31,11 +31,6 @@ export async function serveRequest(
   const results = new Results({ response, format, isProcedure, inTransaction });
   const request: RequestContext = { session, results, frame: newFrame(), signal, call: callProcedure };
   const { backend } = session;
-  let canceled: Promise<void> | undefined;
-  const cancel = () => {
-    canceled = backend.cancel();
-  };
-  signal.addEventListener("abort", cancel, { once: true });
   try {
     if (message.isIgnored) {
       // The client canceled the request while it sent it, and waits for the end of a response.
@@ -46,13 +41,13 @@ export async function serveRequest(
       await session.reset(message.keepsTransaction);
       writeResetConnection(response.tokens);
     }
+    backend.attention = signal;
     await dispatch(message, format, request);
   } catch (error) {
     if (!signal.aborted) throw error;
-    await canceled;
     results.endCanceled();
   } finally {
-    signal.removeEventListener("abort", cancel);
+    backend.attention = undefined;
     session.tryDepth = 0;
     session.caught.length = 0;
   }
