@@ -23,19 +23,25 @@ const lacking: Report = {
 /** Restores whose jobs end with these reports in turn, and the number of jobs that were started. */
 function restoresOf(...reports: readonly Report[]) {
   let starts = 0;
+  const seen: (string | undefined)[] = [];
   const component = {
     isEmpty: true,
     start: async () => void (starts += 1),
     stop: async () => undefined,
     send: () => undefined,
     outcome: async () => reports[starts - 1],
-    ended: async () => undefined,
+    // A component sends its last report before it ends.
+    ended: async () => {
+      restores.recordReport(reports[starts - 1] ?? { state: "fetching" });
+      seen.push(restores.observation()?.errorCode);
+    },
     started: async () => undefined,
     follow: async () => undefined,
   };
   const restores = createRestores({ component, now: () => 1_000, onChange: () => undefined });
   return {
     starts: () => starts,
+    seen,
     observation: () => restores.observation(),
     ensure(memory: Partial<Pick<InstanceSpec, "memoryBytes" | "recoveryMemoryBytes">>) {
       const source = { restoreId: "r-1", serviceId: "s-1", backup: { backupId: "b-1", attempt: 1 } };
@@ -65,4 +71,10 @@ test.each([
   await restores.ensure(memory);
   expect(restores.starts()).toBe(2);
   expect(restores.observation()).toMatchObject({ state: "finished", errorCode: "", requiredMemoryBytes: 0n });
+});
+
+test("a failure that a retry may avoid is never reported as final", async () => {
+  const restores = restoresOf({ state: "failed", errorCode: "failed", error: "mysqld died of SIGKILL" });
+  await expect(restores.ensure({})).rejects.toThrow("mysqld died of SIGKILL");
+  expect([...restores.seen, restores.observation()?.errorCode]).toEqual(["retrying", "retrying"]);
 });

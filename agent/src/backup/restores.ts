@@ -46,6 +46,10 @@ interface CurrentRestore {
 const isPermanent = (code: unknown) =>
   code === "damaged" || code === "absent" || code === "target_not_reached" || code === "plan_too_small";
 
+/** The report of a job that did not finish: only a permanent failure is final. */
+const failureOf = (report: Report): Report =>
+  isPermanent(report["errorCode"]) ? report : { ...report, state: "failed", errorCode: "retrying" };
+
 export function createRestores({ component, now, onChange }: RestoresDeps): Restores {
   let current: CurrentRestore | undefined;
 
@@ -119,16 +123,11 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
       }
       if (hasFailed(instance.spec)) throw new Error(`The restore failed: ${String(current?.latest.report["error"])}`);
       const report = await run(instance, source, signal);
-      const code = report["errorCode"];
-      record(
-        report.state === "finished" || isPermanent(code)
-          ? report
-          : { ...report, state: "failed", errorCode: "retrying" },
-      );
+      record(report.state === "finished" ? report : failureOf(report));
       if (report.state !== "finished") throw new Error(`The restore failed: ${String(report["error"])}`);
     },
     observation: () => current && restoreObservation(current.latest),
-    recordReport: record,
+    recordReport: (report) => record(report.state === "failed" ? failureOf(report) : report),
   };
 }
 
