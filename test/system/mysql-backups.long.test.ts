@@ -6,7 +6,7 @@ import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { drilled, noDrillMachines } from "@holdfast/testing/platform/drills.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { argumentsAndEnvironment, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -161,7 +161,11 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
         target_service_name: `killed-${victim}`,
       });
       const nodeId = expectStatus(response, 202).json.nodes[0]?.id ?? "";
-      const isLoading = () => (machineOf(nodeId)?.jobs.length ?? 0) > 0 && machineOf(nodeId)?.engine !== undefined;
+      // The program that creates the engine's own files has no socket.
+      const isLoading = () => {
+        const { engine } = machineOf(nodeId) ?? {};
+        return engine !== undefined && argumentsAndEnvironment(engine).cmdline.includes("/private/mysql.sock");
+      };
       await waitUntil("rows are loaded", isLoading, { everyMs: 20, withinMs: longMs });
       kill(victim, nodeId);
       const copy = await created(response);
