@@ -318,25 +318,27 @@ describe("controllers that crash", () => {
       await second.stop();
       second = await startSecondController(fixture.platform);
     });
-    const names = ["one", "two", "three", "four"];
     try {
-      const ended = await Promise.all(
-        names.map(async (name) => {
-          const id = await deploy(project(name));
-          const isAborted = name === "four" && (await aborts(`/projects/four/deployments/${id}`));
-          const { status } = await fixture.ended(name, id);
-          return { status, isAborted };
-        }),
-      );
-      // A deployment that was reported aborted is aborted; without a response it may have completed.
-      for (const { status, isAborted } of ended) expect(status).toBe(isAborted ? "Aborted" : "Completed");
-      await expectNothingLeft();
-      await Promise.all(names.map(deleted));
+      // Writes during a kill cause none, so a round on a slow machine has few.
+      for (let round = 1; kills < 4; round += 1) {
+        const names = [1, 2, 3, 4].map((number) => `round-${round}-${number}`);
+        const ended = await Promise.all(
+          names.map(async (name, index) => {
+            const id = await deploy(project(name));
+            const isAborted = index === 3 && (await aborts(`/projects/${name}/deployments/${id}`));
+            const { status } = await fixture.ended(name, id);
+            return { status, isAborted };
+          }),
+        );
+        // A deployment that was reported aborted is aborted; without a response it may have completed.
+        for (const { status, isAborted } of ended) expect(status).toBe(isAborted ? "Aborted" : "Completed");
+        await expectNothingLeft();
+        await Promise.all(names.map(deleted));
+      }
     } finally {
       await writes.stop();
       await second.stop();
     }
     await expectNothingLeft();
-    expect(kills).toBeGreaterThanOrEqual(4);
   }, 600_000);
 });
