@@ -55,14 +55,17 @@ export function errorComponents(baseUrl: string): Readonly<Record<string, JsonSc
 /** The error responses of a method. */
 export function errorResponses(method: ApiMethod, rest: RestRule): Readonly<Record<string, JsonSchema>> {
   const possible = statuses.filter((status) => {
-    if (status === 401) return method.scope !== "public";
+    // The body of a public call may have a credential, such as that of a sign-in.
+    if (status === 401) return method.scope !== "public" || !method.readOnly;
     if (status === 412) return !method.readOnly;
     return true;
   });
-  // A GET without path variables has no object that could be missing; the body of a POST may name one.
+  // A GET without path variables has no object that could be missing, unless the credential has it; the body of a POST
+  // may name one.
+  const canMiss = rest.pathFields.length > 0 || rest.path.endsWith("/current") || rest.verb !== "GET";
   return Object.fromEntries(
     possible
-      .filter((status) => status !== 404 || rest.pathFields.length > 0 || rest.verb !== "GET")
+      .filter((status) => status !== 404 || canMiss)
       .map((status) => [String(status), { $ref: `#/components/responses/${nameOf(status)}` }]),
   );
 }
