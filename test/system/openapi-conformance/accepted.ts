@@ -80,7 +80,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     422,
-    /^target_not_allowed: /,
+    /^target_not_allowed: (The URL|configuration\.\w+) leads to an address that \w+ may not reach/,
     "where a URL leads is found out by looking its host up",
     "POST /webhooks",
     "PATCH /webhooks/{id}",
@@ -130,14 +130,14 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     422,
-    /^base_url_not_allowed: /,
+    /^base_url_not_allowed: The URL leads to an address that is not public/,
     "where a URL leads is found out by looking its host up",
     "PUT /organizations/{org_id}/inference/providers",
   ),
 
   refused(
     422,
-    /^not_possible: /,
+    /^not_possible: \S+ is (a platform operator|not of this organization alone)/,
     "an organization does not end the access of a platform operator",
     "DELETE /users/{user_id}",
     "POST /users/{user_id}/reset",

@@ -22,7 +22,8 @@ const serviceHelpers = ["createManagedService", "listManagedServices"];
 const shares: Readonly<Record<ShareName, Share>> = {
   accounts: {
     tags: [
-      "ApiKey", "Audit", "Catalog", "Channel", "Inference", "MetricsExport", "Organization", "Task", "Token", "User", "Webhook",
+      "ApiKey", "Audit", "Catalog", "Channel", "Inference", "MetricsExport", "Organization", "Session", "Task", "Token",
+      "User", "Webhook",
     ],
     helpers: [],
   },
