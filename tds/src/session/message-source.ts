@@ -10,7 +10,7 @@ export interface Request extends Message {
   hasEnded: boolean;
 }
 
-/** The messages of one connection in order. An attention aborts the request in progress, without a place in the queue. */
+/** The messages of one connection in order. An attention bypasses the queue and aborts the request in progress. */
 export interface MessageSource {
   /** Undefined at the end of the connection; rejects with the error that ended it. */
   next(): Promise<Request | undefined>;

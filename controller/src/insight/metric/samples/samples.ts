@@ -83,12 +83,7 @@ function arrayText(values: ReadonlyMap<number, number>): string {
  * Number of values in the complete minutes between two times, milliseconds since 1970, by roll-ups: the raw samples may
  * be deleted.
  */
-export async function countValues(
-  database: Database,
-  machineId: string,
-  afterMs: number,
-  beforeMs: number,
-): Promise<number> {
+async function countValues(database: Database, machineId: string, afterMs: number, beforeMs: number): Promise<number> {
   const [row] = await database.query<{ values: string }>(countStatement, [
     machineId,
     Math.trunc(afterMs),

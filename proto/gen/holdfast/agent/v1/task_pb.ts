@@ -1321,7 +1321,7 @@ export type Peers = Message<"holdfast.agent.v1.Peers"> & {
   members: Member[];
 
   /**
-   * Identity of the cluster forever; members of another one are refused.
+   * Identity of the cluster. It never changes; members of another cluster are refused.
    *
    * @generated from field: string cluster_id = 2;
    */
@@ -1361,7 +1361,7 @@ export type PeersJson = {
   members?: MemberJson[];
 
   /**
-   * Identity of the cluster forever; members of another one are refused.
+   * Identity of the cluster. It never changes; members of another cluster are refused.
    *
    * @generated from field: string cluster_id = 2;
    */
@@ -1408,7 +1408,7 @@ export type Member = Message<"holdfast.agent.v1.Member"> & {
   nodeId: string;
 
   /**
-   * Number of the member, unique in the service forever.
+   * Number of the member, unique in the service, and never used again.
    *
    * @generated from field: int32 number = 2;
    */
@@ -1441,7 +1441,7 @@ export type MemberJson = {
   nodeId?: string;
 
   /**
-   * Number of the member, unique in the service forever.
+   * Number of the member, unique in the service, and never used again.
    *
    * @generated from field: int32 number = 2;
    */
