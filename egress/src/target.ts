@@ -31,6 +31,12 @@ export const plainTargetFormat = {
   pattern: '^[hH][tT][tT][pP][sS]?://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$',
 };
 
+/** The same with a path, and possibly a query. */
+export const pathTargetFormat = {
+  format: "uri",
+  pattern: '^[hH][tT][tT][pP][sS]?://[!"$-.0->@-\\[\\]-~]+/[!"$->@-\\[\\]-~][!"$-\\[\\]-~]*$',
+};
+
 /**
  * Parses a URL by the WHATWG standard, so that there is a single interpretation: `0x7f.1` is `127.0.0.1` from here on.
  */

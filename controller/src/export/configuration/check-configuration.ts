@@ -96,7 +96,7 @@ function textFault(value: unknown, max: number, { pattern, requirement, kind }: 
   return undefined;
 }
 
-function urlFault({ mayHaveQuery, pattern, requirement }: Field, value: unknown): Wrong {
+function urlFault({ mayHaveQuery, needsPath, pattern, requirement }: Field, value: unknown): Wrong {
   if (typeof value !== "string") return wrongType("a text");
   if (value.length > defaultMax.url)
     return { code: "too_long", detail: `must have at most ${defaultMax.url} characters` };
@@ -104,6 +104,8 @@ function urlFault({ mayHaveQuery, pattern, requirement }: Field, value: unknown)
   if (!parsed.ok && parsed.fault === "invalid") return { code: "invalid_url", detail: parsed.detail };
   if (value.includes("#")) return { code: "invalid_url", detail: "must not have a fragment" };
   if (!mayHaveQuery && value.includes("?")) return { code: "invalid_url", detail: "must not have a query" };
+  if (needsPath && parsed.ok && parsed.target.url.pathname === "/")
+    return { code: "path_required", detail: `must ${requirement}` };
   if (pattern !== undefined && !pattern.test(value)) return { code: "invalid_url", detail: `must ${requirement}` };
   return undefined;
 }

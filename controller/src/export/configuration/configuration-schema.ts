@@ -1,5 +1,5 @@
 import { plainPattern } from "@holdfast/common/plain-text.ts";
-import { plainTargetFormat, targetFormat } from "@holdfast/egress/target.ts";
+import { pathTargetFormat, plainTargetFormat, targetFormat } from "@holdfast/egress/target.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { secretMask } from "#kernel/secrets/destined-secret.ts";
 import { type Field, defaultMax } from "./field.ts";
@@ -29,7 +29,7 @@ function orNull(field: Field): JsonSchema {
 
 const plainAscii = "^[\\x20-\\x7e]+$";
 
-function valueSchema({ kind, pattern, values, min = 0, max, namePattern, mayHaveQuery }: Field): JsonSchema {
+function valueSchema({ kind, pattern, values, min = 0, max, namePattern, mayHaveQuery, needsPath }: Field): JsonSchema {
   switch (kind) {
     case "flag":
       return { type: "boolean" };
@@ -38,7 +38,11 @@ function valueSchema({ kind, pattern, values, min = 0, max, namePattern, mayHave
     case "choice":
       return { type: "string", enum: values };
     case "url":
-      return { type: "string", maxLength: defaultMax.url, ...(mayHaveQuery ? targetFormat : plainTargetFormat) };
+      return {
+        type: "string",
+        maxLength: defaultMax.url,
+        ...(needsPath ? pathTargetFormat : mayHaveQuery ? targetFormat : plainTargetFormat),
+      };
     case "texts":
     case "secretTexts":
       return {

@@ -20,6 +20,8 @@ export interface Field {
   readonly refusedNames?: RegExp;
   /** Permits a query in a URL. */
   readonly mayHaveQuery?: true;
+  /** A URL without a path is refused; `requirement` names the paths. */
+  readonly needsPath?: true;
 }
 
 /** Default lengths in characters; `texts`: number of entries. */

@@ -9,10 +9,11 @@ import {
   tenantField,
   tenantHeaders,
 } from "./configured-values.ts";
-import type { ConfigurationFault, Destination, ExportRequest } from "./destination.ts";
+import type { Destination, ExportRequest } from "./destination.ts";
 import { verdictOfStatus, messageOf } from "./verdict.ts";
 import { writeRequest } from "./write-request.ts";
 
+const paths = "/api/v1/write (Prometheus, VictoriaMetrics), /api/v1/push (Mimir, Cortex), /api/v1/receive (Thanos)";
 const samplesMax = 5_000;
 
 /** Error texts of receivers about samples that are too old or duplicate: a retry would be refused too. */
@@ -22,7 +23,15 @@ const tooLate = /out of order|out of bounds|too old|duplicate sample|older than/
 export const prometheusRemoteWrite: Destination = {
   type: "prometheus_remote_write",
   fields: {
-    url: { kind: "url", required: true, isTarget: true, mayHaveQuery: true },
+    url: {
+      kind: "url",
+      required: true,
+      isTarget: true,
+      mayHaveQuery: true,
+      // Receivers have their own paths; a request to the root would reach something else.
+      needsPath: true,
+      requirement: `have the path of the receiver: ${paths}`,
+    },
     username: { kind: "text", isTarget: "account" },
     password: { kind: "secret" },
     bearer_token: { kind: "secret" },
@@ -30,7 +39,7 @@ export const prometheusRemoteWrite: Destination = {
     headers: headersField,
     tls_skip_verify: { kind: "flag", default: false, isTarget: true },
   },
-  check: (configuration) => [...checkPath(configuration), ...checkCredentials(configuration, "bearer_token")],
+  check: (configuration) => checkCredentials(configuration, "bearer_token"),
   probe: async (configuration) => [await requestOf<never>([], configuration)],
   metrics: {
     async encode(items, configuration) {
@@ -47,13 +56,6 @@ export const prometheusRemoteWrite: Destination = {
     return verdictOfStatus(status, retryAfterMs);
   },
 };
-
-/** Receivers have their own paths; a request to the root would reach something else. */
-function checkPath({ url }: Configuration): readonly ConfigurationFault[] {
-  if (typeof url !== "string" || new URL(url).pathname !== "/") return [];
-  const paths = "/api/v1/write (Prometheus, VictoriaMetrics), /api/v1/push (Mimir, Cortex), /api/v1/receive (Thanos)";
-  return [{ key: "url", code: "path_required", detail: `must have the path of the receiver: ${paths}` }];
-}
 
 async function requestOf<I extends MetricItem>(
   items: readonly I[],
