@@ -182,7 +182,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     422,
-    /^not_supported: /,
+    /^not_supported: (\S+ is a metric of \w+; this|Services of \w+ have no query stat|\w+ has no (queues|databases))/,
     "the engine of the service has no such thing: the path names a service, not its engine",
     `GET ${service}/databases`,
     `POST ${service}/databases`,
@@ -212,6 +212,13 @@ export const accepted: readonly Accepted[] = [
     `DELETE ${service}/queues/{name}/dead`,
     `POST ${service}/queues/{name}/dead/redrive`,
     `POST ${service}/queues/{name}/purge`,
+  ),
+  refused(
+    400,
+    /^invalid_request: (owner: must be omitted: databases of \w+ have none|replication: \w+ has no logical slots)$/,
+    "the path names a service, not its engine",
+    `POST ${service}/databases`,
+    `POST ${service}/database-users`,
   ),
   refused(
     422,
@@ -305,7 +312,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: .*\b(start|end|period|from|to)\b/,
+    /^invalid_request: (end needs start as well|start is over \d+ days ago|period must not be combined with (start|end))/,
     "times depend on each other and on the present",
     `GET ${service}/metrics`,
   ),
