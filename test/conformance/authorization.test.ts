@@ -73,7 +73,7 @@ describe("authorization", () => {
       });
       before = service;
 
-      const otherOrganization = await organizations.create("otherOrganization");
+      const otherOrganization = await organizations.create("outsiders");
       const revoked = await organizations.createKey(organizationId);
       channels.set("nobody", grpcAs(platform, undefined));
       channels.set("revoked", grpcAs(platform, revoked.authorization));

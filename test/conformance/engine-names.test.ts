@@ -46,7 +46,7 @@ const exceptions: Readonly<Record<string, string>> = {
 
 /** Tests and benches, and code that is printed from protos and tables. */
 const unchecked = [
-  /^(testing|test|bench|docs|proto)\//,
+  /^(testing|test|bench|docs|bin\/docs|proto)\//,
   /\.(test|conformance)\.(ts|js)$|-conformance\.ts$/,
   /^bin\/(suites|faults)\.js$/,
   /^gateway\/src\/openapi\/proto-comments\.ts$|^sdk\/src\/(responses|requests|methods|event-types)\.ts$/,

@@ -100,8 +100,8 @@ describe("Debian's receivers", () => {
         [`${nginx.url}/well`, 200, undefined],
         [`${nginx.url}/301`, 301, /redirects are not followed/],
         [`${nginx.url}/307`, 307, /redirects are not followed/],
-        [`${nginx.url}/410`, 410, /answered 410/],
-        [`${nginx.url}/429`, 429, /answered 429/],
+        [`${nginx.url}/410`, 410, /responded with 410/],
+        [`${nginx.url}/429`, 429, /responded with 429/],
         // The status decides, however slowly the body follows.
         [`${nginx.url}/slow`, 200, undefined],
         [`${nginx.url}/hang`, undefined, /within 10 s/],
