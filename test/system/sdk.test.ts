@@ -78,7 +78,7 @@ describe("the SDK, against a platform", () => {
       const running = client.events.follow({ type: "service.running", since }, { signal: leave.signal }).next();
       running.catch(() => {});
       const { code, output } = await run(path, [join(project, "example.js")], environment);
-      expect(output).toMatch(/^orders answers at postgres:\/\/\S+$/m);
+      expect(output).toMatch(/^connect to orders at postgres:\/\/\S+$/m);
       expect(output).toMatch(/^orders Running$/m);
       expect(output).toMatch(/^ttl_hours must be .*$/m);
       expect(output).toMatch(/^gone$/m);
