@@ -31,7 +31,7 @@ export const plainTargetFormat = {
   pattern: '^[hH][tT][tT][pP][sS]?://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$',
 };
 
-/** The same with a path, and possibly a query. */
+/** Format of an HTTP target with a path, and possibly a query. */
 export const pathTargetFormat = {
   format: "uri",
   pattern: '^[hH][tT][tT][pP][sS]?://[!"$-.0->@-\\[\\]-~]+/[!"$->@-\\[\\]-~][!"$-\\[\\]-~]*$',

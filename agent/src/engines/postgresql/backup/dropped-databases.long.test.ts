@@ -222,7 +222,8 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
 
     const listed = () => withSession(copy.instance, copy.signal, listDatabases);
     const count = async (database: string) => (await sql(copy, "SELECT count(*)::int FROM public.rows", database))[0];
-    const prepared = async () => (await sql(copy, "SELECT gid FROM pg_prepared_xacts")).map(({ gid }) => gid);
+    const prepared = async () =>
+      (await sql(copy, "SELECT gid FROM pg_prepared_xacts ORDER BY gid")).map(({ gid }) => gid);
 
     it("restore a database from just before its drop, with prepared transactions", async () => {
       const { findings } = await restored("just before a drop");
