@@ -101,7 +101,9 @@ describe("the rotation of the certificate authority", () => {
           rotation: "spreading",
           trusted: [{ signs: true }, { signs: false }],
         });
-        await expect(withAuthority((rpcs) => rpcs.rotateAuthority({}))).rejects.toThrow("spreading already");
+        await expect(withAuthority((rpcs) => rpcs.rotateAuthority({}))).rejects.toThrow(
+          "A rotation is in progress (spreading)",
+        );
       });
       await waitUntil("the new one signs", async () => (await state()) !== "spreading", { everyMs: 10 });
       await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow(

@@ -81,7 +81,7 @@ export function createMachineSnapshots(deps: MachineSnapshotsDeps): MachineSnaps
 
 type Work = (record: MachineRecord, paths: MachinePaths) => Promise<void>;
 
-const withoutDisks = "Data disks are directories on this host, which cannot have snapshots.";
+const withoutDisks = "Data disks are directories on this host, so there are no snapshots.";
 
 /** Space that the snapshots of a tier may still take, bytes; of all machines if the tier has no directory. */
 export async function promisedToSnapshots(layout: Layout, tierDirectory: string | undefined): Promise<number> {

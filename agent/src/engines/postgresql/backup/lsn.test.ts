@@ -11,7 +11,7 @@ test.each([
 });
 
 test.each(["", "0", "0/", "x/1", "0/123456789"])("%j is not an LSN", (text) => {
-  expect(() => parseLsn(text)).toThrow("no LSN");
+  expect(() => parseLsn(text)).toThrow("is not an LSN");
 });
 
 test.each([
