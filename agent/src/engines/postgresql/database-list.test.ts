@@ -22,6 +22,7 @@ const readers: Readonly<Record<string, string>> = {
   "database-list.ts":      "the list itself",
   "databases.ts":          "databases as users see them",
   "metrics.ts":            "the age of transaction ids",
+  "platform-sql.ts":       "the locale provider of template0",
   "preload-settings.ts":   "names of databases with stored settings",
   "query-stats.ts":        "names of databases by OID",
   "queue/delete-queue.ts": "the OID of the session's own database",

@@ -45,6 +45,18 @@ for (const version of ["17", "18"])
       expect(await query("SELECT current_database() AS name", name)).toEqual([{ name }]);
     });
 
+    // pg_dump names a provider since version 15; before 13 it wrote both categories.
+    test.each([
+      ["of_14", "LOCALE = 'en_US.UTF-8'", "aAbB"],
+      ["of_12", "LC_COLLATE = 'en_US.UTF-8' LC_CTYPE = 'en_US.UTF-8'", "aAbB"],
+      ["without_any", "", "ABab"],
+    ])("has the order of texts that an older pg_dump names: %s", async (name, locale, texts) => {
+      await query(statement(name, locale), "postgres");
+      const sorted =
+        "SELECT string_agg(text, '' ORDER BY text) AS texts FROM (VALUES ('b'), ('a'), ('B'), ('A')) v(text)";
+      expect(await query(sorted, name)).toEqual([{ texts }]);
+    });
+
     test("is refused with a locale of another system", async () => {
       const windows = statement("windows", "LOCALE_PROVIDER = libc LOCALE = 'English_United States.1252'");
       await expect(query(windows)).rejects.toThrow('invalid LC_COLLATE locale name: "English_United States.1252"');

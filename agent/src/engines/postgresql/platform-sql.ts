@@ -63,9 +63,15 @@ export function ownTablesSql(): string {
   return singleUserInput(ownTables(true));
 }
 
-/** Creates the trigger in template0, in a separate session: databases created from template0 need it too. */
+/**
+ * Creates the trigger in template0, in a separate session: databases created from template0 need it too. Its locale
+ * provider becomes libc, whose `C.UTF-8` sorts like the builtin one: CREATE DATABASE without a provider has that of its
+ * template, and dumps of pg_dump before version 15 name locales of libc without it.
+ */
 export function template0Sql(): string {
-  return singleUserInput([`CREATE SCHEMA ${platform}`, ...trigger]);
+  const provider =
+    "UPDATE pg_catalog.pg_database SET datlocprovider = 'c', datlocale = NULL WHERE datname = 'template0'";
+  return singleUserInput([`CREATE SCHEMA ${platform}`, ...trigger, provider]);
 }
 
 const tags = [
