@@ -407,6 +407,8 @@ export interface NewNode {
   readonly role: NodeRole;
   /** Omitted: the zone of the service. */
   readonly zone?: string | undefined;
+  /** Number of nodes to add, all in the same zone; omitted: 1. */
+  readonly count?: number | undefined;
 }
 
 export interface NewPipeline {

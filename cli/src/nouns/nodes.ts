@@ -1,6 +1,6 @@
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { take, seconds } from "../flag-values.ts";
+import { integer, seconds, take } from "../flag-values.ts";
 import { nodeIdOf } from "../lookup.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { nodeColumns } from "./service-fields.ts";
@@ -10,6 +10,7 @@ const statusColumns = ["node_id", "role", "connected", "sync_state", "lag_second
 
 interface AddFlags extends WaitFlags {
   readonly zone?: string;
+  readonly count?: number;
 }
 
 export function addNodes(nodes: CliCommand): void {
@@ -22,14 +23,18 @@ export function addNodes(nodes: CliCommand): void {
     );
 
   withWait(nodes.command("add <service>").description("add a replica, which copies the primary's data and follows it"))
-    .option("--zone <zone>", "zone of the node; the service's zone by default")
+    .option("--count <count>", "number of nodes to add; 1 by default", integer)
+    .option("--zone <zone>", "zone of the nodes; the service's zone by default")
     .example("nodes add orders --wait")
+    .example("nodes add events --count 2 --wait")
     .does(async (context, name: string, flags: AddFlags) => {
       const id = await context.serviceId(name);
-      const zone = flags.zone === undefined ? {} : { zone: flags.zone };
-      const node = await context.client.nodes.add(id, { role: "replica", ...zone });
-      await settle(context, node.operation_id, `adding a node to ${name}`, flags);
-      context.output.show(await context.client.nodes.get(id, node.id), nodeColumns);
+      const { zone, count } = flags;
+      const node = await context.client.nodes.add(id, { role: "replica", zone, count });
+      const added = count === undefined ? "a node" : `${count} nodes`;
+      await settle(context, node.operation_id, `adding ${added} to ${name}`, flags);
+      if (count === undefined) return context.output.show(await context.client.nodes.get(id, node.id), nodeColumns);
+      context.output.list(await take(context.client.services.nodes(id)), nodeColumns);
     });
 
   withWait(nodes.command("remove <service> <node>").description("remove a replica with its data, by its id or name"))

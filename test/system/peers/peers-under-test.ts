@@ -24,9 +24,10 @@ export const longMs = 360_000;
 
 /**
  * etcd as a managed service: an engine of the tests whose members elect their leader. It is added to a copy of the
- * checkout by the steps of CONTRIBUTING.md. The controller, three hosts, the agents and the quorum are the real ones.
+ * checkout by the steps of CONTRIBUTING.md. The controller, the agents and the quorum are the real ones, on the hosts of
+ * these ids besides the first one.
  */
-export function createPeersUnderTest() {
+export function createPeersUnderTest(hostIds: readonly string[] = ["second", "third"]) {
   const writing = new AbortController();
   let checkout: ExtendedCheckout;
   let images: ChangingImages;
@@ -45,7 +46,7 @@ export function createPeersUnderTest() {
     platform = await startPlatform({ checkout: checkout.directory, environment });
     services = createServices(platform);
     maintenance = createMaintenanceRequests(platform, services);
-    for (const hostId of ["second", "third"]) await addHost(hostId, environment);
+    for (const hostId of hostIds) await addHost(hostId, environment);
   }
 
   async function remove(): Promise<void> {
@@ -129,14 +130,14 @@ export function createPeersUnderTest() {
       { withinMs: longMs, everyMs: 100, describe: () => services.describe(id) },
     );
 
-  /** Creates the service with three members, and begins to write. */
-  async function form(): Promise<ServiceJson> {
+  /** Creates the service with this number of members, and begins to write. */
+  async function form(count = 3): Promise<ServiceJson> {
     const parameters = { "drain-seconds": "4" };
-    ({ id } = await services.create("orders", { database_type: "etcd", node_count: 3, parameters }));
+    ({ id } = await services.create("orders", { database_type: "etcd", node_count: count, parameters }));
     await services.settled(id, "Running", longMs);
     ({ json: connection } = expectStatus(await platform.rest.get<ConnectionJson>(path("/connection")), 200));
     writer = writeKeys(platform, connection, writing.signal);
-    return isComplete([1, 2, 3]);
+    return isComplete([1, 2, 3].slice(0, count));
   }
 
   return {

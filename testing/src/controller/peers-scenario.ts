@@ -3,7 +3,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { isFinished, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
-import { addNode, removeNode } from "@holdfast/controller/services/service/member/change-nodes.ts";
+import { addNodes, removeNode } from "@holdfast/controller/services/service/member/change-nodes.ts";
 import { isNeeded } from "@holdfast/controller/services/service/member/member-roles.ts";
 import { numberOf } from "@holdfast/controller/services/service/member/members.ts";
 import { beginMove, nodeToMove } from "@holdfast/controller/services/service/member/move-node.ts";
@@ -114,10 +114,13 @@ export class PeersScenario {
         if (outcome.kind === "change") [this.object, this.operation] = [outcome.after, outcome.operation];
         return;
       }
-      const last = this.object.spec.nodes.at(-1) as NodeSpec;
+      const { nodes, nextNodeNumber = 0 } = this.object.spec;
+      const last = nodes.at(-1) as NodeSpec;
+      // A cluster has no two members, so a single one is joined by two.
+      const numbers = nodes.length === 1 ? [nextNodeNumber, nextNodeNumber + 1] : [nextNodeNumber];
       const change =
         kind === "add"
-          ? addNode(this.object, { ...args, nodeId: `n-${this.object.spec.nextNodeNumber}`, zone: undefined })
+          ? addNodes(this.object, { ...args, nodeIds: numbers.map((number) => `n-${number}`), zone: undefined })
           : removeNode(this.object, last, args);
       [this.object, this.operation] = [change.after, change.operation];
     } catch (error) {
@@ -135,7 +138,7 @@ export class PeersScenario {
   lose(id: string): void {
     const member = this.members.get(id);
     const spare = member !== undefined && this.hasMajority(member) && this.up().length === this.cluster.length;
-    if (!spare || this.cluster.length === 1 || [...this.members.values()].some(({ isLost }) => isLost)) return;
+    if (!spare || [...this.members.values()].some(({ isLost }) => isLost)) return;
     member.isLost = true;
     member.runs = undefined;
   }

@@ -14,12 +14,14 @@ export interface SizeChange {
   readonly to: ServiceSize;
 }
 
-/** The node that is added, removed or moved, or that becomes the primary. */
+/** The node that is added, removed or moved, or that becomes the primary, and others that are added with it. */
 export interface NodeWork {
   /** Empty: the system chooses the replacement of `from`. */
   readonly nodeId: string;
   /** In a failover: the failed primary. In a move: the replaced node. */
   readonly from?: string;
+  /** In an addition of several nodes: the nodes besides `nodeId`. Absent: none. */
+  readonly otherIds?: readonly string[];
 }
 
 /** Outcome for the data of a change of image or kernel. */

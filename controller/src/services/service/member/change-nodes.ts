@@ -1,3 +1,4 @@
+import assert from "node:assert";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { maxNodes, nextNumberOf } from "./members.ts";
@@ -5,22 +6,34 @@ import { replicaNode } from "./new-replica.ts";
 import { memberVerbsOf } from "./member-verbs.ts";
 import { beginNodeChange, type NodeChange, type OperationArgs } from "./node-change.ts";
 
-/** The service with one more replica. Throws if it cannot have one, with the reason. */
-export function addNode(
+/**
+ * The service with a new replica for each of the ids, of which there is at least one. Throws if the service cannot have
+ * them, with the reason.
+ */
+export function addNodes(
   service: ManagedServiceObject,
-  { nodeId, zone, ...args }: OperationArgs & { readonly nodeId: string; readonly zone: string | undefined },
+  {
+    nodeIds,
+    zone,
+    ...args
+  }: OperationArgs & { readonly nodeIds: readonly string[]; readonly zone: string | undefined },
 ): NodeChange {
   const { spec } = service;
-  memberVerbsOf(service).requireAddable(service);
-  if (spec.nodes.length >= maxNodes) {
-    const figures = { quota: "nodes", used: spec.nodes.length, args: 1, limit: maxNodes };
-    const detail = `The service has ${spec.nodes.length} of ${maxNodes} nodes; 1 more is too many.`;
+  memberVerbsOf(service).requireAddable(service, nodeIds.length);
+  if (spec.nodes.length + nodeIds.length > maxNodes) {
+    const figures = { quota: "nodes", used: spec.nodes.length, args: nodeIds.length, limit: maxNodes };
+    const verb = nodeIds.length === 1 ? "is" : "are";
+    const detail = `The service has ${spec.nodes.length} of ${maxNodes} nodes; ${nodeIds.length} more ${verb} too many.`;
     throw new HoldfastError("QUOTA_EXCEEDED", detail, { members: figures });
   }
-  const number = nextNumberOf(spec);
-  const node = replicaNode({ id: nodeId, hostname: spec.hostname, zone: zone ?? spec.zone, number });
-  const change = { nodes: [...spec.nodes, node], nextNodeNumber: number + 1 };
-  return { ...beginNodeChange(service, "add_node", node, change, args), node };
+  const first = nextNumberOf(spec);
+  const added = nodeIds.map((id, index) =>
+    replicaNode({ id, hostname: spec.hostname, zone: zone ?? spec.zone, number: first + index }),
+  );
+  const [node, ...others] = added;
+  assert(node !== undefined, "at least one node is added");
+  const change = { nodes: [...spec.nodes, ...added], nextNodeNumber: first + added.length };
+  return { ...beginNodeChange(service, "add_node", node, change, args, others), node };
 }
 
 /** The service with a replica marked for removal. Throws if the replica cannot be removed, with the reason. */

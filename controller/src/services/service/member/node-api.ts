@@ -19,7 +19,7 @@ import type { ServiceAccess } from "../service-access.ts";
 import { refuseWhileBusy } from "../service-verbs.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { withReplicationSecret } from "./new-replica.ts";
-import { addNode, removeNode } from "./change-nodes.ts";
+import { addNodes, removeNode } from "./change-nodes.ts";
 import { memberVerbsOf } from "./member-verbs.ts";
 import type { NodeChange } from "./node-change.ts";
 
@@ -66,7 +66,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
   }
 
   const handlers: Handlers<typeof NodeService> = {
-    addNode: ({ serviceId, zone, role }, call) => {
+    addNode: ({ serviceId, zone, role, count = 1 }, call) => {
       requireUnlimited(call);
       return change(
         { serviceId, action: "add" },
@@ -74,8 +74,10 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
         async (service, unit) => {
           if (role !== NodeRole.REPLICA)
             throw invalid({ field: "role", code: "not_replica", detail: "must be replica" });
-          const designed = addNode(service, { ...operationArgs(), nodeId: deps.newId(), zone });
-          await deps.quotas.claim(unit, service.metadata.organizationId, { storageGb: service.spec.storageSizeGb });
+          const nodeIds = Array.from({ length: count }, deps.newId);
+          const designed = addNodes(service, { ...operationArgs(), nodeIds, zone });
+          const storageGb = service.spec.storageSizeGb * count;
+          await deps.quotas.claim(unit, service.metadata.organizationId, { storageGb });
           return { ...designed, after: withReplicationSecret(designed.after, deps.sealer) };
         },
         ({ after, node, operation }) => nodeMessage(after, node, operation),

@@ -16,13 +16,14 @@ export interface OperationArgs {
   readonly now: number;
 }
 
-/** Starts an operation on one node. Throws WRONG_STATE during a primary change. */
+/** Starts an operation on one node, and on others of the same kind. Throws WRONG_STATE during a primary change. */
 export function beginNodeChange(
   service: ManagedServiceObject,
   type: "add_node" | "remove_node" | "failover",
   { id: nodeId }: NodeSpec,
   change: Partial<ManagedServiceSpec>,
   { operationId, now }: OperationArgs,
+  others: readonly NodeSpec[] = [],
 ): Omit<NodeChange, "node"> {
   // A primary change may outlast the operation that started it, because it waits for connected members.
   if (service.spec.primaryChange !== undefined)
@@ -33,5 +34,6 @@ export function beginNodeChange(
         members: operationMembers(service, undefined),
       },
     );
-  return beginOperation(service, type, change, { operationId, now, work: { nodeId } });
+  const work = { nodeId, ...(others.length > 0 && { otherIds: others.map(({ id }) => id) }) };
+  return beginOperation(service, type, change, { operationId, now, work });
 }

@@ -11,8 +11,8 @@ export interface VerbDeps {
 
 /** The changes of members that users request, by topology. Each throws if the change is not possible. */
 export interface MemberVerbs {
-  /** Throws if the service cannot have another member. */
-  requireAddable(service: ManagedServiceObject): void;
+  /** Throws if the service cannot have this number of additional members. */
+  requireAddable(service: ManagedServiceObject, count: number): void;
   /** Throws if the member cannot be removed. */
   requireRemovable(service: ManagedServiceObject, node: NodeSpec): void;
   /** Starts a switchover to this member. */

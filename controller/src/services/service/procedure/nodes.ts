@@ -1,5 +1,5 @@
 import { type OperationObject, rolledBackError, warned } from "#operation/operation.ts";
-import type { ManagedServiceObject } from "../managed-service.ts";
+import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { moveFault, rollBackMove } from "../member/move-node.ts";
 import type { ObservedService } from "../reconcile/observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
@@ -33,16 +33,19 @@ export const creation: Procedure = {
     ),
 };
 
-/** Adds a replica; complete once the replica receives the primary's log and its name resolves. */
+/** Adds replicas; complete once each of them receives the primary's log and its name resolves. */
 export const addNode: Procedure = {
   ...convergeToSpec,
   progress: addProgress,
   isComplete: (service, observed, operation) =>
-    nodeOf(service, operation)?.joining === undefined && convergeToSpec.isComplete(service, observed, operation),
-  fault(observed, operation) {
-    const machine = memberOf(observed, operation)?.machine;
-    if (machine?.status.state !== "failed") return undefined;
-    return { code: "machine_failed", message: `${machine.status.reason} Remove the node, and add another one.` };
+    joiningOf(service, operation).length === 0 && convergeToSpec.isComplete(service, observed, operation),
+  fault(observed, operation, _now, service) {
+    const added = joiningOf(service, operation).map(({ id }) => id);
+    const lost = observed.nodes.find(
+      ({ node, machine }) => added.includes(node.id) && machine?.status.state === "failed",
+    );
+    if (lost === undefined) return undefined;
+    return { code: "machine_failed", message: `${lost.machine?.status.reason} Remove the node, and add another one.` };
   },
 };
 
@@ -106,17 +109,26 @@ function creationProgress(
   return convergeToSpec.progress(service, { ...observed, nodes }, operation);
 }
 
+/** Progress of the next node that joins, after those that have joined. */
 function addProgress(
   service: ManagedServiceObject,
   observed: ObservedService,
   operation: OperationObject,
 ): StepProgress {
-  const member = memberOf(observed, operation);
+  const [next, ...later] = joiningOf(service, operation);
+  if (next === undefined) return { step: "SetupDNS", progressPct: 90 };
+  const count = addedBy(operation).length;
+  const joined = count - 1 - later.length;
+  const { step, progressPct } = joinProgress(service, observed, next);
+  return { step, progressPct: Math.floor((90 * joined + progressPct) / count) };
+}
+
+function joinProgress(service: ManagedServiceObject, observed: ObservedService, { id }: NodeSpec): StepProgress {
+  const member = observed.nodes.find(({ node }) => node.id === id);
   if (member?.machine === undefined || member.machine.status.address === "")
     return { step: "SetupNetwork", progressPct: 5 };
   if (member.machine.status.state !== "running") return { step: "SetupServer", progressPct: 15 };
   if (!member.connected || member.instance === undefined) return { step: "SetupAgent", progressPct: 25 };
-  if (nodeOf(service, operation)?.joining === undefined) return { step: "SetupDNS", progressPct: 90 };
   return {
     step: "SyncReplica",
     progressPct: 30 + Math.floor(50 * strategyOf(service).copied(observed, member)),
@@ -162,6 +174,13 @@ function nodeOf({ spec }: ManagedServiceObject, operation: OperationObject) {
   return spec.nodes.find(({ id }) => id === targetOf(operation));
 }
 
-function memberOf({ nodes }: ObservedService, operation: OperationObject) {
-  return nodes.find(({ node }) => node.id === targetOf(operation));
+/** Ids of the nodes that an addition, or a move, adds. */
+function addedBy(operation: OperationObject): readonly (string | undefined)[] {
+  return [targetOf(operation), ...(serviceOperations.add_node.workOf(operation)?.otherIds ?? [])];
+}
+
+/** The nodes of an addition that have not joined yet, in the order in which they join. */
+function joiningOf({ spec }: ManagedServiceObject, operation: OperationObject) {
+  const added = addedBy(operation);
+  return spec.nodes.filter(({ id, joining }) => joining === true && added.includes(id));
 }

@@ -12,8 +12,11 @@ function refuseSwitchover(): never {
 }
 
 export const peerVerbs: MemberVerbs = {
-  requireAddable: ({ spec }) => requireMemberCount(spec.databaseType, spec.nodes.length + 1),
-  requireRemovable: ({ spec }) => requireMemberCount(spec.databaseType, spec.nodes.length - 1),
+  requireAddable: ({ spec }, count) => requireMemberCount(spec.databaseType, spec.nodes.length + count),
+  requireRemovable({ spec }, node) {
+    // A member that cannot join is removable from any number of members, and no other one depends on it.
+    if (node.joining !== true) requireMemberCount(spec.databaseType, spec.nodes.length - 1);
+  },
   failOver: refuseSwitchover,
   requireReadyForSwitchover: async () => refuseSwitchover(),
   async replicationStatus(service, node, { fleet, clock }) {
