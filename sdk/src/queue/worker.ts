@@ -4,6 +4,7 @@ import { handle } from "./handling.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import type { Handler, Worker, WorkOptions, WorkTally } from "./queue-types.ts";
 import { createSettling } from "./settling.ts";
+import { stopOnSignals } from "./stop-signals.ts";
 import { defaultBackoff, errorText, jittered, retryDelay } from "./values.ts";
 
 /** Number of concurrent claims: the messages of one are handled while the other is fetched. */
@@ -206,22 +207,5 @@ function createNotifier(): Notifier {
         const timer = ms === undefined ? undefined : setTimeout(wake, ms);
         waiting.add(wake);
       }),
-  };
-}
-
-interface Process {
-  on(name: string, listener: () => void): unknown;
-  off(name: string, listener: () => void): unknown;
-}
-
-/** Calls `stop` at the caller's signal or at a signal of the process; returns a function that removes the listeners. */
-function stopOnSignals({ signal, stopOn = ["SIGTERM"] }: WorkOptions, stop: () => void): () => void {
-  const { process } = globalThis as { process?: Process };
-  for (const name of stopOn) process?.on(name, stop);
-  signal?.addEventListener("abort", stop, { once: true });
-  if (signal?.aborted === true) stop();
-  return () => {
-    for (const name of stopOn) process?.off(name, stop);
-    signal?.removeEventListener("abort", stop);
   };
 }
