@@ -75,3 +75,18 @@ test.each(["https://*.example.com", "https://shop.example.com/*", "http://localh
     expect(browserUrlFaults("home_url", text)).toEqual([]);
   },
 );
+
+test.each(["myapp:/callback", "myapp://callback", "com.example.shop:opaque", "com.example.shop:/a#b", "javascript:x"])(
+  "%s is refused with the form of a native app's URI",
+  (text) => {
+    expect(redirectUriFaults("redirect_uris[0]", text)).toMatchObject([
+      { field: "redirect_uris[0]", detail: expect.stringContaining("such as com.example.shop:/callback") },
+    ]);
+  },
+);
+
+test("a native app's URI with a wildcard is refused for the wildcard", () => {
+  expect(redirectUriFaults("u", "com.example.shop:/*")).toMatchObject([
+    { detail: expect.stringContaining("must not contain *") },
+  ]);
+});

@@ -15,6 +15,7 @@ export const originForm = { format: "uri", pattern: "^https?://[!$&-)+-.0-;=A-Z_
  */
 const privateUseUri = "[a-z][a-z0-9+-]*(\\.[a-z0-9+-]+)+:/([!$&-)+-;=?-Z_a-z~]|%[0-9A-Fa-f]{2})*";
 const isPrivateUse = new RegExp(`^${privateUseUri}$`);
+const otherScheme = /^(?!https?:)[a-z][a-z0-9+.-]*:/i;
 const withoutAsterisk = (pattern: string) => pattern.replaceAll("&-", "&-)+-");
 /** Redirect URLs of browsers, and URIs of native apps. */
 export const redirectUriForm = {
@@ -27,7 +28,12 @@ export const homeUrlForm = { format: "uri", pattern: withoutAsterisk(browserUrlF
 /** Faults of a redirect URI of a client: a URL for browsers, or a URI of a native app; no wildcards. */
 export function redirectUriFaults(field: string, text: string): FieldFault[] {
   if (isPrivateUse.test(text)) return URL.parse(text) === null ? faultOf(field, "must be an absolute URL") : [];
-  return exactUrlFaults(field, text);
+  if (!otherScheme.test(text) || text.includes("*")) return exactUrlFaults(field, text);
+  return faultOf(
+    field,
+    "must begin with https://, with http:// on loopback, or with a native app's scheme that has a dot and a slash after " +
+      "it, such as com.example.shop:/callback, and have no fragment",
+  );
 }
 
 /** Faults of a URL for browsers that is compared exactly; a wildcard would never match. */
