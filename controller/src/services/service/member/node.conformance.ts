@@ -16,7 +16,7 @@ export default {
   ],
   sdk: [
     sdkCalls(NodeService, {
-      addNode: (c) => c.nodes.add("i", { role: "replica", zone: "z" }),
+      addNode: (c) => c.nodes.add("i", { role: "replica", zone: "z", count: 2 }),
       getNode: (c) => c.nodes.get("i", "n"),
       removeNode: (c) => c.nodes.remove("i", "n"),
       getReplicationStatus: (c) => c.nodes.status("i", "n"),
