@@ -871,7 +871,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.UpdateMetricsExportRequest.is_enabled": "Refused; use EnableMetricsExport and DisableMetricsExport.",
   "holdfast.v1.UpdateMetricsExportRequest.update_mask": "Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.",
   "holdfast.v1.MetricsExportTest.error": "Null on success.",
-  "holdfast.v1.NodeService.AddNode": "Adds a replica, which copies the primary's data and then follows it by streaming replication, or several by one operation. A service has at most 5 nodes. Members that elect their leader join one after another; such a service has 1, 3, 4 or 5 nodes, so one with a single node grows by two at once. Returns the first of the new nodes.",
+  "holdfast.v1.NodeService.AddNode": "Adds a replica, which copies the primary's data and then follows it by streaming replication, or several by one operation. A service has at most 5 nodes. Members that elect their leader join one after another; such a service has 1, 3, 4 or 5 nodes, so one with a single node grows by two. Returns the first of the new nodes.",
   "holdfast.v1.NodeService.GetNode": "Returns a node.",
   "holdfast.v1.NodeService.RemoveNode": "Removes a replica with its machine and data. The primary can be removed after a switchover, or with the service.",
   "holdfast.v1.NodeService.GetReplicationStatus": "Returns the replication status of a node, queried from the node and the primary; takes up to 3 s.",

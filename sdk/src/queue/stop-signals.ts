@@ -36,7 +36,7 @@ export function stopOnSignals({ signal, stopOn = ["SIGTERM"] }: WorkOptions, sto
 function listenTo(source: AbortSignal | string): SharedListener {
   const stops = new Set<() => void>();
   const stopAll = () => {
-    for (const stop of [...stops]) stop();
+    for (const stop of stops) stop();
   };
   if (typeof source !== "string") {
     source.addEventListener("abort", stopAll, { once: true });

@@ -24,8 +24,8 @@ export const longMs = 360_000;
 
 /**
  * etcd as a managed service: an engine of the tests whose members elect their leader. It is added to a copy of the
- * checkout by the steps of CONTRIBUTING.md. The controller, the agents and the quorum are the real ones, on the hosts of
- * these ids besides the first one.
+ * checkout by the steps of CONTRIBUTING.md. The controller, the agents and the quorum are the real ones, on a first
+ * host and the hosts with these ids.
  */
 export function createPeersUnderTest(hostIds: readonly string[] = ["second", "third"]) {
   const writing = new AbortController();

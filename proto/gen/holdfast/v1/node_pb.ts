@@ -445,7 +445,7 @@ export const NodeService: GenService<{
   /**
    * Adds a replica, which copies the primary's data and then follows it by streaming replication, or several by one
    * operation. A service has at most 5 nodes. Members that elect their leader join one after another; such a service
-   * has 1, 3, 4 or 5 nodes, so one with a single node grows by two at once. Returns the first of the new nodes.
+   * has 1, 3, 4 or 5 nodes, so one with a single node grows by two. Returns the first of the new nodes.
    *
    * @generated from rpc holdfast.v1.NodeService.AddNode
    */

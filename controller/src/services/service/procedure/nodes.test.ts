@@ -98,7 +98,7 @@ describe("an addition of two replicas", () => {
 
   test("progresses with each node that has joined", () => {
     const [first, second, third] = designed.after.spec.nodes as readonly [NodeSpec, NodeSpec, NodeSpec];
-    const joined = ({ joining: _, ...node }: NodeSpec): NodeSpec => node;
+    const joined = ({ joining: _joining, ...node }: NodeSpec): NodeSpec => node;
     const progress = (nodes: readonly NodeSpec[]) => {
       const service = { ...designed.after, spec: { ...designed.after.spec, nodes } };
       return procedureOf(designed.operation).progress(service, seen(nodes), designed.operation);
