@@ -23,6 +23,9 @@ export interface CliDeps {
   readonly terminal: Terminal;
 }
 
+/** Time for which a command that has had a response waits for an API that does not respond, such as in its restart. */
+const outageMs = 60_000;
+
 /** Global flags. */
 export interface GlobalFlags {
   readonly output: Format;
@@ -111,7 +114,7 @@ export async function openContext(
     clientOf(credentials, organization) {
       const { caFile, baseUrl, dataDirectory } = context.settings;
       const options = transportOptionsOf({ baseUrl, caFile, dataDirectory, organization, credentials });
-      return createClient({ ...options, signal });
+      return createClient({ ...options, signal, outageMs });
     },
     async passwordClient() {
       const { userCredentials, username, organization } = context.settings;

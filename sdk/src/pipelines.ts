@@ -7,7 +7,7 @@ import { type WaitLimits, pollUntil } from "./wait.ts";
 export class Pipelines extends PipelineMethods {
   /** Waits until all services of the pipeline are healthy. Throws WaitTimedOut, or the signal's reason. */
   async waitUntilRunning(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<PipelineDetail> {
-    const poll = async () => {
+    const poll = async (signal: AbortSignal) => {
       const now = await this.get(id, { signal });
       return now.status === "running" ? { found: now } : undefined;
     };
@@ -22,7 +22,7 @@ export class Pipelines extends PipelineMethods {
 
   /** Waits until the pipeline is deleted. Throws WaitTimedOut, or the signal's reason. */
   async waitUntilDeleted(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
-    const poll = async () => {
+    const poll = async (signal: AbortSignal) => {
       await this.get(id, { signal });
       return undefined;
     };

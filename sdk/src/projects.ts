@@ -48,10 +48,8 @@ export class Projects extends ProjectMethods {
     { timeoutMs = 1_800_000, signal, onProgress }: DeploymentWaitOptions = {},
   ): Promise<Deployment> {
     let last = "";
-    let wasSeen = false;
-    const poll = async () => {
+    const poll = async (signal: AbortSignal) => {
       const now = await this.deployment(name, deploymentId, { signal });
-      wasSeen = true;
       if (now.status === "Failed" || now.status === "Aborted") throw new DeploymentFailed(now);
       if (now.status === "Completed") return { found: now };
       const text = JSON.stringify(now.resources);
@@ -59,7 +57,7 @@ export class Projects extends ProjectMethods {
       last = text;
       return undefined;
     };
-    const options = { timeoutMs, signal, toleratesOutage: () => wasSeen };
+    const options = { timeoutMs, signal, toleratesOutage: () => true };
     const found = await pollUntil(poll, "the deployment was not completed", options);
     if (found === undefined) throw new Error("a wait for a deployment returned no deployment");
     return found;
@@ -67,7 +65,7 @@ export class Projects extends ProjectMethods {
 
   /** Waits until the project is Deleted. Throws WaitTimedOut, or the signal's reason. */
   async waitUntilDeleted(name: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
-    const poll = async () => {
+    const poll = async (signal: AbortSignal) => {
       const now = await this.get(name, { signal });
       return now.status === "Deleted" ? { found: now } : undefined;
     };

@@ -16,6 +16,12 @@ export const defaultRetries: RetryPolicy = { retries: 3, firstPauseMs: 200, maxP
 /** Statuses of temporary errors, of the API and of proxies in front of it. */
 const retryableStatuses = new Set([429, 502, 503, 504]);
 
+/** True if the API did not respond: there was no response, or one of a proxy in front of it. */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof ConnectionFailed) return true;
+  return error instanceof ApiError && error.code === "unknown" && [502, 503, 504].includes(error.status);
+}
+
 /** Pause before the next attempt; undefined if the error is final. `attempt` counts from 1, `random` is in [0, 1). */
 export function pauseBeforeRetry(
   error: unknown,

@@ -41,7 +41,7 @@ export class Stacks extends StackMethods {
 
   /** Waits until the stack is Running. Throws StackFailed, WaitTimedOut, or the signal's reason. */
   async waitUntilRunning(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<Stack> {
-    const poll = async () => {
+    const poll = async (signal: AbortSignal) => {
       const now = await this.get(id, { signal });
       if (now.status === "Failed" || now.status === "RollingBack") throw new StackFailed(now);
       return now.status === "Running" ? { found: now } : undefined;
@@ -57,7 +57,7 @@ export class Stacks extends StackMethods {
 
   /** Waits until the migration is completed. Throws MigrationFailed, WaitTimedOut, or the signal's reason. */
   async waitForMigration(id: string, migrationId: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}) {
-    const poll = async () => {
+    const poll = async (signal: AbortSignal) => {
       const now = await this.migration(id, migrationId, { signal });
       if (now.status === "Failed") throw new MigrationFailed(now);
       return now.status === "Completed" ? { found: now } : undefined;
@@ -73,7 +73,7 @@ export class Stacks extends StackMethods {
 
   /** Waits until the stack is deleted. Throws WaitTimedOut, or the signal's reason. */
   async waitUntilDeleted(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
-    const poll = async () => {
+    const poll = async (signal: AbortSignal) => {
       await this.get(id, { signal });
       return undefined;
     };

@@ -131,6 +131,28 @@ describe("transport", () => {
     await expect(ended.request("GET", "/x")).rejects.toBe(reason);
   });
 
+  test("an outage after the first response is retried for its time, another error is not", async () => {
+    const cut = (response: ServerResponse) => void response.destroy();
+    const ok = { status: 200, body: {} };
+    const proxy = { status: 502, headers: { "retry-after": "0" }, body: "<html>" };
+    const outage = [cut, proxy, cut, cut];
+    const restarted = await serve([ok, ...outage, ok], { retries: 1, outageMs: 60_000 });
+    await restarted.transport.request("GET", "/x");
+    expect(await restarted.transport.request("POST", "/x", { body: {} })).toEqual({});
+    const keys = restarted.requests.slice(1).map(({ headers }) => headers["idempotency-key"]);
+    expect([keys.length, new Set(keys).size]).toEqual([5, 1]);
+
+    const wrong = await serve([...outage, ok], { retries: 1, outageMs: 60_000 });
+    expect(await failure(wrong.transport.request("GET", "/x"))).toBeInstanceOf(ApiError);
+    expect(wrong.requests).toHaveLength(2);
+    const over = await serve([ok, ...outage, ok], { retries: 1, outageMs: 1 });
+    await over.transport.request("GET", "/x");
+    expect(await failure(over.transport.request("GET", "/x"))).toBeInstanceOf(ApiError);
+    const refused = await serve([ok, { status: 503 }, { status: 503 }, ok], { retries: 1, outageMs: 60_000 });
+    await refused.transport.request("GET", "/x");
+    expect(await failure(refused.transport.request("GET", "/x"))).toMatchObject({ code: "code_503" });
+  });
+
   test("redirects are not followed, because credentials are for one host", async () => {
     const { transport, requests } = await serve([{ status: 307, headers: { location: "/y" } }], { retries: 0 });
     await expect(transport.request("GET", "/x")).rejects.toBeInstanceOf(ConnectionFailed);

@@ -1,5 +1,5 @@
 import { ConnectionFailed, errorOf, NotFound, type Problem, TimedOut } from "./errors.ts";
-import { pause, pauseBeforeRetry, defaultRetries, retryAfterMsOf } from "./retry.ts";
+import { defaultRetries, isOutage, pause, pauseBeforeRetry, retryAfterMsOf } from "./retry.ts";
 
 /**
  * The credentials of a caller: a user name or API key id with its secret, a token, or the CSRF token of the session
@@ -24,6 +24,12 @@ export interface TransportOptions {
   readonly timeoutMs?: number | undefined;
   /** Number of retries; 3 by default, 0 for none. */
   readonly retries?: number | undefined;
+  /**
+   * Time for which requests are retried while the API does not respond, such as during its restart; 0 by default. It
+   * applies after the client's first response, so that an unreachable API is reported immediately, and not with 0
+   * retries.
+   */
+  readonly outageMs?: number | undefined;
   /** Aborts all requests of the client. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -75,7 +81,9 @@ export function createTransport(options: TransportOptions): Transport {
   // A wrapper, because browsers refuse to call fetch as a method of another object.
   const send = options.fetch ?? ((input: URL, init: RequestInit) => globalThis.fetch(input, init));
   const policy = { ...defaultRetries, retries: options.retries ?? defaultRetries.retries };
+  const outageMs = options.outageMs ?? 0;
   let revision = 0n;
+  let hasResponded = false;
 
   async function open(
     verb: HttpVerb,
@@ -108,9 +116,12 @@ export function createTransport(options: TransportOptions): Transport {
     });
     const newest = response.headers.get("holdfast-revision");
     if (newest !== null && BigInt(newest) > revision) revision = BigInt(newest);
+    hasResponded ||= response.ok;
     if (response.ok) return response;
     const retryAfterMs = retryAfterMsOf(response.headers.get("retry-after"), Date.now());
-    throw errorOf(await problemOf(response), retryAfterMs);
+    const error = errorOf(await problemOf(response), retryAfterMs);
+    hasResponded ||= !isOutage(error);
+    throw error;
   }
 
   async function once<T>(verb: HttpVerb, path: string, all: RequestOptions): Promise<T> {
@@ -140,12 +151,17 @@ export function createTransport(options: TransportOptions): Transport {
     const all = { ...call, headers: { ...key, ...call.headers } };
     const signal = anyOf(call.signal, ending);
     let wasUnanswered = false;
+    let outageSince: number | undefined;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await once<T>(verb, path, all);
       } catch (error) {
         if (wasUnanswered && call.absentIsSuccess === true && error instanceof NotFound) return undefined as T;
-        const pauseMs = pauseBeforeRetry(error, attempt, policy, Math.random());
+        const now = performance.now();
+        outageSince = isOutage(error) ? (outageSince ?? now) : undefined;
+        const isTolerated = hasResponded && outageSince !== undefined && now - outageSince < outageMs;
+        const counted = isTolerated ? Math.min(attempt, policy.retries) : attempt;
+        const pauseMs = pauseBeforeRetry(error, counted, policy, Math.random());
         if (pauseMs === undefined || call.single === true || signal?.aborted === true) throw error;
         wasUnanswered ||= error instanceof ConnectionFailed;
         await pause(pauseMs, signal);

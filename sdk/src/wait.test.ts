@@ -71,6 +71,25 @@ describe("waitFor", () => {
     );
   });
 
+  test("a deployment's wait begins during an outage, and ends at its timeout during one", async () => {
+    const deployments = (responses: (string | Error)[], outageMs = 0) =>
+      createClient({
+        baseUrl: "https://holdfast.test",
+        retries: 1,
+        outageMs,
+        fetch: async () => {
+          const next = responses.length > 1 ? responses.shift() : responses[0];
+          if (next instanceof Error) throw next;
+          return Response.json({ id: "d1", status: next, resources: [] });
+        },
+      }).projects;
+    const cut = new TypeError("cut");
+    const restarted = deployments([cut, cut, cut, "Completed"]);
+    expect(await restarted.waitForDeployment("shop", "d1")).toMatchObject({ status: "Completed" });
+    const down = deployments(["Provisioning", cut], 600_000);
+    await expect(down.waitForDeployment("shop", "d1", { timeoutMs: 150 })).rejects.toBeInstanceOf(WaitTimedOut);
+  }, 15_000);
+
   test("rejects after its timeout, and with its signal's reason", async () => {
     const client = clientOf([{ status: "Pending" }]);
     await expect(client.waitFor("s1", "Running", { timeoutMs: 0 })).rejects.toBeInstanceOf(WaitTimedOut);

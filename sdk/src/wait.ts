@@ -63,16 +63,16 @@ export async function waitFor(
   let wasSeen = typeof service !== "string";
 
   /** Returns the result when the wait is over. */
-  async function poll(): Promise<{ readonly found: ManagedService | undefined } | undefined> {
+  async function poll(signal: AbortSignal): Promise<{ readonly found: ManagedService | undefined } | undefined> {
     const now = await services.get(id, { signal });
     wasSeen = true;
     if (now.operation !== null) awaitedId = now.operation.id;
     else if (now.status === target) {
       // The service may have its former status because the operation failed.
-      if (awaitedId !== undefined) await expectSuccess(awaitedId);
+      if (awaitedId !== undefined) await expectSuccess(awaitedId, signal);
       return { found: now };
     } else if (now.status === "Error" && target !== "gone") throw new ServiceFailed(now);
-    else if (awaitedId !== undefined && target !== "gone") await expectSuccess(awaitedId);
+    else if (awaitedId !== undefined && target !== "gone") await expectSuccess(awaitedId, signal);
     if (onProgress === undefined) return undefined;
     const summary = await services.taskSummary(id, { signal });
     const text = JSON.stringify(summary);
@@ -82,7 +82,7 @@ export async function waitFor(
   }
 
   /** Throws when the operation failed. A completed one may be followed by another, which is awaited next. */
-  async function expectSuccess(operationId: string): Promise<void> {
+  async function expectSuccess(operationId: string, signal: AbortSignal): Promise<void> {
     const ended = await operations.get(operationId, { signal });
     if (ended.status === "failed" || ended.status === "cancelled") throw new OperationFailed(ended);
     if (ended.status === "completed") awaitedId = undefined;
@@ -106,7 +106,7 @@ export async function waitForOperation(
   let wasSeen = typeof operation !== "string";
   let last = "";
 
-  async function poll(): Promise<{ readonly found: Operation } | undefined> {
+  async function poll(signal: AbortSignal): Promise<{ readonly found: Operation } | undefined> {
     const now = await operations.get(id, { signal });
     wasSeen = true;
     if (now.status === "failed" || now.status === "cancelled") throw new OperationFailed(now);
@@ -127,13 +127,15 @@ export async function waitForOperation(
 }
 
 const defaultTimeoutMs = 15 * 60_000;
+/** Least time of a poll, so that a short wait has a response. */
+const minPollMs = 2_000;
 
 /**
  * Polls with growing pauses until there is a result. Outages of the API, such as during an upgrade, do not end the
  * wait.
  */
 export async function pollUntil<T>(
-  poll: () => Promise<{ readonly found: T } | undefined>,
+  poll: (signal: AbortSignal) => Promise<{ readonly found: T } | undefined>,
   failure: string,
   wait: {
     readonly timeoutMs: number;
@@ -147,9 +149,14 @@ export async function pollUntil<T>(
   const { timeoutMs, signal } = wait;
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;
+  const timedOut = () => new WaitTimedOut(`${failure} within ${Math.round(timeoutMs / 1000)} s`, { cause });
+  const timeout = new AbortController();
+  const ending = signal === undefined ? timeout.signal : AbortSignal.any([timeout.signal, signal]);
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 1.3, 1_000)) {
     try {
-      const result = await poll();
+      const leftMs = Math.max(deadline - performance.now(), minPollMs);
+      const timer = setTimeout(() => timeout.abort(timedOut()), leftMs);
+      const result = await poll(ending).finally(() => clearTimeout(timer));
       if (result !== undefined) return result.found;
       cause = undefined;
     } catch (error) {
@@ -158,8 +165,7 @@ export async function pollUntil<T>(
       if (!wait.toleratesOutage() || !isOutage) throw error;
       cause = error;
     }
-    if (performance.now() + pauseMs > deadline)
-      throw new WaitTimedOut(`${failure} within ${Math.round(timeoutMs / 1000)} s`, { cause });
+    if (performance.now() + pauseMs > deadline) throw timedOut();
     await pause(pauseMs, signal);
   }
 }

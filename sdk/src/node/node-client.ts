@@ -5,7 +5,9 @@ import type { Environment } from "./profiles.ts";
 import { type FoundSettings, type SettingsOptions, readSettings } from "./settings.ts";
 
 /** Settings of a client; absent ones come from the environment or a profile. */
-export interface NodeClientOptions extends SettingsOptions, Pick<TransportOptions, "timeoutMs" | "retries" | "signal"> {
+export interface NodeClientOptions
+  extends SettingsOptions,
+    Pick<TransportOptions, "timeoutMs" | "retries" | "outageMs" | "signal"> {
   /** Environment variables; `process.env` by default. */
   readonly environment?: Environment;
 }
@@ -16,8 +18,9 @@ export interface NodeClientOptions extends SettingsOptions, Pick<TransportOption
  * when a required setting is missing.
  */
 export function createNodeClient(options: NodeClientOptions = {}): Client {
-  const { environment = process.env, timeoutMs, retries, signal, ...settings } = options;
-  return createClient({ ...transportOptionsOf(readSettings(settings, environment)), timeoutMs, retries, signal });
+  const { environment = process.env, timeoutMs, retries, outageMs, signal, ...settings } = options;
+  const transport = transportOptionsOf(readSettings(settings, environment));
+  return createClient({ ...transport, timeoutMs, retries, outageMs, signal });
 }
 
 /** Converts settings to options of createClient. Throws SettingsError when the CA file cannot be read. */
