@@ -63,6 +63,16 @@ const cases = [
   ["a line comment that begins with a preposition", "// For each member.\nexport const a = 1;"],
   ["a vague phrase in a comment", `// A retry ${"at"} once.\nexport const a = 1;`, "comments"],
   ["a vague phrase over two lines", `/**\n * A retry ${"at"}\n * once.\n */\nexport const a = 1;`, "comments"],
+  [
+    "a line comment that reads like the type any",
+    `// Port to listen on; 0${": any"} free port.\nexport const a = 1;`,
+    "comments",
+  ],
+  [
+    "a docstring that reads like the type any",
+    `/** \`json\`${": any"} other value. */\nexport const a = 1;`,
+    "comments",
+  ],
   ["a vague phrase in a message", `export const a = "the task ${"goes"} on";`, "texts"],
   ["a vague phrase in a template", `export const a = (b: string) => \`the task ${"goes"} on with \${b}\`;`, "texts"],
   ["a single word", `export const a = "${"any"}${"ew"}";`],

@@ -45,7 +45,7 @@ export function setOwnership(
 
 /**
  * Opens a file for appending, created with this mode if it is missing. An existing one must be a regular file of the
- * owner with a single link: any other would let the owner write to another user's file.
+ * owner with a single link, because another one would let the owner write to another user's file.
  */
 export function openForAppending(path: string, mode: number, owner: Owner | undefined): number {
   const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;

@@ -78,7 +78,7 @@ export function createPublicPort({ server, maxConnections, clients, headTimeoutM
   server.on("secureConnection", ({ remoteAddress, remotePort }) =>
     handshakes.finish(peerAddressOf({ remoteAddress, remotePort })),
   );
-  // Failed handshakes are not logged: any client can cause them.
+  // Failed handshakes are not logged, because a client without a credential can cause them.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
 
   return {

@@ -9,7 +9,7 @@ interface Difference {
   readonly reason: string;
   readonly applies: (request: ReadonlyMap<string, string>) => boolean;
   readonly holdfast: string;
-  /** Outcome of oidc-provider; absent: any. */
+  /** Outcome of oidc-provider; absent when it may differ. */
   readonly reference?: string;
 }
 

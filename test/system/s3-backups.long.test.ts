@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import {
   createServices,
@@ -80,8 +81,8 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
       expect(backup).toMatchObject({ status: "completed", error_message: null });
       await waitUntil("the log continues from a base", async () => (await restorable()) !== null, wait);
       await query(source, "DELETE FROM kept WHERE i > 4000");
-      const point = new Date().toISOString();
-      await query(source, "SELECT pg_sleep(1); DELETE FROM kept");
+      const point = new Date(await ownMillisecond()).toISOString();
+      await query(source, "DELETE FROM kept");
       await waitUntil("the log is stored", async () => ((await restorable())?.to ?? "") > point, wait);
       const target = { target_service_name: "orders-whole" };
       const [complete, earlier] = await Promise.all([

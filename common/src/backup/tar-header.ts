@@ -2,7 +2,7 @@
 export interface TarEntry {
   /** Path relative to the tar's root, without leading and trailing slashes; empty for the root. */
   readonly path: string;
-  /** `other`: any other type, such as a link. */
+  /** `other` is a type such as a link. */
   readonly kind: "file" | "directory" | "other";
   /** Permission bits. */
   readonly mode: number;

@@ -30,7 +30,7 @@ export interface GenericField {
   readonly options: readonly string[];
 }
 
-/** `lines`: a list of texts, one per line; `json`: any other value, as JSON. */
+/** `lines` is a list of texts, one per line; `json` is a value of another type, as JSON. */
 type FieldKind = "text" | "number" | "boolean" | "choice" | "lines" | "secret" | "json";
 
 /** The texts of a form by location and name, such as "body url". */

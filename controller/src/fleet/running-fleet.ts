@@ -48,7 +48,7 @@ export interface FleetDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly host: string;
-  /** Port to listen on; 0: any free port. */
+  /** Port to listen on; 0 for a free port. */
   readonly port: number;
   /** Additional addresses to listen on. */
   readonly alsoListen?: readonly Endpoint[];

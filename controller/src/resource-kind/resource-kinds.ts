@@ -8,21 +8,22 @@ export interface NamedKind {
 
 /** The registered kinds, by their names in descriptors. */
 export interface ResourceKinds {
-  /** The kind with this name or alias; undefined for an unknown name, and for a planned kind. */
+  /** The kind with this name or alias; undefined for a name without a registered kind. */
   named(name: string): NamedKind | undefined;
   /**
    * The kind with this name. Throws for an unregistered kind, because stored kinds were checked when they were written.
    */
   of(kind: string): ResourceKind;
+  /** True for a name of the specification that no registered kind has. */
   isPlanned(name: string): boolean;
   readonly all: readonly ResourceKind[];
   /** Names with their kinds, in the order of registration. */
   readonly names: ReadonlyMap<string, NamedKind>;
-  /** Names of planned kinds, which are specified but not implemented. */
+  /** Names of the specification that no registered kind has; a descriptor with one is refused. */
   readonly planned: readonly string[];
 }
 
-/** Kinds of the specification (3, Project descriptor; Stack) in addition to databases. */
+/** Names of the specification (3, Project descriptor; Stack) in addition to databases and their aliases. */
 const specifiedKinds = ["app", "files", "inference"] as const;
 
 /** Throws if two kinds have the same name. */

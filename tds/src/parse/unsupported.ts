@@ -22,7 +22,7 @@ const features = {
   "Windows sign-in":          { number: 18452, text: "Sign-in with Windows or Entra is not supported; use a SQL login with a password." },
   "FOR XML":                  { number: 6819,  text: "FOR XML is not supported yet." },
   "FOR JSON":                 { number: 13602, text: "FOR JSON is not supported yet." },
-  "CREATE DATABASE":          { number: 1801,  text: "A service has a single database, defaultdb; no other one can be created." },
+  "CREATE DATABASE":          { number: 262,   text: "A service has a single database, defaultdb; no other one can be created." },
   "statement":                { number: 40510, text: "This statement is not supported in this version." },
   "function":                 { number: 195,   text: "This function is not supported in this version." },
   "data type":                { number: 40524, text: "This data type is not supported in this version." },

@@ -47,13 +47,18 @@ export function metricsByRoleCases(fixture: ReplicationUnderTest, when: string):
 
   it(`lists and cancels queries of its primary, and runs console statements on it ${when}`, async () => {
     const { primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
-    const slow = fixture.queryNode(primary, "SELECT pg_sleep(60)").catch((error: Error) => error.message);
+    // The lock ends with its session.
+    const holder = await fixture.connectNode(primary);
+    await holder.query("SELECT pg_advisory_lock(1)");
+    const sql = "SELECT pg_advisory_lock(1) AS waits";
+    const waiting = fixture.queryNode(primary, sql).catch((error: Error) => error.message);
     const { query_run_id: id } = await waitUntil("it is among the running", async () => {
       const { json } = await fixture.platform.rest.get<RunningJson>(fixture.path("/queries/running"));
-      return json.queries.find(({ query }) => query === "SELECT pg_sleep(60)");
+      return json.queries.find(({ query }) => query === sql);
     });
     expectStatus(await fixture.platform.rest.post(fixture.path(`/queries/${id}/cancel`), {}), 200);
-    expect(await slow).toMatch(/user request/);
+    expect(await waiting).toMatch(/user request/);
+    await holder.end();
     const body = { sql: "SHOW in_hot_standby" };
     const { json } = await fixture.platform.rest.post<{ rows: unknown }>(fixture.path("/ai-query/execute"), body);
     expect(json.rows).toEqual([["off"]]);

@@ -1,6 +1,7 @@
+import type { Client } from "pg";
 import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk";
 import { type AcknowledgedWriter, writeRows } from "../../faults/acknowledged-writer.ts";
-import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import {
   createServices,
@@ -21,6 +22,8 @@ export interface ReplicationUnderTest {
   /** Adds a replica and waits until it runs. */
   addReplica(): Promise<ServiceNode>;
   statusOf(nodeId: string): Promise<ReplicationStatus>;
+  /** Opens a session with one node, by its own name. */
+  connectNode(nodeId: string): Promise<Client>;
   /** Runs a statement on one node, by its own name. */
   queryNode(nodeId: string, sql: string): Promise<Record<string, unknown>[]>;
   start(environment?: Readonly<Record<string, string>>): Promise<void>;
@@ -37,6 +40,10 @@ export function createReplicationUnderTest(): ReplicationUnderTest {
     if (running === undefined) throw new Error("the PostgreSQL was not started");
     return running;
   };
+  async function connectionOf(nodeId: string) {
+    const { nodes } = await fixture.services.get(fixture.main.service.id);
+    return { ...fixture.main.connection, host: nodes.find(({ id }) => id === nodeId)?.hostname ?? "" };
+  }
   const fixture: ReplicationUnderTest = {
     get platform() {
       return started().platform;
@@ -65,11 +72,11 @@ export function createReplicationUnderTest(): ReplicationUnderTest {
       const path = fixture.path(`/nodes/${nodeId}/replication-status`);
       return expectStatus(await fixture.platform.rest.get<ReplicationStatus>(path), 200).json;
     },
+    async connectNode(nodeId) {
+      return openPostgresql(fixture.platform, await connectionOf(nodeId), { password: fixture.main.password });
+    },
     async queryNode(nodeId, sql) {
-      const { nodes } = await fixture.services.get(fixture.main.service.id);
-      const host = nodes.find(({ id }) => id === nodeId)?.hostname ?? "";
-      const { connection, password } = fixture.main;
-      return queryOnce(fixture.platform, { ...connection, host }, { password }, sql);
+      return queryOnce(fixture.platform, await connectionOf(nodeId), { password: fixture.main.password }, sql);
     },
     async start(environment = {}) {
       platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000", ...environment } });
