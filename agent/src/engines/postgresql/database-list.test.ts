@@ -55,7 +55,7 @@ describe("sources of the agent", () => {
   }
 });
 
-const empty: DatabaseList = { ready: [], templates: [], closed: [], invalid: [] };
+const empty: DatabaseList = { ready: [], templates: [], closed: [], invalid: [], limited: [] };
 
 describe("work in each database", () => {
   const refused = (code: string) => Object.assign(new Error("no"), { code });
@@ -120,6 +120,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that r
       templates: ["pattern", "template1"],
       closed: ["shut"],
       invalid: ["halfway"],
+      limited: [],
     });
     const listed = await machine.driver.databases?.list(machine.instance, signal);
     expect(listed?.map(({ name, state }) => `${name} ${state}`)).toEqual([
@@ -147,6 +148,16 @@ describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that r
     ]);
     expect((await readActivity(session)).idDatabase).not.toBe("halfway");
     expect((await driver.metrics?.read(instance, machine.signal))?.gauges).toHaveProperty("pg_xid_age_percent");
+  });
+
+  it("is degraded while a database admits no users", async () => {
+    await session.rows("ALTER DATABASE defaultdb CONNECTION LIMIT 0");
+    expect(await check()).toMatchObject({
+      status: "degraded",
+      reason: expect.stringMatching(/halfway is invalid.*Database defaultdb has CONNECTION LIMIT 0/) as string,
+    });
+    await session.rows("ALTER DATABASE defaultdb CONNECTION LIMIT -1");
+    expect((await check())?.reason).not.toContain("CONNECTION LIMIT");
   });
 
   it("is degraded until an invalid database is dropped, which its owner cannot precede", async () => {

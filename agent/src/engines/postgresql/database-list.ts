@@ -15,6 +15,8 @@ export interface DatabaseList {
   readonly closed: readonly string[];
   /** A DROP DATABASE was interrupted: files may be missing, and only another DROP DATABASE is possible. */
   readonly invalid: readonly string[];
+  /** Databases with CONNECTION LIMIT 0, where superusers alone can open a session. */
+  readonly limited: readonly string[];
 }
 
 /** `dropping`: a DROP DATABASE is in progress. */
@@ -31,6 +33,8 @@ const invalidLimit = -2;
  * ids.
  */
 export const isValidSql = `datconnlimit <> ${invalidLimit}`;
+/** SQL condition on pg_database: the engine refuses sessions of users. */
+const isLimitedSql = "datconnlimit = 0";
 /** SQL condition on pg_database: a session can be opened. */
 export const isReadySql = `datallowconn AND ${isValidSql}`;
 /** SQL expression: DatabaseState of a row of pg_database. A DROP DATABASE in progress has its lock. */
@@ -42,8 +46,8 @@ export const databaseStateSql = `CASE
     ELSE 'ready' END`;
 
 export async function listDatabases(session: Pick<Session, "rows">): Promise<DatabaseList> {
-  const rows = await session.rows<{ name: string; state: DatabaseState; template: boolean }>(
-    `SELECT datname AS name, ${databaseStateSql} AS state, datistemplate AS template
+  const rows = await session.rows<{ name: string; state: DatabaseState; template: boolean; limited: boolean }>(
+    `SELECT datname AS name, ${databaseStateSql} AS state, datistemplate AS template, ${isLimitedSql} AS limited
      FROM pg_database WHERE datname <> 'template0' ORDER BY datname`,
   );
   const namesIn = (state: DatabaseState, of = rows) => of.filter((row) => row.state === state).map(({ name }) => name);
@@ -53,6 +57,7 @@ export async function listDatabases(session: Pick<Session, "rows">): Promise<Dat
     templates: namesIn("ready", templates),
     closed: namesIn("closed"),
     invalid: namesIn("invalid"),
+    limited: rows.filter(({ limited }) => limited).map(({ name }) => name),
   };
 }
 
@@ -82,6 +87,13 @@ export async function inEachDatabase<T>(
     }
   }
   return results;
+}
+
+/** Sentence for users about databases with CONNECTION LIMIT 0 and the remedy. */
+export function limitedReason(names: readonly string[]): string {
+  const summary = summarizeNames(names);
+  const subject = names.length === 1 ? `Database ${summary} has` : `Databases ${summary} have`;
+  return `${subject} CONNECTION LIMIT 0: users cannot connect. Set ALTER DATABASE ... CONNECTION LIMIT -1 in another database.`;
 }
 
 /** Sentence for users about invalid databases and the remedy. */

@@ -6,7 +6,7 @@ import { activityChecks, readActivity } from "./activity-checks.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
 import { retainUnarchived } from "./backup/archive-state.ts";
 import type { DataSize } from "./data-size.ts";
-import { invalidReason, listDatabases } from "./database-list.ts";
+import { type DatabaseList, invalidReason, limitedReason, listDatabases } from "./database-list.ts";
 import { platform } from "./layout.ts";
 import type { Pooler } from "./pooler/pooler.ts";
 import { resetPreloadSettings } from "./preload-settings.ts";
@@ -88,7 +88,7 @@ async function readEngine(
       ...(replication?.checks ?? []),
       ...activityChecks(await readActivity(session), instance.spec.platformAccess.length > 0),
       // A replica sees a DROP DATABASE in progress like an interrupted one.
-      ...(following ? [] : [databasesCheck((await listDatabases(session)).invalid)]),
+      ...(following ? [] : [databasesCheck(await listDatabases(session))]),
     ],
     pendingRestart: following ? row.pending : [...row.pending, ...raisedParameters(instance)],
     effectiveParameters: Object.fromEntries([...row.settings, ...pinnedParameters(instance)]),
@@ -106,10 +106,12 @@ const resumeReplay = `SELECT CASE WHEN pg_is_in_recovery() AND pg_get_wal_replay
 const logicalSlots = `SELECT slot_name AS name, database, plugin FROM pg_replication_slots
   WHERE slot_type = 'logical' AND NOT temporary AND wal_status IS DISTINCT FROM 'lost' ORDER BY slot_name`;
 
-function databasesCheck(invalid: readonly string[]): EngineCheck {
-  const name = "databases";
-  if (invalid.length === 0) return { name, status: "healthy", reason: "" };
-  return { name, status: "degraded", reason: invalidReason(invalid) };
+function databasesCheck({ invalid, limited }: DatabaseList): EngineCheck {
+  const reasons = [
+    ...(invalid.length > 0 ? [invalidReason(invalid)] : []),
+    ...(limited.length > 0 ? [limitedReason(limited)] : []),
+  ];
+  return { name: "databases", status: reasons.length === 0 ? "healthy" : "degraded", reason: reasons.join(" ") };
 }
 
 /** Reports the engine's current role, which may differ from the desired one. */

@@ -171,13 +171,14 @@ async function databasesWith(session: Session, role: string): Promise<DatabaseLi
     [role],
   );
   const owned = new Set(rows.map(({ name }) => name));
-  const { ready, templates, closed, invalid } = await listDatabases(session);
+  const { ready, templates, closed, invalid, limited } = await listDatabases(session);
   const withRole = (names: readonly string[]) => names.filter((name) => owned.has(name));
   return {
     ready: withRole(ready),
     templates: withRole(templates),
     closed: withRole(closed),
     invalid: withRole(invalid),
+    limited: withRole(limited),
   };
 }
 
