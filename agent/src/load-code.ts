@@ -1,5 +1,5 @@
 /**
- * Loads all modules of keeper and agent without running them. With NODE_COMPILE_CACHE set, machines that read that
+ * Loads all modules of keeper, agent and front ends without running them. With NODE_COMPILE_CACHE set, machines that read that
  * directory compile nothing when they start.
  */
 await Promise.all([
@@ -8,6 +8,7 @@ await Promise.all([
   import("@holdfast/common/clock.ts"),
   import("@holdfast/common/config.ts"),
   import("@holdfast/common/log.ts"),
+  import("@holdfast/tds/tds-server.ts"),
   import("./agent.ts"),
   import("./config.ts"),
   import("./engines/registry.ts").then(({ loadDriverModules }) => loadDriverModules()),

@@ -1,5 +1,6 @@
 import type { Connection, ManagedService } from "@holdfast/sdk/responses.ts";
 import { spawn } from "node:child_process";
+import type { Writable } from "node:stream";
 import { connect } from "node:tls";
 import { findClientProgram } from "./client-program.ts";
 import { type ClientSession, type EngineClient, primaryAddress, type Route, routed } from "./clients/engine-client.ts";
@@ -18,7 +19,7 @@ export interface ConnectOptions extends Route {
 
 /**
  * Starts the engine's client with full verification of the server certificate, and exits with its code. The password is
- * passed in a temporary file or an environment variable, never as an argument.
+ * passed in a temporary file, an environment variable or the client's input, never as an argument.
  */
 export async function connectTo(
   context: Context,
@@ -56,12 +57,13 @@ function verifyName(connection: Connection): Promise<void> {
   });
 }
 
-function run(client: EngineClient, { args, environment }: ClientSession, context: Context): Promise<void> {
+function run(client: EngineClient, { args, environment, input }: ClientSession, context: Context): Promise<void> {
   const program = findClientProgram(client, context.environment);
   const child = spawn(program.command, [...program.args, ...args], {
-    stdio: "inherit",
+    stdio: [input === undefined ? "inherit" : "pipe", "inherit", "inherit"],
     env: { ...withoutCredentials(context.environment), ...environment },
   });
+  if (child.stdin !== null && input !== undefined) feed(child.stdin, input);
   const { signal: ending } = context;
   const end = () => ending.reason instanceof Interrupted && ending.reason.endsChildren && child.kill("SIGTERM");
   ending.addEventListener("abort", end);
@@ -73,6 +75,18 @@ function run(client: EngineClient, { args, environment }: ClientSession, context
       else if (ending.reason instanceof Interrupted && ending.reason.endsChildren) reject(ending.reason);
       else reject(new ChildEnded(code ?? (signal === "SIGINT" ? 130 : 1)));
     });
+  });
+}
+
+/** Writes the lines, then what the user enters until the client ends. */
+function feed(clientInput: Writable, lines: string): void {
+  // The client may end before it reads all of them.
+  clientInput.on("error", () => undefined);
+  clientInput.write(lines);
+  process.stdin.pipe(clientInput);
+  clientInput.once("close", () => {
+    process.stdin.unpipe(clientInput);
+    process.stdin.pause();
   });
 }
 

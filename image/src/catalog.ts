@@ -3,6 +3,7 @@ import { kafka } from "./recipes/kafka.ts";
 import { mysql } from "./recipes/mysql.ts";
 import { sid } from "./recipes/sid.ts";
 import { trixie } from "./recipes/trixie.ts";
+import { tsql } from "./recipes/tsql.ts";
 
 /** Recipes by name. If several have the same version of a program, machines use the first of them. */
 // biome-ignore format: a line a recipe, so that branches with different recipes merge
@@ -11,6 +12,7 @@ const all = {
   sid,
   mysql,
   kafka,
+  tsql,
 } as const satisfies Readonly<Record<string, Recipe>>;
 
 /** Name of a recipe, in lower-case letters: ids of its images begin with it. */

@@ -654,6 +654,14 @@ export interface Connection {
   readonly all_nodes_uri: string | null;
   /** URI of the pooler, without a password; null while it is disabled. */
   readonly pooled_uri: string | null;
+  /**
+   * JDBC URL, ADO.NET connection string and URI of T-SQL clients, and URI of PostgreSQL's own protocol, all without a
+   * password; null for other engines.
+   */
+  readonly jdbc_url: string | null;
+  readonly ado_connection_string: string | null;
+  readonly sqlserver_uri: string | null;
+  readonly postgresql_uri: string | null;
 }
 
 /** An API key with its secret. */

@@ -2,8 +2,8 @@ import { integer, text } from "@holdfast/common/config.ts";
 
 /** Settings of the process `tds`, which the machine's agent starts beside the engine. */
 export const tdsSettings = {
-  host: text("TDS_HOST", "Address of the listener of T-SQL clients", "127.0.0.1"),
-  port: integer("TDS_PORT", "Port of the listener of T-SQL clients", 1433),
+  socket: text("TDS_SOCKET", "Path of the Unix socket of the listener"),
+  connectionsMax: integer("TDS_CONNECTIONS", "Max number of connections; further ones are closed", 10_000),
   socketDirectory: text("TDS_SOCKET_DIRECTORY", "Directory of PostgreSQL's Unix socket"),
   enginePort: integer("TDS_ENGINE_PORT", "Port in the name of PostgreSQL's Unix socket", 5432),
   database: text("TDS_DATABASE", "The single database that T-SQL clients see", "defaultdb"),

@@ -1,3 +1,4 @@
+import { watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
@@ -10,21 +11,29 @@ const config = readConfig(tdsSettings, process.env);
 const log = createLog("tds");
 watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 
-const { host, port, socketDirectory, enginePort, database, certificateFile, keyFile } = config;
+const { socket, connectionsMax, socketDirectory, enginePort, database, certificateFile, keyFile } = config;
 const readCertificate = () => Promise.all([readFile(certificateFile, "utf8"), readFile(keyFile, "utf8")]);
 
 const [certificate, key] = await readCertificate();
 const backend = { socketDirectory, port: enginePort, database };
-const server = await startTdsServer({ host, port, backend, certificate, key, log });
-log.info("tds ready", { host, port: server.port });
+const server = await startTdsServer({ at: { path: socket }, connectionsMax, backend, certificate, key, log });
+log.info("tds ready", { socket });
 
-// The agent sends SIGHUP after a renewal of the certificate.
-process.on("SIGHUP", () => {
-  readCertificate().then(
-    ([renewed, renewedKey]) => server.setCertificate(renewed, renewedKey),
-    (error: unknown) => log.error("certificate not read", { error }),
-  );
-});
+const renewalPollMs = 1_000;
+
+/** Certificate and key are replaced one after the other, so a pair that does not match is read again. */
+async function renewCertificate(): Promise<void> {
+  try {
+    server.setCertificate(...(await readCertificate()));
+    log.info("certificate renewed");
+  } catch (error) {
+    log.warn("certificate not renewed", { error });
+  }
+}
+// Polled, since the agent replaces the directory of the files.
+for (const file of [certificateFile, keyFile]) {
+  watchFile(file, { interval: renewalPollMs, persistent: false }, () => void renewCertificate());
+}
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.once(signal, () => {
     server.close().catch((error: unknown) => log.error("tds did not close", { error }));

@@ -1,13 +1,16 @@
-import { createServer, type Socket } from "node:net";
+import { once } from "node:events";
+import { rm } from "node:fs/promises";
+import { createServer, type Server, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
+import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { type SecureContexts, serveConnection } from "./session/connection.ts";
 import type { BackendAddress } from "./session/sign-in.ts";
 
 export interface TdsServerOptions {
-  readonly host: string;
-  readonly port: number;
+  /** Address of the listener, or path of its Unix socket, which replaces that of a former process. */
+  readonly at: Endpoint | { readonly path: string };
   readonly backend: BackendAddress;
   /** PEM of the service's certificate and its key. */
   readonly certificate: string;
@@ -20,6 +23,7 @@ export interface TdsServerOptions {
 }
 
 export interface TdsServer {
+  /** Port of the listener; 0 for a Unix socket. */
   readonly port: number;
   /** Sets the certificate of later connections. */
   setCertificate(certificate: string, key: string): void;
@@ -48,7 +52,7 @@ export async function startTdsServer(options: TdsServerOptions): Promise<TdsServ
       log.error("tds connection failed", { error });
     });
   });
-  const port = await listenAt(server, options);
+  const port = "path" in options.at ? await listenOn(server, options.at.path) : await listenAt(server, options.at);
   return {
     port,
     setCertificate(certificate, key) {
@@ -60,6 +64,14 @@ export async function startTdsServer(options: TdsServerOptions): Promise<TdsServ
       await closed;
     },
   };
+}
+
+async function listenOn(server: Server, path: string): Promise<0> {
+  await rm(path, { force: true });
+  const listening = once(server, "listening");
+  server.listen(path);
+  await listening;
+  return 0;
 }
 
 function contextsOf(cert: string, key: string): SecureContexts {

@@ -26,7 +26,6 @@ const exceptions: Readonly<Record<string, string>> = {
   "controller/src/app/app/app-message.ts":                       "apps attach only databases of PostgreSQL: the kind of an attachment",
   "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps only in PostgreSQL",
   "issuer/src/store/database.ts":                                "the issuer stores users of apps only in PostgreSQL: settings of its sessions",
-  "tds/src/run/backend.ts":                                       "T-SQL is translated only for PostgreSQL: settings of its sessions",
   "controller/src/services/resource-kind/database-spec.ts":       "an example in a description",
   "egress/src/own-addresses.ts":                                  "default ports of schemes of URLs",
   "controller/src/services/service/service-event-definitions.ts": "examples of events",
@@ -58,15 +57,28 @@ function namesEngine(path: string, text: string): boolean {
   return engineCatalog.some(({ engine, title }) => {
     // The title of an engine is prose.
     const withoutTitle = code.replaceAll(new RegExp(String.raw`(?<!\w)${title}(?!\w)`, "g"), "");
-    return !isOwn(path, engine) && withoutTitle.toLowerCase().includes(engine);
+    return !isOwn(path, engine) && wordOf(engine).test(withoutTitle);
   });
 }
 
-/** True for a file or folder of the engine, such as `valkey/render.ts` and `common/src/engine-catalog/valkey.ts`. */
+/** The name at the beginning of a word, also within a name in camel case. */
+function wordOf(engine: string): RegExp {
+  const capitalized = engine.charAt(0).toUpperCase() + engine.slice(1);
+  return new RegExp(`(?<![a-zA-Z])${engine}|${capitalized}|(?<![A-Z])${engine.toUpperCase()}`);
+}
+
+/** Names of one engine with a front end: the two values of `database_type`, and the front end's package. */
+const family = ["postgresql", "tsql", "tds"];
+
+/**
+ * True for a file or folder of the engine, such as `valkey/render.ts` and `common/src/engine-catalog/valkey.ts`, or of
+ * its family.
+ */
 function isOwn(path: string, engine: string): boolean {
+  const names = family.includes(engine) ? family : [engine];
   return path
     .split("/")
-    .some((part) => part === engine || part.startsWith(`${engine}-`) || part.startsWith(`${engine}.`));
+    .some((part) => names.some((name) => part === name || part.startsWith(`${name}-`) || part.startsWith(`${name}.`)));
 }
 
 const read = (path: string) => readFileSync(join(checkout, path), "utf8");
@@ -86,12 +98,15 @@ test.each([
   ["a comparison",                     "controller/src/a.ts",          'if (databaseType === "valkey") return;',                  true],
   ["an import of an engine's module",  "agent/src/workload/engine/a.ts", 'import { render } from "../../engines/postgresql/render.ts";', true],
   ["part of a name",                   "common/src/a.ts",              "export const defaultPostgresqlPort = 5432;",              true],
+  ["part of another word",             "common/src/a.ts",              "export const accountSql = targetsql();",                  false],
   ["another engine's file",            "agent/src/engines/valkey/a.ts", 'const other = "postgresql";',                            true],
   ["code after a comment",             "common/src/a.ts",              'call(); /* x */ call("valkey");',                         true],
   ["comments",                         "common/src/a.ts",              "// valkey and\n/** postgresql */\ncall();",                false],
   ["titles",                           "common/src/a.ts",              'const text = "PostgreSQL and Valkey";',                   false],
   ["its own folder",                   "agent/src/engines/valkey/a.ts", 'const own = "valkey";',                                  false],
   ["its own file",                     "common/src/valkey-sizing.ts",  'const own = "valkey";',                                   false],
+  ["a file of its front end",          "tds/src/run/a.ts",             'const own = "postgresql" + "tsql";',                      false],
+  ["another engine's name there",      "tds/src/run/a.ts",             'const other = "valkey";',                                 true],
 ])("%s is found, or allowed", (_, path, text, expected) => {
   expect(namesEngine(path, text)).toBe(expected);
 });

@@ -10,6 +10,7 @@ const loaders = {
   postgresql: async () => (await import("./postgresql/driver.ts")).createPostgresqlDriver,
   mysql: async () => (await import("./mysql/driver.ts")).createMysqlDriver,
   valkey: async () => (await import("./valkey/driver.ts")).createValkeyDriver,
+  tsql: async () => (await import("./tsql/driver.ts")).createTsqlDriver,
 } satisfies Record<Engine, () => Promise<(deps: EngineDeps) => EngineDriver>>;
 
 /** The driver of an engine. It runs programs that are installed where this process runs. */

@@ -11,8 +11,8 @@ export interface EngineClient {
   /** Directory of an image with a directory for each version, which has the program in `bin`. */
   readonly versionsIn?: string;
   /**
-   * Arguments and environment of a session with a verified certificate. A password is in a file or the environment,
-   * never an argument.
+   * Arguments, environment and input of a session with a verified certificate. A password is in a file, the environment
+   * or the input, never an argument.
    */
   session(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): ClientSession;
   /** True if the client verifies the issuer of the certificate but not its host name. */
@@ -55,6 +55,8 @@ export interface Login {
 export interface ClientSession {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  /** Lines before the user's own input, for a client that reads the password there; it then has no terminal. */
+  readonly input?: string;
 }
 
 /** Connection strings that contain no secret, because they name files. */

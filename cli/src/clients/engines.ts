@@ -3,4 +3,5 @@
  */
 export { mysql } from "./mysql.ts";
 export { postgresql } from "./postgresql.ts";
+export { tsql } from "./tsql.ts";
 export { valkey } from "./valkey.ts";

@@ -2,6 +2,7 @@ import type { EngineRow, Topology } from "./engine-row.ts";
 import type { Parameter } from "./parameter.ts";
 import { mysql } from "./mysql.ts";
 import { postgresql } from "./postgresql.ts";
+import { tsql } from "./tsql.ts";
 import { valkey } from "./valkey.ts";
 
 /** Engines in the order in which lists show them. */
@@ -10,6 +11,7 @@ const rows = {
   postgresql,
   mysql,
   valkey,
+  tsql,
 } satisfies Readonly<Record<string, EngineRow>>;
 
 /** Supported values of database_type. */
@@ -43,6 +45,12 @@ export function topologyOf(engine: string): Topology {
 /** True if a newer version of the engine needs converted data. False for an unknown engine. */
 export function upgradesData(engine: string): boolean {
   return engineOf(engine)?.upgradesInPlace === false;
+}
+
+/** Port of the engine itself, at which its members also connect to each other; undefined for an unknown engine. */
+export function enginePortOf(engine: string): number | undefined {
+  const facts = engineOf(engine);
+  return facts?.frontEnd?.enginePort ?? facts?.port;
 }
 
 /** Parameters of an engine's version by name; empty for an unknown engine. */

@@ -12,7 +12,10 @@ export interface EngineRow {
   readonly title: string;
   /** Other names of the engine in descriptors. */
   readonly aliases?: readonly string[];
+  /** Port for clients in connection strings. */
   readonly port: number;
+  /** Undefined for an engine that itself listens at `port`. */
+  readonly frontEnd?: EngineFrontEnd;
   /** Newest last. */
   readonly versions: readonly string[];
   readonly defaultVersion: string;
@@ -43,6 +46,15 @@ export interface EngineRow {
   readonly backups?: EngineBackups;
   /** Undefined for an engine without a pooler. */
   readonly pooler?: EnginePooler;
+}
+
+/** Front end that translates another protocol for an engine, which clients can also connect to directly. */
+export interface EngineFrontEnd {
+  /** Name of the front end's listener, at the port of the engine's row. */
+  readonly listener: string;
+  /** Name and port of the engine's own listener. */
+  readonly engineListener: string;
+  readonly enginePort: number;
 }
 
 /** Connection pooler of an engine. */

@@ -1,6 +1,6 @@
 import type { Metric } from "./metric.ts";
 
-const postgresql = ["postgresql"];
+const postgresql = ["postgresql", "tsql"];
 
 /** Metrics of PostgreSQL. */
 // biome-ignore format: a table, aligned so that it reads as one

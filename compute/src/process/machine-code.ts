@@ -13,7 +13,7 @@ import { runMachineProgram } from "./machine-program.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /**
- * Bundled and compiled keeper and agent, built once and shared by all machines: loading and compiling their modules is
+ * Bundled and compiled keeper, agent and front ends, built once and shared by all machines: loading and compiling their modules is
  * most of a machine's start. Each state of the code has its own directory, so nothing changes below a running machine.
  */
 export interface MachineCode {
@@ -35,7 +35,12 @@ export interface MachineCodeDeps {
 }
 
 /** Source files of the code, below the checkout; none is in node_modules, whose packages link to each other. */
-const sources = ["agent/*.{ts,sh}", "agent/{keeper,src}/**/*.{ts,sh}", "common/src/**/*.ts", "proto/gen/**/*.ts"];
+const sources = [
+  "agent/*.{ts,sh}",
+  "agent/{keeper,src}/**/*.{ts,sh}",
+  "{common,mtls,tds}/src/**/*.ts",
+  "proto/gen/**/*.ts",
+];
 /** Node's compile cache has a directory for each user; the one that root compiled serves all. */
 const compiledByRoot = /-0$/;
 

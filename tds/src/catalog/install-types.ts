@@ -2,7 +2,7 @@
 export const types = `
 CREATE SCHEMA IF NOT EXISTS dbo;
 CREATE SCHEMA IF NOT EXISTS holdfast_tsql;
-GRANT USAGE, CREATE ON SCHEMA dbo TO PUBLIC;
+GRANT USAGE ON SCHEMA dbo TO PUBLIC;
 GRANT USAGE ON SCHEMA holdfast_tsql TO PUBLIC;
 
 CREATE COLLATION IF NOT EXISTS holdfast_tsql.ci_as (provider = icu, locale = 'und-u-ks-level2', deterministic = false);

@@ -84,8 +84,14 @@ export async function openBackend(
   client.on("error", onEnd);
   client.on("end", onEnd);
   client.on("notification", onNotification);
+  let usesPassword = false;
+  client.connection.once("authenticationSASLFinal", () => {
+    usesPassword = true;
+  });
   try {
     await client.connect();
+    // The rules of the socket admit roles of the platform without a password.
+    if (!usesPassword) throw new Error("PostgreSQL did not verify the password");
   } catch (error) {
     client.end().catch(() => {});
     throw error;

@@ -18,6 +18,8 @@ export class Session {
   readonly catalog: TableCatalog;
   readonly database: string;
   readonly transaction: Transaction;
+  /** False if DDL of other sessions is not reported, so that the catalog is valid for one request only. */
+  readonly isNotified: boolean;
   readonly caught: SqlError[] = [];
   readonly prepared = new Map<number, { readonly text: string; readonly declaration: string }>();
   options: SetOptions = defaultOptions();
@@ -38,7 +40,9 @@ export class Session {
     readonly user: string;
     readonly hostName: string;
     readonly appName: string;
+    readonly isNotified: boolean;
   }) {
+    this.isNotified = options.isNotified;
     this.backend = options.backend;
     this.database = options.database;
     this.#user = options.user;

@@ -41,6 +41,7 @@ export async function serveRequest(
       await session.reset(message.keepsTransaction);
       writeResetConnection(response.tokens);
     }
+    if (!session.isNotified) session.catalog.clear();
     backend.attention = signal;
     await dispatch(message, format, request);
   } catch (error) {

@@ -72,6 +72,11 @@ describe("sign-in", () => {
     await expect(connectTds(tds, unknown)).rejects.toThrow("Login failed for user 'nobody'.");
   });
 
+  test("a role that PostgreSQL admits without a password is refused", async () => {
+    const trusted = connectTds(tds, { authentication: { userName: "postgres", password: "any" } });
+    await expect(trusted).rejects.toThrow("Login failed for user 'postgres'.");
+  });
+
   test("another database is refused by its name", async () => {
     await expect(connectTds(tds, { options: { database: "other" } })).rejects.toThrow('Cannot open database "other"');
   });

@@ -11,7 +11,7 @@ import {
   writeMessage,
   writeTextChange,
 } from "../protocol/token.ts";
-import { DatabaseError, openBackend } from "../run/backend.ts";
+import { type Backend, DatabaseError, openBackend } from "../run/backend.ts";
 import { Session } from "../run/session.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { refuse } from "../parse/unsupported.ts";
@@ -52,8 +52,8 @@ export async function signIn(login: Login7, address: BackendAddress, onEnd: () =
     let session: Session | undefined;
     const onNotification = () => session?.catalog.clear();
     const backend = await openBackend({ ...address, user, password, applicationName }, { onEnd, onNotification });
-    await backend.script("LISTEN holdfast_tsql_ddl");
-    session = new Session({ backend, database: address.database, user, hostName, appName });
+    const isNotified = await listenForDdl(backend);
+    session = new Session({ backend, database: address.database, user, hostName, appName, isNotified });
     return session;
   } catch (error) {
     if (error instanceof DatabaseError && error.code === "53300")
@@ -63,6 +63,18 @@ export async function signIn(login: Login7, address: BackendAddress, onEnd: () =
     if (error instanceof DatabaseError && error.code === "57P03")
       throw new SqlError(18_401, "The database is starting. Try again later.", { severity: 14 });
     throw loginFailed(login.userName, error);
+  }
+}
+
+/** False on a replica, where PostgreSQL has no notifications. */
+async function listenForDdl(backend: Backend): Promise<boolean> {
+  try {
+    await backend.script("LISTEN holdfast_tsql_ddl");
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === "25006") return false;
+    backend.end();
+    throw error;
   }
 }
 

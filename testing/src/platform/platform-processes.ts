@@ -20,6 +20,8 @@ export interface MachineProcesses {
   readonly agents: readonly number[];
   /** The engine's own first process. */
   readonly engine: number | undefined;
+  /** The T-SQL front end. */
+  readonly tds: number | undefined;
   /** Jobs that take backups, restore them and archive the log. */
   readonly jobs: readonly number[];
 }
@@ -87,6 +89,7 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
       agent: agents[0],
       agents,
       engine: inside.find(({ name }) => engineNames.includes(name))?.pid,
+      tds: inside.find(runs("tds/src/main.ts", "/tds.mjs"))?.pid,
       jobs: inside.filter(runs("backup/main.ts", "/code/backup.mjs")).map(({ pid }) => pid),
     };
   });

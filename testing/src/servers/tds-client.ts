@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { Connection, type ConnectionConfiguration, Request, TYPES } from "tedious";
 import type { TestTds } from "./tds-front-end.ts";
 
@@ -34,13 +36,20 @@ export interface TdsClient {
   close(): Promise<void>;
 }
 
+/** A front end, or a service behind its own host name and address. */
+export interface TdsTarget extends Pick<TestTds, "certificate" | "user" | "password"> {
+  readonly server: { readonly port: number };
+  /** Name in the certificate, `localhost` by default, and address to connect to. */
+  readonly at?: { readonly host: string; readonly address: string };
+}
+
 /** Rejects with the driver's error if the sign-in fails. */
 export async function connectTds(
-  { server, certificate, user, password }: TestTds,
+  { server, certificate, user, password, at }: TdsTarget,
   { authentication = {}, options = {} }: { authentication?: object; options?: object } = {},
 ): Promise<TdsClient> {
   const config: ConnectionConfiguration = {
-    server: "localhost",
+    server: at?.host ?? "localhost",
     authentication: { type: "default", options: { userName: user, password, ...authentication } },
     options: {
       port: server.port,
@@ -50,6 +59,7 @@ export async function connectTds(
       cryptoCredentialsDetails: { ca: certificate },
       connectTimeout: 60_000,
       cancelTimeout: 60_000,
+      ...(at && { connector: () => openSocket(server.port, at.address) }),
       ...options,
     },
   };
@@ -79,6 +89,12 @@ export async function connectTds(
         connection.close();
       }),
   };
+}
+
+async function openSocket(port: number, host: string): Promise<Socket> {
+  const socket = connect({ port, host });
+  await once(socket, "connect");
+  return socket;
 }
 
 interface Collected extends TdsResult {

@@ -39,12 +39,12 @@ export async function startTestTds(url: string, log = silentLog): Promise<TestTd
   const superuser = new pg.Client({ connectionString: url.replace(/\/postgres$/, `/${database}`) });
   await superuser.connect();
   await superuser.query(installation);
+  await superuser.query(`GRANT CREATE ON SCHEMA dbo TO ${user}`);
   const { cert, key } = await createTestCertificate();
   const socketDirectory = await setting("unix_socket_directories");
   const port = Number(await setting("port"));
   const server = await startTdsServer({
-    host: "127.0.0.1",
-    port: 0,
+    at: { host: "127.0.0.1", port: 0 },
     backend: { socketDirectory, port, database },
     certificate: cert,
     key,

@@ -18,11 +18,17 @@ import {
 import { poolerFiles } from "./pooler/config.ts";
 import { memberMap, memberName, primaryConninfo, synchronizesSlots } from "./replication/members.ts";
 
+/** Clients besides those of the network and of the pooler. */
+export interface OtherClients {
+  /** True if a front end on this machine signs its clients in over the socket, with their passwords. */
+  readonly viaSocket?: boolean;
+}
+
 /** Postgresql.conf, pg_hba.conf and pg_ident.conf, and the files of the pooler. */
-export function render(instance: Instance): ConfigFile[] {
+export function render(instance: Instance, { viaSocket = false }: OtherClients = {}): ConfigFile[] {
   return [
     { name: "postgresql.conf", content: settings(instance), mode: 0o640 },
-    { name: "pg_hba.conf", content: rules(instance), mode: 0o640 },
+    { name: "pg_hba.conf", content: rules(instance, viaSocket), mode: 0o640 },
     // Only the machine's own users can access the socket's directory, so any user name is mapped.
     {
       name: "pg_ident.conf",
@@ -149,12 +155,13 @@ function memberLines({ spec }: Instance): string[] {
 }
 
 /** TLS and SCRAM for the allow-list, the socket for the platform, and rejection of everything else. */
-function rules({ spec }: Instance): string {
+function rules({ spec }: Instance, viaSocket: boolean): string {
   const members = spec.replication !== undefined && roleOf(spec) !== "none";
   const lines = [
     ...platformRoles.map((role) => `local   all         ${role}    peer map=${platform}`),
     `local   replication ${platform}                            peer map=${platform}`,
-    ...(spec.pooler === undefined ? [] : poolerRules),
+    ...(spec.pooler === undefined ? [] : [poolerLookupRule]),
+    ...(spec.pooler === undefined && !viaSocket ? [] : socketRules),
     "local   all         all                                 reject",
     ...[...platformRoles, poolerRole].map((role) => `host    all         ${role}  all      reject`),
     ...(members ? memberRules : []),
@@ -167,9 +174,10 @@ function rules({ spec }: Instance): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Socket rules for PgBouncer, which connects as its clients with their own SCRAM proof. */
-const poolerRules = [
-  `local   ${platform}    ${poolerRole}                    peer map=${platform}`,
+const poolerLookupRule = `local   ${platform}    ${poolerRole}                    peer map=${platform}`;
+
+/** Socket rules for PgBouncer and front ends, which connect as their clients with the clients' own SCRAM proof. */
+const socketRules = [
   `local   all         ${poolerRole},${replicaRole}        reject`,
   `local   ${platform}    all                                 reject`,
   "local   all         all                                 scram-sha-256",

@@ -1,3 +1,5 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { LogPositions } from "./log-positions.ts";
 
 /** Target of a connection URI. */
@@ -22,6 +24,8 @@ export interface EngineProfile {
   readonly connectionDatabase: string;
   /** Connection URI by which clients verify the server's certificate. */
   uri(target: ConnectionTarget): string;
+  /** Connection strings of clients whose drivers do not read the URI; absent for an engine without them. */
+  connectionForms?(target: ConnectionTarget, enginePort: number): MessageInitShape<typeof ConnectionSchema>;
   /** True if apps get the URI as `DATABASE_URL`. For other engines they get a variable for each part. */
   readonly hasDatabaseUrl?: true;
   /** Maximum lengths of names, in characters, if the engine accepts less than the API. */
@@ -36,7 +40,7 @@ export interface EngineProfile {
     readonly positions: LogPositions;
     /** True if replicas authenticate to the primary with a secret, in addition to their certificates. */
     readonly haveSecret?: true;
-    /** True if users are not replicated, so that each member must create them. */
+    /** True if the data do not contain the users, so that each member and each restored copy must create them. */
     readonly haveOwnUsers?: true;
     /** True if commits can wait for replicas. */
     readonly isSynchronous?: true;

@@ -35,7 +35,12 @@ export function poolerPortOf(spec: PooledSpec): number | undefined {
 /** Ports for clients by listener name. */
 export function clientPorts(spec: PooledSpec & { readonly port: number }): Readonly<Record<string, number>> {
   const pooler = poolerPortOf(spec);
-  return { engine: spec.port, ...(pooler !== undefined && { pooler }) };
+  const { frontEnd } = engineOf(spec.databaseType) ?? {};
+  const direct =
+    frontEnd === undefined
+      ? { engine: spec.port }
+      : { [frontEnd.listener]: spec.port, [frontEnd.engineListener]: frontEnd.enginePort };
+  return { ...direct, ...(pooler !== undefined && { pooler }) };
 }
 
 /** Pooler of the service after the request; undefined if nothing must be stored. */

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { RestoreSource } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
-import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { enginePortOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
@@ -51,7 +51,7 @@ export function instanceOf(
   const { databaseType, version, planName, storageSizeGb, parameters } = drill.spec.source;
   const plan = planOf(catalog, planName);
   const { address, publicAddress } = machine.status;
-  const port = engineOf(databaseType)?.port ?? 0;
+  const port = enginePortOf(databaseType) ?? 0;
   return create(InstanceSpecSchema, {
     serviceId: drill.metadata.id,
     nodeId: machine.metadata.id,

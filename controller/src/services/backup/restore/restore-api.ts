@@ -36,6 +36,7 @@ import { serviceIn, sourceIn } from "./backup-version.ts";
 import { type RestoreChoice, restoredService } from "./restore-request.ts";
 import { choosePoint } from "./restore-point.ts";
 import { undeleted, undeletedOnDisk } from "./undelete.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
 
 export interface RestoreApiDeps {
   readonly creation: ServiceCreation;
@@ -100,7 +101,7 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
     const { id: serviceId, organizationId } = service.metadata;
     const engine = service.spec.databaseType;
     const of = { serviceId, organizationId, engine, sealer, now };
-    const others = engineOf(engine)?.hasDatabases === true ? [] : managedUsers(sourceId);
+    const others = engineProfileOf(engine).replicas?.haveOwnUsers === true ? managedUsers(sourceId) : [];
     return [{ username: defaultUser, role: "admin" as const }, ...others].map(
       ({ username, role }) => newUser({ ...of, username, role }).user,
     );

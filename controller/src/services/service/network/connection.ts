@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { enginePortOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { privateNameOf } from "#fleet/zone/dns-record.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
@@ -17,8 +18,13 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
   const privateHost = privateNameOf(spec.hostname);
   const profile = engineProfileOf(spec.databaseType);
   const poolerPort = poolerPortOf(spec);
-  const uri = (host: string, port = spec.port) =>
-    profile.uri({ host, port, username: defaultUser, database: profile.connectionDatabase });
+  const target = (host: string, port = spec.port) => ({
+    host,
+    port,
+    username: defaultUser,
+    database: profile.connectionDatabase,
+  });
+  const uri = (host: string, port?: number) => profile.uri(target(host, port));
   return create(ConnectionSchema, {
     host: spec.hostname,
     port: spec.port,
@@ -35,6 +41,7 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
         spec.port,
       ),
     }),
+    ...profile.connectionForms?.(target(spec.hostname), enginePortOf(spec.databaseType) ?? spec.port),
     ...(poolerPort !== undefined && { pooledUri: uri(spec.hostname, poolerPort) }),
     listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
       { name, port, audience: "public", tls: "required", host: spec.hostname },

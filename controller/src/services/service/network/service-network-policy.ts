@@ -1,3 +1,4 @@
+import { enginePortOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { PolicyRule } from "@holdfast/compute/compute-provider.ts";
 import { isDeepStrictEqual } from "node:util";
 import { hostOfMachine, type MachineObject } from "#fleet/machine/machine.ts";
@@ -96,7 +97,9 @@ export function servicePolicyRules(
     const addresses = publicAddress === to ? [to] : [to, publicAddress];
     return [
       ...addresses.flatMap((address) => ports.map((port) => ({ owner, to: address, port, from: spec.allowedCidrs }))),
-      ...(platform.length === 0 ? [] : [{ owner, to, port: spec.port, from: platform }]),
+      ...(platform.length === 0
+        ? []
+        : [{ owner, to, port: enginePortOf(spec.databaseType) ?? spec.port, from: platform }]),
       ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
       // Outgoing connections to members on other hosts pass the firewall of this host.
       ...elsewhere.map(({ status }) => ({ owner, to: status.address, port: null, from: [`${to}/32`] })),

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { enginePortOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { planOf } from "#catalog/catalog.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
@@ -38,7 +39,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     onCanary: spec.canary !== undefined,
     closed: spec.closed === true,
     address: addresses.address,
-    port: spec.port,
+    port: enginePortOf(spec.databaseType) ?? spec.port,
     listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
       { name, address: addresses.address, port, audience: "private" },
       { name, address: addresses.publicAddress, port, audience: "public" },

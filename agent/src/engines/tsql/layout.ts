@@ -1,0 +1,9 @@
+import { join } from "node:path";
+import type { Instance } from "../engine-driver.ts";
+
+/** Unix socket of the T-SQL front end, behind HAProxy. */
+export const frontEndSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "tds.sock");
+/** Socket for commands to HAProxy. */
+export const commandSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "listener.sock");
+/** Path of HAProxy's executable in the image, by the directory of a version of PostgreSQL. */
+export const frontProgram = (software: string): string => join(software, "../../../sbin/haproxy");

@@ -1,0 +1,25 @@
+import type { EngineRow } from "./engine-row.ts";
+import { postgresqlExtensions } from "./postgresql-extensions.ts";
+import { postgresqlManaged, postgresqlParameters } from "./postgresql-parameters.ts";
+import { postgresqlSizing } from "./postgresql-sizing.ts";
+
+/** PostgreSQL with the T-SQL front end: its parameters, sizes and backups are PostgreSQL's. */
+export const tsql: EngineRow = {
+  title: "T-SQL on PostgreSQL",
+  port: 1433,
+  frontEnd: { listener: "tds", engineListener: "postgresql", enginePort: 5432 },
+  versions: ["17"],
+  defaultVersion: "17",
+  topology: "primary_replicas",
+  parameters: postgresqlParameters,
+  managedParameters: postgresqlManaged,
+  sizing: postgresqlSizing,
+  extensions: postgresqlExtensions,
+  hasDatabases: false,
+  hasQueues: false,
+  hasQueryStatistics: false,
+  hasWarmPool: false,
+  hasPreparedDisks: false,
+  upgradesInPlace: false,
+  backups: { kind: "full", restorePoints: "any_second", increments: true, fork: true },
+};

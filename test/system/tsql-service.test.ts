@@ -1,0 +1,185 @@
+import { execFile } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { tsql as tsqlClient } from "@holdfast/cli/clients/tsql.ts";
+import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
+import type { Connection } from "@holdfast/sdk/responses.ts";
+import { addressOf, openPostgresql } from "@holdfast/testing/api/clients.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { connectTds, type TdsClient, type TdsResult } from "@holdfast/testing/servers/tds-client.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const skip = await requireRecipes(import.meta.filename, "tsql");
+
+describe.skipIf(skip !== undefined)("a managed T-SQL service", () => {
+  let platform: Platform;
+  let services: Services;
+  let erp: RunningService;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+    erp = await services.createRunning("erp", { database_type: "tsql" });
+  });
+  afterAll(() => platform?.remove());
+
+  const path = (rest = "") => `/managed-services/${erp.service.id}${rest}`;
+
+  async function open({ user = "app_user", password = erp.password } = {}): Promise<TdsClient> {
+    const { host, port, ca_certificate: certificate } = erp.connection;
+    const at = { host, address: await addressOf(platform, host) };
+    return connectTds({ server: { port }, certificate, user, password, at });
+  }
+
+  async function batch(sql: string, login = {}): Promise<TdsResult> {
+    const client = await open(login);
+    try {
+      return await client.batch(sql);
+    } finally {
+      await client.close();
+    }
+  }
+
+  /** Rows by PostgreSQL's own protocol, at its port. */
+  async function rows(sql: string): Promise<object[]> {
+    const client = await openPostgresql(platform, { ...erp.connection, port: 5432 }, { password: erp.password });
+    try {
+      return (await client.query(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  const reveal = async (user: string) => ({
+    user,
+    password: expectStatus(
+      await platform.rest.post<{ password: string }>(path(`/database-users/${user}/reveal-password`)),
+      200,
+    ).json.password,
+  });
+  const processes = () => platform.processes().machines.find(({ id }) => id === erp.service.nodes[0]?.id);
+
+  it("has the ports and connection strings of both protocols", () => {
+    const { connection } = erp;
+    const { host } = connection;
+    expect(connection).toMatchObject({
+      port: 1433,
+      uri: `sqlserver://app_user@${host}:1433?database=defaultdb&encrypt=true&TrustServerCertificate=false`,
+      jdbc_url: `jdbc:sqlserver://${host}:1433;databaseName=defaultdb;user=app_user;encrypt=true;trustServerCertificate=false`,
+      ado_connection_string: `Server=tcp:${host},1433;Database=defaultdb;User ID=app_user;Encrypt=True;TrustServerCertificate=False`,
+      postgresql_uri: `postgres://app_user@${host}:5432/defaultdb?sslmode=verify-full`,
+    });
+    const ports = connection.listeners
+      .filter(({ audience }) => audience === "public")
+      .map(({ name, port }) => [name, port]);
+    expect(Object.fromEntries(ports)).toEqual({ tds: 1433, postgresql: 5432 });
+  });
+
+  it("has the same rows for tedious and for clients of PostgreSQL", async () => {
+    const created = await batch(`
+      CREATE TABLE Items (Id int IDENTITY PRIMARY KEY, Name nvarchar(50) NOT NULL);
+      INSERT INTO Items (Name) OUTPUT inserted.Id VALUES (N'one');
+      SELECT Name FROM ITEMS WHERE name = 'ONE'`);
+    expect(created.errors).toEqual([]);
+    expect(created.sets).toEqual([[{ Id: 1 }], [{ Name: "one" }]]);
+    expect(await rows("SELECT id, name FROM dbo.items")).toEqual([{ id: 1, name: "one" }]);
+    await rows("INSERT INTO dbo.items (name) VALUES ('two')");
+    expect((await batch("SELECT COUNT(*) AS n FROM Items")).sets).toEqual([[{ n: 2 }]]);
+  });
+
+  it.skipIf(!asRoot)("is entered by FreeTDS's tsql with the session of the command line", async () => {
+    const image = findImage(imagesDirectory(process.env), "tsql");
+    const directory = mkdtempSync(join(tmpdir(), "holdfast-client-"));
+    chmodSync(directory, 0o755);
+    mkdirSync(join(directory, "private"));
+    const { host } = erp.connection;
+    const write = (name: string, text: string) => {
+      writeFileSync(join(directory, name), text);
+      return `/mnt/${name}`;
+    };
+    write("hosts", `${await addressOf(platform, host)} ${host}\n`);
+    const login = { user: "app_user", password: erp.password };
+    // The two types differ in the case of enumerations alone.
+    const session = tsqlClient.session(erp.connection as unknown as Connection, login, { write });
+    // The client of the image resolves the name by a file of hosts over the image's own.
+    const script =
+      'mount --bind "$1/hosts" "$2/etc/hosts" && mount --bind "$1" "$2/mnt" && shift 2 && exec chroot "$@"';
+    const root = image?.root ?? "";
+    const argv = ["--mount", "sh", "-c", script, "sh", directory, root];
+    const inside = [`--userspec=${testUid}:${testUid}`, root, "tsql", ...session.args];
+    const env = { ...process.env, ...session.environment, LC_ALL: "C.UTF-8" };
+    const output = await new Promise<string>((resolve, reject) => {
+      const child = execFile("unshare", [...argv, ...inside], { env, cwd: "/" }, (error, stdout, stderr) =>
+        error === null ? resolve(stdout) : reject(new Error(`${error.message} ${stdout} ${stderr}`)),
+      );
+      child.stdin?.end(`${session.input}SELECT Name FROM Items WHERE Id = 2\nGO\nexit\n`);
+    });
+    expect(output).toContain("Name\ntwo\n");
+    rmSync(directory, { recursive: true });
+  });
+
+  it("has users with the privileges of their roles", async () => {
+    for (const [username, role] of Object.entries({ reader: "readonly", writer: "readwrite", owner: "admin" }))
+      expectStatus(await platform.rest.post(path("/database-users"), { username, role }), 201);
+    const [reader, writer, owner] = await Promise.all([reveal("reader"), reveal("writer"), reveal("owner")]);
+    expect((await batch("SELECT Id FROM Items ORDER BY Id", reader)).sets).toEqual([[{ Id: 1 }, { Id: 2 }]]);
+    expect((await batch("DELETE FROM Items", reader)).errors).toEqual([3906]);
+    expect((await batch("INSERT INTO Items (Name) VALUES ('three')", writer)).errors).toEqual([]);
+    expect((await batch("CREATE TABLE Forbidden (a int)", writer)).errors).toEqual([229]);
+    expect((await batch("CREATE TABLE Owned (a int)", owner)).errors).toEqual([]);
+    expect((await batch("INSERT INTO Owned VALUES (1)", writer)).errors).toEqual([]);
+  });
+
+  it("admits no role of the platform, and lets no user write to its schemas", async () => {
+    for (const user of ["holdfast", "holdfast_console", "holdfast_replica", "holdfast_admin"])
+      await expect(open({ user, password: "any" })).rejects.toThrow(`Login failed for user '${user}'.`);
+    for (const table of ["sys.schemas", "sys.objects", "holdfast_tsql.spelling"])
+      await expect(rows(`DELETE FROM ${table}`)).rejects.toThrow(/permission denied|cannot delete/);
+  });
+
+  it("applies a parameter without a restart", async () => {
+    expectStatus(await platform.rest.patch(path("/configuration"), { parameters: { work_mem: "7MB" } }), 200);
+    expect(await rows("SHOW work_mem")).toEqual([{ work_mem: "7MB" }]);
+  });
+
+  it("refuses what a service of one database lacks", async () => {
+    expectStatus(await platform.rest.get(path("/databases")), 422);
+    const pooler = { pooler: { enabled: true } };
+    expect(expectStatus(await platform.rest.patch<ProblemJson>(path(), pooler), 400).text).toContain("no pooler");
+  });
+
+  it("loses only sessions when the front end is killed, and starts it again", async () => {
+    const client = await open();
+    await client.batch("BEGIN TRAN; INSERT INTO Items (Name) VALUES ('lost')");
+    const before = processes();
+    killAtOnce(before?.tds ?? 0);
+    await expect(client.batch("SELECT 1 AS one")).rejects.toThrow();
+    const count = () => batch("SELECT COUNT(*) AS n FROM Items").catch(() => undefined);
+    const found = await waitUntil("clients sign in again", count);
+    expect(found.sets).toEqual([[{ n: 3 }]]);
+    expect(processes()?.engine).toBe(before?.engine);
+    expect(processes()?.tds).not.toBe(before?.tds);
+  });
+
+  it("ends the sessions of addresses that leave the allow-list", async () => {
+    const client = await open();
+    const ended = new Promise((resolve) => client.connection.once("end", resolve));
+    expectStatus(await platform.rest.patch(path(), { allowed_cidrs: ["10.99.0.0/16"] }), 200);
+    await ended;
+    await expect(open()).rejects.toThrow();
+    expectStatus(await platform.rest.patch(path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
+    await waitUntil("clients sign in again", () => batch("SELECT 1 AS one").catch(() => undefined));
+  });
+});
