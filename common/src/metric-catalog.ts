@@ -1,6 +1,5 @@
 import { engineCatalog } from "./engine-catalog/engine-catalog.ts";
 import { backupMetrics } from "./metrics/backup-metrics.ts";
-import { kafkaMetrics } from "./metrics/kafka-metrics.ts";
 import { machineMetrics } from "./metrics/machine-metrics.ts";
 import type { Metric } from "./metrics/metric.ts";
 import { mongodbMetrics } from "./metrics/mongodb-metrics.ts";
@@ -11,7 +10,6 @@ export const metricCatalog: readonly Metric[] = gatherMetrics({
   machineMetrics,
   ...Object.fromEntries(engineCatalog.map(({ engine, metrics = [] }) => [`${engine}Metrics`, metrics])),
   mongodbMetrics,
-  kafkaMetrics,
   queueMetrics,
   backupMetrics,
 });

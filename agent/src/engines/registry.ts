@@ -9,6 +9,7 @@ import type { EngineDriver } from "./engine-driver.ts";
 const loaders = {
   postgresql: async () => (await import("./postgresql/driver.ts")).createPostgresqlDriver,
   mysql: async () => (await import("./mysql/driver.ts")).createMysqlDriver,
+  kafka: async () => (await import("./kafka/driver.ts")).createKafkaDriver,
   valkey: async () => (await import("./valkey/driver.ts")).createValkeyDriver,
   tsql: async () => (await import("./tsql/driver.ts")).createTsqlDriver,
 } satisfies Record<Engine, () => Promise<(deps: EngineDeps) => EngineDriver>>;

@@ -6,11 +6,12 @@ const service = (type: string) => ({ name: "orders", database_type: type });
 test("each engine has its own client", () => {
   expect(engineClientOf(service("postgresql")).programs).toEqual(["psql"]);
   expect(engineClientOf(service("mysql")).programs).toEqual(["mysql"]);
+  expect(engineClientOf(service("kafka")).programs).toEqual(["kcat", "kafkacat"]);
   expect(engineClientOf(service("valkey")).programs).toEqual(["valkey-cli", "redis-cli"]);
 });
 
 // A newer installation may have engines that this release of the program does not support.
-test.each(["kafka", "toString"])("no client is started for %s", (type) => {
+test.each(["mongodb", "toString"])("no client is started for %s", (type) => {
   expect(() => engineClientOf(service(type))).toThrow(`orders is ${type}: this version of the program has no client`);
 });
 

@@ -1,5 +1,6 @@
 import type { EngineRow, Topology } from "./engine-row.ts";
 import type { Parameter } from "./parameter.ts";
+import { kafka } from "./kafka.ts";
 import { mysql } from "./mysql.ts";
 import { postgresql } from "./postgresql.ts";
 import { tsql } from "./tsql.ts";
@@ -12,6 +13,7 @@ const rows = {
   mysql,
   valkey,
   tsql,
+  kafka,
 } satisfies Readonly<Record<string, EngineRow>>;
 
 /** Supported values of database_type. */

@@ -398,9 +398,9 @@ test("a password reset notifies subscribers and changes the outputs", async () =
 
 test("a missing engine or version makes a database unavailable, not faulty", () => {
   const { kind } = scenarioOf("database");
-  const kafka = kind.normalize({ database_type: "kafka", version: "3.9" });
-  expect(kind.faults(kafka)).toEqual([]);
-  expect(kind.unavailable(kafka)).toContain("no kafka");
+  const missing = kind.normalize({ database_type: "opensearch", version: "2.19" });
+  expect(kind.faults(missing)).toEqual([]);
+  expect(kind.unavailable(missing)).toContain("no opensearch");
   expect(kind.faults(kind.normalize({ database_type: "postgresql", plan: "tier-99" }))).toMatchObject([
     { field: "plan_name" },
   ]);

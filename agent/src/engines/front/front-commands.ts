@@ -65,6 +65,12 @@ async function forbiddenSessions(front: Front, signal: AbortSignal): Promise<Fro
   return sessions.filter(({ listener, source }) => allowedBy.get(listener)?.(source) === false);
 }
 
+/** Number of open sessions of a listener. */
+export async function countSessions(front: Front, name: string, signal: AbortSignal): Promise<number> {
+  const sessions = listedSessions(await sendCommand(front, "show sess", signal));
+  return sessions.filter(({ listener }) => listener === name).length;
+}
+
 interface FrontSession {
   readonly id: string;
   readonly listener: string;

@@ -26,6 +26,8 @@ export interface EngineProfile {
   uri(target: ConnectionTarget): string;
   /** Connection strings of clients whose drivers do not read the URI; absent for an engine without them. */
   connectionForms?(target: ConnectionTarget, enginePort: number): MessageInitShape<typeof ConnectionSchema>;
+  /** Settings of clients that take a list of brokers and authenticate by SASL; absent for other engines. */
+  readonly clientSettings?: { readonly securityProtocol: string; readonly saslMechanisms: readonly string[] };
   /** True if apps get the URI as `DATABASE_URL`. For other engines they get a variable for each part. */
   readonly hasDatabaseUrl?: true;
   /** Maximum lengths of names, in characters, if the engine accepts less than the API. */

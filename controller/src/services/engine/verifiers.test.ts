@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { startTestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { makePassword } from "#kernel/secrets/engine-password.ts";
 import { cachingSha2Verifier } from "./caching-sha2-verifier.ts";
+import { kafka } from "./kafka.ts";
+import { kafkaVerifier } from "./kafka-verifier.ts";
 import { mysql } from "./mysql.ts";
 import { scramSha256Verifier } from "./scram-verifier.ts";
 import { valkey } from "./valkey.ts";
@@ -31,6 +33,15 @@ test("MySQL's verifiers have different salts", () => {
   const [one, two] = [mysql.verifierOf("x"), mysql.verifierOf("x")];
   expect(one).toMatch(/^\$A\$005\$[./0-9A-Za-z]{63}$/);
   expect(one).not.toBe(two);
+});
+
+test("Kafka's verifier has the salted passwords of RFC 5802, with one salt of its own", () => {
+  const salt = Buffer.from("a fixed salt of 24 bytes");
+  const [sha256, sha512] = kafkaVerifier("pencil", salt).split(",");
+  // PBKDF2 of OpenSSL (`openssl kdf -kdfopt pass:pencil ... PBKDF2`).
+  expect(sha256).toBe(`SCRAM-SHA-256$8192:${salt.toString("base64")}$JWKmUBJlgd1NopRWUlLa+7AK0wVjQLtXzFvGjQUDtaA=`);
+  expect(sha512).toMatch(/^SCRAM-SHA-512\$8192:[\w+/=]{32}\$[\w+/]{86}==$/);
+  expect(kafka.verifierOf("x")).not.toBe(kafka.verifierOf("x"));
 });
 
 test("valkey's verifier is a SHA-256 hash", () => {

@@ -42,6 +42,11 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
       ),
     }),
     ...profile.connectionForms?.(target(spec.hostname), enginePortOf(spec.databaseType) ?? spec.port),
+    ...(profile.clientSettings && {
+      bootstrapServers: spec.nodes.map(({ hostname }) => `${hostname}:${spec.port}`).join(),
+      securityProtocol: profile.clientSettings.securityProtocol,
+      saslMechanisms: [...profile.clientSettings.saslMechanisms],
+    }),
     ...(poolerPort !== undefined && { pooledUri: uri(spec.hostname, poolerPort) }),
     listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
       { name, port, audience: "public", tls: "required", host: spec.hostname },

@@ -1427,6 +1427,13 @@ export type Member = Message<"holdfast.agent.v1.Member"> & {
    * @generated from field: string address = 4;
    */
   address: string;
+
+  /**
+   * Host name for clients outside of the private network, also in its certificate; set for members that elect their leader.
+   *
+   * @generated from field: string public_hostname = 5;
+   */
+  publicHostname: string;
 };
 
 /**
@@ -1460,6 +1467,13 @@ export type MemberJson = {
    * @generated from field: string address = 4;
    */
   address?: string;
+
+  /**
+   * Host name for clients outside of the private network, also in its certificate; set for members that elect their leader.
+   *
+   * @generated from field: string public_hostname = 5;
+   */
+  publicHostname?: string;
 };
 
 /**

@@ -18,6 +18,7 @@ export function peersOf({ service, node, addressOf }: SpecArgs): Peers {
       nodeId: member.id,
       number: numberOf(member),
       hostname: privateNameOf(member.hostname),
+      publicHostname: member.hostname,
       address: addressOf(member.id),
     })),
   });

@@ -1,0 +1,109 @@
+import { EngineRefused } from "../engine-errors.ts";
+import { platform } from "./layout.ts";
+import type { createAcls } from "./protocol/apis.ts";
+import type { Api } from "./protocol/apis.ts";
+
+type RequestOf<A> = A extends Api<infer Request, unknown> ? Request : never;
+export type AclBinding = RequestOf<typeof createAcls>["acls"][number];
+
+/** Codes of the protocol (org.apache.kafka.common.resource.ResourceType, .acl.AclOperation and so on). */
+export const resource = { any: 1, topic: 2, group: 3, cluster: 4, transactionalId: 5 } as const;
+export const pattern = { any: 1, literal: 3, prefixed: 4 } as const;
+export const permission = { any: 1, deny: 2, allow: 3 } as const;
+// biome-ignore format: a table
+export const operation = {
+  any: 1, all: 2, read: 3, write: 4, create: 5, delete: 6, alter: 7, describe: 8, describeConfigs: 10, idempotentWrite: 12,
+} as const;
+
+type ResourceName = Exclude<keyof typeof resource, "any">;
+type OperationName = Exclude<keyof typeof operation, "any">;
+
+/**
+ * Rights of each role. Nobody alters the cluster, users, ACLs, quotas or the placement of partitions, all of which need
+ * `alter` or `all` of the cluster.
+ */
+const rights: Readonly<Record<string, Readonly<Partial<Record<ResourceName, readonly OperationName[]>>>>> = {
+  admin: {
+    topic: ["all"],
+    group: ["all"],
+    transactionalId: ["all"],
+    cluster: ["describe", "describeConfigs", "idempotentWrite"],
+  },
+  readwrite: {
+    topic: ["read", "write", "describe", "describeConfigs"],
+    group: ["read", "describe"],
+    transactionalId: ["write", "describe"],
+    cluster: ["idempotentWrite"],
+  },
+  readonly: { topic: ["read", "describe", "describeConfigs"], group: ["read", "describe"] },
+};
+
+const roles = Object.keys(rights);
+const anyHost = "*";
+const everyone = "User:*";
+const clusterName = "kafka-cluster";
+
+export const principalOfUser = (username: string): string => `User:${username}`;
+
+/** ACLs that give a user exactly this role. Throws EngineRefused for an unknown role. */
+export function aclsOf(username: string, role: string): AclBinding[] {
+  const granted = Object.hasOwn(rights, role) ? rights[role] : undefined;
+  if (granted === undefined) throw new EngineRefused(`${role} is no role: admin, readwrite or readonly`);
+  return Object.entries(granted).flatMap(([kind, operations]) =>
+    operations.map((name) => ({
+      resourceType: resource[kind as ResourceName],
+      resourceName: kind === "cluster" ? clusterName : "*",
+      patternType: pattern.literal,
+      principal: principalOfUser(username),
+      host: anyHost,
+      operation: operation[name],
+      permission: permission.allow,
+    })),
+  );
+}
+
+/** Role of a user with exactly these ACLs; `custom` if there is none. */
+export function roleOfAcls(username: string, acls: readonly AclBinding[]): string {
+  const found = keysOf(acls);
+  return roles.find((role) => keysOf(aclsOf(username, role)) === found) ?? "custom";
+}
+
+function keysOf(acls: readonly AclBinding[]): string {
+  return acls.map(keyOfAcl).toSorted().join();
+}
+
+/** Text that two ACLs share only if they are equal. */
+export function keyOfAcl({
+  resourceType,
+  resourceName,
+  patternType,
+  operation: of,
+  permission: is,
+}: AclBinding): string {
+  return [resourceType, resourceName, patternType, of, is].join(" ");
+}
+
+function denied(resourceType: number, resourceName: string, patternType: number, of: number): AclBinding {
+  return {
+    resourceType,
+    resourceName,
+    patternType,
+    principal: everyone,
+    host: anyHost,
+    operation: of,
+    permission: permission.deny,
+  };
+}
+
+/** Topics of the engine and of the platform: users cannot read, write, see or create them. */
+export const reservedNames: readonly AclBinding[] = [
+  denied(resource.topic, "__", pattern.prefixed, operation.all),
+  ...[resource.topic, resource.group, resource.transactionalId].map((type) =>
+    denied(type, platform, pattern.prefixed, operation.all),
+  ),
+];
+
+/** While the disk is nearly full: reads and deletions go on. */
+export const blockedWrites: readonly AclBinding[] = [operation.write, operation.create].map((of) =>
+  denied(resource.topic, "*", pattern.literal, of),
+);

@@ -1,0 +1,102 @@
+import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { syncPath } from "@holdfast/common/sync-path.ts";
+import type { EngineDeps } from "../engine-deps.ts";
+import type { Instance } from "../engine-driver.ts";
+import { createCertificates, writeMemberFiles } from "./certificates.ts";
+import {
+  clusterIdOf,
+  engineDirectory,
+  exporterFile,
+  formattedFile,
+  jarDirectory,
+  javaProgram,
+  logDirectory,
+  platform,
+  secretFile,
+  serverProgram,
+} from "./layout.ts";
+import { quorumSettings } from "./settings.ts";
+
+/** Prepares everything for a start: certificates, exporter, and a log directory of its own unless there is one. */
+export async function bootstrap(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  await prepareDirectory(deps, instance, signal);
+  if (!existsSync(formattedFile(instance))) await format(deps, instance, ["--standalone"], signal);
+}
+
+async function prepareDirectory(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const { runAsEngine: run } = deps;
+  const directory = engineDirectory(instance);
+  if (!existsSync(directory)) await run(["mkdir", "-m", "0750", directory], { signal });
+  await createCertificates(deps, instance, signal);
+  await writeMemberFiles(deps, instance, signal);
+  await run(["ln", "-sfn", javaProgram(instance.paths.software), serverProgram(instance)], { signal });
+  if (!existsSync(exporterFile(instance))) await createExporter(deps, instance, signal);
+}
+
+/**
+ * Replaces the log directory by a formatted one of this member. It appears complete or not at all. `voters` are the
+ * options of Kafka's storage tool that choose the first voters.
+ */
+export async function format(
+  deps: EngineDeps,
+  instance: Instance,
+  voters: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { runAsEngine: run } = deps;
+  await prepareDirectory(deps, instance, signal);
+  const { software } = instance.paths;
+  const [draft, settings] = ["logs.partial", "format.properties"].map((name) => join(engineDirectory(instance), name));
+  if (draft === undefined || settings === undefined) throw new Error("no paths");
+  await run(["rm", "-rf", draft, logDirectory(instance)], { signal });
+  const lines = quorumSettings(instance, draft).map(([name, value]) => `${name}=${value}\n`);
+  await run(["tee", settings], { input: lines.join(""), signal });
+  const java = [javaProgram(software), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"];
+  const tool = ["-cp", `${jarDirectory(software)}/*`, "kafka.tools.StorageTool", "format"];
+  const identity = ["--cluster-id", clusterIdOf(instance), "--config", settings];
+  await run([...java, ...tool, ...identity, ...voters], { signal });
+  await run(["sync", "--file-system", draft], { signal });
+  await run(["mv", draft, logDirectory(instance)], { signal });
+  await syncPath(engineDirectory(instance));
+}
+
+/** Settings of the metrics exporter: the figures that the driver reads, for the platform alone. */
+async function createExporter(
+  { runAsEngine: run, randomBytes }: EngineDeps,
+  instance: Instance,
+  signal: AbortSignal,
+): Promise<void> {
+  const secret = randomBytes(32).toString("hex");
+  const salt = randomBytes(16).toString("hex");
+  const topics = ["", `,topic=${platform}.*`, ",topic=__consumer_offsets", ",topic=__transaction_state"];
+  const names = ["MessagesInPerSec", "BytesInPerSec", "BytesOutPerSec"];
+  const beans = [
+    ...names.flatMap((name) => topics.map((topic) => `kafka.server:type=BrokerTopicMetrics,name=${name}${topic}`)),
+    "kafka.server:type=ReplicaManager,name=UnderReplicatedPartitions",
+  ];
+  const content = `httpServer:
+  authentication:
+    basic:
+      username: ${platform}
+      algorithm: SHA-256
+      salt: ${salt}
+      passwordHash: ${hash("sha256", `${salt}:${secret}`)}
+includeObjectNames:
+${beans.map((bean) => `  - "${bean}"\n`).join("")}rules:
+  - pattern: "kafka.server<type=BrokerTopicMetrics, name=(\\\\w+), topic=(.+)><>Count"
+    name: "platform_$1"
+    labels:
+      topic: "$2"
+  - pattern: "kafka.server<type=BrokerTopicMetrics, name=(\\\\w+)><>Count"
+    name: "all_$1"
+  - pattern: "kafka.server<type=ReplicaManager, name=(\\\\w+)><>Value"
+    name: "$1"
+`;
+  await run(["install", "-m", "0640", "/dev/null", secretFile(instance)], { signal });
+  await run(["dd", "status=none", `of=${secretFile(instance)}`], { input: secret, signal });
+  const partial = `${exporterFile(instance)}.partial`;
+  await run(["tee", partial], { input: content, signal });
+  await run(["mv", partial, exporterFile(instance)], { signal });
+}

@@ -1,0 +1,143 @@
+import { statfs } from "node:fs/promises";
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { kafkaClients } from "@holdfast/common/engine-catalog/kafka-sizing.ts";
+import { connectionsCheck } from "../connections-check.ts";
+import { effectiveParameters, planOf } from "../effective-parameters.ts";
+import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
+import { endForbiddenSessions } from "../front/front-commands.ts";
+import { countClients, frontOf } from "./front.ts";
+import { probe } from "./heartbeat.ts";
+import { runningParameters } from "./parameters.ts";
+import { describeLogDirs, describeQuorum, metadata } from "./protocol/apis.ts";
+import type { Connection } from "./protocol/connection.ts";
+import { errorCodes, isTransient, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
+import { withSession } from "./session.ts";
+
+const probeMs = 2_000;
+/** With less space than this a write fails. */
+const fullBytes = 1 << 20;
+/** The release that the image has. */
+const version = "3.9.2";
+
+const unknown: EngineObservation = {
+  responded: false,
+  version: "",
+  checks: [],
+  pendingRestart: [],
+  effectiveParameters: {},
+  dataBytes: 0,
+};
+
+/**
+ * Reads the broker's state through a new session each time; a failed probe is a result. The engine also counts as down
+ * if its front does not respond, since no client can connect.
+ */
+export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
+  const [engine, sessions] = await Promise.all([
+    withSession(instance, bounded, (session) => readBroker(instance, session)).catch(
+      async (error: unknown): Promise<EngineObservation> => {
+        signal.throwIfAborted();
+        const failure = bounded.aborted
+          ? unhealthy(`no answer in ${probeMs} ms`)
+          : await livenessFailure(instance, error);
+        return { ...unknown, responded: error instanceof KafkaRefusal, checks: [failure] };
+      },
+    ),
+    readFront(instance, bounded).catch(() => {
+      signal.throwIfAborted();
+      return undefined;
+    }),
+  ]);
+  if (engine.version === "") return engine;
+  if (sessions === undefined) return { ...engine, checks: [unhealthy("the listener does not answer")] };
+  const limit = kafkaClients(planOf(instance.spec));
+  return { ...engine, checks: [...engine.checks, connectionsCheck(sessions, limit)] };
+}
+
+async function readFront(instance: Instance, signal: AbortSignal): Promise<number> {
+  await endForbiddenSessions(frontOf(instance), signal);
+  return countClients(instance, signal);
+}
+
+async function readBroker(instance: Instance, session: Connection): Promise<EngineObservation> {
+  const written = probe(instance, session, probeMs).then(
+    () => healthy("liveness"),
+    (error: unknown) => {
+      if (error instanceof KafkaRefusal) return livenessFailure(instance, error);
+      throw error;
+    },
+  );
+  const [liveness, partitions, quorum, running, dataBytes] = await Promise.all([
+    written,
+    partitionsCheck(session),
+    quorumCheck(session),
+    runningParameters(instance, session),
+    readDataBytes(session),
+  ]);
+  const catalog = parametersOf(instance.spec.engine, instance.spec.version);
+  const pendingRestart = [...effectiveParameters(instance)]
+    .filter(([name, value]) => catalog.get(name)?.needsRestart === true && running.get(name) !== value)
+    .map(([name]) => name);
+  return {
+    responded: true,
+    version,
+    checks: [liveness, partitions, quorum],
+    pendingRestart,
+    effectiveParameters: Object.fromEntries(running),
+    dataBytes,
+  };
+}
+
+async function partitionsCheck(session: Connection): Promise<EngineCheck> {
+  const request = { topics: null, allowAutoCreation: false, includeAuthorizedOperations: false };
+  const { topics } = await session.call(metadata, request);
+  const partitions = topics.flatMap((topic) => topic.partitions);
+  const offline = partitions.filter(({ leader }) => leader < 0).length;
+  if (offline > 0) return { name: "partitions", status: "unhealthy", reason: `${offline} partitions have no leader` };
+  const lacking = partitions.filter(({ replicas, inSync }) => inSync.length < replicas.length).length;
+  if (lacking > 0)
+    return { name: "partitions", status: "degraded", reason: `${lacking} partitions lack in-sync replicas` };
+  return healthy("partitions");
+}
+
+/** Topic of the cluster's metadata, whose replicas are the quorum. */
+const metadataTopic = "__cluster_metadata";
+
+async function quorumCheck(session: Connection): Promise<EngineCheck> {
+  const topics = [{ name: metadataTopic, partitions: [{ index: 0 }] }];
+  const answer = await session.call(describeQuorum, { topics });
+  requireSuccess("DescribeQuorum", answer);
+  const found = answer.topics[0]?.partitions[0];
+  if (found === undefined || found.leader < 0)
+    return { name: "quorum", status: "unhealthy", reason: "the members have no leader" };
+  return healthy("quorum");
+}
+
+async function readDataBytes(session: Connection): Promise<number> {
+  const answer = await session.call(describeLogDirs, { topics: null });
+  requireSuccess("DescribeLogDirs", answer);
+  for (const directory of answer.directories) requireSuccess("DescribeLogDirs", directory);
+  const sizes = answer.directories.flatMap(({ topics }) => topics.flatMap((topic) => topic.partitions));
+  return sizes.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+}
+
+async function livenessFailure(instance: Instance, error: unknown): Promise<EngineCheck> {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ECONNREFUSED" || code === "ENOENT") return unhealthy("not listening");
+  const { bavail, bsize } = await statfs(instance.paths.data);
+  if (bavail * bsize < fullBytes) return unhealthy("disk full");
+  if (code === errorCodes.storageError) return unhealthy("cannot write to disk");
+  if (code === errorCodes.notEnoughReplicas || code === errorCodes.notEnoughReplicasAfter)
+    return { name: "liveness", status: "degraded", reason: "too few in-sync replicas" };
+  if (isTransient(error)) return { name: "liveness", status: "degraded", reason: "recovering" };
+  return unhealthy(error instanceof Error ? error.message : String(error));
+}
+
+function healthy(name: string): EngineCheck {
+  return { name, status: "healthy", reason: "" };
+}
+
+function unhealthy(reason: string): EngineCheck {
+  return { name: "liveness", status: "unhealthy", reason };
+}

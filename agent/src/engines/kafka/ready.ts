@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Instance } from "../engine-driver.ts";
+import { endForbiddenSessions } from "../front/front-commands.ts";
+import { membersOf } from "../members.ts";
+import { reservedNames } from "./access.ts";
+import { addAcls } from "./acls.ts";
+import { frontOf } from "./front.ts";
+import { createHeartbeatTopic, hasHeartbeatTopic, probe } from "./heartbeat.ts";
+import { applyParameters } from "./parameters.ts";
+import type { Connection } from "./protocol/connection.ts";
+import { isTransient } from "./protocol/protocol-error.ts";
+import { withSession } from "./session.ts";
+import { putUser } from "./users.ts";
+import { settleWriteBlock } from "./write-block.ts";
+
+const retryMs = 50;
+const probeMs = 2_000;
+
+/**
+ * Resolves when the broker accepts a write, its front listens, and users of the first settings exist. Those are created
+ * only once in the life of the cluster, so that a user dropped later stays dropped.
+ */
+export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await endForbiddenSessions(frontOf(instance), signal);
+      await withSession(instance, signal, (session) => initialize(instance, session, signal));
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isStarting(error)) throw error;
+      await sleep(retryMs, undefined, { signal });
+    }
+  }
+}
+
+async function initialize(instance: Instance, session: Connection, signal: AbortSignal): Promise<void> {
+  if (!(await hasHeartbeatTopic(session))) {
+    await addAcls(session, reservedNames);
+    for (const user of instance.spec.users) await putUser(instance, session, user, signal);
+    await createHeartbeatTopic(session, Math.min(Math.max(membersOf(instance.spec).length, 1), 3));
+  }
+  await settleWriteBlock(instance, session);
+  await applyParameters(instance, session);
+  await probe(instance, session, probeMs);
+}
+
+const startingCodes = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
+
+/** True while the broker does not listen yet, or has no leader for what it serves. */
+function isStarting(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = "code" in error ? String(error.code) : "";
+  return isTransient(error) || startingCodes.includes(code) || error.message === "the broker closed the connection";
+}

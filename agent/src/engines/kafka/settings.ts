@@ -1,0 +1,114 @@
+import { kafkaManagedSettings } from "@holdfast/common/engine-catalog/kafka-parameters.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
+import type { Instance } from "../engine-driver.ts";
+import { membersOf, ownMember } from "../members.ts";
+import { memberFile, partyFile, principalOf, trustedClients, trustedMembers } from "./certificates.ts";
+import { logDirectory, ownNumber, portsOf } from "./layout.ts";
+
+type Settings = [name: string, value: string][];
+
+/** Internal topics have few partitions, since each takes files and memory on every plan. */
+const internalPartitions = "16";
+/** Clients get the name of a broker for their own network, so each network has a listener. */
+const clientListeners = ["public", "private"] as const;
+/** A dropped user's open connection ends by then. */
+const reauthenticationMs = "600000";
+
+/** Pure: settings by which the member finds its cluster; those that the storage tool needs. */
+export function quorumSettings(instance: Instance, directory = logDirectory(instance)): Settings {
+  const { address } = instance.spec;
+  const ports = portsOf(instance);
+  const listenerOf = (name: "public" | "private" | "brokers" | "controllers") =>
+    `${name.toUpperCase()}://${address}:${ports[name]}`;
+  const { hostname = address, publicHostname = "" } = ownMember(instance) ?? {};
+  const members = membersOf(instance.spec).filter((member) => member.address !== "");
+  const servers = members.length === 0 ? [address] : members.map((member) => member.address);
+  return [
+    ["process.roles", "broker,controller"],
+    ["node.id", String(ownNumber(instance))],
+    ["log.dirs", directory],
+    ["listeners", (["public", "private", "brokers", "controllers"] as const).map(listenerOf).join()],
+    [
+      "advertised.listeners",
+      [
+        `PUBLIC://${publicHostname === "" ? hostname : publicHostname}:${ports.clients}`,
+        `PRIVATE://${hostname}:${ports.clients}`,
+        listenerOf("brokers"),
+        listenerOf("controllers"),
+      ].join(),
+    ],
+    ["listener.security.protocol.map", "PUBLIC:SASL_SSL,PRIVATE:SASL_SSL,BROKERS:SSL,CONTROLLERS:SSL"],
+    ["inter.broker.listener.name", "BROKERS"],
+    ["controller.listener.names", "CONTROLLERS"],
+    ["controller.quorum.bootstrap.servers", servers.map((each) => `${each}:${ports.controllers}`).join()],
+  ];
+}
+
+/** Pure: settings of TLS, users and their rights. */
+function accessSettings(instance: Instance): Settings {
+  const scram = ["SCRAM-SHA-256", "SCRAM-SHA-512"];
+  const login = "org.apache.kafka.common.security.scram.ScramLoginModule required;";
+  const members = membersOf(instance.spec).map(({ nodeId }) => nodeId);
+  // A member has the platform's certificate, whose subject is its node id. Names of users have no equals sign.
+  const supers = [
+    principalOf("agent"),
+    ...(members.length === 0 ? [instance.spec.nodeId] : members).map((id) => `CN=${id}`),
+  ];
+  return [
+    ["ssl.client.auth", "required"],
+    // Members are addressed by their addresses, which certificates do not name.
+    ["ssl.endpoint.identification.algorithm", ""],
+    ["ssl.principal.mapping.rules", "RULE:^CN=(holdfast-[a-z]+)$/$1/,DEFAULT"],
+    ["sasl.enabled.mechanisms", scram.join()],
+    ...clientListeners.flatMap(
+      (listener): Settings => [
+        // Listeners with SASL have it by their own name alone.
+        [`listener.name.${listener}.ssl.client.auth`, "required"],
+        ...scram.map((name): [string, string] => [
+          `listener.name.${listener}.${name.toLowerCase()}.sasl.jaas.config`,
+          login,
+        ]),
+      ],
+    ),
+    ["authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"],
+    ["super.users", supers.map((name) => `User:${name}`).join(";")],
+    ["allow.everyone.if.no.acl.found", "false"],
+    ["connections.max.reauth.ms", reauthenticationMs],
+    ...certificateSettings(instance),
+  ];
+}
+
+/** Pure: the broker reads these files again whenever the settings are set. */
+export function certificateSettings(instance: Instance): Settings {
+  const filesOf = (listener: string, keys: string, trusted: string): Settings => [
+    [`listener.name.${listener}.ssl.keystore.type`, "PEM"],
+    [`listener.name.${listener}.ssl.keystore.location`, keys],
+    [`listener.name.${listener}.ssl.truststore.type`, "PEM"],
+    [`listener.name.${listener}.ssl.truststore.location`, trusted],
+  ];
+  return [
+    ...clientListeners.flatMap((listener) =>
+      filesOf(listener, partyFile(instance, "server"), trustedClients(instance)),
+    ),
+    ...filesOf("brokers", memberFile(instance), trustedMembers(instance)),
+    ...filesOf("controllers", memberFile(instance), trustedMembers(instance)),
+  ];
+}
+
+/** Pure: the file of all settings. */
+export function brokerSettings(instance: Instance): Settings {
+  const members = Math.max(membersOf(instance.spec).length, 1);
+  const factor = String(Math.min(members, 3));
+  return [
+    ...quorumSettings(instance),
+    ...accessSettings(instance),
+    ["offsets.topic.num.partitions", internalPartitions],
+    ["offsets.topic.replication.factor", factor],
+    ["transaction.state.log.num.partitions", internalPartitions],
+    ["transaction.state.log.replication.factor", factor],
+    ["transaction.state.log.min.isr", members >= 3 ? "2" : "1"],
+    ["default.replication.factor", factor],
+    ...Object.entries(kafkaManagedSettings),
+    ...effectiveParameters(instance),
+  ];
+}

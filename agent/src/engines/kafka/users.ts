@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { PutUserOptions, UsersFacet } from "../contents-facets.ts";
+import type { Instance } from "../engine-driver.ts";
+import { EngineRefused } from "../engine-errors.ts";
+import { type AclBinding, aclsOf, keyOfAcl, principalOfUser, roleOfAcls } from "./access.ts";
+import { addAcls, listAcls, removeAcls } from "./acls.ts";
+import { isReserved } from "./layout.ts";
+import { alterScramCredentials, describeScramCredentials } from "./protocol/apis.ts";
+import type { Connection } from "./protocol/connection.ts";
+import { errorCodes, requireSuccess } from "./protocol/protocol-error.ts";
+import { acceptsUser, type ScramMechanism, type ScramSecret } from "./protocol/scram-client.ts";
+import { withClientSession, withSession } from "./session.ts";
+
+const mechanismCodes: Readonly<Record<ScramMechanism, number>> = { "SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2 };
+
+/**
+ * Users of Kafka: SCRAM credentials and ACLs, both in the log of the cluster's metadata. A user exists once it has
+ * credentials. Nobody else can change either, so the verifier that the platform set last is the one in the engine.
+ */
+export const users: UsersFacet = {
+  list: (instance, signal) =>
+    withSession(instance, signal, async (session) => {
+      const names = (await userNames(session)).filter((name) => !isReserved(name)).toSorted();
+      const byPrincipal = Map.groupBy(await listAcls(session, null), ({ principal }) => principal);
+      return names.map((username) => {
+        const acls = byPrincipal.get(principalOfUser(username)) ?? [];
+        return create(EngineUserStateSchema, { username, role: roleOfAcls(username, acls) });
+      });
+    }),
+
+  put: (instance, user, signal, { expected } = {}) =>
+    withSession(instance, signal, (session) => changeUser(instance, session, user, expected, signal)),
+
+  /** The next request of an open connection is refused; within ten minutes the connection ends. */
+  drop: (instance, username, signal) =>
+    withSession(instance, signal, async (session) => {
+      if (username === defaultUser) throw new EngineRefused(`${defaultUser} cannot be dropped`);
+      if (isReserved(username)) return { existed: false };
+      const principal = principalOfUser(username);
+      await removeAcls(session, await listAcls(session, principal));
+      const existed = (await userNames(session)).includes(username);
+      // A call changes one credential of a user at most.
+      for (const mechanism of Object.values(mechanismCodes)) {
+        const deletions = [{ name: username, mechanism }];
+        const { results } = await session.call(alterScramCredentials, { deletions, upsertions: [] });
+        for (const result of results)
+          if (result.errorCode !== errorCodes.resourceNotFound) requireSuccess("AlterUserScramCredentials", result);
+      }
+      await untilApplied(signal, async () => {
+        const left = await listAcls(session, principal);
+        return left.length === 0 && !(await userNames(session)).includes(username);
+      });
+      return { existed };
+    }),
+
+  check: async (instance, username, verifier, signal) => {
+    const { exists, matches } = await stateOf(instance, username, verifier, signal);
+    return { exists, matches };
+  },
+
+  settled: (instance, { username, verifier }, signal) => stateOf(instance, username, verifier, signal),
+};
+
+async function stateOf(instance: Instance, username: string, verifier: string, signal: AbortSignal) {
+  return withSession(instance, signal, async (session) => {
+    const exists = !isReserved(username) && (await userNames(session)).includes(username);
+    if (!exists) return { exists, matches: false, role: "" };
+    const matches = verifier !== "" && (await hasVerifier(instance, username, verifier, signal));
+    const role = roleOfAcls(username, await listAcls(session, principalOfUser(username)));
+    return { exists, matches, role };
+  });
+}
+
+async function changeUser(
+  instance: Instance,
+  session: Connection,
+  { username, role: requestedRole, verifier }: EngineUser,
+  expected: PutUserOptions["expected"],
+  signal: AbortSignal,
+): Promise<{ changed: boolean; role: string }> {
+  if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  const before = await stateOf(instance, username, verifier, signal);
+  if (expected === "present") requirePresent(username, before);
+  const role = expected === "present" ? before.role : requestedRole;
+  if (before.exists && !before.matches && expected === "absent")
+    throw new EngineRefused(`The engine has a user ${username} already.`, { code: "name_taken" });
+  if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);
+  if (before.matches && before.role === role) return { changed: false, role };
+  await putUser(instance, session, { username, role, verifier }, signal);
+  return { changed: true, role };
+}
+
+function requirePresent(username: string, { exists, role }: { readonly exists: boolean; readonly role: string }): void {
+  if (!exists) throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
+  if (role !== "custom") return;
+  const message = `${username} has privileges of its own; change its password in the engine.`;
+  throw new EngineRefused(message, { code: "not_possible" });
+}
+
+/** Sets the user's role and password, and resolves once this broker applies both. */
+export async function putUser(
+  instance: Instance,
+  session: Connection,
+  { username, role, verifier }: Pick<EngineUser, "username" | "role" | "verifier">,
+  signal: AbortSignal,
+): Promise<void> {
+  if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  const secrets = secretsOf(verifier);
+  const desired = aclsOf(username, role);
+  await settleAcls(session, await listAcls(session, principalOfUser(username)), desired);
+  for (const { mechanism, ...secret } of secrets) {
+    const upsertions = [{ name: username, mechanism: mechanismCodes[mechanism], ...secret }];
+    const { results } = await session.call(alterScramCredentials, { deletions: [], upsertions });
+    for (const result of results) requireSuccess("AlterUserScramCredentials", result);
+  }
+  await untilApplied(signal, async () => {
+    const acls = await listAcls(session, principalOfUser(username));
+    return roleOfAcls(username, acls) === role && (await hasVerifier(instance, username, verifier, signal));
+  });
+}
+
+/** Rights that the user loses go first. */
+async function settleAcls(session: Connection, before: readonly AclBinding[], desired: readonly AclBinding[]) {
+  const [had, needed] = [before, desired].map((acls) => new Set(acls.map(keyOfAcl)));
+  await removeAcls(
+    session,
+    before.filter((acl) => needed?.has(keyOfAcl(acl)) === false),
+  );
+  await addAcls(
+    session,
+    desired.filter((acl) => had?.has(keyOfAcl(acl)) === false),
+  );
+}
+
+async function userNames(session: Connection): Promise<string[]> {
+  const answer = await session.call(describeScramCredentials, { users: null });
+  requireSuccess("DescribeUserScramCredentials", answer);
+  return answer.results.map(({ user }) => user);
+}
+
+/** Kafka does not print a password's salt to anybody but to one that signs in, so this does. */
+async function hasVerifier(instance: Instance, username: string, verifier: string, signal: AbortSignal) {
+  for (const secret of secretsOf(verifier)) {
+    const accepted = await withClientSession(instance, signal, (session) => acceptsUser(session, username, secret));
+    if (!accepted) return false;
+  }
+  return true;
+}
+
+const appliedWithinMs = 10_000;
+const pollMs = 20;
+
+/** A broker applies a change some milliseconds after the controller committed it. */
+export async function untilApplied(signal: AbortSignal, isApplied: () => Promise<boolean>): Promise<void> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(appliedWithinMs)]);
+  while (!(await isApplied())) await sleep(pollMs, undefined, { signal: limit });
+}
+
+/** The salted passwords of a verifier: `SCRAM-SHA-256$8192:SALT$SALTED,SCRAM-SHA-512$8192:SALT$SALTED` in base64. */
+function secretsOf(verifier: string): ScramSecret[] {
+  return verifier.split(",").map((part) => {
+    const match = /^(SCRAM-SHA-(?:256|512))\$(\d{4,5}):([\w+/=]+)\$([\w+/=]+)$/.exec(part);
+    if (match === null) throw new Error("the verifier has no salted passwords of SCRAM");
+    const [, mechanism, iterations, salt = "", saltedPassword = ""] = match;
+    return {
+      mechanism: mechanism as ScramMechanism,
+      iterations: Number(iterations),
+      salt: Buffer.from(salt, "base64"),
+      saltedPassword: Buffer.from(saltedPassword, "base64"),
+    };
+  });
+}

@@ -1,0 +1,23 @@
+import { kafkaMetrics } from "../metrics/kafka-metrics.ts";
+import type { EngineRow } from "./engine-row.ts";
+import { kafkaManaged, kafkaParameters } from "./kafka-parameters.ts";
+import { kafkaSizing } from "./kafka-sizing.ts";
+
+export const kafka: EngineRow = {
+  title: "Kafka",
+  port: 9092,
+  versions: ["3.9"],
+  defaultVersion: "3.9",
+  topology: "peers",
+  metrics: kafkaMetrics,
+  parameters: kafkaParameters,
+  managedParameters: kafkaManaged,
+  sizing: kafkaSizing,
+  extensions: [],
+  hasDatabases: false,
+  hasQueues: false,
+  hasQueryStatistics: false,
+  hasWarmPool: false,
+  hasPreparedDisks: false,
+  upgradesInPlace: true,
+};

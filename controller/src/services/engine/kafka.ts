@@ -1,0 +1,12 @@
+import type { EngineProfile } from "./engine-profile.ts";
+import { kafkaVerifier } from "./kafka-verifier.ts";
+
+export const kafka: EngineProfile = {
+  verifierOf: (password) => kafkaVerifier(password),
+  databases: [],
+  connectionDatabase: "",
+  memberCounts: [1],
+  // Clients of Kafka have no URI: they get a list of brokers, and sign in by settings of their own.
+  uri: ({ host, port }) => `${host}:${port}`,
+  clientSettings: { securityProtocol: "SASL_SSL", saslMechanisms: ["SCRAM-SHA-256", "SCRAM-SHA-512"] },
+};
