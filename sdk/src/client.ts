@@ -10,12 +10,14 @@ import {
   Apps,
   Auth,
   Configurations,
+  ConsumerGroups,
   Members,
   Operations,
   Organizations,
   Sessions,
   Tasks,
   Tokens,
+  Topics,
 } from "./methods.ts";
 import { ServiceMetrics } from "./metrics.ts";
 import { Nodes } from "./nodes.ts";
@@ -48,6 +50,8 @@ export interface Client {
   readonly queues: Queues;
   readonly databases: Databases;
   readonly databaseUsers: DatabaseUsers;
+  readonly topics: Topics;
+  readonly consumerGroups: ConsumerGroups;
   readonly configuration: Configurations;
   readonly events: Events;
   readonly metrics: ServiceMetrics;
@@ -114,6 +118,8 @@ export function createClient(options: TransportOptions): Client {
     queues: new Queues(transport),
     databases: new Databases(transport),
     databaseUsers: new DatabaseUsers(transport),
+    topics: new Topics(transport),
+    consumerGroups: new ConsumerGroups(transport),
     configuration: new Configurations(transport),
     events: new Events(transport),
     metrics: new ServiceMetrics(transport),

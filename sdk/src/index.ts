@@ -13,12 +13,14 @@ export type {
   Apps,
   Auth,
   Configurations,
+  ConsumerGroups,
   Members,
   Operations,
   Organizations,
   Sessions,
   Tasks,
   Tokens,
+  Topics,
 } from "./methods.ts";
 export type { ServiceMetrics } from "./metrics.ts";
 export type { Nodes } from "./nodes.ts";

@@ -21,6 +21,7 @@ import type {
   Channel,
   Configuration,
   Connection,
+  ConsumerGroup,
   CreatedApiKey,
   CreatedInferenceKey,
   CreatedToken,
@@ -75,6 +76,7 @@ import type {
   Task,
   TaskSummary,
   Token,
+  Topic,
   Upgrade,
   UpgradePreview,
   Webhook,
@@ -89,6 +91,7 @@ import type {
   BackupFilter,
   BackupSettingsChange,
   ChannelChange,
+  ConsumerGroupReset,
   DatabaseUserChange,
   InferenceKeyChange,
   InferenceProviderChange,
@@ -114,6 +117,7 @@ import type {
   NewSession,
   NewStack,
   NewToken,
+  NewTopic,
   NewWebhook,
   ParameterChange,
   QueueChange,
@@ -121,6 +125,7 @@ import type {
   SampleFilter,
   ServiceChange,
   ServiceFilter,
+  TopicChange,
   WebhookChange,
 } from "./requests.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
@@ -493,6 +498,31 @@ export class Configurations extends ApiMethods {
   update(serviceId: string, parameters: ParameterChange, options?: CallOptions): Promise<Configuration> {
     const path = pathOf("managed-services", serviceId, "configuration");
     return this.transport.request("PATCH", path, { ...options, body: { parameters } });
+  }
+}
+
+/** Consumer groups in a service's engine. */
+export class ConsumerGroups extends ApiMethods {
+  /** Lists the consumer groups, by name, with their lag. 409 while the service does not run. */
+  list(serviceId: string, options?: ListOptions): List<ConsumerGroup> {
+    return listOf(this.transport, pathOf("managed-services", serviceId, "consumer-groups"), "consumer_groups", options);
+  }
+
+  /** Returns a consumer group with its offsets by partition. */
+  get(serviceId: string, name: string, options?: CallOptions): Promise<ConsumerGroup> {
+    return this.transport.request("GET", pathOf("managed-services", serviceId, "consumer-groups", name), options);
+  }
+
+  /** Sets the offsets of all partitions of a topic. 409 while the group has members. */
+  reset(serviceId: string, name: string, body: ConsumerGroupReset, options?: CallOptions): Promise<ConsumerGroup> {
+    const path = pathOf("managed-services", serviceId, "consumer-groups", name, "offsets");
+    return this.transport.request("POST", path, { ...options, body });
+  }
+
+  /** Deletes a consumer group with its offsets. 409 while it has members. */
+  delete(serviceId: string, name: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("managed-services", serviceId, "consumer-groups", name);
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 }
 
@@ -1223,6 +1253,37 @@ export class Tokens extends ApiMethods {
    */
   delete(id: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("tokens", id), { ...options, absentIsSuccess: true });
+  }
+}
+
+/** Topics in a service's engine. */
+export class Topics extends ApiMethods {
+  /** Lists the topics of the users, by name. 409 while the service does not run. */
+  list(serviceId: string, options?: ListOptions): List<Topic> {
+    return listOf(this.transport, pathOf("managed-services", serviceId, "topics"), "topics", options);
+  }
+
+  /** Creates a topic. 409 if it exists, and when all partitions would be more than 2,000 for each vCPU of the plan. */
+  create(serviceId: string, body: NewTopic, options?: CallOptions): Promise<Topic> {
+    return this.transport.request("POST", pathOf("managed-services", serviceId, "topics"), { ...options, body });
+  }
+
+  /** Returns a topic with its partitions. */
+  get(serviceId: string, name: string, options?: CallOptions): Promise<Topic> {
+    return this.transport.request("GET", pathOf("managed-services", serviceId, "topics", name), options);
+  }
+
+  /**
+   * Adds partitions and changes settings; null removes the topic's own value of a setting. 422 for fewer partitions.
+   */
+  update(serviceId: string, name: string, body: TopicChange, options?: CallOptions): Promise<Topic> {
+    return this.transport.request("PATCH", pathOf("managed-services", serviceId, "topics", name), { ...options, body });
+  }
+
+  /** Deletes a topic with its records. */
+  delete(serviceId: string, name: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("managed-services", serviceId, "topics", name);
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 }
 

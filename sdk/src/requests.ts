@@ -37,6 +37,10 @@ export type ParameterChange = Readonly<Record<string, string | null>>;
 /** Sort order, descending. Omitted: total_time. */
 export type QueryOrder = "total_time" | "calls" | "mean_time" | "rows";
 
+export type TopicSettings = Readonly<Record<string, string | null>>;
+
+export type TopicSettingsChange = Readonly<Record<string, string | null>>;
+
 export interface AckedMessage {
   readonly receipt: string;
 }
@@ -130,6 +134,12 @@ export interface ClaimOptions {
   readonly visibility_timeout_seconds?: number | undefined;
   /** Maximum time to wait for the first message. */
   readonly wait_seconds?: number | undefined;
+}
+
+export interface ConsumerGroupReset {
+  readonly topic: string;
+  /** "earliest", "latest", or a time in RFC 3339: the first record of that time or later. */
+  readonly to: string;
 }
 
 /** A change of a user in a service's engine. */
@@ -496,6 +506,15 @@ export interface NewToken {
   readonly resources?: readonly TokenResource[] | undefined;
 }
 
+export interface NewTopic {
+  readonly name: string;
+  /** The parameter num.partitions by default. */
+  readonly partitions?: number | undefined;
+  /** At most the number of nodes, which is also the default, up to 3. */
+  readonly replication_factor?: number | undefined;
+  readonly config?: TopicSettings | undefined;
+}
+
 /** An endpoint to be created. */
 export interface NewWebhook {
   /** URL, http:// or https://. */
@@ -580,6 +599,12 @@ export interface StorageAutoscaleChoice {
   readonly enabled?: boolean | undefined;
   /** Maximum size of automatic growth; required to enable it. */
   readonly max_gb?: number | undefined;
+}
+
+export interface TopicChange {
+  /** All partitions afterwards. */
+  readonly partitions?: number | undefined;
+  readonly config?: TopicSettingsChange | undefined;
 }
 
 /** Changes the fields that are present. */

@@ -664,6 +664,27 @@ export interface Connection {
   readonly postgresql_uri: string | null;
 }
 
+/** A consumer group in a service's engine. */
+export interface ConsumerGroup {
+  readonly service_id: string;
+  readonly name: string;
+  /** State by the engine: "Empty", "Stable", "PreparingRebalance", "CompletingRebalance" or "Dead". */
+  readonly state: string;
+  /** Records that it has not consumed, over all partitions. */
+  readonly lag: number;
+  /** Offsets by partition; empty in lists. */
+  readonly offsets: readonly ConsumerGroupOffset[];
+}
+
+export interface ConsumerGroupOffset {
+  readonly topic: string;
+  readonly partition: number;
+  /** The next record that it consumes. */
+  readonly offset: number;
+  readonly end_offset: number;
+  readonly lag: number;
+}
+
 /** An API key with its secret. */
 export interface CreatedApiKey {
   readonly id: string;
@@ -1925,6 +1946,32 @@ export interface TokenResource {
   /** Kind of the object, such as "managed-service". */
   readonly kind: "managed-service";
   readonly id: string;
+}
+
+/** A topic in a service's engine. */
+export interface Topic {
+  readonly service_id: string;
+  readonly name: string;
+  readonly partitions: number;
+  readonly replication_factor: number;
+  /** Bytes of all replicas on the disks of the nodes. */
+  readonly size_bytes: number;
+  /** The topic's own settings by the engine's names; all others are the service's parameters. */
+  readonly config: Readonly<Record<string, string>>;
+  /** Partitions by number; empty in lists. */
+  readonly partition_states: readonly TopicPartition[];
+}
+
+export interface TopicPartition {
+  readonly partition: number;
+  /** Number of the node that leads it; null without a leader. */
+  readonly leader: number | null;
+  /** Numbers of the nodes with a replica, and of those in sync. */
+  readonly replicas: readonly number[];
+  readonly in_sync: readonly number[];
+  /** First offset, and the one of the next record. */
+  readonly start_offset: number;
+  readonly end_offset: number;
 }
 
 /** The translation of a question to SQL. */

@@ -1,15 +1,14 @@
 import { execFile } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { type Admin, Kafka, logLevel } from "kafkajs";
+import type { Admin } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
@@ -34,6 +33,18 @@ interface KafkaConnection {
   readonly sasl_mechanisms: readonly string[];
 }
 
+interface TopicJson {
+  readonly name: string;
+  readonly config: Readonly<Record<string, string>>;
+  readonly partition_states: readonly { readonly end_offset: number }[];
+}
+
+interface GroupJson {
+  readonly name: string;
+  readonly state: string;
+  readonly lag: number;
+}
+
 const execute = promisify(execFile);
 const skip = await requireRecipes(import.meta.filename, "kafka");
 
@@ -52,32 +63,7 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
 
   const path = (rest = "") => `/managed-services/${bus.service.id}${rest}`;
 
-  /** A client whose connections resolve the names that brokers advertise by the platform's DNS, as users' do. */
-  function clientOf({ username = "app_user", password = bus.password } = {}): Kafka {
-    const { host, port, ca_certificate: ca } = bus.connection;
-    return new Kafka({
-      clientId: "test",
-      brokers: [`${host}:${port}`],
-      logLevel: logLevel.NOTHING,
-      ssl: true,
-      sasl: { mechanism: "scram-sha-256", username, password },
-      retry: { retries: 3, initialRetryTime: 100 },
-      socketFactory({ host: name, port: to, onConnect }) {
-        const tcp = connectTcp({
-          host: name,
-          port: to,
-          lookup: (hostname, options, done) => {
-            const answer = (address: string) =>
-              options.all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4);
-            addressOf(platform, hostname).then(answer, (error: Error) => done(error, ""));
-          },
-        });
-        const socket = connectTls({ socket: tcp, ca, servername: name }, onConnect);
-        tcp.on("error", (error) => socket.destroy(error));
-        return socket;
-      },
-    });
-  }
+  const clientOf = (login = {}) => serviceKafka(platform, bus, login);
 
   async function asAdmin<T>(work: (admin: Admin) => Promise<T>, login = {}): Promise<T> {
     const admin = clientOf(login).admin();
@@ -146,34 +132,49 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
     expect(listed).toEqual(["orders"]);
   });
 
-  it.skipIf(!asRoot)("is read by kcat, by name", async () => {
+  /** Runs kcat of the image, which resolves names by a file of hosts over the image's own, and returns its output. */
+  async function kcat(args: readonly string[], input = ""): Promise<string> {
     const image = findImage(imagesDirectory(process.env), "kafka");
     const directory = mkdtempSync(join(tmpdir(), "holdfast-client-"));
     chmodSync(directory, 0o755);
     const { host, port, ca_certificate: ca, nodes } = bus.connection;
     const names = [host, ...nodes.map(({ hostname }) => hostname)];
     const lines = await Promise.all(names.map(async (name) => `${await addressOf(platform, name)} ${name}\n`));
-    writeFileSync(join(directory, "ca.pem"), ca);
-    writeFileSync(join(directory, "hosts"), lines.join(""));
-    const settings = [
-      `bootstrap.servers=${host}:${port}`,
-      "security.protocol=SASL_SSL",
-      "sasl.mechanisms=SCRAM-SHA-512",
-      "sasl.username=app_user",
-      `sasl.password=${bus.password}`,
-      "ssl.ca.location=/mnt/ca.pem",
-    ];
-    writeFileSync(join(directory, "kcat.conf"), settings.map((line) => `${line}\n`).join(""));
-    const argv = ["kcat", "-F", "/mnt/kcat.conf", "-C", "-t", "orders", "-o", "beginning", "-e", "-q"];
-    // The client of the image resolves names by a file of hosts over the image's own.
+    const settings = {
+      "bootstrap.servers": `${host}:${port}`,
+      "security.protocol": "SASL_SSL",
+      "sasl.mechanisms": "SCRAM-SHA-512",
+      "sasl.username": "app_user",
+      "sasl.password": bus.password,
+      "ssl.ca.location": "/mnt/ca.pem",
+    };
+    const files = {
+      "ca.pem": ca,
+      hosts: lines.join(""),
+      "kcat.conf": Object.entries(settings)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(""),
+      input,
+    };
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
     const script =
       'mount --bind "$1/hosts" "$2/etc/hosts" && mount --bind "$1" "$2/mnt" && shift 2 && exec chroot "$@"';
     const root = image?.root ?? "";
-    const inside = [`--userspec=${testUid}:${testUid}`, root, ...argv];
-    const mounted = ["--mount", "sh", "-c", script, "sh", directory, root, ...inside];
-    const { stdout } = await execute("unshare", mounted, { cwd: "/" });
-    expect(stdout.trim().split("\n").toSorted()).toEqual(["one", "three", "two"]);
+    const inside = [`--userspec=${testUid}:${testUid}`, root, "kcat", "-F", "/mnt/kcat.conf", ...args];
+    const { stdout } = await execute("unshare", ["--mount", "sh", "-c", script, "sh", directory, root, ...inside], {
+      cwd: "/",
+    });
     rmSync(directory, { recursive: true });
+    return stdout;
+  }
+
+  it.skipIf(!asRoot)("is read and written by kcat, by name, with each compression", async () => {
+    const consume = (topic: string) => kcat(["-C", "-t", topic, "-o", "beginning", "-e", "-q"]);
+    expect((await consume("orders")).trim().split("\n").toSorted()).toEqual(["one", "three", "two"]);
+    for (const codec of ["gzip", "snappy", "lz4", "zstd"])
+      await kcat(["-P", "-t", "compressed", "-z", codec, "-l", "/mnt/input"], `${codec}\n`);
+    expect((await consume("compressed")).trim().split("\n")).toEqual(["gzip", "snappy", "lz4", "zstd"]);
+    await asAdmin((admin) => admin.deleteTopics({ topics: ["compressed"] }));
   });
 
   it("has users with the rights of their roles, and passwords that can be revealed and reset", async () => {
@@ -195,8 +196,59 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
     expect(json.users.map(({ username }) => username)).toEqual(["app_user", "writer"]);
   });
 
+  it("has topics that are created, changed and deleted by the API", async () => {
+    const body = { name: "state", partitions: 2, config: { "cleanup.policy": "compact" } };
+    const created = expectStatus(await platform.rest.post<TopicJson>(path("/topics"), body), 201).json;
+    expect(created).toMatchObject({ name: "state", partitions: 2, replication_factor: 1, config: body.config });
+    expectStatus(await platform.rest.post(path("/topics"), { ...body, partitions: 3 }), 409);
+    for (const name of ["holdfast.mine", "__mine"])
+      expectStatus(await platform.rest.post(path("/topics"), { name }), 422);
+    expectStatus(await platform.rest.post(path("/topics"), { name: "huge", partitions: 10_000 }), 409);
+    const change = { partitions: 4, config: { "cleanup.policy": null, "retention.ms": "3600000" } };
+    const changed = expectStatus(await platform.rest.patch<TopicJson>(path("/topics/state"), change), 200).json;
+    expect(changed).toMatchObject({ partitions: 4, config: { "retention.ms": "3600000" } });
+    expect(changed.config).not.toHaveProperty("cleanup.policy");
+    expectStatus(await platform.rest.patch(path("/topics/state"), { partitions: 1 }), 422);
+    expectStatus(await platform.rest.patch(path("/topics/state"), { config: { "retention.ms": 1 } }), 400);
+    expectStatus(await platform.rest.patch(path("/topics/state"), { config: { "retention.ms": "soon" } }), 422);
+    const listed = expectStatus(await platform.rest.get<PageJson<"topics", TopicJson>>(path("/topics")), 200).json;
+    expect(listed.topics.map(({ name }) => name)).toEqual(["orders", "state"]);
+    expectStatus(await platform.rest.delete(path("/topics/state")), 204);
+    expectStatus(await platform.rest.get(path("/topics/state")), 404);
+    expectStatus(await platform.rest.delete(path("/topics/__consumer_offsets")), 404);
+    const orders = expectStatus(await platform.rest.get<TopicJson>(path("/topics/orders")), 200).json;
+    expect(orders.partition_states.reduce((sum, { end_offset: end }) => sum + Number(end), 0)).toBe(5);
+  });
+
+  it("has consumer groups with their lag, which are reset and deleted without members", async () => {
+    const get = async (name: string) =>
+      expectStatus(await platform.rest.get<GroupJson>(path(`/consumer-groups/${name}`)), 200).json;
+    // "readers" consumed three records of five.
+    expect(await get("readers")).toMatchObject({ name: "readers", state: "Empty", lag: 2 });
+    const reset = (to: string) =>
+      platform.rest.post<GroupJson>(path("/consumer-groups/readers/offsets"), { topic: "orders", to });
+    expect(expectStatus(await reset("earliest"), 200).json.lag).toBe(5);
+    expect(expectStatus(await reset("latest"), 200).json.lag).toBe(0);
+    expect(expectStatus(await reset("2020-01-01T00:00:00Z"), 200).json.lag).toBe(5);
+    expectStatus(await reset("yesterday"), 400);
+    expect(await receive(5, "readers")).toHaveLength(5);
+    const consumer = clientOf().consumer({ groupId: "readers" });
+    await consumer.connect();
+    await consumer.subscribe({ topics: ["orders"] });
+    await consumer.run({ eachMessage: async () => undefined });
+    await waitUntil("the group has a member", async () => (await get("readers")).state === "Stable");
+    expectStatus(await reset("earliest"), 409);
+    expectStatus(await platform.rest.delete(path("/consumer-groups/readers")), 409);
+    await consumer.disconnect();
+    await waitUntil("the group is empty", async () => (await get("readers")).state === "Empty");
+    expectStatus(await platform.rest.delete(path("/consumer-groups/readers")), 204);
+    expectStatus(await platform.rest.get(path("/consumer-groups/readers")), 404);
+    const page = await platform.rest.get<PageJson<"consumer_groups", GroupJson>>(path("/consumer-groups"));
+    expect(page.json.consumer_groups.map(({ name }) => name)).toEqual(["reader-group"]);
+  });
+
   it("applies a parameter at once, and refuses others that it does not have", async () => {
-    const parameters = { "log.retention.ms": 3_600_000, "message.max.bytes": "2MB" };
+    const parameters = { "log.retention.ms": "3600000", "message.max.bytes": "2MB" };
     expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
     const unknown = { parameters: { "super.users": "User:app_user" } };
     expectStatus(await platform.rest.patch(path("/configuration"), unknown), 400);
@@ -205,18 +257,17 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
   it("refuses what it does not have yet, with the engine's name", async () => {
     const backup = await platform.rest.post<ProblemJson>(path("/backups"), { backup_type: "manual" });
     expect(expectStatus(backup, 422).json.code).toBe("not_supported");
-    const node = await platform.rest.post<ProblemJson>(path("/nodes"), {});
-    expect(expectStatus(node, 422).text).toContain("kafka");
+    const node = await platform.rest.post<ProblemJson>(path("/nodes"), { role: "replica" });
+    expect(expectStatus(node, 422).text).toContain("A service of kafka has 1 node");
+    const three = { name: "three", database_type: "kafka", plan_name: "tier-1", storage_size_gb: 1, node_count: 3 };
+    expectStatus(await platform.rest.post<ProblemJson>("/managed-services", three), 422);
   });
 
-  it("retains its records over a stop, a start and a killed broker", async () => {
+  it("retains its records when its broker is killed", async () => {
     const count = async () => {
       const ends = await asAdmin((admin) => admin.fetchTopicOffsets("orders"));
       return ends.reduce((sum, { high }) => sum + Number(high), 0);
     };
-    await services.verb(bus.service.id, "stop");
-    await services.verb(bus.service.id, "start");
-    expect(await count()).toBe(5);
     const engine = platform.processes().machines.find(({ id }) => id === bus.service.nodes[0]?.id)?.engine;
     expect(engine).toBeGreaterThan(1);
     killAtOnce(engine ?? 0);

@@ -7,6 +7,7 @@ import type { MetricsFacet, QueryStatsFacet, ReadOnlyQueryFacet, SessionsFacet }
 import type { Instance } from "./instance.ts";
 import type { PeersFacet } from "./peers-facet.ts";
 import type { QueuesFacet } from "./queues-facet.ts";
+import type { TopicsFacet } from "./topics-facet.ts";
 import type { LogicalSlot } from "./logical-slot.ts";
 import type { FollowingState, ReplicationFacet } from "./replication-facet.ts";
 import type { UpgradeFacet } from "./upgrade-facet.ts";
@@ -85,6 +86,7 @@ export interface EngineDriver {
   readonly databases?: DatabasesFacet;
   readonly collations?: CollationsFacet;
   readonly queues?: QueuesFacet;
+  readonly topics?: TopicsFacet;
   readonly identity?: IdentityFacet;
   /** Backup facet. Its calls run as the engine's user in a separate component. */
   readonly backup?: BackupFacet;

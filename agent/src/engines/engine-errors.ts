@@ -3,6 +3,12 @@ export type RefusalCode =
   | "name_taken"
   | "database_user_not_found"
   | "not_possible"
+  | "topic_not_found"
+  | "group_not_found"
+  /** A consumer group has members. */
+  | "group_active"
+  /** A limit of the service's plan. */
+  | "limit_reached"
   | "queue_not_active"
   | "payload_not_valid"
   | "payload_too_large"

@@ -13,6 +13,15 @@ import {
   revokeAuthSession,
 } from "./sign-in.ts";
 import type { TaskHandler, TaskKind } from "./task-handler.ts";
+import {
+  alterEngineTopic,
+  createEngineTopic,
+  dropEngineGroup,
+  dropEngineTopic,
+  listEngineGroups,
+  listEngineTopics,
+  resetEngineGroup,
+} from "./topics.ts";
 import { checkEnginePassword, dropEngineUser, listEngineUsers, putEngineUser } from "./users.ts";
 
 /** The handler of each kind of task, a file per facet. A kind of the proto that this map lacks does not compile. */
@@ -29,6 +38,13 @@ export const handlers = {
   listEngineDatabases,
   createEngineDatabase,
   dropEngineDatabase,
+  listEngineTopics,
+  createEngineTopic,
+  alterEngineTopic,
+  dropEngineTopic,
+  listEngineGroups,
+  resetEngineGroup,
+  dropEngineGroup,
   putEngineQueue,
   removeEngineQueue,
   listEngineQueues,

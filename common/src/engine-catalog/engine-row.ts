@@ -30,6 +30,8 @@ export interface EngineRow {
   readonly hasDatabases: boolean;
   /** True if a database belongs to a user, who has all privileges in it. */
   readonly hasDatabaseOwners?: true;
+  /** True if it has topics and consumer groups. */
+  readonly hasTopics?: true;
   /** True if its databases can contain queues. */
   readonly hasQueues: boolean;
   /** True if it records query statistics and lists running queries. */

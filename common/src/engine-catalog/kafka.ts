@@ -15,6 +15,7 @@ export const kafka: EngineRow = {
   sizing: kafkaSizing,
   extensions: [],
   hasDatabases: false,
+  hasTopics: true,
   hasQueues: false,
   hasQueryStatistics: false,
   hasWarmPool: false,

@@ -30,7 +30,9 @@ import { createDrillWork } from "./backup/drill/drill-reconciler.ts";
 import { createDrillSchedule } from "./backup/drill/drill-schedule.ts";
 import { drillKind } from "./backup/drill/drill.ts";
 import { createConfigurationApi } from "./configuration/configuration-api.ts";
+import { createConsumerGroupApi } from "./contents/consumer-group-api.ts";
 import { createDatabaseApi } from "./contents/database-api.ts";
+import { createTopicApi } from "./contents/topic-api.ts";
 import { createDatabaseUserApi } from "./contents/database-user-api.ts";
 import { createEngineChangeWork } from "./contents/change/engine-change-reconciler.ts";
 import { engineChangeKind } from "./contents/change/engine-change.ts";
@@ -88,7 +90,9 @@ export const servicesSystem = declareSystem({
     "holdfast.v1.BackupService": "managed-service",
     "holdfast.v1.MaintenanceService": "managed-service",
     "holdfast.v1.ConfigurationService": "managed-service",
+    "holdfast.v1.ConsumerGroupService": "managed-service",
     "holdfast.v1.DatabaseService": "managed-service",
+    "holdfast.v1.TopicService": "managed-service",
     "holdfast.v1.DatabaseUserService": "database-user",
     "holdfast.admin.v1.MaintenanceService": "node-image",
     "holdfast.admin.v1.FailoverService": "managed-service",
@@ -226,6 +230,8 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
       }),
       createDatabaseUserApi({ users, access, tasks, changes, cursors, sealer, clock, auditNow }),
       createDatabaseApi({ access, tasks, changes, cursors }),
+      createTopicApi({ access, tasks, cursors, catalog, auditNow }),
+      createConsumerGroupApi({ access, tasks, cursors, auditNow }),
       createConfigurationApi({ ...changing, access, fleet, catalog, engines, waitMs }),
     ],
     work: [

@@ -62,6 +62,10 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["--lt", "7"],
   ],
   "queues send": [[], ["--file", listFile]],
+  "topics update": [
+    ["--partitions", "7"],
+    ["--set", "a=b"],
+  ],
   "auth enable": [["--smtp", "smtp.example.com:25", "--from", "shop@example.com"]],
   "auth update": [[], ["--smtp", "smtp.example.com:25", "--from", "shop@example.com"]],
   "auth clients update": [

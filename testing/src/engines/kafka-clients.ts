@@ -8,6 +8,9 @@ import { Reader } from "@holdfast/agent/engines/kafka/protocol/codec.ts";
 import { acceptsUser } from "@holdfast/agent/engines/kafka/protocol/scram-client.ts";
 import { kafkaVerifier as verifierOf } from "@holdfast/controller/services/engine/kafka-verifier.ts";
 import { Kafka, type KafkaConfig, logLevel } from "kafkajs";
+import { addressOf } from "../api/clients.ts";
+import type { Platform } from "../platform/platform.ts";
+import type { RunningService } from "../platform/services.ts";
 import type { ConformanceClient, ConnectOptions } from "./conformance-subject.ts";
 import type { EngineEndpoint } from "./engine-clients.ts";
 
@@ -21,7 +24,7 @@ export function kafkaVerifier(password: string): string {
 type Options = ConnectOptions & { readonly plain?: boolean };
 
 /** A client of kafkajs whose connections lead to the machine, whichever broker it names. */
-export function kafkaOf(machine: EngineEndpoint, options: Options, more: Partial<KafkaConfig> = {}) {
+function kafkaOf(machine: EngineEndpoint, options: Options, more: Partial<KafkaConfig> = {}) {
   const { address, port } = machine.instance.spec;
   const sockets: TLSSocket[] = [];
   const kafka = new Kafka({
@@ -32,9 +35,9 @@ export function kafkaOf(machine: EngineEndpoint, options: Options, more: Partial
     sasl: { mechanism: "scram-sha-512", username: options.user, password: options.password },
     connectionTimeout: 10_000,
     retry: { retries: 0 },
-    socketFactory: ({ ssl, onConnect }) => {
+    socketFactory: ({ onConnect }) => {
       const tcp = connectTcp({ host: address, port, localAddress: options.from ?? address });
-      if (ssl === undefined || ssl === null || (ssl as unknown) === false) return tcp.once("connect", onConnect);
+      if (options.plain === true) return tcp.once("connect", onConnect);
       tcp.on("error", () => undefined);
       const servername = options.serverName ?? machine.serverName;
       const names = /^[\d.]+$/.test(servername) ? { host: servername } : { host: servername, servername };
@@ -45,6 +48,37 @@ export function kafkaOf(machine: EngineEndpoint, options: Options, more: Partial
     ...more,
   });
   return { kafka, sockets };
+}
+
+/** A client of a service whose connections resolve the names that brokers advertise by the platform's DNS. */
+export function serviceKafka(
+  platform: Platform,
+  { connection, password: ownPassword }: Pick<RunningService, "connection" | "password">,
+  { username = "app_user", password = ownPassword } = {},
+): Kafka {
+  const { host, port, ca_certificate: ca } = connection;
+  return new Kafka({
+    clientId: "test",
+    brokers: [`${host}:${port}`],
+    logLevel: logLevel.NOTHING,
+    ssl: true,
+    sasl: { mechanism: "scram-sha-256", username, password },
+    retry: { retries: 3, initialRetryTime: 100 },
+    socketFactory({ host: name, port: to, onConnect }) {
+      const tcp = connectTcp({
+        host: name,
+        port: to,
+        lookup: (hostname, options, done) => {
+          const answer = (address: string) =>
+            options.all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4);
+          addressOf(platform, hostname).then(answer, (error: Error) => done(error, ""));
+        },
+      });
+      const socket = connectTls({ socket: tcp, ca, servername: name }, onConnect);
+      tcp.on("error", (error) => socket.destroy(error));
+      return socket;
+    },
+  });
 }
 
 /** Signs in, and signs out at once. */

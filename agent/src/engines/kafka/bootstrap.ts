@@ -70,6 +70,8 @@ async function createExporter(
 ): Promise<void> {
   const secret = randomBytes(32).toString("hex");
   const salt = randomBytes(16).toString("hex");
+  // The exporter prints the hash as a number, without leading zeroes.
+  const passwordHash = hash("sha256", `${salt}:${secret}`).replace(/^0+/, "");
   const topics = ["", `,topic=${platform}.*`, ",topic=__consumer_offsets", ",topic=__transaction_state"];
   const names = ["MessagesInPerSec", "BytesInPerSec", "BytesOutPerSec"];
   const beans = [
@@ -81,8 +83,8 @@ async function createExporter(
     basic:
       username: ${platform}
       algorithm: SHA-256
-      salt: ${salt}
-      passwordHash: ${hash("sha256", `${salt}:${secret}`)}
+      salt: "${salt}"
+      passwordHash: "${passwordHash}"
 includeObjectNames:
 ${beans.map((bean) => `  - "${bean}"\n`).join("")}rules:
   - pattern: "kafka.server<type=BrokerTopicMetrics, name=(\\\\w+), topic=(.+)><>Count"

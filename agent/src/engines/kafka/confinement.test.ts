@@ -1,12 +1,19 @@
+import { X509Certificate } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
 import { connect as connectTcp } from "node:net";
+import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { create } from "@bufbuild/protobuf";
+import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
 import { EngineUserSchema, PeersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { createTestAuthority } from "@holdfast/testing/controller/test-authority.ts";
 import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
 import { kafkaVerifier, withUserSession } from "@holdfast/testing/engines/kafka-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operation, pattern, permission, resource } from "./access.ts";
+import { partyFile } from "./certificates.ts";
 import { createKafkaDriver } from "./driver.ts";
 import { heartbeatTopic } from "./heartbeat.ts";
 import { portsOf } from "./layout.ts";
@@ -25,6 +32,7 @@ import {
 import {
   array,
   bool,
+  type Codec,
   int16,
   int32,
   int8,
@@ -63,16 +71,22 @@ const call = <Request>(
   request: Api<Request, unknown>["request"],
   response: Api<unknown, { readonly errorCode: number }>["response"],
 ) => ({ name: String(key), key, version, request, response });
-const throttled = { throttleMs: int32, errorCode: int16 };
+/** The first fields of these responses; the others are not read. */
+const throttled: Codec<{ readonly errorCode: number }> = {
+  write: () => undefined,
+  read(from) {
+    int32.read(from);
+    return { errorCode: int16.read(from) };
+  },
+};
 // biome-ignore format: a table
 const others = {
-  alterReassignments: call(45, 0, struct({ timeoutMs: int32, topics: array(struct({ name: string, partitions: array(struct({ index: int32, replicas: nullableArray(int32) })) })) }), struct(throttled)),
-  electLeaders:       call(43, 2, struct({ type: int8, topics: nullableArray(struct({ name: string, partitions: array(int32) })), timeoutMs: int32 }), struct(throttled)),
-  updateFeatures:     call(57, 1, struct({ timeoutMs: int32, updates: array(struct({ feature: string, level: int16, upgradeType: int8 })), validateOnly: bool }), struct(throttled)),
-  unregisterBroker:   call(64, 0, struct({ brokerId: int32 }), struct(throttled)),
-  addVoter:           call(80, 0, struct({ clusterId: nullableString, timeoutMs: int32, voterId: int32, directoryId: uuid, listeners: array(struct({ name: string, host: string, port: int16 })) }), struct(throttled)),
-  removeVoter:        call(81, 0, struct({ clusterId: nullableString, voterId: int32, directoryId: uuid }), struct(throttled)),
-  describeQuotas:     call(48, 1, struct({ components: array(struct({ entityType: string, matchType: int8, match: nullableString })), strict: bool }), struct(throttled)),
+  alterReassignments: call(45, 0, struct({ timeoutMs: int32, topics: array(struct({ name: string, partitions: array(struct({ index: int32, replicas: nullableArray(int32) })) })) }), throttled),
+  electLeaders:       call(43, 2, struct({ type: int8, topics: nullableArray(struct({ name: string, partitions: array(int32) })), timeoutMs: int32 }), throttled),
+  updateFeatures:     call(57, 1, struct({ timeoutMs: int32, updates: array(struct({ feature: string, level: int16, upgradeType: int8 })), validateOnly: bool }), throttled),
+  unregisterBroker:   call(64, 0, struct({ brokerId: int32 }), throttled),
+  addVoter:           call(80, 0, struct({ clusterId: nullableString, timeoutMs: int32, voterId: int32, directoryId: uuid, listeners: array(struct({ name: string, host: string, port: int16 })) }), throttled),
+  removeVoter:        call(81, 0, struct({ clusterId: nullableString, voterId: int32, directoryId: uuid }), throttled),
 } as const;
 
 const none = Buffer.alloc(16).toString("base64url");
@@ -91,7 +105,6 @@ const forbidden: readonly (readonly [name: string, code: number, send: (session:
   ["removing a broker",        denied.cluster, async (session) => (await session.call(others.unregisterBroker, { brokerId: 1 })).errorCode],
   ["adding a voter",           denied.cluster, async (session) => (await session.call(others.addVoter, { clusterId: null, timeoutMs, voterId: 9, directoryId: none, listeners: [] })).errorCode],
   ["removing a voter",         denied.cluster, async (session) => (await session.call(others.removeVoter, { clusterId: null, voterId: 1, directoryId: none })).errorCode],
-  ["reading quotas",           denied.cluster, async (session) => (await session.call(others.describeQuotas, { components: [], strict: false })).errorCode],
   ["creating a platform topic", denied.topic,  (session) => createTopic(session, "holdfast.mine")],
   ["creating an engine topic",  denied.topic,  (session) => createTopic(session, "__mine")],
   ["writing the heartbeat",     denied.topic,  (session) => write(session, heartbeatTopic)],
@@ -223,5 +236,38 @@ describe.skipIf(skip !== undefined)("users of kafka", () => {
       });
       expect(plain).not.toBe("answered");
     }
+  });
+
+  it("present a renewed certificate to other members without a restart, once it is reloaded", async () => {
+    const { paths, spec } = machine.instance;
+    const [authority, { publicKey, privateKey }] = await Promise.all([createTestAuthority(), newKeyPair()]);
+    const leaf = await authority.issue({ commonName: nodeId, names: [nodeId], publicKey, client: true });
+    const certificate = new X509Certificate(leaf.der);
+    const before = await readFile(join(paths.tls, "ca.crt"), "utf8");
+    const files = {
+      "server.key": await exportKey(privateKey),
+      "server.crt": certificate.toString(),
+      // Both authorities are trusted while one replaces the other.
+      "ca.crt": `${before}${authority.trustBundle}`,
+    };
+    for (const [name, content] of Object.entries(files)) await writeFile(join(paths.tls, name), content);
+    await machine.driver.reload(machine.instance, machine.signal);
+    const renewed = certificate.fingerprint256;
+    const agent = await readFile(partyFile(machine.instance, "agent"), "utf8");
+    const { brokers, controllers } = portsOf(machine.instance);
+    for (const port of [brokers, controllers]) {
+      const presented = () =>
+        new Promise<string>((resolve, reject) => {
+          const options = { host: spec.address, port, key: agent, cert: agent, rejectUnauthorized: false };
+          const socket = connectTls(options, () => {
+            resolve(socket.getPeerX509Certificate()?.fingerprint256 ?? "");
+            socket.destroy();
+          });
+          socket.once("error", reject);
+        });
+      await waitUntil(`port ${port} has it`, async () => (await presented()) === renewed);
+    }
+    const { checks } = await machine.driver.observe(machine.instance, machine.signal);
+    expect(checks.filter(({ status }) => status !== "healthy")).toEqual([]);
   });
 });

@@ -24,6 +24,7 @@ import { createPeers } from "./peers.ts";
 import { ready } from "./ready.ts";
 import { createReload } from "./reload.ts";
 import { render } from "./render.ts";
+import { topics } from "./topics.ts";
 import { users } from "./users.ts";
 
 /**
@@ -54,6 +55,7 @@ export function createKafkaDriver(deps: EngineDeps): EngineDriver {
     parseLog,
     explainFailure,
     users,
+    topics,
     peers: createPeers(deps),
     metrics,
   };

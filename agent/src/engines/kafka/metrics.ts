@@ -1,7 +1,7 @@
 import type { EngineMetrics, MetricsFacet } from "../insight-facets.ts";
-import { consumerLag } from "./consumer-lag.ts";
 import { readExporter } from "./exporter.ts";
 import { countClients } from "./front.ts";
+import { consumerLag } from "./groups.ts";
 
 const withinMs = 3_000;
 const lagReason = "All members have replicas, which kafka_under_replicated_partitions counts.";

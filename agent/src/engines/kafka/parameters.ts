@@ -62,7 +62,7 @@ export async function applyParameters(instance: Instance, session: Connection): 
 const runsWithinMs = 2_000;
 const pollMs = 20;
 
-/** The broker applies settings soon after the controller stored them. Values that it prints otherwise are not awaited. */
+/** A broker applies settings soon after the controller stored them. Values that it prints otherwise are not awaited. */
 async function untilRunning(
   instance: Instance,
   session: Connection,

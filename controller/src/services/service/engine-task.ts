@@ -18,8 +18,13 @@ type OutputOf<C> = Extract<TaskResult["output"], { case: C }> extends { value: i
 // biome-ignore format: a table, aligned so that it reads as one
 const failures: ReadonlyMap<string, ErrorKey> = new Map(
   Object.entries<ErrorKey>({
-  engine_refused: "ENGINE_REFUSED",
-  not_supported:  "NOT_SUPPORTED",
+  engine_refused:  "ENGINE_REFUSED",
+  not_supported:   "NOT_SUPPORTED",
+  name_taken:      "NAME_TAKEN",
+  topic_not_found: "TOPIC_NOT_FOUND",
+  group_not_found: "CONSUMER_GROUP_NOT_FOUND",
+  group_active:    "CONSUMER_GROUP_ACTIVE",
+  limit_reached:   "PARTITION_LIMIT_REACHED",
 }),
 );
 

@@ -106,6 +106,7 @@ export default {
     "holdfast.v1.ServiceBackups.gaps": "20",
   },
   nameScopes: {
+    "engine-task.ts": "service: names in its engine",
     "managed-service-api.ts": "organization",
     "service-creation.ts": "organization",
   },

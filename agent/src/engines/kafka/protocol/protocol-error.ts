@@ -11,6 +11,8 @@ export const errorCodes = {
   coordinatorLoading:        14,
   notEnoughReplicas:         19,
   notEnoughReplicasAfter:    20,
+  illegalGeneration:         22,
+  unknownMember:             25,
   topicAlreadyExists:        36,
   invalidPartitions:         37,
   invalidReplicationFactor:  38,

@@ -148,6 +148,48 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
     case: "checkEngineUpgrade";
   } | {
     /**
+     * @generated from field: holdfast.agent.v1.ListEngineTopics list_engine_topics = 23;
+     */
+    value: ListEngineTopics;
+    case: "listEngineTopics";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.CreateEngineTopic create_engine_topic = 24;
+     */
+    value: CreateEngineTopic;
+    case: "createEngineTopic";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.AlterEngineTopic alter_engine_topic = 25;
+     */
+    value: AlterEngineTopic;
+    case: "alterEngineTopic";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.DropEngineTopic drop_engine_topic = 26;
+     */
+    value: DropEngineTopic;
+    case: "dropEngineTopic";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ListEngineGroups list_engine_groups = 27;
+     */
+    value: ListEngineGroups;
+    case: "listEngineGroups";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ResetEngineGroup reset_engine_group = 28;
+     */
+    value: ResetEngineGroup;
+    case: "resetEngineGroup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.DropEngineGroup drop_engine_group = 29;
+     */
+    value: DropEngineGroup;
+    case: "dropEngineGroup";
+  } | {
+    /**
      * @generated from field: holdfast.agent.v1.UpgradeAgent upgrade_agent = 40;
      */
     value: UpgradeAgent;
@@ -368,6 +410,41 @@ export type TaskJson = {
    * @generated from field: holdfast.agent.v1.CheckEngineUpgrade check_engine_upgrade = 22;
    */
   checkEngineUpgrade?: CheckEngineUpgradeJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ListEngineTopics list_engine_topics = 23;
+   */
+  listEngineTopics?: ListEngineTopicsJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.CreateEngineTopic create_engine_topic = 24;
+   */
+  createEngineTopic?: CreateEngineTopicJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.AlterEngineTopic alter_engine_topic = 25;
+   */
+  alterEngineTopic?: AlterEngineTopicJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.DropEngineTopic drop_engine_topic = 26;
+   */
+  dropEngineTopic?: DropEngineTopicJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ListEngineGroups list_engine_groups = 27;
+   */
+  listEngineGroups?: ListEngineGroupsJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ResetEngineGroup reset_engine_group = 28;
+   */
+  resetEngineGroup?: ResetEngineGroupJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.DropEngineGroup drop_engine_group = 29;
+   */
+  dropEngineGroup?: DropEngineGroupJson;
 
   /**
    * @generated from field: holdfast.agent.v1.UpgradeAgent upgrade_agent = 40;
@@ -1839,6 +1916,359 @@ export const ListEngineDatabasesSchema: GenMessage<ListEngineDatabases, {jsonTyp
   messageDesc(file_holdfast_agent_v1_task, 18);
 
 /**
+ * Lists topics of the engine. Without names: all, without their settings, sizes and offsets.
+ *
+ * @generated from message holdfast.agent.v1.ListEngineTopics
+ */
+export type ListEngineTopics = Message<"holdfast.agent.v1.ListEngineTopics"> & {
+  /**
+   * @generated from field: repeated string names = 1;
+   */
+  names: string[];
+};
+
+/**
+ * Lists topics of the engine. Without names: all, without their settings, sizes and offsets.
+ *
+ * @generated from message holdfast.agent.v1.ListEngineTopics
+ */
+export type ListEngineTopicsJson = {
+  /**
+   * @generated from field: repeated string names = 1;
+   */
+  names?: string[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ListEngineTopics.
+ * Use `create(ListEngineTopicsSchema)` to create a new message.
+ */
+export const ListEngineTopicsSchema: GenMessage<ListEngineTopics, {jsonType: ListEngineTopicsJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 19);
+
+/**
+ * @generated from message holdfast.agent.v1.CreateEngineTopic
+ */
+export type CreateEngineTopic = Message<"holdfast.agent.v1.CreateEngineTopic"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Unset for the engine's default.
+   *
+   * @generated from field: optional int32 partitions = 2;
+   */
+  partitions?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 replication_factor = 3;
+   */
+  replicationFactor?: number | undefined;
+
+  /**
+   * @generated from field: map<string, string> config = 4;
+   */
+  config: { [key: string]: string };
+
+  /**
+   * Bound of all partitions of the service.
+   *
+   * @generated from field: int32 partitions_max = 5;
+   */
+  partitionsMax: number;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.CreateEngineTopic
+ */
+export type CreateEngineTopicJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Unset for the engine's default.
+   *
+   * @generated from field: optional int32 partitions = 2;
+   */
+  partitions?: number;
+
+  /**
+   * @generated from field: optional int32 replication_factor = 3;
+   */
+  replicationFactor?: number;
+
+  /**
+   * @generated from field: map<string, string> config = 4;
+   */
+  config?: { [key: string]: string };
+
+  /**
+   * Bound of all partitions of the service.
+   *
+   * @generated from field: int32 partitions_max = 5;
+   */
+  partitionsMax?: number;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.CreateEngineTopic.
+ * Use `create(CreateEngineTopicSchema)` to create a new message.
+ */
+export const CreateEngineTopicSchema: GenMessage<CreateEngineTopic, {jsonType: CreateEngineTopicJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 20);
+
+/**
+ * @generated from message holdfast.agent.v1.AlterEngineTopic
+ */
+export type AlterEngineTopic = Message<"holdfast.agent.v1.AlterEngineTopic"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * All partitions afterwards; unset to leave them.
+   *
+   * @generated from field: optional int32 partitions = 2;
+   */
+  partitions?: number | undefined;
+
+  /**
+   * @generated from field: map<string, string> set = 3;
+   */
+  set: { [key: string]: string };
+
+  /**
+   * @generated from field: repeated string unset = 4;
+   */
+  unset: string[];
+
+  /**
+   * @generated from field: int32 partitions_max = 5;
+   */
+  partitionsMax: number;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.AlterEngineTopic
+ */
+export type AlterEngineTopicJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * All partitions afterwards; unset to leave them.
+   *
+   * @generated from field: optional int32 partitions = 2;
+   */
+  partitions?: number;
+
+  /**
+   * @generated from field: map<string, string> set = 3;
+   */
+  set?: { [key: string]: string };
+
+  /**
+   * @generated from field: repeated string unset = 4;
+   */
+  unset?: string[];
+
+  /**
+   * @generated from field: int32 partitions_max = 5;
+   */
+  partitionsMax?: number;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.AlterEngineTopic.
+ * Use `create(AlterEngineTopicSchema)` to create a new message.
+ */
+export const AlterEngineTopicSchema: GenMessage<AlterEngineTopic, {jsonType: AlterEngineTopicJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 21);
+
+/**
+ * @generated from message holdfast.agent.v1.DropEngineTopic
+ */
+export type DropEngineTopic = Message<"holdfast.agent.v1.DropEngineTopic"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.DropEngineTopic
+ */
+export type DropEngineTopicJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.DropEngineTopic.
+ * Use `create(DropEngineTopicSchema)` to create a new message.
+ */
+export const DropEngineTopicSchema: GenMessage<DropEngineTopic, {jsonType: DropEngineTopicJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 22);
+
+/**
+ * Lists consumer groups of the engine; all without names.
+ *
+ * @generated from message holdfast.agent.v1.ListEngineGroups
+ */
+export type ListEngineGroups = Message<"holdfast.agent.v1.ListEngineGroups"> & {
+  /**
+   * @generated from field: repeated string names = 1;
+   */
+  names: string[];
+};
+
+/**
+ * Lists consumer groups of the engine; all without names.
+ *
+ * @generated from message holdfast.agent.v1.ListEngineGroups
+ */
+export type ListEngineGroupsJson = {
+  /**
+   * @generated from field: repeated string names = 1;
+   */
+  names?: string[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ListEngineGroups.
+ * Use `create(ListEngineGroupsSchema)` to create a new message.
+ */
+export const ListEngineGroupsSchema: GenMessage<ListEngineGroups, {jsonType: ListEngineGroupsJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 23);
+
+/**
+ * Sets the offsets of a group in a topic.
+ *
+ * @generated from message holdfast.agent.v1.ResetEngineGroup
+ */
+export type ResetEngineGroup = Message<"holdfast.agent.v1.ResetEngineGroup"> & {
+  /**
+   * @generated from field: string group = 1;
+   */
+  group: string;
+
+  /**
+   * @generated from field: string topic = 2;
+   */
+  topic: string;
+
+  /**
+   * @generated from oneof holdfast.agent.v1.ResetEngineGroup.to
+   */
+  to: {
+    /**
+     * The first record, else the next one to be written.
+     *
+     * @generated from field: bool earliest = 3;
+     */
+    value: boolean;
+    case: "earliest";
+  } | {
+    /**
+     * @generated from field: bool latest = 4;
+     */
+    value: boolean;
+    case: "latest";
+  } | {
+    /**
+     * The first record of that time or later, in milliseconds since 1970.
+     *
+     * @generated from field: int64 time_ms = 5;
+     */
+    value: bigint;
+    case: "timeMs";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Sets the offsets of a group in a topic.
+ *
+ * @generated from message holdfast.agent.v1.ResetEngineGroup
+ */
+export type ResetEngineGroupJson = {
+  /**
+   * @generated from field: string group = 1;
+   */
+  group?: string;
+
+  /**
+   * @generated from field: string topic = 2;
+   */
+  topic?: string;
+
+  /**
+   * The first record, else the next one to be written.
+   *
+   * @generated from field: bool earliest = 3;
+   */
+  earliest?: boolean;
+
+  /**
+   * @generated from field: bool latest = 4;
+   */
+  latest?: boolean;
+
+  /**
+   * The first record of that time or later, in milliseconds since 1970.
+   *
+   * @generated from field: int64 time_ms = 5;
+   */
+  timeMs?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ResetEngineGroup.
+ * Use `create(ResetEngineGroupSchema)` to create a new message.
+ */
+export const ResetEngineGroupSchema: GenMessage<ResetEngineGroup, {jsonType: ResetEngineGroupJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 24);
+
+/**
+ * @generated from message holdfast.agent.v1.DropEngineGroup
+ */
+export type DropEngineGroup = Message<"holdfast.agent.v1.DropEngineGroup"> & {
+  /**
+   * True if the database is a copy of another service's: its queue of this name gets this id.
+   *
+   * @generated from field: bool adopt = 2;
+   */
+  name: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.DropEngineGroup
+ */
+export type DropEngineGroupJson = {
+  /**
+   * True if the database is a copy of another service's: its queue of this name gets this id.
+   *
+   * @generated from field: bool adopt = 2;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.DropEngineGroup.
+ * Use `create(DropEngineGroupSchema)` to create a new message.
+ */
+export const DropEngineGroupSchema: GenMessage<DropEngineGroup, {jsonType: DropEngineGroupJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 25);
+
+/**
  * @generated from message holdfast.agent.v1.CreateEngineDatabase
  */
 export type CreateEngineDatabase = Message<"holdfast.agent.v1.CreateEngineDatabase"> & {
@@ -1875,7 +2305,7 @@ export type CreateEngineDatabaseJson = {
   owner?: string;
 
   /**
-   * Mark that is stored with the database, by which a repeated task recognizes it. Empty for none.
+   * True if it accepts no messages any more.
    *
    * @generated from field: string mark = 3;
    */
@@ -1887,14 +2317,16 @@ export type CreateEngineDatabaseJson = {
  * Use `create(CreateEngineDatabaseSchema)` to create a new message.
  */
 export const CreateEngineDatabaseSchema: GenMessage<CreateEngineDatabase, {jsonType: CreateEngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 19);
+  messageDesc(file_holdfast_agent_v1_task, 26);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabase
  */
 export type DropEngineDatabase = Message<"holdfast.agent.v1.DropEngineDatabase"> & {
   /**
-   * @generated from field: string name = 1;
+   * True if it is deleted completely.
+   *
+   * @generated from field: bool purged = 8;
    */
   name: string;
 };
@@ -1914,7 +2346,7 @@ export type DropEngineDatabaseJson = {
  * Use `create(DropEngineDatabaseSchema)` to create a new message.
  */
 export const DropEngineDatabaseSchema: GenMessage<DropEngineDatabase, {jsonType: DropEngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 20);
+  messageDesc(file_holdfast_agent_v1_task, 27);
 
 /**
  * Determines the outcome of a change whose tasks have no known result: cancels these tasks, waits until the engine runs
@@ -1981,12 +2413,16 @@ export type SettleEngineChangeJson = {
   dropEngineUser?: DropEngineUserJson;
 
   /**
-   * @generated from field: holdfast.agent.v1.CreateEngineDatabase create_engine_database = 4;
+   * True if it accepts no messages any more.
+   *
+   * @generated from field: bool deleted = 7;
    */
   createEngineDatabase?: CreateEngineDatabaseJson;
 
   /**
-   * @generated from field: holdfast.agent.v1.DropEngineDatabase drop_engine_database = 5;
+   * True if it is deleted completely.
+   *
+   * @generated from field: bool purged = 8;
    */
   dropEngineDatabase?: DropEngineDatabaseJson;
 };
@@ -1996,7 +2432,7 @@ export type SettleEngineChangeJson = {
  * Use `create(SettleEngineChangeSchema)` to create a new message.
  */
 export const SettleEngineChangeSchema: GenMessage<SettleEngineChange, {jsonType: SettleEngineChangeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 21);
+  messageDesc(file_holdfast_agent_v1_task, 28);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogs
@@ -2109,7 +2545,7 @@ export type ReadLogsJson = {
  * Use `create(ReadLogsSchema)` to create a new message.
  */
 export const ReadLogsSchema: GenMessage<ReadLogs, {jsonType: ReadLogsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 22);
+  messageDesc(file_holdfast_agent_v1_task, 29);
 
 /**
  * Reads a payload by reference and stores it again, as a test of the bulk lane.
@@ -2140,7 +2576,7 @@ export type CopyPayloadJson = {
  * Use `create(CopyPayloadSchema)` to create a new message.
  */
 export const CopyPayloadSchema: GenMessage<CopyPayload, {jsonType: CopyPayloadJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 23);
+  messageDesc(file_holdfast_agent_v1_task, 30);
 
 /**
  * Replaces the agent by one with this code. The new agent sends the result; the old one sends a failure and continues.
@@ -2213,7 +2649,7 @@ export type UpgradeAgentJson = {
  * Use `create(UpgradeAgentSchema)` to create a new message.
  */
 export const UpgradeAgentSchema: GenMessage<UpgradeAgent, {jsonType: UpgradeAgentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 24);
+  messageDesc(file_holdfast_agent_v1_task, 31);
 
 /**
  * Creates the queue with this id, and the queue schema if the database lacks it, or changes its settings. Fails with
@@ -2228,7 +2664,7 @@ export type PutEngineQueue = Message<"holdfast.agent.v1.PutEngineQueue"> & {
   queue?: EngineQueue | undefined;
 
   /**
-   * True if the database is a copy of another service's: its queue of this name gets this id.
+   * True when the database is a copy of another service's: its queue of this name gets this id.
    *
    * @generated from field: bool adopt = 2;
    */
@@ -2248,7 +2684,7 @@ export type PutEngineQueueJson = {
   queue?: EngineQueueJson;
 
   /**
-   * True if the database is a copy of another service's: its queue of this name gets this id.
+   * True when the database is a copy of another service's: its queue of this name gets this id.
    *
    * @generated from field: bool adopt = 2;
    */
@@ -2260,7 +2696,7 @@ export type PutEngineQueueJson = {
  * Use `create(PutEngineQueueSchema)` to create a new message.
  */
 export const PutEngineQueueSchema: GenMessage<PutEngineQueue, {jsonType: PutEngineQueueJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 25);
+  messageDesc(file_holdfast_agent_v1_task, 32);
 
 /**
  * @generated from message holdfast.agent.v1.EngineQueue
@@ -2297,14 +2733,14 @@ export type EngineQueue = Message<"holdfast.agent.v1.EngineQueue"> & {
   dlqEnabled: boolean;
 
   /**
-   * True if it accepts no messages any more.
+   * True when it accepts no messages any more.
    *
    * @generated from field: bool deleted = 7;
    */
   deleted: boolean;
 
   /**
-   * True if it is deleted completely.
+   * True when it is deleted completely.
    *
    * @generated from field: bool purged = 8;
    */
@@ -2346,14 +2782,14 @@ export type EngineQueueJson = {
   dlqEnabled?: boolean;
 
   /**
-   * True if it accepts no messages any more.
+   * True when it accepts no messages any more.
    *
    * @generated from field: bool deleted = 7;
    */
   deleted?: boolean;
 
   /**
-   * True if it is deleted completely.
+   * True when it is deleted completely.
    *
    * @generated from field: bool purged = 8;
    */
@@ -2365,7 +2801,7 @@ export type EngineQueueJson = {
  * Use `create(EngineQueueSchema)` to create a new message.
  */
 export const EngineQueueSchema: GenMessage<EngineQueue, {jsonType: EngineQueueJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 26);
+  messageDesc(file_holdfast_agent_v1_task, 33);
 
 /**
  * Deletes a queue with its messages, as far as the time allows.
@@ -2406,7 +2842,7 @@ export type RemoveEngineQueueJson = {
  * Use `create(RemoveEngineQueueSchema)` to create a new message.
  */
 export const RemoveEngineQueueSchema: GenMessage<RemoveEngineQueue, {jsonType: RemoveEngineQueueJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 27);
+  messageDesc(file_holdfast_agent_v1_task, 34);
 
 /**
  * Lists all queues of all databases, including deleted ones.
@@ -2429,7 +2865,7 @@ export type ListEngineQueuesJson = {
  * Use `create(ListEngineQueuesSchema)` to create a new message.
  */
 export const ListEngineQueuesSchema: GenMessage<ListEngineQueues, {jsonType: ListEngineQueuesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 28);
+  messageDesc(file_holdfast_agent_v1_task, 35);
 
 /**
  * Carries out a QueueRequest.
@@ -2470,7 +2906,7 @@ export type CallQueueJson = {
  * Use `create(CallQueueSchema)` to create a new message.
  */
 export const CallQueueSchema: GenMessage<CallQueue, {jsonType: CallQueueJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 29);
+  messageDesc(file_holdfast_agent_v1_task, 36);
 
 /**
  * Content of a quick task: a message of queue_call.proto in binary encoding, or the rows of a response.
@@ -2515,7 +2951,7 @@ export type PackedContentJson = {
  * Use `create(PackedContentSchema)` to create a new message.
  */
 export const PackedContentSchema: GenMessage<PackedContent, {jsonType: PackedContentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 30);
+  messageDesc(file_holdfast_agent_v1_task, 37);
 
 /**
  * A payload that is encrypted by AES-256-GCM with a single-use key and a zero nonce.
@@ -2556,7 +2992,7 @@ export type SealedPayloadJson = {
  * Use `create(SealedPayloadSchema)` to create a new message.
  */
 export const SealedPayloadSchema: GenMessage<SealedPayload, {jsonType: SealedPayloadJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 31);
+  messageDesc(file_holdfast_agent_v1_task, 38);
 
 /**
  * A reference to a payload over 64 KiB in the object store.
@@ -2607,7 +3043,7 @@ export type PayloadRefJson = {
  * Use `create(PayloadRefSchema)` to create a new message.
  */
 export const PayloadRefSchema: GenMessage<PayloadRef, {jsonType: PayloadRefJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 32);
+  messageDesc(file_holdfast_agent_v1_task, 39);
 
 /**
  * Creates or migrates the schema of an app's end users, and grants this role access to its rows.
@@ -2662,7 +3098,7 @@ export type PrepareAuthSchemaJson = {
  * Use `create(PrepareAuthSchemaSchema)` to create a new message.
  */
 export const PrepareAuthSchemaSchema: GenMessage<PrepareAuthSchema, {jsonType: PrepareAuthSchemaJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 33);
+  messageDesc(file_holdfast_agent_v1_task, 40);
 
 /**
  * Revokes a session of an end user with its refresh tokens. An unknown session counts as revoked.
@@ -2703,7 +3139,7 @@ export type RevokeAuthSessionJson = {
  * Use `create(RevokeAuthSessionSchema)` to create a new message.
  */
 export const RevokeAuthSessionSchema: GenMessage<RevokeAuthSession, {jsonType: RevokeAuthSessionJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 34);
+  messageDesc(file_holdfast_agent_v1_task, 41);
 
 /**
  * Erases an end user from all tables of the schema.
@@ -2765,7 +3201,7 @@ export type EraseAuthUserJson = {
  * Use `create(EraseAuthUserSchema)` to create a new message.
  */
 export const EraseAuthUserSchema: GenMessage<EraseAuthUser, {jsonType: EraseAuthUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 35);
+  messageDesc(file_holdfast_agent_v1_task, 42);
 
 /**
  * Reads rows of the schema in the order of their keys.
@@ -2862,7 +3298,7 @@ export type ReadAuthRowsJson = {
  * Use `create(ReadAuthRowsSchema)` to create a new message.
  */
 export const ReadAuthRowsSchema: GenMessage<ReadAuthRows, {jsonType: ReadAuthRowsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 36);
+  messageDesc(file_holdfast_agent_v1_task, 43);
 
 /**
  * Creates a user before the first sign-in, for apps with closed sign-up.
@@ -2913,7 +3349,7 @@ export type AddAuthUserJson = {
  * Use `create(AddAuthUserSchema)` to create a new message.
  */
 export const AddAuthUserSchema: GenMessage<AddAuthUser, {jsonType: AddAuthUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 37);
+  messageDesc(file_holdfast_agent_v1_task, 44);
 
 /**
  * Repeats erasures of users and revocations of sessions after a restore, a copy, or a loss of recent writes.
@@ -2964,7 +3400,7 @@ export type ReplayAuthErasuresJson = {
  * Use `create(ReplayAuthErasuresSchema)` to create a new message.
  */
 export const ReplayAuthErasuresSchema: GenMessage<ReplayAuthErasures, {jsonType: ReplayAuthErasuresJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 38);
+  messageDesc(file_holdfast_agent_v1_task, 45);
 
 /**
  * @generated from message holdfast.agent.v1.TaskResult
@@ -3049,6 +3485,48 @@ export type TaskResult = Message<"holdfast.agent.v1.TaskResult"> & {
      */
     value: SettleEngineChangeResult;
     case: "settleEngineChange";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ListEngineTopicsResult list_engine_topics = 23;
+     */
+    value: ListEngineTopicsResult;
+    case: "listEngineTopics";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.CreateEngineTopicResult create_engine_topic = 24;
+     */
+    value: CreateEngineTopicResult;
+    case: "createEngineTopic";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.AlterEngineTopicResult alter_engine_topic = 25;
+     */
+    value: AlterEngineTopicResult;
+    case: "alterEngineTopic";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.DropEngineTopicResult drop_engine_topic = 26;
+     */
+    value: DropEngineTopicResult;
+    case: "dropEngineTopic";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ListEngineGroupsResult list_engine_groups = 27;
+     */
+    value: ListEngineGroupsResult;
+    case: "listEngineGroups";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ResetEngineGroupResult reset_engine_group = 28;
+     */
+    value: ResetEngineGroupResult;
+    case: "resetEngineGroup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.DropEngineGroupResult drop_engine_group = 29;
+     */
+    value: DropEngineGroupResult;
+    case: "dropEngineGroup";
   } | {
     /**
      * @generated from field: holdfast.agent.v1.UpgradeAgentResult upgrade_agent = 40;
@@ -3236,6 +3714,41 @@ export type TaskResultJson = {
   settleEngineChange?: SettleEngineChangeResultJson;
 
   /**
+   * @generated from field: holdfast.agent.v1.ListEngineTopicsResult list_engine_topics = 23;
+   */
+  listEngineTopics?: ListEngineTopicsResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.CreateEngineTopicResult create_engine_topic = 24;
+   */
+  createEngineTopic?: CreateEngineTopicResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.AlterEngineTopicResult alter_engine_topic = 25;
+   */
+  alterEngineTopic?: AlterEngineTopicResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.DropEngineTopicResult drop_engine_topic = 26;
+   */
+  dropEngineTopic?: DropEngineTopicResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ListEngineGroupsResult list_engine_groups = 27;
+   */
+  listEngineGroups?: ListEngineGroupsResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ResetEngineGroupResult reset_engine_group = 28;
+   */
+  resetEngineGroup?: ResetEngineGroupResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.DropEngineGroupResult drop_engine_group = 29;
+   */
+  dropEngineGroup?: DropEngineGroupResultJson;
+
+  /**
    * @generated from field: holdfast.agent.v1.UpgradeAgentResult upgrade_agent = 40;
    */
   upgradeAgent?: UpgradeAgentResultJson;
@@ -3336,7 +3849,7 @@ export type TaskResultJson = {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult, {jsonType: TaskResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 39);
+  messageDesc(file_holdfast_agent_v1_task, 46);
 
 /**
  * @generated from message holdfast.agent.v1.TaskFailure
@@ -3387,7 +3900,7 @@ export type TaskFailureJson = {
  * Use `create(TaskFailureSchema)` to create a new message.
  */
 export const TaskFailureSchema: GenMessage<TaskFailure, {jsonType: TaskFailureJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 40);
+  messageDesc(file_holdfast_agent_v1_task, 47);
 
 /**
  * @generated from message holdfast.agent.v1.ConvergeInstanceResult
@@ -3406,7 +3919,7 @@ export type ConvergeInstanceResultJson = {
  * Use `create(ConvergeInstanceResultSchema)` to create a new message.
  */
 export const ConvergeInstanceResultSchema: GenMessage<ConvergeInstanceResult, {jsonType: ConvergeInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 41);
+  messageDesc(file_holdfast_agent_v1_task, 48);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsersResult
@@ -3433,7 +3946,7 @@ export type ListEngineUsersResultJson = {
  * Use `create(ListEngineUsersResultSchema)` to create a new message.
  */
 export const ListEngineUsersResultSchema: GenMessage<ListEngineUsersResult, {jsonType: ListEngineUsersResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 42);
+  messageDesc(file_holdfast_agent_v1_task, 49);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUserState
@@ -3484,7 +3997,7 @@ export type EngineUserStateJson = {
  * Use `create(EngineUserStateSchema)` to create a new message.
  */
 export const EngineUserStateSchema: GenMessage<EngineUserState, {jsonType: EngineUserStateJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 43);
+  messageDesc(file_holdfast_agent_v1_task, 50);
 
 /**
  * @generated from message holdfast.agent.v1.PutEngineUserResult
@@ -3543,7 +4056,7 @@ export type PutEngineUserResultJson = {
  * Use `create(PutEngineUserResultSchema)` to create a new message.
  */
 export const PutEngineUserResultSchema: GenMessage<PutEngineUserResult, {jsonType: PutEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 44);
+  messageDesc(file_holdfast_agent_v1_task, 51);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUserResult
@@ -3570,7 +4083,7 @@ export type DropEngineUserResultJson = {
  * Use `create(DropEngineUserResultSchema)` to create a new message.
  */
 export const DropEngineUserResultSchema: GenMessage<DropEngineUserResult, {jsonType: DropEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 45);
+  messageDesc(file_holdfast_agent_v1_task, 52);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePasswordResult
@@ -3607,7 +4120,434 @@ export type CheckEnginePasswordResultJson = {
  * Use `create(CheckEnginePasswordResultSchema)` to create a new message.
  */
 export const CheckEnginePasswordResultSchema: GenMessage<CheckEnginePasswordResult, {jsonType: CheckEnginePasswordResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 46);
+  messageDesc(file_holdfast_agent_v1_task, 53);
+
+/**
+ * @generated from message holdfast.agent.v1.ListEngineTopicsResult
+ */
+export type ListEngineTopicsResult = Message<"holdfast.agent.v1.ListEngineTopicsResult"> & {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineTopic topics = 1;
+   */
+  topics: EngineTopic[];
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ListEngineTopicsResult
+ */
+export type ListEngineTopicsResultJson = {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineTopic topics = 1;
+   */
+  topics?: EngineTopicJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ListEngineTopicsResult.
+ * Use `create(ListEngineTopicsResultSchema)` to create a new message.
+ */
+export const ListEngineTopicsResultSchema: GenMessage<ListEngineTopicsResult, {jsonType: ListEngineTopicsResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 54);
+
+/**
+ * @generated from message holdfast.agent.v1.EngineTopic
+ */
+export type EngineTopic = Message<"holdfast.agent.v1.EngineTopic"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: int32 partitions = 2;
+   */
+  partitions: number;
+
+  /**
+   * @generated from field: int32 replication_factor = 3;
+   */
+  replicationFactor: number;
+
+  /**
+   * @generated from field: int64 size_bytes = 4;
+   */
+  sizeBytes: bigint;
+
+  /**
+   * @generated from field: map<string, string> config = 5;
+   */
+  config: { [key: string]: string };
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EnginePartition partition_states = 6;
+   */
+  partitionStates: EnginePartition[];
+};
+
+/**
+ * @generated from message holdfast.agent.v1.EngineTopic
+ */
+export type EngineTopicJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: int32 partitions = 2;
+   */
+  partitions?: number;
+
+  /**
+   * @generated from field: int32 replication_factor = 3;
+   */
+  replicationFactor?: number;
+
+  /**
+   * @generated from field: int64 size_bytes = 4;
+   */
+  sizeBytes?: string;
+
+  /**
+   * @generated from field: map<string, string> config = 5;
+   */
+  config?: { [key: string]: string };
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EnginePartition partition_states = 6;
+   */
+  partitionStates?: EnginePartitionJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EngineTopic.
+ * Use `create(EngineTopicSchema)` to create a new message.
+ */
+export const EngineTopicSchema: GenMessage<EngineTopic, {jsonType: EngineTopicJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 55);
+
+/**
+ * @generated from message holdfast.agent.v1.EnginePartition
+ */
+export type EnginePartition = Message<"holdfast.agent.v1.EnginePartition"> & {
+  /**
+   * @generated from field: int32 partition = 1;
+   */
+  partition: number;
+
+  /**
+   * Number of the member; unset without a leader.
+   *
+   * @generated from field: optional int32 leader = 2;
+   */
+  leader?: number | undefined;
+
+  /**
+   * @generated from field: repeated int32 replicas = 3;
+   */
+  replicas: number[];
+
+  /**
+   * @generated from field: repeated int32 in_sync = 4;
+   */
+  inSync: number[];
+
+  /**
+   * @generated from field: int64 start_offset = 5;
+   */
+  startOffset: bigint;
+
+  /**
+   * @generated from field: int64 end_offset = 6;
+   */
+  endOffset: bigint;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.EnginePartition
+ */
+export type EnginePartitionJson = {
+  /**
+   * @generated from field: int32 partition = 1;
+   */
+  partition?: number;
+
+  /**
+   * Number of the member; unset without a leader.
+   *
+   * @generated from field: optional int32 leader = 2;
+   */
+  leader?: number;
+
+  /**
+   * @generated from field: repeated int32 replicas = 3;
+   */
+  replicas?: number[];
+
+  /**
+   * @generated from field: repeated int32 in_sync = 4;
+   */
+  inSync?: number[];
+
+  /**
+   * @generated from field: int64 start_offset = 5;
+   */
+  startOffset?: string;
+
+  /**
+   * @generated from field: int64 end_offset = 6;
+   */
+  endOffset?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EnginePartition.
+ * Use `create(EnginePartitionSchema)` to create a new message.
+ */
+export const EnginePartitionSchema: GenMessage<EnginePartition, {jsonType: EnginePartitionJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 56);
+
+/**
+ * @generated from message holdfast.agent.v1.CreateEngineTopicResult
+ */
+export type CreateEngineTopicResult = Message<"holdfast.agent.v1.CreateEngineTopicResult"> & {
+};
+
+/**
+ * @generated from message holdfast.agent.v1.CreateEngineTopicResult
+ */
+export type CreateEngineTopicResultJson = {
+};
+
+/**
+ * Describes the message holdfast.agent.v1.CreateEngineTopicResult.
+ * Use `create(CreateEngineTopicResultSchema)` to create a new message.
+ */
+export const CreateEngineTopicResultSchema: GenMessage<CreateEngineTopicResult, {jsonType: CreateEngineTopicResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 57);
+
+/**
+ * @generated from message holdfast.agent.v1.AlterEngineTopicResult
+ */
+export type AlterEngineTopicResult = Message<"holdfast.agent.v1.AlterEngineTopicResult"> & {
+};
+
+/**
+ * @generated from message holdfast.agent.v1.AlterEngineTopicResult
+ */
+export type AlterEngineTopicResultJson = {
+};
+
+/**
+ * Describes the message holdfast.agent.v1.AlterEngineTopicResult.
+ * Use `create(AlterEngineTopicResultSchema)` to create a new message.
+ */
+export const AlterEngineTopicResultSchema: GenMessage<AlterEngineTopicResult, {jsonType: AlterEngineTopicResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 58);
+
+/**
+ * @generated from message holdfast.agent.v1.DropEngineTopicResult
+ */
+export type DropEngineTopicResult = Message<"holdfast.agent.v1.DropEngineTopicResult"> & {
+  /**
+   * @generated from field: bool existed = 1;
+   */
+  existed: boolean;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.DropEngineTopicResult
+ */
+export type DropEngineTopicResultJson = {
+  /**
+   * @generated from field: bool existed = 1;
+   */
+  existed?: boolean;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.DropEngineTopicResult.
+ * Use `create(DropEngineTopicResultSchema)` to create a new message.
+ */
+export const DropEngineTopicResultSchema: GenMessage<DropEngineTopicResult, {jsonType: DropEngineTopicResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 59);
+
+/**
+ * @generated from message holdfast.agent.v1.ListEngineGroupsResult
+ */
+export type ListEngineGroupsResult = Message<"holdfast.agent.v1.ListEngineGroupsResult"> & {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineGroup groups = 1;
+   */
+  groups: EngineGroup[];
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ListEngineGroupsResult
+ */
+export type ListEngineGroupsResultJson = {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineGroup groups = 1;
+   */
+  groups?: EngineGroupJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ListEngineGroupsResult.
+ * Use `create(ListEngineGroupsResultSchema)` to create a new message.
+ */
+export const ListEngineGroupsResultSchema: GenMessage<ListEngineGroupsResult, {jsonType: ListEngineGroupsResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 60);
+
+/**
+ * @generated from message holdfast.agent.v1.EngineGroup
+ */
+export type EngineGroup = Message<"holdfast.agent.v1.EngineGroup"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineGroupOffset offsets = 3;
+   */
+  offsets: EngineGroupOffset[];
+};
+
+/**
+ * @generated from message holdfast.agent.v1.EngineGroup
+ */
+export type EngineGroupJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string state = 2;
+   */
+  state?: string;
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineGroupOffset offsets = 3;
+   */
+  offsets?: EngineGroupOffsetJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EngineGroup.
+ * Use `create(EngineGroupSchema)` to create a new message.
+ */
+export const EngineGroupSchema: GenMessage<EngineGroup, {jsonType: EngineGroupJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 61);
+
+/**
+ * @generated from message holdfast.agent.v1.EngineGroupOffset
+ */
+export type EngineGroupOffset = Message<"holdfast.agent.v1.EngineGroupOffset"> & {
+  /**
+   * @generated from field: string topic = 1;
+   */
+  topic: string;
+
+  /**
+   * @generated from field: int32 partition = 2;
+   */
+  partition: number;
+
+  /**
+   * @generated from field: int64 offset = 3;
+   */
+  offset: bigint;
+
+  /**
+   * @generated from field: int64 end_offset = 4;
+   */
+  endOffset: bigint;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.EngineGroupOffset
+ */
+export type EngineGroupOffsetJson = {
+  /**
+   * @generated from field: string topic = 1;
+   */
+  topic?: string;
+
+  /**
+   * @generated from field: int32 partition = 2;
+   */
+  partition?: number;
+
+  /**
+   * @generated from field: int64 offset = 3;
+   */
+  offset?: string;
+
+  /**
+   * @generated from field: int64 end_offset = 4;
+   */
+  endOffset?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EngineGroupOffset.
+ * Use `create(EngineGroupOffsetSchema)` to create a new message.
+ */
+export const EngineGroupOffsetSchema: GenMessage<EngineGroupOffset, {jsonType: EngineGroupOffsetJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 62);
+
+/**
+ * @generated from message holdfast.agent.v1.ResetEngineGroupResult
+ */
+export type ResetEngineGroupResult = Message<"holdfast.agent.v1.ResetEngineGroupResult"> & {
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ResetEngineGroupResult
+ */
+export type ResetEngineGroupResultJson = {
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ResetEngineGroupResult.
+ * Use `create(ResetEngineGroupResultSchema)` to create a new message.
+ */
+export const ResetEngineGroupResultSchema: GenMessage<ResetEngineGroupResult, {jsonType: ResetEngineGroupResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 63);
+
+/**
+ * @generated from message holdfast.agent.v1.DropEngineGroupResult
+ */
+export type DropEngineGroupResult = Message<"holdfast.agent.v1.DropEngineGroupResult"> & {
+  /**
+   * @generated from field: bool existed = 1;
+   */
+  existed: boolean;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.DropEngineGroupResult
+ */
+export type DropEngineGroupResultJson = {
+  /**
+   * @generated from field: bool existed = 1;
+   */
+  existed?: boolean;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.DropEngineGroupResult.
+ * Use `create(DropEngineGroupResultSchema)` to create a new message.
+ */
+export const DropEngineGroupResultSchema: GenMessage<DropEngineGroupResult, {jsonType: DropEngineGroupResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 64);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabasesResult
@@ -3634,7 +4574,7 @@ export type ListEngineDatabasesResultJson = {
  * Use `create(ListEngineDatabasesResultSchema)` to create a new message.
  */
 export const ListEngineDatabasesResultSchema: GenMessage<ListEngineDatabasesResult, {jsonType: ListEngineDatabasesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 47);
+  messageDesc(file_holdfast_agent_v1_task, 65);
 
 /**
  * @generated from message holdfast.agent.v1.EngineDatabase
@@ -3695,7 +4635,7 @@ export type EngineDatabaseJson = {
  * Use `create(EngineDatabaseSchema)` to create a new message.
  */
 export const EngineDatabaseSchema: GenMessage<EngineDatabase, {jsonType: EngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 48);
+  messageDesc(file_holdfast_agent_v1_task, 66);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabaseResult
@@ -3722,7 +4662,7 @@ export type CreateEngineDatabaseResultJson = {
  * Use `create(CreateEngineDatabaseResultSchema)` to create a new message.
  */
 export const CreateEngineDatabaseResultSchema: GenMessage<CreateEngineDatabaseResult, {jsonType: CreateEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 49);
+  messageDesc(file_holdfast_agent_v1_task, 67);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabaseResult
@@ -3749,7 +4689,7 @@ export type DropEngineDatabaseResultJson = {
  * Use `create(DropEngineDatabaseResultSchema)` to create a new message.
  */
 export const DropEngineDatabaseResultSchema: GenMessage<DropEngineDatabaseResult, {jsonType: DropEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 50);
+  messageDesc(file_holdfast_agent_v1_task, 68);
 
 /**
  * @generated from message holdfast.agent.v1.SettleEngineChangeResult
@@ -3794,7 +4734,7 @@ export type SettleEngineChangeResultJson = {
  * Use `create(SettleEngineChangeResultSchema)` to create a new message.
  */
 export const SettleEngineChangeResultSchema: GenMessage<SettleEngineChangeResult, {jsonType: SettleEngineChangeResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 51);
+  messageDesc(file_holdfast_agent_v1_task, 69);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogsResult
@@ -3869,7 +4809,7 @@ export type ReadLogsResultJson = {
  * Use `create(ReadLogsResultSchema)` to create a new message.
  */
 export const ReadLogsResultSchema: GenMessage<ReadLogsResult, {jsonType: ReadLogsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 52);
+  messageDesc(file_holdfast_agent_v1_task, 70);
 
 /**
  * @generated from message holdfast.agent.v1.EngineLogLine
@@ -3926,7 +4866,7 @@ export type EngineLogLineJson = {
  * Use `create(EngineLogLineSchema)` to create a new message.
  */
 export const EngineLogLineSchema: GenMessage<EngineLogLine, {jsonType: EngineLogLineJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 53);
+  messageDesc(file_holdfast_agent_v1_task, 71);
 
 /**
  * @generated from message holdfast.agent.v1.CopyPayloadResult
@@ -3953,7 +4893,7 @@ export type CopyPayloadResultJson = {
  * Use `create(CopyPayloadResultSchema)` to create a new message.
  */
 export const CopyPayloadResultSchema: GenMessage<CopyPayloadResult, {jsonType: CopyPayloadResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 54);
+  messageDesc(file_holdfast_agent_v1_task, 72);
 
 /**
  * @generated from message holdfast.agent.v1.PutEngineQueueResult
@@ -3972,7 +4912,7 @@ export type PutEngineQueueResultJson = {
  * Use `create(PutEngineQueueResultSchema)` to create a new message.
  */
 export const PutEngineQueueResultSchema: GenMessage<PutEngineQueueResult, {jsonType: PutEngineQueueResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 55);
+  messageDesc(file_holdfast_agent_v1_task, 73);
 
 /**
  * @generated from message holdfast.agent.v1.RemoveEngineQueueResult
@@ -4017,7 +4957,7 @@ export type RemoveEngineQueueResultJson = {
  * Use `create(RemoveEngineQueueResultSchema)` to create a new message.
  */
 export const RemoveEngineQueueResultSchema: GenMessage<RemoveEngineQueueResult, {jsonType: RemoveEngineQueueResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 56);
+  messageDesc(file_holdfast_agent_v1_task, 74);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineQueuesResult
@@ -4044,7 +4984,7 @@ export type ListEngineQueuesResultJson = {
  * Use `create(ListEngineQueuesResultSchema)` to create a new message.
  */
 export const ListEngineQueuesResultSchema: GenMessage<ListEngineQueuesResult, {jsonType: ListEngineQueuesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 57);
+  messageDesc(file_holdfast_agent_v1_task, 75);
 
 /**
  * @generated from message holdfast.agent.v1.CallQueueResult
@@ -4075,7 +5015,7 @@ export type CallQueueResultJson = {
  * Use `create(CallQueueResultSchema)` to create a new message.
  */
 export const CallQueueResultSchema: GenMessage<CallQueueResult, {jsonType: CallQueueResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 58);
+  messageDesc(file_holdfast_agent_v1_task, 76);
 
 /**
  * @generated from message holdfast.agent.v1.UpgradeAgentResult
@@ -4116,7 +5056,7 @@ export type UpgradeAgentResultJson = {
  * Use `create(UpgradeAgentResultSchema)` to create a new message.
  */
 export const UpgradeAgentResultSchema: GenMessage<UpgradeAgentResult, {jsonType: UpgradeAgentResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 59);
+  messageDesc(file_holdfast_agent_v1_task, 77);
 
 /**
  * @generated from message holdfast.agent.v1.ReadQueryStatistics
@@ -4157,7 +5097,7 @@ export type ReadQueryStatisticsJson = {
  * Use `create(ReadQueryStatisticsSchema)` to create a new message.
  */
 export const ReadQueryStatisticsSchema: GenMessage<ReadQueryStatistics, {jsonType: ReadQueryStatisticsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 60);
+  messageDesc(file_holdfast_agent_v1_task, 78);
 
 /**
  * @generated from message holdfast.agent.v1.ReadQueryStatisticsResult
@@ -4214,7 +5154,7 @@ export type ReadQueryStatisticsResultJson = {
  * Use `create(ReadQueryStatisticsResultSchema)` to create a new message.
  */
 export const ReadQueryStatisticsResultSchema: GenMessage<ReadQueryStatisticsResult, {jsonType: ReadQueryStatisticsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 61);
+  messageDesc(file_holdfast_agent_v1_task, 79);
 
 /**
  * @generated from message holdfast.agent.v1.EngineQueryStatistic
@@ -4319,7 +5259,7 @@ export type EngineQueryStatisticJson = {
  * Use `create(EngineQueryStatisticSchema)` to create a new message.
  */
 export const EngineQueryStatisticSchema: GenMessage<EngineQueryStatistic, {jsonType: EngineQueryStatisticJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 62);
+  messageDesc(file_holdfast_agent_v1_task, 80);
 
 /**
  * @generated from message holdfast.agent.v1.ListRunningQueries
@@ -4346,7 +5286,7 @@ export type ListRunningQueriesJson = {
  * Use `create(ListRunningQueriesSchema)` to create a new message.
  */
 export const ListRunningQueriesSchema: GenMessage<ListRunningQueries, {jsonType: ListRunningQueriesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 63);
+  messageDesc(file_holdfast_agent_v1_task, 81);
 
 /**
  * @generated from message holdfast.agent.v1.ListRunningQueriesResult
@@ -4383,7 +5323,7 @@ export type ListRunningQueriesResultJson = {
  * Use `create(ListRunningQueriesResultSchema)` to create a new message.
  */
 export const ListRunningQueriesResultSchema: GenMessage<ListRunningQueriesResult, {jsonType: ListRunningQueriesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 64);
+  messageDesc(file_holdfast_agent_v1_task, 82);
 
 /**
  * @generated from message holdfast.agent.v1.EngineRunningQuery
@@ -4504,7 +5444,7 @@ export type EngineRunningQueryJson = {
  * Use `create(EngineRunningQuerySchema)` to create a new message.
  */
 export const EngineRunningQuerySchema: GenMessage<EngineRunningQuery, {jsonType: EngineRunningQueryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 65);
+  messageDesc(file_holdfast_agent_v1_task, 83);
 
 /**
  * A session, identified by pid and start, because pids are reused.
@@ -4549,7 +5489,7 @@ export type EngineSessionJson = {
  * Use `create(EngineSessionSchema)` to create a new message.
  */
 export const EngineSessionSchema: GenMessage<EngineSession, {jsonType: EngineSessionJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 66);
+  messageDesc(file_holdfast_agent_v1_task, 84);
 
 /**
  * @generated from message holdfast.agent.v1.SignalQuery
@@ -4590,7 +5530,7 @@ export type SignalQueryJson = {
  * Use `create(SignalQuerySchema)` to create a new message.
  */
 export const SignalQuerySchema: GenMessage<SignalQuery, {jsonType: SignalQueryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 67);
+  messageDesc(file_holdfast_agent_v1_task, 85);
 
 /**
  * @generated from message holdfast.agent.v1.SignalQueryResult
@@ -4621,7 +5561,7 @@ export type SignalQueryResultJson = {
  * Use `create(SignalQueryResultSchema)` to create a new message.
  */
 export const SignalQueryResultSchema: GenMessage<SignalQueryResult, {jsonType: SignalQueryResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 68);
+  messageDesc(file_holdfast_agent_v1_task, 86);
 
 /**
  * Runs a statement that the controller has validated.
@@ -4784,7 +5724,7 @@ export type RunConsoleQueryJson = {
  * Use `create(RunConsoleQuerySchema)` to create a new message.
  */
 export const RunConsoleQuerySchema: GenMessage<RunConsoleQuery, {jsonType: RunConsoleQueryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 69);
+  messageDesc(file_holdfast_agent_v1_task, 87);
 
 /**
  * @generated from message holdfast.agent.v1.ConsoleName
@@ -4835,7 +5775,7 @@ export type ConsoleNameJson = {
  * Use `create(ConsoleNameSchema)` to create a new message.
  */
 export const ConsoleNameSchema: GenMessage<ConsoleName, {jsonType: ConsoleNameJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 70);
+  messageDesc(file_holdfast_agent_v1_task, 88);
 
 /**
  * @generated from message holdfast.agent.v1.RunConsoleQueryResult
@@ -4934,7 +5874,7 @@ export type RunConsoleQueryResultJson = {
  * Use `create(RunConsoleQueryResultSchema)` to create a new message.
  */
 export const RunConsoleQueryResultSchema: GenMessage<RunConsoleQueryResult, {jsonType: RunConsoleQueryResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 71);
+  messageDesc(file_holdfast_agent_v1_task, 89);
 
 /**
  * @generated from message holdfast.agent.v1.ConsoleRefusal
@@ -4989,7 +5929,7 @@ export type ConsoleRefusalJson = {
  * Use `create(ConsoleRefusalSchema)` to create a new message.
  */
 export const ConsoleRefusalSchema: GenMessage<ConsoleRefusal, {jsonType: ConsoleRefusalJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 72);
+  messageDesc(file_holdfast_agent_v1_task, 90);
 
 /**
  * @generated from message holdfast.agent.v1.ReadReplicationResult
@@ -5140,7 +6080,7 @@ export type ReadReplicationResultJson = {
  * Use `create(ReadReplicationResultSchema)` to create a new message.
  */
 export const ReadReplicationResultSchema: GenMessage<ReadReplicationResult, {jsonType: ReadReplicationResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 73);
+  messageDesc(file_holdfast_agent_v1_task, 91);
 
 /**
  * A member that receives the primary's log.
@@ -5219,7 +6159,7 @@ export type ReplicationPeerJson = {
  * Use `create(ReplicationPeerSchema)` to create a new message.
  */
 export const ReplicationPeerSchema: GenMessage<ReplicationPeer, {jsonType: ReplicationPeerJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 74);
+  messageDesc(file_holdfast_agent_v1_task, 92);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEngineUpgradeResult
@@ -5250,7 +6190,7 @@ export type CheckEngineUpgradeResultJson = {
  * Use `create(CheckEngineUpgradeResultSchema)` to create a new message.
  */
 export const CheckEngineUpgradeResultSchema: GenMessage<CheckEngineUpgradeResult, {jsonType: CheckEngineUpgradeResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 75);
+  messageDesc(file_holdfast_agent_v1_task, 93);
 
 /**
  * @generated from message holdfast.agent.v1.UpgradeObstacle
@@ -5295,7 +6235,7 @@ export type UpgradeObstacleJson = {
  * Use `create(UpgradeObstacleSchema)` to create a new message.
  */
 export const UpgradeObstacleSchema: GenMessage<UpgradeObstacle, {jsonType: UpgradeObstacleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 76);
+  messageDesc(file_holdfast_agent_v1_task, 94);
 
 /**
  * @generated from message holdfast.agent.v1.PrepareAuthSchemaResult
@@ -5326,7 +6266,7 @@ export type PrepareAuthSchemaResultJson = {
  * Use `create(PrepareAuthSchemaResultSchema)` to create a new message.
  */
 export const PrepareAuthSchemaResultSchema: GenMessage<PrepareAuthSchemaResult, {jsonType: PrepareAuthSchemaResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 77);
+  messageDesc(file_holdfast_agent_v1_task, 95);
 
 /**
  * @generated from message holdfast.agent.v1.RevokeAuthSessionResult
@@ -5353,7 +6293,7 @@ export type RevokeAuthSessionResultJson = {
  * Use `create(RevokeAuthSessionResultSchema)` to create a new message.
  */
 export const RevokeAuthSessionResultSchema: GenMessage<RevokeAuthSessionResult, {jsonType: RevokeAuthSessionResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 78);
+  messageDesc(file_holdfast_agent_v1_task, 96);
 
 /**
  * @generated from message holdfast.agent.v1.EraseAuthUserResult
@@ -5394,7 +6334,7 @@ export type EraseAuthUserResultJson = {
  * Use `create(EraseAuthUserResultSchema)` to create a new message.
  */
 export const EraseAuthUserResultSchema: GenMessage<EraseAuthUserResult, {jsonType: EraseAuthUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 79);
+  messageDesc(file_holdfast_agent_v1_task, 97);
 
 /**
  * @generated from message holdfast.agent.v1.ReplayAuthErasuresResult
@@ -5435,7 +6375,7 @@ export type ReplayAuthErasuresResultJson = {
  * Use `create(ReplayAuthErasuresResultSchema)` to create a new message.
  */
 export const ReplayAuthErasuresResultSchema: GenMessage<ReplayAuthErasuresResult, {jsonType: ReplayAuthErasuresResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 80);
+  messageDesc(file_holdfast_agent_v1_task, 98);
 
 /**
  * @generated from message holdfast.agent.v1.ReadAuthRowsResult
@@ -5480,7 +6420,7 @@ export type ReadAuthRowsResultJson = {
  * Use `create(ReadAuthRowsResultSchema)` to create a new message.
  */
 export const ReadAuthRowsResultSchema: GenMessage<ReadAuthRowsResult, {jsonType: ReadAuthRowsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 81);
+  messageDesc(file_holdfast_agent_v1_task, 99);
 
 /**
  * @generated from message holdfast.agent.v1.AddAuthUserResult
@@ -5511,7 +6451,7 @@ export type AddAuthUserResultJson = {
  * Use `create(AddAuthUserResultSchema)` to create a new message.
  */
 export const AddAuthUserResultSchema: GenMessage<AddAuthUserResult, {jsonType: AddAuthUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 82);
+  messageDesc(file_holdfast_agent_v1_task, 100);
 
 /**
  * A queue of tasks on the agent. Lanes run independently of each other.

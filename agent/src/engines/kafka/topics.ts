@@ -1,0 +1,212 @@
+import { EngineRefused } from "../engine-errors.ts";
+import type { EngineTopic, NewTopic, TopicChange, TopicsFacet } from "../topics-facet.ts";
+import { groups } from "./groups.ts";
+import { isReserved } from "./layout.ts";
+import { endpointsOf } from "./offsets.ts";
+import {
+  createPartitions,
+  createTopics,
+  deleteTopics,
+  describeConfigs,
+  describeLogDirs,
+  incrementalAlterConfigs,
+  metadata,
+} from "./protocol/apis.ts";
+import type { Connection } from "./protocol/connection.ts";
+import { errorCodes, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
+import { withSession } from "./session.ts";
+import { untilApplied } from "./users.ts";
+
+const timeoutMs = 10_000;
+/** ConfigResource.Type.TOPIC, AlterConfigOp.OpType and DescribeConfigsResponse.ConfigSource. */
+const topicType = 2;
+const operations = { set: 0, unset: 1 } as const;
+const sourceTopic = 1;
+const noId = Buffer.alloc(16).toString("base64url");
+
+/** Topics of users, read from the broker's copy of the cluster's metadata and changed through its controller. */
+export const topics: TopicsFacet = {
+  list: (instance, names, signal) =>
+    withSession(instance, signal, async (session) => {
+      const found = await topicsOf(session, names.length === 0 ? null : names.filter(isVisible));
+      return names.length === 0 ? found : withDetails(session, found);
+    }),
+
+  create: (instance, topic, signal) =>
+    withSession(instance, signal, async (session) => {
+      requireName(topic.name);
+      const { name, partitions = -1, replicationFactor = -1, config } = topic;
+      await requireCapacity(session, Math.max(partitions, 1), topic.partitionsMax);
+      const configs = Object.entries(config).map(([key, value]) => ({ name: key, value }));
+      const request = { name, partitions, replicationFactor, assignments: [], configs };
+      const answer = await session.call(createTopics, { topics: [request], timeoutMs, validateOnly: false });
+      const [result] = answer.topics;
+      if (result?.errorCode === errorCodes.topicAlreadyExists) await requireSame(session, topic);
+      else if (result !== undefined) refuse(() => requireSuccess("CreateTopics", result));
+      await untilApplied(signal, async () => (await topicsOf(session, [name])).length === 1);
+    }),
+
+  alter: (instance, change, signal) =>
+    withSession(instance, signal, async (session) => {
+      const [before] = await topicsOf(session, [change.name].filter(isVisible));
+      if (before === undefined) throw missing(change.name);
+      await addPartitions(session, before, change);
+      await alterConfig(session, change);
+      const count = change.partitions ?? before.partitions;
+      await untilApplied(signal, async () => (await topicsOf(session, [change.name]))[0]?.partitions === count);
+    }),
+
+  drop: (instance, name, signal) =>
+    withSession(instance, signal, async (session) => {
+      if (!isVisible(name)) return { existed: false };
+      const { results } = await session.call(deleteTopics, { topics: [{ name, id: noId }], timeoutMs });
+      const [result] = results;
+      if (result?.errorCode === errorCodes.unknownTopicOrPartition) return { existed: false };
+      if (result !== undefined) refuse(() => requireSuccess("DeleteTopics", result));
+      await untilApplied(signal, async () => (await topicsOf(session, [name])).length === 0);
+      return { existed: true };
+    }),
+
+  groups,
+};
+
+/** True for a name that users may have. */
+function isVisible(name: string): boolean {
+  return !name.startsWith("__") && !isReserved(name);
+}
+
+function requireName(name: string): void {
+  if (!isVisible(name)) throw new EngineRefused(`The name ${name} is the platform's or the engine's.`);
+}
+
+function missing(name: string): EngineRefused {
+  return new EngineRefused(`The engine has no topic ${name}.`, { code: "topic_not_found" });
+}
+
+/** Throws EngineRefused with the engine's message for a refusal of the request itself. */
+function refuse(check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof KafkaRefusal)) throw error;
+    throw new EngineRefused(error.message, { cause: error });
+  }
+}
+
+/** Topics of users by name, without details; those that exist of the given names. */
+async function topicsOf(session: Connection, names: readonly string[] | null): Promise<EngineTopic[]> {
+  if (names?.length === 0) return [];
+  const requested = names?.map((name) => ({ id: noId, name })) ?? null;
+  const request = { topics: requested, allowAutoCreation: false, includeAuthorizedOperations: false };
+  const answer = await session.call(metadata, request);
+  const found = answer.topics.flatMap(({ errorCode, name, partitions }): EngineTopic[] => {
+    if (name === null || !isVisible(name) || errorCode === errorCodes.unknownTopicOrPartition) return [];
+    const partitionStates = partitions.map(({ index, leader, replicas, inSync }) => ({
+      partition: index,
+      leader: leader < 0 ? undefined : leader,
+      replicas,
+      inSync,
+      startOffset: 0,
+      endOffset: 0,
+    }));
+    const replicationFactor = partitions[0]?.replicas.length ?? 0;
+    return [{ name, partitions: partitions.length, replicationFactor, sizeBytes: 0, config: {}, partitionStates }];
+  });
+  return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function withDetails(session: Connection, found: readonly EngineTopic[]): Promise<EngineTopic[]> {
+  if (found.length === 0) return [];
+  const [configs, sizes, ends] = await Promise.all([
+    configsOf(
+      session,
+      found.map(({ name }) => name),
+    ),
+    sizesOf(session, found),
+    endpointsOf(
+      session,
+      found.map(({ name, partitions }) => ({ topic: name, partitions: range(partitions) })),
+    ),
+  ]);
+  return found.map((topic) => ({
+    ...topic,
+    sizeBytes: sizes.get(topic.name) ?? 0,
+    config: configs.get(topic.name) ?? {},
+    partitionStates: topic.partitionStates
+      .map((state) => ({ ...state, ...ends.get(`${topic.name} ${state.partition}`) }))
+      .toSorted((a, b) => a.partition - b.partition),
+  }));
+}
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** Settings that the topics have themselves. */
+async function configsOf(session: Connection, names: readonly string[]): Promise<Map<string, Record<string, string>>> {
+  const answer = await session.call(describeConfigs, {
+    resources: names.map((name) => ({ type: topicType, name, keys: null })),
+    includeSynonyms: false,
+    includeDocumentation: false,
+  });
+  return new Map(
+    answer.results.map(({ name, configs }) => [
+      name,
+      Object.fromEntries(
+        configs.flatMap((each) =>
+          each.source === sourceTopic && each.value !== null ? [[each.name, each.value]] : [],
+        ),
+      ),
+    ]),
+  );
+}
+
+async function sizesOf(session: Connection, found: readonly EngineTopic[]): Promise<Map<string, number>> {
+  const requested = found.map(({ name, partitions }) => ({ name, partitions: range(partitions) }));
+  const answer = await session.call(describeLogDirs, { topics: requested });
+  requireSuccess("DescribeLogDirs", answer);
+  const sizes = new Map<string, number>();
+  for (const { topics: stored } of answer.directories)
+    for (const { name, partitions } of stored)
+      sizes.set(name, (sizes.get(name) ?? 0) + partitions.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
+  return sizes;
+}
+
+/** Throws EngineRefused if the service would have too many partitions. */
+async function requireCapacity(session: Connection, added: number, max: number): Promise<void> {
+  const present = (await topicsOf(session, null)).reduce((sum, { partitions }) => sum + partitions, 0);
+  if (present + added <= max) return;
+  const message = `The service would have ${present + added} partitions: its plan has at most ${max}.`;
+  throw new EngineRefused(message, { code: "limit_reached" });
+}
+
+/** A repeated request finds its own topic; any other one is refused. */
+async function requireSame(session: Connection, { name, partitions, replicationFactor, config }: NewTopic) {
+  const [found] = await withDetails(session, await topicsOf(session, [name]));
+  const isSame =
+    found !== undefined &&
+    (partitions ?? found.partitions) === found.partitions &&
+    (replicationFactor ?? found.replicationFactor) === found.replicationFactor &&
+    Object.entries(config).every(([key, value]) => found.config[key] === value);
+  if (!isSame) throw new EngineRefused(`The engine has a topic ${name} already.`, { code: "name_taken" });
+}
+
+async function addPartitions(session: Connection, before: EngineTopic, change: TopicChange): Promise<void> {
+  const { name, partitions } = change;
+  if (partitions === undefined || partitions === before.partitions) return;
+  if (partitions < before.partitions)
+    throw new EngineRefused(`${name} has ${before.partitions} partitions, and their number can only grow.`);
+  await requireCapacity(session, partitions - before.partitions, change.partitionsMax);
+  const request = { topics: [{ name, count: partitions, assignments: null }], timeoutMs, validateOnly: false };
+  const { results } = await session.call(createPartitions, request);
+  for (const result of results) refuse(() => requireSuccess("CreatePartitions", result));
+}
+
+async function alterConfig(session: Connection, { name, set, unset }: TopicChange): Promise<void> {
+  const configs = [
+    ...Object.entries(set).map(([key, value]) => ({ name: key, operation: operations.set, value })),
+    ...unset.map((key) => ({ name: key, operation: operations.unset, value: null })),
+  ];
+  if (configs.length === 0) return;
+  const request = { resources: [{ type: topicType, name, configs }], validateOnly: false };
+  const { results } = await session.call(incrementalAlterConfigs, request);
+  for (const result of results) refuse(() => requireSuccess("IncrementalAlterConfigs", result));
+}

@@ -1,0 +1,145 @@
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { create } from "@bufbuild/protobuf";
+import type { Value } from "@bufbuild/protobuf/wkt";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import {
+  AlterEngineTopicSchema,
+  CreateEngineTopicSchema,
+  DropEngineTopicSchema,
+  type EngineTopic,
+  ListEngineTopicsSchema,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { TopicService } from "@holdfast/proto/holdfast/v1/topic_pb.ts";
+import { type CatalogData, planOf } from "#catalog/catalog.ts";
+import { auditOf } from "#access/caller.ts";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import { pageByName } from "#kernel/page/page-by-name.ts";
+import type { EngineTasks } from "../service/engine-task.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { ServiceAccess } from "../service/service-access.ts";
+
+export interface TopicApiDeps {
+  readonly access: ServiceAccess;
+  readonly tasks: EngineTasks;
+  readonly cursors: Cursors;
+  readonly catalog: CatalogData;
+  readonly auditNow: (entry: NewAudit) => Promise<void>;
+}
+
+/** Partitions of a service for each vCPU of its plan, all topics together. */
+const partitionsPerVcpu = 2_000;
+
+/** Throws NOT_SUPPORTED for an engine without topics, and WRONG_STATE while the service does not run. */
+export function requireTopics(access: ServiceAccess, serviceId: string, call: Call): ManagedServiceObject {
+  const { databaseType } = access.require(serviceId, call).object.spec;
+  if (engineOf(databaseType)?.hasTopics !== true)
+    throw new HoldfastError("NOT_SUPPORTED", `Services of ${databaseType} have no topics and consumer groups.`);
+  return access.requireRunning(serviceId, call).object;
+}
+
+/** The RPCs of topics. Nothing is stored: each call asks the engine, and a change is audited before it is sent. */
+export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: TopicApiDeps): ServedService {
+  async function topicsOf(service: ManagedServiceObject, names: readonly string[], call: Call): Promise<EngineTopic[]> {
+    const value = create(ListEngineTopicsSchema, { names: [...names] });
+    return (await tasks.run(service, { case: "listEngineTopics", value }, call.signal)).topics;
+  }
+
+  async function topicOf(service: ManagedServiceObject, name: string, call: Call) {
+    const [topic] = await topicsOf(service, [name], call);
+    if (topic === undefined) throw new HoldfastError("TOPIC_NOT_FOUND", `The service has no topic ${name}.`);
+    return messageOf(service, topic);
+  }
+
+  const partitionsMax = ({ spec }: ManagedServiceObject) => planOf(catalog, spec.planName).vcpu * partitionsPerVcpu;
+  const audited = (call: Call, action: string, serviceId: string, name: string) =>
+    auditNow(auditOf(call, action, "managed-service", serviceId, name));
+
+  const handlers: Handlers<typeof TopicService> = {
+    async listTopics(request, call) {
+      const service = requireTopics(access, request.serviceId, call);
+      const page = cursors.open(call, `topics ${request.serviceId}`, null, request);
+      const { items, next } = pageByName(await topicsOf(service, [], call), ({ name }) => name, page);
+      // Settings and sizes are read for one page alone.
+      const names = items.map(({ name }) => name);
+      const details = names.length === 0 ? [] : await topicsOf(service, names, call);
+      const topics = details.map((topic) => ({ ...messageOf(service, topic), partitionStates: [] }));
+      return { topics, ...page.next(next) };
+    },
+
+    async createTopic({ serviceId, name, partitions, replicationFactor, config }, call) {
+      const service = requireTopics(access, serviceId, call);
+      if ((replicationFactor ?? 1) > service.spec.nodes.length)
+        throw invalid({
+          field: "replication_factor",
+          code: "too_large",
+          detail: `must be at most ${service.spec.nodes.length}, the number of nodes`,
+        });
+      const { set, unset } = settingsOf(config);
+      if (unset.length > 0) throw invalid({ field: "config", code: "invalid", detail: "must have no null values" });
+      await audited(call, "topic.create", serviceId, name);
+      const value = create(CreateEngineTopicSchema, {
+        name,
+        ...(partitions !== undefined && { partitions }),
+        ...(replicationFactor !== undefined && { replicationFactor }),
+        config: set,
+        partitionsMax: partitionsMax(service),
+      });
+      await tasks.run(service, { case: "createEngineTopic", value }, call.signal);
+      return topicOf(service, name, call);
+    },
+
+    getTopic: ({ serviceId, name }, call) => topicOf(requireTopics(access, serviceId, call), name, call),
+
+    async updateTopic({ serviceId, name, partitions, config }, call) {
+      const service = requireTopics(access, serviceId, call);
+      await audited(call, "topic.update", serviceId, name);
+      const value = create(AlterEngineTopicSchema, {
+        name,
+        ...(partitions !== undefined && { partitions }),
+        ...settingsOf(config),
+        partitionsMax: partitionsMax(service),
+      });
+      await tasks.run(service, { case: "alterEngineTopic", value }, call.signal);
+      return topicOf(service, name, call);
+    },
+
+    async deleteTopic({ serviceId, name }, call) {
+      const service = requireTopics(access, serviceId, call);
+      await audited(call, "topic.delete", serviceId, name);
+      const value = create(DropEngineTopicSchema, { name });
+      const { existed } = await tasks.run(service, { case: "dropEngineTopic", value }, call.signal);
+      if (!existed) throw new HoldfastError("TOPIC_NOT_FOUND", `The service has no topic ${name}.`);
+      return {};
+    },
+  };
+  return serve(TopicService, handlers);
+}
+
+function messageOf({ metadata }: ManagedServiceObject, topic: EngineTopic) {
+  const { name, partitions, replicationFactor, sizeBytes, config } = topic;
+  const partitionStates = topic.partitionStates.map(
+    ({ partition, leader, replicas, inSync, startOffset, endOffset }) => ({
+      partition,
+      ...(leader !== undefined && { leader }),
+      replicas,
+      inSync,
+      startOffset,
+      endOffset,
+    }),
+  );
+  return { serviceId: metadata.id, name, partitions, replicationFactor, sizeBytes, config, partitionStates };
+}
+
+/** Settings as the engine's texts, and names of those that are null. Throws INVALID_REQUEST for other values. */
+function settingsOf(config: Readonly<Record<string, Value>>): { set: Record<string, string>; unset: string[] } {
+  const set: Record<string, string> = {};
+  const unset: string[] = [];
+  for (const [name, { kind }] of Object.entries(config)) {
+    if (kind.case === "nullValue") unset.push(name);
+    else if (kind.case === "stringValue") set[name] = kind.value;
+    else throw invalid({ field: "config", code: "invalid", detail: `${name} must be a string or null` });
+  }
+  return { set, unset };
+}
