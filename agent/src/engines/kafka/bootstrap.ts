@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
-import { createCertificates, writeMemberFiles } from "./certificates.ts";
+import { createCertificates } from "./certificates.ts";
 import {
   clusterIdOf,
   engineDirectory,
@@ -30,7 +30,6 @@ async function prepareDirectory(deps: EngineDeps, instance: Instance, signal: Ab
   const directory = engineDirectory(instance);
   if (!existsSync(directory)) await run(["mkdir", "-m", "0750", directory], { signal });
   await createCertificates(deps, instance, signal);
-  await writeMemberFiles(deps, instance, signal);
   await run(["ln", "-sfn", javaProgram(instance.paths.software), serverProgram(instance)], { signal });
   if (!existsSync(exporterFile(instance))) await createExporter(deps, instance, signal);
 }

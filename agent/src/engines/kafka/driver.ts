@@ -22,7 +22,7 @@ import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { createPeers } from "./peers.ts";
 import { ready } from "./ready.ts";
-import { createReload } from "./reload.ts";
+import { reload } from "./reload.ts";
 import { render } from "./render.ts";
 import { topics } from "./topics.ts";
 import { users } from "./users.ts";
@@ -50,7 +50,7 @@ export function createKafkaDriver(deps: EngineDeps): EngineDriver {
     companions: (instance) => [frontCompanion(frontOf(instance))],
     ready,
     stop: { signal: "SIGTERM", graceMs: 60_000 },
-    reload: createReload(deps),
+    reload,
     observe,
     parseLog,
     explainFailure,

@@ -30,7 +30,6 @@ export const loggingName = "logging.properties";
 export const listenerSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "listener.sock");
 export const certificateFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.tls, "server.crt");
 export const keyFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.tls, "server.key");
-export const authorityFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.tls, "ca.crt");
 
 export const javaProgram = (software: string): string => `${software}/lib/jvm/default-java/bin/java`;
 export const jarDirectory = (software: string): string => `${software}/local/share/kafka`;
@@ -38,7 +37,7 @@ export const frontProgram = (software: string): string => `${software}/sbin/hapr
 
 /**
  * Ports of a member on its private address. Clients connect to the front, which alone, with the agent, has certificates
- * that the broker's ports for clients accept. Members connect to each other's ports by their certificates.
+ * that the broker's ports accept.
  */
 export function portsOf({ spec }: Pick<Instance, "spec">) {
   const { port } = spec;

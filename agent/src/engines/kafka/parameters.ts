@@ -27,7 +27,7 @@ export async function runningParameters(instance: Instance, session: Connection)
 }
 
 /** Sets settings of this broker, which it stores with the cluster's metadata: they win over its file. */
-export async function alterBroker(
+async function alterBroker(
   instance: Instance,
   session: Connection,
   settings: readonly (readonly [name: string, value: string])[],

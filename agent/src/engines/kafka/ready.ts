@@ -10,7 +10,7 @@ import { applyParameters } from "./parameters.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { isTransient } from "./protocol/protocol-error.ts";
 import { withSession } from "./session.ts";
-import { putUser } from "./users.ts";
+import { completeUsers, putUser } from "./users.ts";
 import { settleWriteBlock } from "./write-block.ts";
 
 const retryMs = 50;
@@ -37,7 +37,10 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
 async function initialize(instance: Instance, session: Connection, signal: AbortSignal): Promise<void> {
   if (!(await hasHeartbeatTopic(session))) {
     await addAcls(session, reservedNames);
-    for (const user of instance.spec.users) await putUser(instance, session, user, signal);
+    // A password that was changed since is never set back.
+    const present = await completeUsers(session);
+    for (const user of instance.spec.users)
+      if (!present.includes(user.username)) await putUser(instance, session, user, signal);
     await createHeartbeatTopic(session, Math.min(Math.max(membersOf(instance.spec).length, 1), 3));
   }
   await settleWriteBlock(instance, session);

@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { readEngineFile } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { partyCertificate, partyFile } from "./certificates.ts";
-import { authorityFile, portsOf } from "./layout.ts";
+import { portsOf } from "./layout.ts";
 import { type BrokerEndpoint, type Connection, withConnection } from "./protocol/connection.ts";
 
 /** The broker's port for members, where the platform has all rights by its certificate. */
@@ -11,7 +10,7 @@ export async function withSession<T>(
   signal: AbortSignal,
   work: (session: Connection) => Promise<T>,
 ): Promise<T> {
-  return withConnection(await endpointOf(instance, portsOf(instance).brokers, "members"), signal, work);
+  return withConnection(await endpointOf(instance, portsOf(instance).brokers), signal, work);
 }
 
 /** The broker's port for clients, without a user. */
@@ -20,15 +19,13 @@ export async function withClientSession<T>(
   signal: AbortSignal,
   work: (session: Connection) => Promise<T>,
 ): Promise<T> {
-  return withConnection(await endpointOf(instance, portsOf(instance).private, "clients"), signal, work);
+  return withConnection(await endpointOf(instance, portsOf(instance).private), signal, work);
 }
 
-/** The port for members has the member's certificate of the platform. */
-async function endpointOf(instance: Instance, port: number, of: "members" | "clients"): Promise<BrokerEndpoint> {
-  const pem = await readEngineFile(partyFile(instance, "agent"));
-  const authority =
-    of === "members"
-      ? await readFile(authorityFile(instance), "utf8")
-      : await readEngineFile(partyCertificate(instance, "server"));
+async function endpointOf(instance: Instance, port: number): Promise<BrokerEndpoint> {
+  const [pem, authority] = await Promise.all([
+    readEngineFile(partyFile(instance, "agent")),
+    readEngineFile(partyCertificate(instance, "server")),
+  ]);
   return { address: instance.spec.address, port, key: pem, certificate: pem, authority };
 }

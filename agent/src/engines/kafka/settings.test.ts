@@ -45,11 +45,11 @@ test("clients of each network get the name of the broker for their own network",
   expect(settings.get("listeners")).toContain(`PUBLIC://10.77.0.5:${ports[0]},PRIVATE://10.77.0.5:${ports[1]}`);
 });
 
-test("each port of the broker requires a certificate, and only the agent and the members are superusers", () => {
+test("each port of the broker requires a certificate, and only the agent and the broker itself are superusers", () => {
   expect(settings.get("ssl.client.auth")).toBe("required");
   for (const listener of ["public", "private"])
     expect(settings.get(`listener.name.${listener}.ssl.client.auth`)).toBe("required");
-  expect(settings.get("super.users")).toBe(`User:holdfast-agent;User:CN=${member.nodeId}`);
+  expect(settings.get("super.users")).toBe("User:holdfast-agent;User:holdfast-server");
   expect(settings.get("allow.everyone.if.no.acl.found")).toBe("false");
 });
 

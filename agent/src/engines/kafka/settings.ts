@@ -2,7 +2,7 @@ import { kafkaManagedSettings } from "@holdfast/common/engine-catalog/kafka-para
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { membersOf, ownMember } from "../members.ts";
-import { memberFile, partyFile, principalOf, trustedClients, trustedMembers } from "./certificates.ts";
+import { partyFile, principalOf, trustedClients, trustedMembers } from "./certificates.ts";
 import { logDirectory, ownNumber, portsOf } from "./layout.ts";
 
 type Settings = [name: string, value: string][];
@@ -48,12 +48,8 @@ export function quorumSettings(instance: Instance, directory = logDirectory(inst
 function accessSettings(instance: Instance): Settings {
   const scram = ["SCRAM-SHA-256", "SCRAM-SHA-512"];
   const login = "org.apache.kafka.common.security.scram.ScramLoginModule required;";
-  const members = membersOf(instance.spec).map(({ nodeId }) => nodeId);
-  // A member has the platform's certificate, whose subject is its node id. Names of users have no equals sign.
-  const supers = [
-    principalOf("agent"),
-    ...(members.length === 0 ? [instance.spec.nodeId] : members).map((id) => `CN=${id}`),
-  ];
+  // A broker is a client of its own controller.
+  const supers = [principalOf("agent"), principalOf("server")];
   return [
     ["ssl.client.auth", "required"],
     // Members are addressed by their addresses, which certificates do not name.
@@ -78,8 +74,7 @@ function accessSettings(instance: Instance): Settings {
   ];
 }
 
-/** Pure: the broker reads these files again whenever the settings are set. */
-export function certificateSettings(instance: Instance): Settings {
+function certificateSettings(instance: Instance): Settings {
   const filesOf = (listener: string, keys: string, trusted: string): Settings => [
     [`listener.name.${listener}.ssl.keystore.type`, "PEM"],
     [`listener.name.${listener}.ssl.keystore.location`, keys],
@@ -90,8 +85,8 @@ export function certificateSettings(instance: Instance): Settings {
     ...clientListeners.flatMap((listener) =>
       filesOf(listener, partyFile(instance, "server"), trustedClients(instance)),
     ),
-    ...filesOf("brokers", memberFile(instance), trustedMembers(instance)),
-    ...filesOf("controllers", memberFile(instance), trustedMembers(instance)),
+    ...filesOf("brokers", partyFile(instance, "server"), trustedMembers(instance)),
+    ...filesOf("controllers", partyFile(instance, "server"), trustedMembers(instance)),
   ];
 }
 

@@ -136,9 +136,19 @@ async function settleAcls(session: Connection, before: readonly AclBinding[], de
 }
 
 async function userNames(session: Connection): Promise<string[]> {
+  return (await credentialsOf(session)).map(({ user }) => user);
+}
+
+/** Users that have a password by each mechanism. */
+export async function completeUsers(session: Connection): Promise<string[]> {
+  const all = Object.keys(mechanismCodes).length;
+  return (await credentialsOf(session)).filter(({ credentials }) => credentials.length === all).map(({ user }) => user);
+}
+
+async function credentialsOf(session: Connection) {
   const answer = await session.call(describeScramCredentials, { users: null });
   requireSuccess("DescribeUserScramCredentials", answer);
-  return answer.results.map(({ user }) => user);
+  return answer.results;
 }
 
 /** Kafka does not print a password's salt to anybody but to one that signs in, so this does. */
