@@ -27,6 +27,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps only in PostgreSQL",
   "issuer/src/store/database.ts":                                "the issuer stores users of apps only in PostgreSQL: settings of its sessions",
   "controller/src/services/resource-kind/database-spec.ts":       "an example in a description",
+  "controller/src/bundles/pipeline/pipeline-api.ts":             "the name of a role of pipelines",
   "egress/src/own-addresses.ts":                                  "default ports of schemes of URLs",
   "controller/src/services/service/service-event-definitions.ts": "examples of events",
   "image/src/host-engines.ts":                                   "Debian installs each version of PostgreSQL in a separate directory",

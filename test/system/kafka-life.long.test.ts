@@ -48,7 +48,7 @@ describe.skipIf(skip !== undefined)("a Kafka through changes and kills", () => {
     }
   }
 
-  it("goes on while its agent and the controllers are killed, and is managed again afterwards", async () => {
+  it("serves while its agent and the controllers are killed, and is managed again afterwards", async () => {
     await expectComplete();
     const broker = machine()?.engine;
     killAtOnce(machine()?.agent ?? 0);

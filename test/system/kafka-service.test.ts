@@ -248,7 +248,7 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
     expect(page.json.consumer_groups.map(({ name }) => name)).toEqual(["reader-group"]);
   });
 
-  it("applies a parameter at once, and refuses others that it does not have", async () => {
+  it("applies a parameter to the running broker, and refuses others that it does not have", async () => {
     const parameters = { "log.retention.ms": "3600000", "message.max.bytes": "2MB" };
     expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
     const unknown = { parameters: { "super.users": "User:app_user" } };

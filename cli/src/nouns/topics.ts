@@ -1,7 +1,7 @@
 import type { TopicChange } from "@holdfast/sdk/requests.ts";
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
-import { integer, pair, several, take } from "../flag-values.ts";
+import { integer, collectPairs, collect, take } from "../flag-values.ts";
 
 const columns = ["name", "partitions", "replication_factor", "size_bytes"];
 const partitionColumns = ["partition", "leader", "start_offset", "end_offset"];
@@ -36,7 +36,7 @@ export function addTopics(topics: CliCommand): void {
     .description("create a topic")
     .option("--partitions <count>", "partitions; the parameter num.partitions by default", integer)
     .option("--replication <count>", "replicas of each partition", integer)
-    .option("--set <name=value>", "setting of the topic; repeatable", pair)
+    .option("--set <name=value>", "setting of the topic; repeatable", collectPairs)
     .example("topics create bus orders --partitions 6")
     .example("topics create bus state --set cleanup.policy=compact")
     .does(
@@ -60,8 +60,8 @@ export function addTopics(topics: CliCommand): void {
     .command("update <service> <topic>")
     .description("add partitions to a topic, or change its settings")
     .option("--partitions <count>", "all partitions afterwards; their number can only grow", integer)
-    .option("--set <name=value>", "setting of the topic; repeatable", pair)
-    .option("--reset <name>", "setting that the topic has no more; repeatable", several)
+    .option("--set <name=value>", "setting of the topic; repeatable", collectPairs)
+    .option("--reset <name>", "setting that the topic has no more; repeatable", collect)
     .example("topics update bus orders --partitions 12")
     .example("topics update bus orders --set retention.ms=86400000")
     .does(async ({ client, output, serviceId }, service: string, name: string, flags: SettingFlags) => {

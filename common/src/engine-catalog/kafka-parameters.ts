@@ -12,7 +12,7 @@ const forever = Number.MAX_SAFE_INTEGER;
 const codecs = ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"];
 const policies = ["delete", "compact", "compact,delete"];
 
-/** As parameterOf, with Kafka's values for a boolean. */
+/** A parameter with Kafka's values for a boolean. */
 function row(...[name, type, fallback, limits, description]: Parameters<typeof parameterOf>): Parameter {
   const values = type === "boolean" ? { values: ["true", "false"] } : {};
   return parameterOf(name, type, fallback, { ...limits, ...values }, description);

@@ -10,7 +10,7 @@ export const kafkaSizing = {
     "num.network.threads": String(clamp(vcpu, 2, 16)),
   }),
   maximumOf(name, _values, plan): PlanMaximum | undefined {
-    // A message is in the heap of the broker, several times at once.
+    // The heap of the broker contains several copies of a message.
     if (name === "message.max.bytes" || name === "fetch.max.bytes")
       return { value: Math.floor(kafkaHeapBytes(plan) / 8), of: "memory" };
     if (name === "log.cleaner.dedupe.buffer.size") return { value: Math.floor(kafkaHeapBytes(plan) / 4), of: "memory" };

@@ -23,7 +23,7 @@ export function kafkaVerifier(password: string): string {
 
 type Options = ConnectOptions & { readonly plain?: boolean };
 
-/** A client of kafkajs whose connections lead to the machine, whichever broker it names. */
+/** A client of kafkajs that connects to the machine for every broker. */
 function kafkaOf(machine: EngineEndpoint, options: Options, more: Partial<KafkaConfig> = {}) {
   const { address, port } = machine.instance.spec;
   const sockets: TLSSocket[] = [];
@@ -81,7 +81,7 @@ export function serviceKafka(
   });
 }
 
-/** Signs in, and signs out at once. */
+/** Authenticates and disconnects. */
 export async function connectKafka(machine: EngineEndpoint, options: Options): Promise<void> {
   const admin = kafkaOf(machine, options).kafka.admin();
   try {

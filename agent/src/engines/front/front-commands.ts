@@ -67,7 +67,7 @@ async function forbiddenSessions(front: Front, signal: AbortSignal): Promise<Fro
 
 /** Number of open sessions of a listener. */
 export async function countSessions(front: Front, name: string, signal: AbortSignal): Promise<number> {
-  const sessions = listedSessions(await sendCommand(front, "show sess", signal));
+  const sessions = parseSessions(await sendCommand(front, "show sess", signal));
   return sessions.filter(({ listener }) => listener === name).length;
 }
 

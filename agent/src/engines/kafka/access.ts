@@ -103,7 +103,7 @@ export const reservedNames: readonly AclBinding[] = [
   ),
 ];
 
-/** While the disk is nearly full: reads and deletions go on. */
+/** While the disk is nearly full: users read and delete, but do not write. */
 export const blockedWrites: readonly AclBinding[] = [operation.write, operation.create].map((of) =>
   denied(resource.topic, "*", pattern.literal, of),
 );

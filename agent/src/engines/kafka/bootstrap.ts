@@ -19,7 +19,7 @@ import {
 } from "./layout.ts";
 import { quorumSettings } from "./settings.ts";
 
-/** Prepares everything for a start: certificates, exporter, and a log directory of its own unless there is one. */
+/** Prepares everything for a start: certificates, exporter, and a formatted log directory unless one exists. */
 export async function bootstrap(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   await prepareDirectory(deps, instance, signal);
   if (!existsSync(formattedFile(instance))) await format(deps, instance, ["--standalone"], signal);

@@ -13,7 +13,7 @@ const parties = ["server", "front", "agent"] as const;
 type Party = (typeof parties)[number];
 
 const [clientsName, membersName] = ["clients.pem", "members.pem"];
-/** Longer than any machine lives. */
+/** The certificates outlive every machine. */
 const days = "36500";
 
 /** Subject of a party's certificate, from which the broker derives the name of its principal. */

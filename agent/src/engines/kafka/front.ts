@@ -11,8 +11,8 @@ import { certificateFile, frontProgram, keyFile, listenerSocket, portsOf } from 
 const clientListeners = ["public", "private"] as const;
 
 /**
- * Pure: the front of Kafka, which has no allow-list by address of its own. It terminates TLS of clients, and connects
- * to the broker by a certificate that nothing outside of this machine has.
+ * The front of Kafka, which itself checks no client addresses. It terminates TLS of clients, and connects to the broker
+ * by a certificate that nothing outside of this machine has.
  */
 export function frontOf(instance: Instance): Front {
   const { spec, paths } = instance;

@@ -97,7 +97,7 @@ async function resetOffsets(session: Connection, { group, topic, to }: GroupRese
   const partitions = numbers.flatMap((index) => {
     const key = `${topic} ${index}`;
     const at = chosen.get(key);
-    // No record is as new as the time, so the group goes on at the end.
+    // No record is as new as the time, so the group continues at the end.
     const offset = at === undefined || at < 0 ? ends.get(key) : at;
     return offset === undefined ? [] : [{ index, offset, leaderEpoch: -1, metadata: null }];
   });
@@ -109,7 +109,7 @@ async function resetOffsets(session: Connection, { group, topic, to }: GroupRese
     topics: [{ name: topic, partitions }],
   });
   const codes = answer.topics.flatMap(({ partitions: results }) => results.map(({ errorCode }) => errorCode));
-  // A consumer joined meanwhile.
+  // A consumer joined after the check.
   if (codes.some((code) => code === errorCodes.unknownMember || code === errorCodes.illegalGeneration))
     throw active(group);
   for (const errorCode of codes) requireSuccess("OffsetCommit", { errorCode });

@@ -16,7 +16,7 @@ export const logDirectory = (instance: DataPath): string => join(engineDirectory
 export const formattedFile = (instance: DataPath): string => join(logDirectory(instance), "meta.properties");
 /** Certificates between the front, the agent and the broker: created here, and unknown to any other machine. */
 export const certificatesDirectory = (instance: DataPath): string => join(engineDirectory(instance), "certificates");
-/** A link to Java, so that the process has a name of its own. */
+/** A link to Java, which gives the process its name. */
 export const serverProgram = (instance: DataPath): string => join(engineDirectory(instance), "kafka-server");
 /** Settings of the metrics exporter, with the hash of its password. */
 export const exporterFile = (instance: DataPath): string => join(engineDirectory(instance), "exporter.yaml");

@@ -30,7 +30,7 @@ const causes: readonly [EngineFailure["cause"], RegExp][] = [
   ["data_damaged", /Corrupt\w*Exception|InconsistentClusterIdException|checksum|Malformed/],
 ];
 
-/** Pure: cause of a failed start of the broker or its front, by the last lines that they printed. */
+/** Cause of a failed start of the broker or its front, by the last lines that they printed. */
 export function explainFailure(output: string): EngineFailure {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
   for (const [cause, pattern] of causes) {

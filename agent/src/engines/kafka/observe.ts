@@ -124,7 +124,7 @@ async function readDataBytes(session: Connection): Promise<number> {
 
 async function livenessFailure(instance: Instance, error: unknown): Promise<EngineCheck> {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "ECONNREFUSED" || code === "ENOENT") return unhealthy("not listening");
+  if (code === "ECONNREFUSED" || code === "ENOENT") return unhealthy("The engine does not listen for connections.");
   const { bavail, bsize } = await statfs(instance.paths.data);
   if (bavail * bsize < fullBytes) return unhealthy("disk full");
   if (code === errorCodes.storageError) return unhealthy("cannot write to disk");

@@ -4,13 +4,15 @@ import { endForbiddenSessions } from "../front/front-commands.ts";
 import { membersOf } from "../members.ts";
 import { reservedNames } from "./access.ts";
 import { addAcls } from "./acls.ts";
+import { loadCoordinators } from "./coordinators.ts";
 import { frontOf } from "./front.ts";
 import { createHeartbeatTopic, hasHeartbeatTopic, probe } from "./heartbeat.ts";
+import { ownNumber } from "./layout.ts";
 import { applyParameters } from "./parameters.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { isTransient } from "./protocol/protocol-error.ts";
 import { withSession } from "./session.ts";
-import { completeUsers, putUser } from "./users.ts";
+import { completeUsers, createFirstAccount, putUser } from "./users.ts";
 import { settleWriteBlock } from "./write-block.ts";
 
 const retryMs = 50;
@@ -37,12 +39,14 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
 async function initialize(instance: Instance, session: Connection, signal: AbortSignal): Promise<void> {
   if (!(await hasHeartbeatTopic(session))) {
     await addAcls(session, reservedNames);
+    await createFirstAccount(session);
     // A password that was changed since is never set back.
     const present = await completeUsers(session);
     for (const user of instance.spec.users)
       if (!present.includes(user.username)) await putUser(instance, session, user, signal);
     await createHeartbeatTopic(session, Math.min(Math.max(membersOf(instance.spec).length, 1), 3));
   }
+  await loadCoordinators(session, ownNumber(instance));
   await settleWriteBlock(instance, session);
   await applyParameters(instance, session);
   await probe(instance, session, probeMs);

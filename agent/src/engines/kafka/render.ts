@@ -4,7 +4,7 @@ import { frontOf } from "./front.ts";
 import { loggingName, settingsName } from "./layout.ts";
 import { brokerSettings } from "./settings.ts";
 
-/** Pure: the broker's settings, those of its log, and the front's files. */
+/** The broker's settings, those of its log, and the front's files. */
 export function render(instance: Instance): ConfigFile[] {
   const settings = brokerSettings(instance).map(([name, value]) => `${name}=${escaped(value)}\n`);
   const head = `# Written by the agent of ${instance.spec.nodeId}: changes made here are lost.\n`;

@@ -28,7 +28,7 @@ const spec = create(InstanceSpecSchema, {
   ],
   peers: { clusterId: "cluster", members: [member] },
 });
-const paths = { data: "/data", config: "/config", tls: "/tls", run: "/run", software: "/usr" };
+const paths = { data: "/data", config: "/config", tls: "/tls", run: "/run", software: "/usr", log: "/log" };
 const settings = new Map(brokerSettings({ spec, paths }));
 
 test("clients of each network get the name of the broker for their own network", () => {

@@ -8,13 +8,13 @@ import { logDirectory, ownNumber, portsOf } from "./layout.ts";
 type Settings = [name: string, value: string][];
 
 /** Internal topics have few partitions, since each takes files and memory on every plan. */
-const internalPartitions = "16";
+export const internalPartitions = "16";
 /** Clients get the name of a broker for their own network, so each network has a listener. */
 const clientListeners = ["public", "private"] as const;
 /** A dropped user's open connection ends by then. */
 const reauthenticationMs = "600000";
 
-/** Pure: settings by which the member finds its cluster; those that the storage tool needs. */
+/** Settings by which the member finds its cluster; those that the storage tool needs. */
 export function quorumSettings(instance: Instance, directory = logDirectory(instance)): Settings {
   const { address } = instance.spec;
   const ports = portsOf(instance);
@@ -44,11 +44,11 @@ export function quorumSettings(instance: Instance, directory = logDirectory(inst
   ];
 }
 
-/** Pure: settings of TLS, users and their rights. */
+/** Settings of TLS, users and their rights. */
 function accessSettings(instance: Instance): Settings {
   const scram = ["SCRAM-SHA-256", "SCRAM-SHA-512"];
   const login = "org.apache.kafka.common.security.scram.ScramLoginModule required;";
-  // A broker is a client of its own controller.
+  // A broker is a client of the controller in its process.
   const supers = [principalOf("agent"), principalOf("server")];
   return [
     ["ssl.client.auth", "required"],
@@ -90,7 +90,7 @@ function certificateSettings(instance: Instance): Settings {
   ];
 }
 
-/** Pure: the file of all settings. */
+/** The file of all settings. */
 export function brokerSettings(instance: Instance): Settings {
   const members = Math.max(membersOf(instance.spec).length, 1);
   const factor = String(Math.min(members, 3));

@@ -185,7 +185,7 @@ async function requireSame(session: Connection, { name, partitions, replicationF
     found !== undefined &&
     (partitions ?? found.partitions) === found.partitions &&
     (replicationFactor ?? found.replicationFactor) === found.replicationFactor &&
-    Object.entries(config).every(([key, value]) => found.config[key] === value);
+    Object.entries(config).every(([key, value]) => Object.hasOwn(found.config, key) && found.config[key] === value);
   if (!isSame) throw new EngineRefused(`The engine has a topic ${name} already.`, { code: "name_taken" });
 }
 

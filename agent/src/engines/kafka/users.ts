@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
@@ -7,7 +8,7 @@ import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { type AclBinding, aclsOf, keyOfAcl, principalOfUser, roleOfAcls } from "./access.ts";
 import { addAcls, listAcls, removeAcls } from "./acls.ts";
-import { isReserved } from "./layout.ts";
+import { isReserved, platform } from "./layout.ts";
 import { alterScramCredentials, describeScramCredentials } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, requireSuccess } from "./protocol/protocol-error.ts";
@@ -81,7 +82,7 @@ async function changeUser(
   expected: PutUserOptions["expected"],
   signal: AbortSignal,
 ): Promise<{ changed: boolean; role: string }> {
-  if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  if (isReserved(username)) throw new EngineRefused(`The name ${username} is reserved for the platform.`);
   const before = await stateOf(instance, username, verifier, signal);
   if (expected === "present") requirePresent(username, before);
   const role = expected === "present" ? before.role : requestedRole;
@@ -96,7 +97,7 @@ async function changeUser(
 function requirePresent(username: string, { exists, role }: { readonly exists: boolean; readonly role: string }): void {
   if (!exists) throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
   if (role !== "custom") return;
-  const message = `${username} has privileges of its own; change its password in the engine.`;
+  const message = `${username} has custom privileges; change its password in the engine.`;
   throw new EngineRefused(message, { code: "not_possible" });
 }
 
@@ -107,7 +108,7 @@ export async function putUser(
   { username, role, verifier }: Pick<EngineUser, "username" | "role" | "verifier">,
   signal: AbortSignal,
 ): Promise<void> {
-  if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  if (isReserved(username)) throw new EngineRefused(`The name ${username} is reserved for the platform.`);
   const secrets = secretsOf(verifier);
   const desired = aclsOf(username, role);
   await settleAcls(session, await listAcls(session, principalOfUser(username)), desired);
@@ -149,6 +150,25 @@ async function credentialsOf(session: Connection) {
   const answer = await session.call(describeScramCredentials, { users: null });
   requireSuccess("DescribeUserScramCredentials", answer);
   return answer.results;
+}
+
+/**
+ * Account that nobody uses and that is never dropped. Kafka 3.9 loses the passwords of all users at a start if it reads
+ * the removal of one before another that still exists: an empty map of a mechanism is removed, and entries that follow
+ * are put into the removed map. The order is that of a Java HashMap. The hash code of this name is 0, so the account is
+ * the first entry, and the map is never empty.
+ */
+export const firstAccount = `${platform}-first-snrkz8a`;
+
+/** Creates the first account with a random password, before any other user. */
+export async function createFirstAccount(session: Connection): Promise<void> {
+  if ((await completeUsers(session)).includes(firstAccount)) return;
+  for (const mechanism of Object.values(mechanismCodes)) {
+    const secret = { iterations: 8_192, salt: randomBytes(24), saltedPassword: randomBytes(64) };
+    const upsertions = [{ name: firstAccount, mechanism, ...secret }];
+    const { results } = await session.call(alterScramCredentials, { deletions: [], upsertions });
+    for (const result of results) requireSuccess("AlterUserScramCredentials", result);
+  }
 }
 
 /** Kafka does not print a password's salt to anybody but to one that signs in, so this does. */

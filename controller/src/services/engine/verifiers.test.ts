@@ -35,7 +35,7 @@ test("MySQL's verifiers have different salts", () => {
   expect(one).not.toBe(two);
 });
 
-test("Kafka's verifier has the salted passwords of RFC 5802, with one salt of its own", () => {
+test("Kafka's verifier has the salted passwords of RFC 5802, with one random salt", () => {
   const salt = Buffer.from("a fixed salt of 24 bytes");
   const [sha256, sha512] = kafkaVerifier("pencil", salt).split(",");
   // PBKDF2 of OpenSSL (`openssl kdf -kdfopt pass:pencil ... PBKDF2`).

@@ -230,6 +230,16 @@ export const offsetFetch = api(
   }),
 );
 
+export const findCoordinator = api(
+  "FindCoordinator",
+  [10, 4],
+  struct({ keyType: int8, keys: names }),
+  struct({
+    throttleMs,
+    coordinators: array(struct({ key: string, nodeId: int32, host: string, port: int32, errorCode, errorMessage })),
+  }),
+);
+
 export const listGroups = api(
   "ListGroups",
   [16, 4],

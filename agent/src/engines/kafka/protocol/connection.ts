@@ -13,7 +13,7 @@ export interface BrokerEndpoint {
   readonly authority: string;
 }
 
-/** A connection to a broker. Calls are sent at once, and answered in their order. */
+/** A connection to a broker. Calls are sent without waiting, and answered in their order. */
 export interface Connection {
   call<Request, Response>(api: Api<Request, Response>, request: Request): Promise<Response>;
   /** Announces the mechanism of the authentication that follows. */
@@ -24,7 +24,7 @@ const clientId = "holdfast";
 /** A response of the broker that the platform's calls never need. */
 const maxResponseBytes = 64 << 20;
 
-/** Connects, does the work and disconnects. An abort ends the connection at once. */
+/** Connects, does the work and disconnects. An abort destroys the connection. */
 export async function withConnection<T>(
   { address, port, key, certificate, authority }: BrokerEndpoint,
   signal: AbortSignal,
