@@ -662,6 +662,15 @@ export interface Connection {
   readonly ado_connection_string: string | null;
   readonly sqlserver_uri: string | null;
   readonly postgresql_uri: string | null;
+  /**
+   * Brokers by the names of all nodes, such as `bus-1.example:9092,bus-2.example:9092`, for clients that take a list
+   * instead of a URI; null for other engines.
+   */
+  readonly bootstrap_servers: string | null;
+  /** Protocol setting of such clients: `SASL_SSL`, which is users' passwords over TLS. */
+  readonly security_protocol: string | null;
+  /** Mechanisms by which such clients may sign in, the weakest first; empty for other engines. */
+  readonly sasl_mechanisms: readonly string[];
 }
 
 /** A consumer group in a service's engine. */

@@ -1,5 +1,5 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import type { Message } from "@bufbuild/protobuf";
+import type { Connection } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { LogPositions } from "./log-positions.ts";
 
 /** Target of a connection URI. */
@@ -14,6 +14,19 @@ export interface ConnectionTarget {
   readonly caFile?: string;
 }
 
+/** Addresses of a service, and the user and database that its connection strings name. */
+export interface ServiceEndpoints {
+  /** The service by its name. */
+  readonly service: ConnectionTarget;
+  /** Names of the nodes, in the order of the service. */
+  readonly nodeHosts: readonly string[];
+  /** Port of the engine's own protocol where the service's port has another one; otherwise the service's port. */
+  readonly enginePort: number;
+}
+
+/** Fields of a connection that clients of one engine need, without a password. */
+export type ConnectionForms = Partial<Omit<Connection, keyof Message>>;
+
 /** The facts of one engine that controllers use, in addition to the catalog. */
 export interface EngineProfile {
   /** Hash of a password in the engine's format. The password itself is never sent to a machine. */
@@ -24,10 +37,8 @@ export interface EngineProfile {
   readonly connectionDatabase: string;
   /** Connection URI by which clients verify the server's certificate. */
   uri(target: ConnectionTarget): string;
-  /** Connection strings of clients whose drivers do not read the URI; absent for an engine without them. */
-  connectionForms?(target: ConnectionTarget, enginePort: number): MessageInitShape<typeof ConnectionSchema>;
-  /** Settings of clients that take a list of brokers and authenticate by SASL; absent for other engines. */
-  readonly clientSettings?: { readonly securityProtocol: string; readonly saslMechanisms: readonly string[] };
+  /** Connection strings and settings of clients that do not read the URI; absent for an engine without them. */
+  connectionForms?(endpoints: ServiceEndpoints): ConnectionForms;
   /** True if apps get the URI as `DATABASE_URL`. For other engines they get a variable for each part. */
   readonly hasDatabaseUrl?: true;
   /** Maximum lengths of names, in characters, if the engine accepts less than the API. */
@@ -54,11 +65,6 @@ export interface EngineProfile {
     /** Integer parameters whose value must be at least the primary's. */
     readonly minimumFromPrimary?: readonly string[];
   };
-  /**
-   * URI of the default user with all nodes, for clients that find the primary themselves; absent if the engine's
-   * clients cannot.
-   */
-  allNodesUri?(hosts: readonly string[], port: number): string;
 }
 
 /** User, host and port of a URI. */

@@ -8,5 +8,9 @@ export const kafka: EngineProfile = {
   memberCounts: [1],
   // Clients of Kafka have no URI: they get a list of brokers, and sign in by settings of their own.
   uri: ({ host, port }) => `${host}:${port}`,
-  clientSettings: { securityProtocol: "SASL_SSL", saslMechanisms: ["SCRAM-SHA-256", "SCRAM-SHA-512"] },
+  connectionForms: ({ service, nodeHosts }) => ({
+    bootstrapServers: nodeHosts.map((host) => `${host}:${service.port}`).join(),
+    securityProtocol: "SASL_SSL",
+    saslMechanisms: ["SCRAM-SHA-256", "SCRAM-SHA-512"],
+  }),
 };

@@ -1,4 +1,4 @@
-import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { authorityOf, type EngineProfile } from "./engine-profile.ts";
 import { bytePositions } from "./log-positions.ts";
 import { scramSha256Verifier } from "./scram-verifier.ts";
@@ -19,8 +19,12 @@ export const postgresql: EngineProfile = {
       "max_locks_per_transaction",
     ],
   },
-  allNodesUri: (hosts, port) =>
-    `postgres://${defaultUser}@${hosts.map((host) => `${host}:${port}`).join(",")}/${defaultDatabase}?sslmode=verify-full&target_session_attrs=read-write`,
+  connectionForms({ service, nodeHosts }) {
+    const hosts = nodeHosts.map((host) => `${host}:${service.port}`).join(",");
+    return {
+      allNodesUri: `postgres://${service.username}@${hosts}/${service.database}?sslmode=verify-full&target_session_attrs=read-write`,
+    };
+  },
   hasDatabaseUrl: true,
   uri(target) {
     const root = target.caFile === undefined ? "" : `&sslrootcert=${target.caFile}`;

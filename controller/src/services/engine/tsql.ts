@@ -10,11 +10,11 @@ export const tsql: EngineProfile = {
   connectionDatabase,
   ...(replicas && { replicas }),
   uri: sqlserverUri,
-  connectionForms: (target, enginePort) => ({
-    jdbcUrl: jdbcUrl(target),
-    adoConnectionString: adoConnectionString(target),
-    sqlserverUri: sqlserverUri(target),
-    postgresqlUri: postgresql.uri({ ...target, port: enginePort }),
+  connectionForms: ({ service, enginePort }) => ({
+    jdbcUrl: jdbcUrl(service),
+    adoConnectionString: adoConnectionString(service),
+    sqlserverUri: sqlserverUri(service),
+    postgresqlUri: postgresql.uri({ ...service, port: enginePort }),
   }),
 };
 

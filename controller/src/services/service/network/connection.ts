@@ -35,17 +35,10 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
     privateHost,
     privateUri: uri(privateHost),
     replicaUri: uri(replicaHostnameOf(spec.hostname)),
-    ...(profile.allNodesUri && {
-      allNodesUri: profile.allNodesUri(
-        spec.nodes.map(({ hostname }) => hostname),
-        spec.port,
-      ),
-    }),
-    ...profile.connectionForms?.(target(spec.hostname), enginePortOf(spec.databaseType) ?? spec.port),
-    ...(profile.clientSettings && {
-      bootstrapServers: spec.nodes.map(({ hostname }) => `${hostname}:${spec.port}`).join(),
-      securityProtocol: profile.clientSettings.securityProtocol,
-      saslMechanisms: [...profile.clientSettings.saslMechanisms],
+    ...profile.connectionForms?.({
+      service: target(spec.hostname),
+      nodeHosts: spec.nodes.map(({ hostname }) => hostname),
+      enginePort: enginePortOf(spec.databaseType) ?? spec.port,
     }),
     ...(poolerPort !== undefined && { pooledUri: uri(spec.hostname, poolerPort) }),
     listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
