@@ -74,7 +74,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
         async (service, unit) => {
           if (role !== NodeRole.REPLICA)
             throw invalid({ field: "role", code: "not_replica", detail: "must be replica" });
-          const nodeIds = Array.from({ length: count }, deps.newId);
+          const nodeIds = Array.from({ length: count }, () => deps.newId());
           const designed = addNodes(service, { ...operationArgs(), nodeIds, zone });
           const storageGb = service.spec.storageSizeGb * count;
           await deps.quotas.claim(unit, service.metadata.organizationId, { storageGb });

@@ -85,6 +85,7 @@ describe("an addition of two replicas", () => {
     names: "verified",
     isChanging: false,
   });
+
   test("is one operation on the first of them, whose members have consecutive numbers", () => {
     const { nodes, nextNodeNumber } = designed.after.spec;
     expect(nodes.map(({ id, number, joining }) => [id, number, joining])).toEqual([
