@@ -8,6 +8,7 @@ import {
   OrganizationService,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
+import { requireAmount } from "#kernel/store/quota.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
@@ -44,10 +45,9 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
       throw new HoldfastError("SCOPE_MISSING", "Only users create organizations; keys and tokens belong to one.");
     await membershipObjects.reached(user.modRevision, 1_000);
     const owned = memberships.of(id).filter(({ spec }) => spec.role === "owner").length;
-    if (owned < ownedMax) return user;
-    // oxlint-disable-next-line holdfast/names -- a member of the API
-    const members = { quota: "organizations", used: owned, asked: 1, limit: ownedMax };
-    throw new HoldfastError("QUOTA_EXCEEDED", `You own ${owned} of ${ownedMax} organizations.`, { members });
+    const figures = { used: owned, requested: 1, limit: ownedMax };
+    requireAmount({ name: "organizations", label: "organizations" }, figures, "You own");
+    return user;
   }
 
   function message(organization: Organization): OrganizationMessage {

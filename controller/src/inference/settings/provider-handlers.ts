@@ -9,6 +9,7 @@ import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 import type { InferenceService, PutInferenceProviderRequest } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { type DestinedSecret, secretAfter } from "#kernel/secrets/destined-secret.ts";
+import { requireAmount } from "#kernel/store/quota.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { mutate, type MutationOutcome } from "#access/mutate.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
@@ -53,11 +54,10 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
         const object = before?.object ?? newSettings(organizationId, clock.now());
         const { providers } = object.spec;
         const earlier = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
-        if (earlier === undefined && Object.keys(providers).length >= providersMax)
-          throw new HoldfastError(
-            "QUOTA_EXCEEDED",
-            `The organization has ${providersMax} providers, the maximum; delete one first.`,
-          );
+        if (earlier === undefined) {
+          const figures = { used: Object.keys(providers).length, requested: 1, limit: providersMax };
+          requireAmount({ name: "providers", label: "providers" }, figures, "The organization has");
+        }
         const bindingOf = (each: Target) => providerKeyBinding(organizationId, provider, each);
         const stored = earlier && { sealed: earlier.sealedKey, binding: bindingOf(earlier) };
         const configured = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (target) =>

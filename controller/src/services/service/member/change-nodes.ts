@@ -1,5 +1,5 @@
 import assert from "node:assert";
-import { HoldfastError } from "@holdfast/common/errors.ts";
+import { requireAmount } from "#kernel/store/quota.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { maxNodes, nextNumberOf } from "./members.ts";
 import { replicaNode } from "./new-replica.ts";
@@ -20,12 +20,8 @@ export function addNodes(
 ): NodeChange {
   const { spec } = service;
   memberVerbsOf(service).requireAddable(service, nodeIds.length);
-  if (spec.nodes.length + nodeIds.length > maxNodes) {
-    const figures = { quota: "nodes", used: spec.nodes.length, args: nodeIds.length, limit: maxNodes };
-    const verb = nodeIds.length === 1 ? "is" : "are";
-    const detail = `The service has ${spec.nodes.length} of ${maxNodes} nodes; ${nodeIds.length} more ${verb} too many.`;
-    throw new HoldfastError("QUOTA_EXCEEDED", detail, { members: figures });
-  }
+  const figures = { used: spec.nodes.length, requested: nodeIds.length, limit: maxNodes };
+  requireAmount({ name: "nodes", label: "nodes" }, figures, "The service has");
   const first = nextNumberOf(spec);
   const added = nodeIds.map((id, index) =>
     replicaNode({ id, hostname: spec.hostname, zone: zone ?? spec.zone, number: first + index }),

@@ -133,6 +133,13 @@ describe("an addition of two replicas", () => {
         zone: undefined,
       });
     expect(add(4).after.spec.nodes).toHaveLength(5);
-    expect(() => add(5)).toThrow("The service has 1 of 5 nodes; 5 more are too many.");
+    expect(() => add(5)).toThrow(
+      expect.objectContaining({
+        key: "QUOTA_EXCEEDED",
+        detail: "The service has 1 of 5 nodes; 5 more is too many.",
+        // oxlint-disable-next-line holdfast/names -- a member of the API
+        members: { quota: "nodes", used: 1, asked: 5, limit: 5 },
+      }),
+    );
   });
 });

@@ -14,7 +14,7 @@ function refuseSwitchover(): never {
 export const peerVerbs: MemberVerbs = {
   requireAddable: ({ spec }, count) => requireMemberCount(spec.databaseType, spec.nodes.length + count),
   requireRemovable({ spec }, node) {
-    // A member that cannot join is removable, whatever number of members remains.
+    // A member that cannot join is removable from any number of members.
     if (node.joining !== true) requireMemberCount(spec.databaseType, spec.nodes.length - 1);
   },
   failOver: refuseSwitchover,
