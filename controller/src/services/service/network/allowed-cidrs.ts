@@ -42,7 +42,7 @@ export function canonicalCidrs(texts: readonly string[]): { cidrs: string[]; fau
 function canonicalCidr(text: string): string | undefined {
   // Programs disagree about short and octal forms of IPv4, so only four decimal parts are accepted.
   if (!/^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)(\/\d{1,3})?$/.test(text)) return undefined;
-  if (/(^|\.)0\d/.test(text)) return undefined;
+  if (/(^|[.:])0\d+\.|\.0\d/.test(text)) return undefined;
   const withLength = text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`;
   if (!ipaddr.isValidCIDR(withLength)) return undefined;
   const [address, length] = ipaddr.parseCIDR(withLength);
