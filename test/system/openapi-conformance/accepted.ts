@@ -20,7 +20,7 @@ const refused = (status: number, message: RegExp, reason: string, ...operations:
 });
 
 const opaqueCursor = "a cursor is a text that the installation sealed, for one list and filter";
-const noCursor = /^invalid_request: .*cursor is not a cursor of this list with this filter/;
+const noCursor = /^invalid_request: cursor:? is not a cursor of this list with this filter/;
 const service = "/managed-services/{service_id}";
 
 /** Accepted findings. Each that is not timed has to occur in a run of its share. */
@@ -61,7 +61,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: config\.\w+: (is not of a channel|a channel) of type/,
+    /^invalid_request: config\.\w+: (must be absent|is required) for a channel of type/,
     "the type of a channel stands in the channel, not in its change",
     "PATCH /alerts/channels/{id}",
   ),
@@ -74,13 +74,19 @@ export const accepted: readonly Accepted[] = [
 
   refused(
     400,
-    /^invalid_request: resources\[0\]\.id: is not an object of the organization/,
+    /^invalid_request: resources\[\d+\]\.id: is not an object of the organization/,
     "the id in the body is of something that the organization has",
     "POST /tokens",
   ),
   refused(
+    400,
+    /^invalid_request: scopes\[\d+\]: cannot be limited to resources/,
+    "the scopes that a token may have depend on its resources",
+    "POST /tokens",
+  ),
+  refused(
     422,
-    /^target_not_allowed: (The URL|configuration\.\w+) leads to an address that \w+ may not reach/,
+    /^target_not_allowed: (The host of the URL|configuration\.\w+) has a forbidden address/,
     "where a URL leads is found out by looking its host up",
     "POST /webhooks",
     "PATCH /webhooks/{id}",
@@ -111,7 +117,7 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: .*configuration\.\w+ (is required|must not be set together with|must be true for)/,
+    /^invalid_request: configuration\.\w+ (is required|must not be set together with|must be true for)/,
     "keys depend on each other, and those of a change on the type of destination before it",
     "POST /api/v1/metrics-exports",
     "PUT /api/v1/metrics-exports/{id}",
@@ -130,14 +136,14 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     422,
-    /^base_url_not_allowed: The URL leads to an address that is not public/,
+    /^base_url_not_allowed: The host of the URL has an address that is not public/,
     "where a URL leads is found out by looking its host up",
     "PUT /organizations/{org_id}/inference/providers",
   ),
 
   refused(
     422,
-    /^not_possible: \S+ is (a platform operator|not of this organization alone)/,
+    /^not_possible: \S+ is (a platform operator|also a member of other organizations)/,
     "an organization does not end the access of a platform operator",
     "DELETE /users/{user_id}",
     "POST /users/{user_id}/reset",
@@ -215,11 +221,21 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: (owner: must be omitted: databases of \w+ have none|replication: \w+ has no logical slots)$/,
+    /^invalid_request: (owner: must be omitted: databases of \w+ have no owner|replication: \w+ has no logical slots)$/,
     "the path names a service, not its engine",
     `POST ${service}/databases`,
     `POST ${service}/database-users`,
+    `PATCH ${service}/database-users/{username}`,
   ),
+  {
+    ...refused(
+      422,
+      /^engine_refused: database "\w+" does not exist/,
+      "another case of the run deletes the database of the queue",
+      `POST ${service}/queues/{name}/dead/redrive`,
+    ),
+    isTimed: true,
+  },
   refused(
     422,
     /^not_supported: /,
@@ -278,13 +294,13 @@ export const accepted: readonly Accepted[] = [
   {
     check: "not_a_server_error",
     status: 501,
-    message: /^not_configured: This installation has no model/,
+    message: /^not_configured: This installation has no language model/,
     operations: [`POST ${service}/ai-query/translate`],
     reason: "the installation of the test has no model",
   },
   refused(
     400,
-    /^invalid_request: messages\[0\]\.receipt: is not a receipt of this queue/,
+    /^invalid_request: messages\[\d+\]\.receipt: is not a receipt of this queue/,
     "a receipt is issued by a claim",
     `POST ${service}/queues/{name}/messages/ack`,
     `POST ${service}/queues/{name}/messages/nack`,
@@ -292,37 +308,38 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: update_ids\[0\]: is not a pending update of the service/,
+    /^invalid_request: update_ids\[\d+\]: is not a pending update of the service/,
     "the updates that wait are those of one service",
     `POST ${service}/maintenance/apply`,
   ),
   refused(
     400,
-    /^invalid_request: .*version:? must be one of/,
+    /^invalid_request: version:? must be one of/,
     "the document has the versions of all engines, the service the versions of its engine",
     "POST /managed-services",
     `POST ${service}/upgrade`,
   ),
   refused(
     400,
-    /^invalid_request: .*\bparameters[.[]/,
+    /^invalid_request: parameters[.[]/,
     "values of parameters are texts with units, in limits that depend on the engine, its version and the plan",
     "POST /managed-services",
     `PATCH ${service}/configuration`,
   ),
   refused(
     400,
-    /^invalid_request: (end needs start as well|start is over \d+ days ago|period must not be combined with (start|end))/,
+    /^invalid_request: (end needs start as well|end must be after start|start is over \d+ days ago|period must not be combined with (start|end))/,
     "times depend on each other and on the present",
     `GET ${service}/metrics`,
   ),
   refused(
     400,
-    /^invalid_request: .*\b((zone|plan_name|storage_tier):? must be one of|storage_size_gb:? must be at least \d+, as)/,
+    /^invalid_request: ((zone|plan_name|storage_tier):? must be one of|storage_size_gb:? must be at least \d+, as)/,
     "zones, plans and storage tiers are those of the installation, and the least storage is that of the source",
     "POST /managed-services",
     "POST /managed-services/{id}/nodes",
     "PATCH /managed-services/{id}",
+    "POST /managed-services/{id}/resize",
     `POST ${service}/fork`,
     `POST ${service}/backups/restore`,
     `POST ${service}/backups/{backup_id}/restore`,
@@ -333,9 +350,19 @@ export const accepted: readonly Accepted[] = [
     "the databases are those of the service",
     `POST ${service}/queues`,
   ),
+  {
+    ...refused(
+      400,
+      /^invalid_request: storage_autoscale\.max_gb:? (must be at least \d+, the service's|is required)/,
+      "the limit of the storage depends on the storage, and on whether it grows",
+      "POST /managed-services",
+      "PATCH /managed-services/{id}",
+    ),
+    isTimed: true,
+  },
   refused(
     400,
-    /^invalid_request: .*replication_mode needs a node_count of 2 or more/,
+    /^invalid_request: replication_mode needs a node_count of 2 or more/,
     "a mode that waits for a replica needs one",
     "POST /managed-services",
   ),
@@ -377,7 +404,7 @@ export const accepted: readonly Accepted[] = [
     check: "ensure_resource_availability",
     status: 404,
     message: /^auth_not_enabled: /,
-    operations: ["GET /app-services/{app_id}/auth/clients"],
+    operations: ["GET /app-services/{app_id}/auth/clients", "GET /app-services/{app_id}/auth/keys"],
     reason: "a new app has no sign-in, and the path is that of its sign-in",
     isTimed: true,
   },
@@ -391,7 +418,7 @@ export const accepted: readonly Accepted[] = [
   },
   refused(
     400,
-    /^invalid_request: .*\b(zone|plan_name):? must be one of/,
+    /^invalid_request: (zone|plan_name):? must be one of/,
     "zones and plans are those of the installation, which GET /catalog lists",
     "POST /pipelines",
     "POST /stacks",

@@ -12,7 +12,7 @@ export interface Finding {
   /** "POST /managed-services". */
   readonly operation: string;
   readonly status: number;
-  /** Code and detail of the problem document; the message of the check where there is none. */
+  /** Code and detail of the problem, of one of its `errors` if it has any; without a problem, the check's message. */
   readonly message: string;
   /** "POST https://..." with the body, for the report. */
   readonly request: string;
@@ -154,7 +154,7 @@ async function readEvents(path: string): Promise<SchemathesisRun> {
       counted.set(operation, (counted.get(operation) ?? 0) + 1);
       for (const check of results[id] ?? []) {
         checks.add(check.name);
-        if (check.status === "failure") findings.push(findingOf(operation, check, value, interactions[id]));
+        if (check.status === "failure") findings.push(...findingsOf(operation, check, value, interactions[id]));
       }
     }
   }
@@ -165,19 +165,45 @@ function newCounts(): Record<Phase, Map<string, number>> {
   return { examples: new Map(), coverage: new Map(), fuzzing: new Map(), stateful: new Map() };
 }
 
-function findingOf(operation: string, check: Check, { body }: Case, { request, response }: Interaction): Finding {
+/** The findings of a response: one for each of its `errors`, so that no accepted one hides the others. */
+function findingsOf(operation: string, check: Check, { body }: Case, { request, response }: Interaction): Finding[] {
   const { status_code: status = 0, content } = response ?? {};
   const text = Buffer.from(content?.$base64 ?? "", "base64").toString("utf8");
-  const message = problemTextOf(text) ?? check.failure_info?.failure.message ?? "";
+  const messages = problemTextsOf(text) ?? [check.failure_info?.failure.message ?? ""];
   const sent = body === undefined ? "" : ` ${JSON.stringify(body).slice(0, 300)}`;
-  return { check: check.name, operation, status, message, request: `${request.uri}${sent}` };
+  return messages.map((message) => ({
+    check: check.name,
+    operation,
+    status,
+    message,
+    request: `${request.uri}${sent}`,
+  }));
 }
 
-/** Code and detail of a problem document; undefined for another response. */
-function problemTextOf(text: string): string | undefined {
+interface ProblemJson {
+  readonly code?: string;
+  readonly detail?: string;
+  readonly errors?: readonly FaultJson[];
+}
+
+interface FaultJson {
+  readonly field: string;
+  readonly detail: string;
+}
+
+/** A fault as the problem's detail has it. */
+function sentenceIn(all: string | undefined, { field, detail }: FaultJson): string {
+  const sentences = [`${field}: ${detail}`, `${field === "" ? "the body" : field} ${detail}`];
+  return sentences.find((each) => all?.includes(each) === true) ?? detail;
+}
+
+/** Code and detail of a problem document, for each of its `errors`; undefined for another response. */
+function problemTextsOf(text: string): string[] | undefined {
   try {
-    const { code, detail } = JSON.parse(text) as { code?: string; detail?: string };
-    return code === undefined ? undefined : `${code}: ${detail}`;
+    const { code, detail, errors = [] } = JSON.parse(text) as ProblemJson;
+    if (code === undefined) return undefined;
+    if (errors.length === 0) return [`${code}: ${detail}`];
+    return errors.map((each) => `${code}: ${sentenceIn(detail, each)}`);
   } catch {
     return undefined;
   }
