@@ -24,6 +24,8 @@ export interface RecoveredService {
   readonly outcome: "recovers" | "kept" | "skipped";
   readonly backupId?: string;
   readonly to?: string;
+  /** Memory that the machine gets until its log is replayed; absent if the plan has enough. */
+  readonly replayMemoryGb?: number;
   readonly reason?: string;
 }
 

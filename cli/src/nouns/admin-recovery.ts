@@ -70,7 +70,7 @@ export function addRecovery(admin: CliCommand): void {
       const { dataDirectory, signal, confirm, output } = context;
       await confirm(`Create an installation in ${dataDirectory} with the services of ${objects}?`, yes);
       const recovered = await local.recoverServices({ dataDirectory, objects, masterKey, objectsKey, signal });
-      output.list(recovered, ["id", "name", "outcome", "to", "reason"]);
+      output.list(recovered, ["id", "name", "outcome", "to", "replayMemoryGb", "reason"]);
       output.info(
         "the next `npm start` creates these services; run `holdfast admin release-hold restored` after checking them",
       );

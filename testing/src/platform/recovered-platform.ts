@@ -6,9 +6,18 @@ import { expect } from "vitest";
 import { createCommandLine } from "./command-line.ts";
 import { type Platform, startPlatform } from "./platform.ts";
 
+interface RecoveredRow {
+  readonly name: string;
+  readonly outcome: string;
+  readonly backupId?: string;
+  readonly replayMemoryGb?: number;
+}
+
 /** An installation that was recovered from the object store of another one. */
 export interface RecoveredPlatform {
   readonly platform: Platform;
+  /** Services that the command printed. */
+  readonly printed: readonly RecoveredRow[];
   /** Removes the platform and its object store. */
   remove(): Promise<void>;
 }
@@ -41,18 +50,19 @@ export async function recoverPlatform(
       join(savedDirectory, "master-key.json"),
       "--yes",
     ];
-    const ran = await cli.run(words);
+    const ran = await cli.run([...words, "--output", "json"]);
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     const secondRun = await cli.run([...words, "--output", "json"]);
     expect(secondRun, secondRun.stderr).toMatchObject({ code: 0 });
     expect(secondRun.stdout).toContain("the service exists already");
     cli.remove();
+    const printed = JSON.parse(ran.stdout) as RecoveredRow[];
     const platform = await startPlatform({ directory, environment });
     const remove = async () => {
       await platform.remove();
       removeSaved();
     };
-    return { platform, remove };
+    return { platform, printed, remove };
   } catch (error) {
     removeSaved();
     throw error;

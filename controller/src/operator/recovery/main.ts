@@ -4,6 +4,7 @@ import { createLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
+import { defaultCatalog, withVirtualMachines } from "#catalog/catalog.ts";
 import { createAssembly } from "#kernel/assembly.ts";
 import { createHistory } from "#kernel/history/history.ts";
 import { migrationGroups } from "#kernel/history/migrate.ts";
@@ -28,6 +29,11 @@ const [command = "", requestedId] = process.argv.slice(2);
 const config = readControllerConfig(process.env);
 const log = createLog("recovery", config.logLevel);
 const clock = systemClock;
+// With the virtual machines of all plans, because the former installation may have offered them.
+const catalog = withVirtualMachines(
+  defaultCatalog,
+  defaultCatalog.plans.map(({ planName }) => planName),
+);
 const keyring = await readKeyring(config.masterKeyFile);
 const credentials = await readEtcdCredentials(config);
 const { objects } = await openObjectStore(config, { trustBundle: () => "", now: clock.now });
@@ -64,7 +70,7 @@ type HistoryDeps = Pick<Parameters<typeof restoreSnapshot>[0], "history">;
 async function run(): Promise<unknown> {
   if (command === "list") return (await snapshots({ objects })).toReversed();
   if (command === "recover")
-    return withStore((store) => recoverServices({ store, objects, keyring, clock, newId: uuidv7, log }));
+    return withStore((store) => recoverServices({ store, objects, keyring, clock, newId: uuidv7, log, catalog }));
   if (command === "backup") return withControlPlane((deps) => takeSnapshot(deps));
   if (command !== "restore") throw new Error(usage);
   const id = requestedId ?? (await snapshots({ objects })).at(-1)?.key;

@@ -3,22 +3,24 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { type Organization, organizationKind } from "#access/organization/organization.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
 import { type AutomationPause, pausePrefix } from "#kernel/clock/automation-pauses.ts";
 import { createSealer, type Keyring } from "#kernel/secrets/sealer.ts";
 import type { Kind } from "#kernel/store/kind.ts";
 import { keyOf, nameKeyOf, newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { Store, Transaction } from "#kernel/store/store.ts";
 import { operationKind } from "#operation/operation.ts";
-import { archiveKind } from "#services/backup/archive/archive.ts";
+import { type ArchiveObject, archiveKind } from "#services/backup/archive/archive.ts";
 import { backupKeyKind } from "#services/backup/backup-key.ts";
 import { backupKind } from "#services/backup/backup.ts";
 import { descriptorSyncKind, newDescriptorSync } from "#services/backup/objects/descriptor-sync.ts";
+import { replayPlanOf } from "#services/backup/log/lowered-settings.ts";
 import { openDescriptor, type ServiceDescriptor } from "#services/backup/objects/service-descriptor.ts";
 import { readKeyVersions, readLogKeys } from "#services/backup/objects/stored-key.ts";
 import { objectsBelow } from "#services/backup/objects/stored-prefix.ts";
 import { databaseUserKind } from "#services/contents/user/database-user.ts";
-import { managedServiceKind } from "#services/service/managed-service.ts";
-import { newestBase } from "./newest-base.ts";
+import { type ManagedServiceObject, managedServiceKind } from "#services/service/managed-service.ts";
+import { type NewestBase, newestBase } from "./newest-base.ts";
 import { type RecoveredService, recoveredService } from "./recovered-service.ts";
 import { readStoredLog } from "./stored-log.ts";
 
@@ -29,6 +31,7 @@ export interface RecoverDeps {
   readonly clock: Clock;
   readonly newId: () => string;
   readonly log: Log;
+  readonly catalog: CatalogData;
 }
 
 /** Result of the recovery of one service. */
@@ -43,7 +46,9 @@ export interface Recovery {
   /** Id of the base backup of a service that `recovers`, and the time up to which at least its data are complete. */
   readonly backupId?: string;
   readonly to?: string;
-  /** Reason for which a service was skipped. */
+  /** Memory that the machine gets until its log is replayed; absent if the plan has enough. */
+  readonly replayMemoryGb?: number;
+  /** Reason for which a service was skipped, or cannot finish its recovery. */
   readonly reason?: string;
 }
 
@@ -103,7 +108,21 @@ async function recoverOne(deps: RecoverDeps, id: string, signal: AbortSignal | u
     return { id, name, outcome: "kept" };
   }
   log.info("service will be recovered", facts);
-  return { id, name, outcome: "recovers", ...(base && { backupId: base.backup.metadata.id, to: base.to }) };
+  const from = base && { backupId: base.backup.metadata.id, to: base.to };
+  return { id, name, outcome: "recovers", ...from, ...replayNeeds(rebuilt.archive, rebuilt.service, base, deps) };
+}
+
+/** The memory that the replay needs beyond the plan, so that an operator can provide a host with it. */
+function replayNeeds(
+  { status }: ArchiveObject,
+  service: ManagedServiceObject,
+  base: NewestBase | undefined,
+  { catalog }: RecoverDeps,
+): Pick<Recovery, "replayMemoryGb" | "reason"> {
+  const plan = replayPlanOf(status, service, base?.backup.status.startedAt ?? 0, catalog);
+  if (plan === undefined) return {};
+  if (plan === null) return { reason: "the replay of its log needs more memory than any plan has" };
+  return { replayMemoryGb: plan.memoryGb };
 }
 
 /** The writes of service, operation and name. They follow all other writes, so that referenced objects exist. */

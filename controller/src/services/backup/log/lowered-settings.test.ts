@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { type ArchiveObject, newArchive } from "../archive/archive.ts";
 import { dueBackup } from "../archive/archive-plan.ts";
-import { smallerPlanWarnings, withSettings } from "./lowered-settings.ts";
+import { replayPlanOf, smallerPlanWarnings, withSettings } from "./lowered-settings.ts";
 
 const gib = 1024 ** 3;
 const service = runningService({}, { parameters: {} });
@@ -55,6 +55,19 @@ test("a smaller plan is warned of earlier moments that need a larger one", () =>
   expect(warning).toMatch(/^Log from before 1970-01-01T00:00:02\.000Z .*max_connections = 8000.* tier-1 has/);
   expect(smallerPlanWarnings(withLog(500), onPlan("tier-16"), defaultCatalog)).toEqual([]);
   expect(smallerPlanWarnings(withLog(5_000), onPlan("tier-1"), defaultCatalog)).toEqual([]);
+});
+
+test("a recovery names the smallest plan that can replay the log after its base", () => {
+  const { status: lowered } = archiveAfter(large, little);
+  const onPlan = (planName: string) => runningService({}, { planName, storageSizeGb: 1 });
+  const planFrom = (status: ArchiveObject["status"], baseStartedAt: number, planName = "tier-1") =>
+    replayPlanOf(status, onPlan(planName), baseStartedAt, defaultCatalog);
+  expect(planFrom(lowered, 500)).toMatchObject({ planName: "tier-4", memoryGb: 8 });
+  expect(planFrom(lowered, 500, "tier-4")).toBeUndefined();
+  expect(planFrom(lowered, 3_000)).toBeUndefined();
+  expect(planFrom(archiveAfter(large).status, 3_000)).toMatchObject({ planName: "tier-4" });
+  expect(planFrom(archiveAfter({ ...large, max_locks_per_transaction: "100000" }).status, 0)).toBeNull();
+  expect(planFrom({ ...lowered, settings: undefined } as never, 0)).toBeUndefined();
 });
 
 test("a base after the lowering ends the demand", () => {

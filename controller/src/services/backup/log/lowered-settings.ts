@@ -1,6 +1,6 @@
 import { canReplay } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
-import { type CatalogData, planSizeOf } from "#catalog/catalog.ts";
+import { type CatalogData, type PlanData, planSizeOf } from "#catalog/catalog.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { ArchivedSettings, ArchiveObject } from "../archive/archive.ts";
@@ -62,6 +62,30 @@ export function smallerPlanWarnings(
   return [
     `${cause}: its restore needs more memory than ${planName} has, so the machine gets more memory until the restore is complete. A new base backup begins soon; a restore to a time after it needs no more memory than the plan has.`,
   ];
+}
+
+/**
+ * The smallest plan with enough memory for the replay of the log after a base, if the service's own has too little.
+ * Undefined if its own suffices; `null` if no plan does.
+ */
+export function replayPlanOf(
+  { settings }: ArchiveObject["status"],
+  { spec: { databaseType, version, planName, storageSizeGb } }: ManagedServiceObject,
+  baseStartedAt: number,
+  catalog: CatalogData,
+): PlanData | null | undefined {
+  const own = catalog.plans.find((plan) => plan.planName === planName);
+  if (settings === undefined || own === undefined) return undefined;
+  const { current, loweredAt, beforeLowering } = settings;
+  const isLowered = loweredAt !== null && loweredAt > baseStartedAt;
+  const replayed = isLowered ? maxima(beforeLowering, current) : current;
+  const suffices = (plan: PlanData) => {
+    const size = planSizeOf(catalog, plan.planName, storageSizeGb);
+    return size !== undefined && canReplay(databaseType, version, size, replayed);
+  };
+  if (suffices(own)) return undefined;
+  const others = catalog.plans.filter(({ kind }) => kind === own.kind).toSorted((a, b) => a.memoryGb - b.memoryGb);
+  return others.find(suffices) ?? null;
 }
 
 /**
