@@ -11,7 +11,7 @@ export interface ApiMethod {
   /** Full name, such as `holdfast.v1.ManagedServiceService.GetManagedService`. */
   readonly name: string;
   readonly description: DescMethod;
-  /** Required scope; `public` needs no credential, `signed-in` needs a credential without a scope. */
+  /** Required scope; `public` needs no credential, `signed-in` needs a credential and no scope. */
   readonly scope: string;
   /** Additional required scopes. */
   readonly additionalScopes: readonly string[];
