@@ -30,7 +30,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
   afterAll(() => platform?.remove());
 
   const path = (rest: string) => `/managed-services/${cache.service.id}${rest}`;
-  const patient = { patienceMs: 120_000 };
+  const patient = { timeoutMs: 120_000 };
 
   const run = (command: string, ...args: string[]) =>
     commandOnce(platform, cache.connection, { password: cache.password, ...patient }, command, ...args);
