@@ -13,6 +13,7 @@ import {
   type TestInstallation,
 } from "@holdfast/testing/controller/test-fleet.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import type { SessionLimits } from "./session-limits.ts";
 import { defaultLimits } from "../fleet-limits.ts";
 
 let installation: TestInstallation;
@@ -22,13 +23,13 @@ let other: TestSession;
 /** Limits as short as possible on a busy machine, where heartbeats are late. */
 const limits = {
   silenceMs: 5_000,
-  helloMs: 3_000,
+  helloTimeoutMs: 3_000,
   checkIntervalMs: 100,
   penaltyMs: 3_000,
   frames: { burst: 200, perSecond: 100 },
   resultBytes: { burst: 1 << 20, perSecond: 8 << 20 },
   queuedFrames: 50,
-};
+} satisfies Partial<SessionLimits>;
 
 beforeAll(async () => {
   installation = await newInstallation();
