@@ -114,7 +114,7 @@ describe("the API's contract", () => {
       expect(json.engines[0]?.default_version).toBe("17");
       expect(json.engines.map(({ backups }) => backups)).toEqual([
         { kind: "full", restore_points: "any_second", fork: true, increments: true },
-        { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
+        { kind: "snapshot", restore_points: "any_second", fork: true, increments: false },
         { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
       ]);
       expect(json.engines[0]?.parameters).toContainEqual(

@@ -40,7 +40,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   let shop: RunningService;
 
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ environment: { HOLDFAST_IDLE_LOG_AFTER_S: "2" } });
     services = createServices(platform);
     shop = await services.createRunning("shop", { database_type: "mysql" });
   });
@@ -144,18 +144,24 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     expect(rows).toEqual([{ slow: 2, size: 1_048_576 }]);
   });
 
-  it("is restored from a backup into a new service with other passwords", async () => {
+  it("is restored to the moment before rows were deleted, into a new service with other passwords", async () => {
     const { id } = expectStatus(await platform.rest.post<BackupJson>(path("/backups")), 202).json;
     const stateOf = async () => (await platform.rest.get<BackupJson>(path(`/backups/${id}`))).json.status;
     await waitUntil("the backup is complete", async () => (await stateOf()) === "completed");
-    await query("DELETE FROM items WHERE id = 2");
-    const body = { target_service_name: "before" };
-    const restored = await platform.rest.post<ServiceJson>(path(`/backups/${id}/restore`), body);
+    await query("INSERT INTO items VALUES (3, 'three')");
+    const point = new Date(Date.now() + 1);
+    await waitUntil("the moment is over", () => new Date() > point);
+    await query("DELETE FROM items WHERE id > 1");
+    const isArchived = async () =>
+      ((await services.get(shop.service.id)).backups?.restorable?.to ?? "") >= point.toISOString();
+    await waitUntil("the log of the moment is archived", isArchived);
+    const body = { restore_point: point.toISOString(), target_service_name: "before" };
+    const restored = await platform.rest.post<ServiceJson>(path("/backups/restore"), body);
     const before = expectStatus(restored, 202).json.id;
     await services.settled(before, "Running");
     const copy = await services.open(before);
     const found = await query("SELECT id FROM items ORDER BY id", { of: copy, password: copy.password });
-    expect(found).toEqual([{ id: 1 }, { id: 2 }]);
+    expect(found).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
     await expect(query("SELECT 1", { of: copy })).rejects.toThrow("Access denied");
     await query("INSERT INTO items VALUES (2, 'two')");
     await services.delete(before);

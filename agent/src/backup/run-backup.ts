@@ -110,7 +110,7 @@ export async function runBackup(job: BackupJob, deps: JobContext): Promise<Repor
       fromPosition: end.positions?.from ?? "",
       consistentPosition: end.positions?.consistent ?? "",
       dataTime,
-      ...(end.positions !== null && { consistentTime: endedAt }),
+      ...(end.positions !== null && { consistentTime: end.consistentTime?.getTime() ?? endedAt }),
       engineVersion: end.version,
     };
   } finally {

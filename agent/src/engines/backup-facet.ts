@@ -62,6 +62,9 @@ export interface SourceEnd {
   readonly version: string;
   /** Lower bound of the data's age: they contain every write that the engine acknowledged before this time. */
   readonly dataTime: Date;
+  /** First time that can be restored with the log after the backup; absent: the end of the backup. */
+  readonly consistentTime?: Date;
+  /** Null for an engine without a log, and for a snapshot on which no log can be replayed. */
   readonly positions: BackupPositions | null;
 }
 

@@ -20,5 +20,5 @@ export const mysql: EngineRow = {
   hasWarmPool: false,
   hasPreparedDisks: false,
   upgradesInPlace: true,
-  backups: { kind: "snapshot", restorePoints: "snapshots", increments: false, fork: true },
+  backups: { kind: "snapshot", restorePoints: "any_second", increments: false, fork: true },
 };

@@ -17,9 +17,16 @@ interface Login {
   readonly password?: string;
 }
 
+/** An acknowledged number, with the times at which its write began and was acknowledged, in milliseconds. */
+interface WrittenNumber {
+  readonly n: number;
+  readonly startedAt: number;
+  readonly acknowledgedAt: number;
+}
+
 /** A MySQL of two nodes in mode `sync`, with a client that writes numbers without a pause. */
-export async function startReplicatedShop() {
-  const platform: Platform = await startPlatform();
+export async function startReplicatedShop(environment: Readonly<Record<string, string>> = {}) {
+  const platform: Platform = await startPlatform({ environment });
   try {
     const services = createServices(platform);
     const settings = { database_type: "mysql", node_count: 2, replication_mode: "sync" };
@@ -37,6 +44,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   const writing = new AbortController();
   /** Numbers that were acknowledged. */
   const numbers: number[] = [];
+  const written: WrittenNumber[] = [];
 
   const path = (rest: string) => `/managed-services/${shop.service.id}${rest}`;
   const statusOf = async (nodeId: string) =>
@@ -89,8 +97,10 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
       try {
         while (client !== undefined && !writing.signal.aborted) {
           const n = next++;
+          const startedAt = Date.now();
           await client.query(`INSERT INTO ledger VALUES (${n})`);
           numbers.push(n);
+          written.push({ n, startedAt, acknowledgedAt: Date.now() });
         }
       } catch {
         // A primary that ends closes its sessions.
@@ -102,13 +112,14 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   }
 
   await query("CREATE TABLE ledger (n INT PRIMARY KEY)");
-  const written = write();
+  const writingEnded = write();
 
   return {
     platform,
     services,
     shop,
     numbers,
+    written,
     path,
     statusOf,
     rolesNow,
@@ -116,10 +127,13 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     follows,
     writesContinue,
     query,
+    async stopWriting(): Promise<void> {
+      writing.abort();
+      await writingEnded;
+    },
     /** Ends the client. Resolves with the acknowledged numbers that are lost. */
     async lost(): Promise<number[]> {
-      writing.abort();
-      await written;
+      await this.stopWriting();
       const rows = await query<{ n: number }>("SELECT n FROM ledger");
       const found = new Set(rows.map(({ n }) => n));
       return numbers.filter((n) => !found.has(n));

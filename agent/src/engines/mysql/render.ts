@@ -3,6 +3,7 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { frontFiles } from "../front/front-config.ts";
+import { binlogFileBytes } from "./backup/binlog-position.ts";
 import { frontOf, peersFrontOf, reservedSessions, userSessions } from "./front.ts";
 import {
   authorityFile,
@@ -90,8 +91,9 @@ function fixedSettings(instance: Instance): [string, string][] {
     ["innodb_flush_log_at_trx_commit", "1"],
     ["innodb_doublewrite", "ON"],
     ["log_bin", "binlog"],
-    ["max_binlog_size", "67108864"],
-    ["binlog_expire_logs_seconds", "86400"],
+    ["max_binlog_size", String(binlogFileBytes)],
+    // The agent removes files, once they are archived.
+    ["binlog_expire_logs_seconds", "0"],
     ["gtid_mode", "ON"],
     ["enforce_gtid_consistency", "ON"],
     ["log_error_verbosity", "2"],

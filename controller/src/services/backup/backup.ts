@@ -1,3 +1,4 @@
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Quota } from "#kernel/store/quota.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { RecordedRetry } from "#kernel/runtime/recorded-retry.ts";
@@ -132,6 +133,15 @@ export function newBackupObject(id: string, organizationId: string, request: New
       verifiedAt: null,
     },
   };
+}
+
+/**
+ * True if no log can be replayed on the backup although its engine has one: a snapshot without a position in the log,
+ * such as one of an older release.
+ */
+export function lacksLogPosition({ spec, status }: BackupObject): boolean {
+  const hasLog = engineOf(spec.databaseType)?.backups?.restorePoints === "any_second";
+  return hasLog && spec.kind === "snapshot" && status.consistentAt === undefined;
 }
 
 /** First time that a completed backup and the log after it can restore, in milliseconds since 1970. */

@@ -8,6 +8,7 @@ import {
   type DatabaseDefinition,
   type Definitions,
   definitionsFormat,
+  type DumpPosition,
   type ProgramDefinition,
   type ProgramKind,
 } from "./dump-format.ts";
@@ -24,6 +25,8 @@ export interface SourceTable {
   readonly keyColumn: string | undefined;
   /** False if the table's storage engine stores no rows, or loses them at each restart. */
   readonly hasRows: boolean;
+  /** True if a snapshot has its rows. */
+  readonly isTransactional: boolean;
 }
 
 type Row = ReadonlyMap<string, Value>;
@@ -36,20 +39,22 @@ const withoutRows: ReadonlySet<string> = new Set(["BLACKHOLE", "FEDERATED", "MEM
 /** Reads the definitions of all objects that users created. The caller prevents changes by other sessions. */
 export async function readDefinitions(
   session: ByteSession,
-  gtids: string,
+  position?: DumpPosition,
 ): Promise<{ readonly definitions: Definitions; readonly tables: readonly SourceTable[] }> {
   const [server] = await session.rows("SELECT VERSION() AS version");
   const tables = await readTables(session);
   const definitions: Definitions = {
     format: definitionsFormat,
     version: server === undefined ? "" : textOf(server, "version"),
-    gtids,
+    gtids: position?.gtids ?? "",
+    ...(position && { log: { branch: position.branch, from: position.from, position: position.position } }),
     databases: await readDatabases(session),
-    tables: await inTurn(tables, async ({ database, name, columns }) => ({
+    tables: await inTurn(tables, async ({ database, name, columns, isTransactional }) => ({
       database,
       name,
       sql: await showCreate(session, "TABLE", `${identifier(database)}.${identifier(name)}`, "Create Table"),
       columns: columns.map((column) => column.name),
+      isTransactional,
     })),
     programs: await readPrograms(session),
     accounts: await readAccounts(session),
@@ -131,6 +136,7 @@ async function readTables(session: ByteSession): Promise<SourceTable[]> {
       bytes: Number(textOf(row, "bytes")),
       keyColumn: keys.get(key),
       hasRows: !withoutRows.has(textOf(row, "engine")),
+      isTransactional: textOf(row, "engine") === "InnoDB",
     };
   });
 }
@@ -200,6 +206,7 @@ async function readPrograms(session: ByteSession): Promise<ProgramDefinition[]> 
         ),
         databaseCollation: textOf(row, "Database Collation"),
         isEnabled: textOf(listed, "state") === "ENABLED",
+        ...(textOf(listed, "state").endsWith("SIDE_DISABLED") && { isReplicaDisabled: true }),
       });
     }
   return found;

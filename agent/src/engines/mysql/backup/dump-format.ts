@@ -17,6 +17,8 @@ export interface Definitions {
   readonly version: string;
   /** Transactions in the dump; empty if it was taken without a lock. */
   readonly gtids: string;
+  /** Position in the binary log; absent without one, and in dumps of older releases. */
+  readonly log?: Omit<DumpPosition, "gtids">;
   readonly databases: readonly DatabaseDefinition[];
   readonly tables: readonly TableDefinition[];
   /** Views, routines, triggers and events. */
@@ -24,6 +26,15 @@ export interface Definitions {
   readonly accounts: readonly AccountDefinition[];
   /** The platform's records of databases that it created. */
   readonly marks: readonly { readonly name: string; readonly owner: string; readonly mark: string }[];
+}
+
+/** Position of a dump in the binary log. */
+export interface DumpPosition {
+  readonly gtids: string;
+  readonly branch: string;
+  /** Beginning of the file that has the position. */
+  readonly from: string;
+  readonly position: string;
 }
 
 export interface DatabaseDefinition {
@@ -39,6 +50,8 @@ export interface TableDefinition {
   readonly sql: string;
   /** Columns that are not generated, in the order of the values. */
   readonly columns: readonly string[];
+  /** False if the rows were read without a snapshot; absent in dumps of older releases. */
+  readonly isTransactional?: boolean;
 }
 
 export type ProgramKind = "view" | "procedure" | "function" | "trigger" | "event";
@@ -54,6 +67,8 @@ export interface ProgramDefinition {
   readonly databaseCollation: string;
   /** True for an event that runs. */
   readonly isEnabled: boolean;
+  /** True for an event that runs on the primary only, as this engine received it. */
+  readonly isReplicaDisabled?: true;
 }
 
 export interface AccountDefinition {

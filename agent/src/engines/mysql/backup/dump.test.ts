@@ -231,18 +231,41 @@ describe.skipIf(skip !== undefined)("a dump of MySQL", () => {
     await client.end();
   });
 
-  it("is read by one session while a long statement is in the way of a lock", async () => {
+  it("has a position in the log although a long statement is in the way of the first lock", async () => {
     const client = await connect(source, "of the source");
-    client.query("SELECT SLEEP(60) FROM parent").catch(() => undefined);
-    const running = "SELECT 1 FROM performance_schema.processlist WHERE info LIKE 'SELECT SLEEP%' AND time > 1";
+    await sleeping(client, "parent");
+    const opened = await facetOf(source).open(source.instance, source.signal);
+    expect(opened.streams.map(({ name }) => name)).toEqual([definitionsStream, "rows-1", "rows-2", "rows-3"]);
+    const { positions, consistentTime } = await opened.end();
+    expect(positions).toMatchObject({ branch: expect.stringMatching(/^[0-9a-f-]{36}:\d+$/) });
+    expect(consistentTime).toBeInstanceOf(Date);
+    await opened.close();
+    client.destroy();
+  });
+
+  it.each([
+    ["an open transaction is in the way of both locks", ["START TRANSACTION", "INSERT INTO parent VALUES (9)"]],
+    ["a transaction is prepared", ["XA START 'x'", "INSERT INTO parent VALUES (9)", "XA END 'x'", "XA PREPARE 'x'"]],
+  ])("has no position in the log while %s", async (_, statements) => {
+    const [writer, reader] = [await connect(source, "of the source"), await connect(source, "of the source")];
+    for (const sql of statements) await writer.query(sql);
+    await sleeping(reader, "child");
+    const opened = await facetOf(source).open(source.instance, source.signal);
+    expect((await opened.end()).positions).toBeNull();
+    await opened.close();
+    await writer.query(statements.length === 2 ? "ROLLBACK" : "XA ROLLBACK 'x'");
+    for (const client of [writer, reader]) client.destroy();
+  });
+
+  /** Resolves once a statement of the client has run for more than a second. */
+  async function sleeping(client: Connection, table: string): Promise<void> {
+    client.query(`SELECT SLEEP(60) FROM ${table}`).catch(() => undefined);
+    const running = `SELECT 1 FROM performance_schema.processlist WHERE info LIKE 'SELECT SLEEP%${table}' AND time > 1`;
     await waitUntil("the statement runs", async () => {
       const rows = await withSession(source.instance, source.signal, (session) => session.rows(running));
       return rows.length > 0;
     });
-    const dump = await take(source);
-    expect([...dump.keys()]).toEqual([definitionsStream, "rows-1"]);
-    client.destroy();
-  });
+  }
 });
 
 async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {

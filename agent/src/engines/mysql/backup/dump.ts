@@ -1,12 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OpenedSource, SourceOptions, SourceStream } from "../../backup-facet.ts";
+import type { OpenedSource, SourceEnd, SourceOptions, SourceStream } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { isPlatformNameSql } from "../platform-accounts.ts";
 import { identifier, numberOf } from "../session.ts";
+import { fileNumber, formatBranch, formatPosition } from "./binlog-position.ts";
 import { type ByteSession, byteText, openByteSession } from "./byte-session.ts";
 import { chunkConditions, isLarge } from "./chunks.ts";
 import { readDefinitions, readKeyRange, type SourceTable } from "./definitions.ts";
-import { type Definitions, definitionsStream, endFrame, frameOf, rowsStream } from "./dump-format.ts";
+import {
+  type Definitions,
+  definitionsStream,
+  type DumpPosition,
+  endFrame,
+  frameOf,
+  rowsStream,
+} from "./dump-format.ts";
 import { rowText } from "./row-text.ts";
 
 /** Number of sessions that read rows. */
@@ -31,10 +39,10 @@ const lockTimeout = 1205;
 
 /**
  * Reads all users' databases as of one point in time, by several sessions (MySQL manual, "Consistent Nonlocking
- * Reads"). A short read lock makes their snapshots equal. If long statements prevent the lock, one session reads
- * everything, which needs no lock. Definitions are read under a lock that blocks changes of them. A table whose
- * definition changes later cannot be read in the snapshot: the backup fails and starts again, and its third attempt
- * blocks such changes until its end.
+ * Reads"). A short read lock makes their snapshots equal, and determines the position of the dump in the binary log. If
+ * neither lock is granted, one session reads everything: that dump has no position, so that no log can be replayed on
+ * it. Definitions are read under a lock that blocks changes of them. A table whose definition changes later cannot be
+ * read in the snapshot: the backup fails and starts again, and its third attempt blocks such changes until its end.
  */
 export async function openDump(
   instance: Instance,
@@ -53,9 +61,9 @@ export async function openDump(
   try {
     const lock = await open();
     const isLocked = await locked(lock, "LOCK INSTANCE FOR BACKUP", definitionsSeconds);
-    const moment = await beginReading(lock, open);
+    const moment = await beginReading(lock, open, { instance, isLocked });
     await lock.run(`SET SESSION lock_wait_timeout = ${readSeconds}`);
-    const { definitions, tables } = await readDefinitions(lock, moment.gtids);
+    const { definitions, tables } = await readDefinitions(lock, moment.position);
     if (isLocked && attempt < lockingAttempt) await lock.run("UNLOCK INSTANCE");
     const queue = await chunksOf(tables, moment.sessions[0]);
     return {
@@ -64,13 +72,19 @@ export async function openDump(
         ...moment.sessions.map((session, index) => rowsOf(session, index + 1, queue)),
       ],
       totalBytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
-      end: async () => ({ version: definitions.version, dataTime: moment.time, positions: null }),
+      end: async () => endOf(definitions, moment),
       close,
     };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function endOf({ version, log }: Definitions, { time }: Moment): SourceEnd {
+  if (log === undefined) return { version, dataTime: time, positions: null };
+  const { branch, from, position: consistent } = log;
+  return { version, dataTime: time, consistentTime: time, positions: { branch, from, consistent } };
 }
 
 /** Tries to take a lock; false if others have one that conflicts for too long. */
@@ -102,30 +116,78 @@ interface Moment {
   readonly sessions: readonly [ByteSession, ...ByteSession[]];
   /** Time of the snapshot: it contains every write that was acknowledged before. */
   readonly time: Date;
-  /** GTID set of the snapshot; empty if there was no lock. */
-  readonly gtids: string;
+  /** Undefined if no lock was granted, or if prepared transactions exist, whose rows are not in the snapshot. */
+  readonly position: DumpPosition | undefined;
 }
 
 const beginSql = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
 
-async function beginReading(lock: ByteSession, open: () => Promise<ByteSession>): Promise<Moment> {
+async function beginReading(
+  lock: ByteSession,
+  open: () => Promise<ByteSession>,
+  { instance, isLocked }: { readonly instance: Instance; readonly isLocked: boolean },
+): Promise<Moment> {
   const first = await open();
   const sessions: [ByteSession, ...ByteSession[]] = [first];
   while (sessions.length < readers) sessions.push(await open());
   for (const session of sessions) await session.run("SET SESSION transaction_isolation = 'REPEATABLE-READ'");
-  for (let attempt = 1; attempt <= lockAttempts; attempt += 1) {
-    if (attempt > 1) await sleep(lockPauseMs);
-    if (await hasLongStatements(lock)) continue;
-    if (!(await locked(lock, "FLUSH TABLES WITH READ LOCK", rowsSeconds))) break;
+  // The replay of the log begins with a file, so the archive needs no older ones.
+  await lock.run("FLUSH LOCAL BINARY LOGS");
+  if (!((await lockWrites(lock)) || (isLocked && (await lockTables(lock))))) {
     const time = new Date();
-    await Promise.all(sessions.map((session) => session.run(beginSql)));
-    const [row] = await lock.rows("SELECT @@GLOBAL.gtid_executed AS gtids");
-    await lock.run("UNLOCK TABLES");
-    return { sessions, time, gtids: row?.get("gtids")?.toString().replaceAll(/\s/g, "") ?? "" };
+    await first.run(beginSql);
+    return { sessions: [first], time, position: undefined };
   }
   const time = new Date();
-  await first.run(beginSql);
-  return { sessions: [first], time, gtids: "" };
+  await Promise.all(sessions.map((session) => session.run(beginSql)));
+  const position = await readPosition(lock, instance);
+  await lock.run("UNLOCK TABLES");
+  return { sessions, time, position };
+}
+
+/** Tries to block all writes. */
+async function lockWrites(lock: ByteSession): Promise<boolean> {
+  for (let attempt = 1; attempt <= lockAttempts; attempt += 1) {
+    if (attempt > 1) await sleep(lockPauseMs);
+    if (!(await hasLongStatements(lock))) return locked(lock, "FLUSH TABLES WITH READ LOCK", rowsSeconds);
+  }
+  return false;
+}
+
+/**
+ * Tries to block writes in every table, which does not wait for statements that only read. False also if a table cannot
+ * be opened, such as one of broken MERGE tables.
+ */
+async function lockTables(lock: ByteSession): Promise<boolean> {
+  const rows = await lock.rows(
+    `SELECT table_schema AS place, table_name AS name FROM information_schema.tables
+     WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('mysql', 'sys', 'performance_schema')`,
+  );
+  const tables = rows.map(
+    (row) => `${identifier(String(row.get("place")))}.${identifier(String(row.get("name")))} READ`,
+  );
+  try {
+    return await locked(lock, byteText(`LOCK TABLES ${tables.join(", ")}`), rowsSeconds);
+  } catch (error) {
+    if (numberOf(error) === 0) throw error;
+    return false;
+  }
+}
+
+/** Position in the binary log while no write can commit. */
+async function readPosition(lock: ByteSession, { spec }: Instance): Promise<DumpPosition | undefined> {
+  if ((await lock.rows("XA RECOVER")).length > 0) return undefined;
+  const [status] = await lock.rows("SHOW BINARY LOG STATUS");
+  const [server] = await lock.rows("SELECT @@GLOBAL.server_uuid AS uuid");
+  if (status === undefined || server === undefined) throw new Error("the engine has no binary log");
+  const file = fileNumber(String(status.get("File")));
+  const term = Number(spec.term);
+  return {
+    gtids: String(status.get("Executed_Gtid_Set")).replaceAll(/\s/g, ""),
+    branch: formatBranch({ server: String(server.get("uuid")), file }),
+    from: formatPosition({ term, file, offset: 0 }),
+    position: formatPosition({ term, file, offset: Number(String(status.get("Position"))) }),
+  };
 }
 
 interface Chunk {

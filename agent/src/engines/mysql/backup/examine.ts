@@ -2,16 +2,23 @@ import { readFile, rm } from "node:fs/promises";
 import type { Examination, Finding } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
+import { platform } from "../layout.ts";
 import { identifier } from "../session.ts";
 import { type ByteSession, byteText } from "./byte-session.ts";
 import { startPrivateServer } from "./private-server.ts";
 import { countsFile, type RestoredTable } from "./restore.ts";
 
-/** Checks every table in a private server, and compares its number of rows with the number in the backup. */
+/** The platform commits a heartbeat every 5 s. */
+const heartbeatWithinMs = 6_000;
+
+/**
+ * Checks every table in a private server. Compares its number of rows with the number in the backup, or, after a replay
+ * of the log, measures how close the replay came to its target.
+ */
 export async function examine(
   deps: EngineDeps,
   instance: Instance,
-  { scratch }: Examination,
+  { target, scratch }: Examination,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   const tables = JSON.parse(await readFile(countsFile(instance), "utf8")) as RestoredTable[];
@@ -23,18 +30,34 @@ export async function examine(
     for (const table of tables) {
       const problem = await problemOf(session, table);
       if (problem !== undefined) problems.push(problem);
-      else if ((await countOf(session, table)) !== table.rows) different.push(`${table.database}.${table.name}`);
+      else if (table.rows !== undefined && (await countOf(session, table)) !== table.rows)
+        different.push(`${table.database}.${table.name}`);
     }
+    const heartbeat = await lastHeartbeat(session);
     session.close();
     await server.stop();
     return [
       finding("structure", problems, `CHECK TABLE found nothing wrong in ${tables.length} tables.`),
-      finding("contents", different, `The numbers of rows in ${tables.length} tables are those of the backup.`),
+      target.kind === "time"
+        ? heartbeatFinding(heartbeat, target.time)
+        : finding("contents", different, `The numbers of rows in ${tables.length} tables are those of the backup.`),
     ];
   } finally {
     await server.kill();
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+async function lastHeartbeat(session: ByteSession): Promise<Date | undefined> {
+  const [row] = await session.rows(`SELECT UNIX_TIMESTAMP(at) AS at FROM ${platform}.heartbeat`);
+  return row === undefined ? undefined : new Date(Number(String(row.get("at"))) * 1_000);
+}
+
+function heartbeatFinding(last: Date | undefined, target: Date): Finding {
+  const ageMs = last === undefined ? Number.POSITIVE_INFINITY : target.getTime() - last.getTime();
+  const detail =
+    last === undefined ? "There is no commit of the platform." : `The last commit is at ${last.toISOString()}.`;
+  return { name: "heartbeat", passed: ageMs >= 0 && ageMs <= heartbeatWithinMs, detail };
 }
 
 function finding(name: Finding["name"], problems: readonly string[], detail: string): Finding {

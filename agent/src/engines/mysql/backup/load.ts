@@ -124,6 +124,26 @@ function withoutStart(program: ProgramDefinition): ProgramDefinition {
   return program.kind === "event" ? { ...program, sql: program.sql.replace(eventStatus, "$1 DISABLE") } : program;
 }
 
+const eventDefiner = new RegExp(`^CREATE DEFINER=(${quotedName}@${quotedName}) EVENT `);
+
+/** Enables or disables an event, which retains its author and settings. */
+export async function alterEvent(
+  session: ByteSession,
+  { database, name, sql, settings }: ProgramDefinition,
+  state: "ENABLE" | "DISABLE",
+): Promise<void> {
+  const definer = eventDefiner.exec(sql)?.[1];
+  if (definer === undefined) throw new Error(`the definition of the event ${database}.${name} names no author`);
+  const restore = settingsSql(await readSettings(session));
+  await session.run(settingsSql(settings));
+  try {
+    const event = byteText(`${identifier(database)}.${identifier(name)}`);
+    await session.run(`ALTER DEFINER=${definer} EVENT ${event} ${state}`);
+  } finally {
+    await session.run(restore);
+  }
+}
+
 /** Error numbers that do not depend on the program: memory, disk, locks, time limits, shutdown. */
 const transientErrors = [1021, 1037, 1038, 1041, 1053, 1114, 1205, 1317, 3024];
 

@@ -6,6 +6,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { dataDirectory, engineDirectory, serverProgram, temporaryDirectory } from "../layout.ts";
 import { codeOf } from "../session.ts";
+import { ProgramFailed } from "../../../os/program.ts";
 import { type ByteSession, openByteSession } from "./byte-session.ts";
 
 /** A server on restored data that only the platform's account can connect to, without binary logs. */
@@ -15,7 +16,8 @@ export interface PrivateServer {
   open(): Promise<ByteSession>;
   /** Shuts down cleanly. */
   stop(): Promise<void>;
-  kill(): Promise<void>;
+  /** Ends the server if it runs. Resolves with the errors that it printed; empty after a clean shutdown. */
+  kill(): Promise<string>;
 }
 
 const pollIntervalMs = 50;
@@ -31,6 +33,7 @@ export async function startPrivateServer(
   { pipe }: EngineDeps,
   instance: Instance,
   signal: AbortSignal,
+  options: readonly string[] = [],
 ): Promise<PrivateServer> {
   const { paths, spec } = instance;
   const run = join(engineDirectory(instance), "private");
@@ -66,6 +69,7 @@ export async function startPrivateServer(
       "--max-allowed-packet=1G",
       `--innodb-buffer-pool-size=${buffersMib}M`,
       ...indexParameters.map((name) => `--${name}=${parameters.get(name)}`),
+      ...options,
     ],
     { env: { LC_ALL: "C", TZ: "UTC" }, signal: AbortSignal.any([signal, finished.signal]) },
   );
@@ -85,9 +89,12 @@ export async function startPrivateServer(
     }
   }
 
-  async function kill(): Promise<void> {
+  async function kill(): Promise<string> {
     finished.abort();
-    await ended.catch(() => undefined);
+    return ended.then(
+      () => "",
+      (error: unknown) => (error instanceof ProgramFailed ? error.output : ""),
+    );
   }
 
   try {

@@ -2,18 +2,29 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { syncPath } from "@holdfast/common/sync-path.ts";
-import type { RecoveryEnd, RecoveryPlan, RestoreFacet } from "../../backup-facet.ts";
+import { type RecoveryEnd, type RecoveryPlan, type RestoreFacet, TargetNotReached } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { summarizeNames } from "../../summarize-names.ts";
 import { bootstrap } from "../bootstrap.ts";
 import { engineDirectory, platform } from "../layout.ts";
+import { isPlatformNameSql } from "../platform-accounts.ts";
 import { identifier, literal, withSession } from "../session.ts";
 import { currentRoleOf, setUser } from "../users.ts";
 import { type ByteSession, byteText } from "./byte-session.ts";
+import { readDefinitions } from "./definitions.ts";
 import { type Definitions, definitionsStream, isRowsStream, parseDefinitions } from "./dump-format.ts";
-import { createAccounts, createPrograms, createTables, grantPending, grantPrivileges, loadRows } from "./load.ts";
+import {
+  alterEvent,
+  createAccounts,
+  createPrograms,
+  createTables,
+  grantPending,
+  grantPrivileges,
+  loadRows,
+} from "./load.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
+import { replay } from "./replay.ts";
 
 /** File beside the data with the number of loaded rows by table, for `examine`. */
 export const countsFile = (instance: Pick<Instance, "paths">): string =>
@@ -23,12 +34,14 @@ export const countsFile = (instance: Pick<Instance, "paths">): string =>
 export interface RestoredTable {
   readonly database: string;
   readonly name: string;
-  readonly rows: number;
+  /** Absent after a replay of the log, which changes the numbers of a backup. */
+  readonly rows?: number;
 }
 
 interface Loading {
   readonly data: string;
-  readonly server: PrivateServer;
+  /** A replay of the log stops it and starts another one. */
+  server: PrivateServer;
   readonly definitions: Definitions;
   readonly counts: Map<number, number>;
 }
@@ -84,9 +97,8 @@ export function createRestore(deps: EngineDeps): RestoreFacet {
       }),
     finish: (instance, plan, signal) =>
       guarded(async () => {
-        if (plan.target.kind !== "backup_end") throw new Error("a dump can only be restored to the end of the backup");
         const state = current(instance);
-        const end = await complete(state, instance, plan, signal);
+        const end = await complete(deps, state, instance, plan, signal);
         await state.server.stop();
         loading = undefined;
         await rm(plan.scratch, { recursive: true, force: true });
@@ -106,41 +118,92 @@ async function within<T>(server: PrivateServer, work: (session: ByteSession) => 
 }
 
 async function complete(
-  { server, definitions, counts }: Loading,
+  deps: EngineDeps,
+  state: Loading,
   instance: Instance,
-  { isSameService, report }: RecoveryPlan,
+  plan: RecoveryPlan,
   signal: AbortSignal,
 ): Promise<RecoveryEnd> {
-  report({ step: "recovering", position: definitions.gtids, reachedTime: undefined });
-  const warnings = await within(server, async (session) => {
-    await createAccounts(session, definitions.accounts);
-    const pending = await grantPrivileges(session, definitions.accounts);
-    const fromPrograms = await createPrograms(session, definitions, { areEventsDisabled: !isSameService });
-    const fromGrants = await grantPending(session, pending);
-    for (const { name, owner, mark } of definitions.marks)
-      await session.run(
-        byteText(
-          `REPLACE INTO ${platform}.marks (name, owner, mark) VALUES (${[name, owner, mark].map(literal).join(", ")})`,
-        ),
-      );
-    return [...fromPrograms, ...fromGrants];
+  const { definitions, counts } = state;
+  const { isSameService, report } = plan;
+  const position = definitions.log?.position ?? definitions.gtids;
+  report({ step: "recovering", position, reachedTime: undefined });
+  const warnings = await within(state.server, (session) => createContents(session, definitions, isSameService));
+  const isReplayed = plan.target.kind !== "backup_end";
+  const reachedTime = isReplayed ? await replayed(deps, state, instance, plan, signal) : undefined;
+  report({ step: "severing", position, reachedTime });
+  const { server } = state;
+  const contents = isReplayed
+    ? await within(server, async (session) => (await readDefinitions(session)).definitions)
+    : definitions;
+  const lockedUsers = isSameService ? [] : await within(server, (session) => lockAccounts(session, instance, contents));
+  await resetPasswords(server.instance, contents, signal);
+  const events = await within(server, async (session) => {
+    await settleReplayedEvents(session, contents, { areEnabled: isSameService });
+    return isSameService ? [] : disabledEvents(session, { before: definitions, after: contents });
   });
-  report({ step: "severing", position: definitions.gtids, reachedTime: undefined });
-  const lockedUsers = isSameService
-    ? []
-    : await within(server, (session) => lockAccounts(session, instance, definitions));
-  await resetPasswords(server.instance, definitions, signal);
-  const events = isSameService ? [] : await within(server, (session) => disabledEvents(session, definitions));
   await within(server, async (session) => {
+    const names = new Set(contents.databases.map(({ name }) => name));
     for (const { name, isReadOnly } of definitions.databases)
-      if (isReadOnly) await session.run(byteText(`ALTER DATABASE ${identifier(name)} READ ONLY = 1`));
+      if (isReadOnly && names.has(name))
+        await session.run(byteText(`ALTER DATABASE ${identifier(name)} READ ONLY = 1`));
+    // A copy has neither the history of the source nor the accounts of its members.
+    for (const { name, host } of await memberAccounts(session))
+      await session.run(byteText(`DROP USER ${literal(name)}@${literal(host)}`));
+    await session.run("RESET BINARY LOGS AND GTIDS");
     await session.run("ALTER INSTANCE ENABLE INNODB REDO_LOG");
   });
-  const restored = definitions.tables.map(
-    ({ database, name }, index): RestoredTable => ({ database, name, rows: counts.get(index) ?? 0 }),
-  );
+  const restored = contents.tables.map(({ database, name }, index): RestoredTable => {
+    const rows = isReplayed ? {} : { rows: counts.get(index) ?? 0 };
+    return { database, name, ...rows };
+  });
   await writeFile(countsFile(instance), JSON.stringify(restored), { mode: 0o640, flush: true });
-  return { position: definitions.gtids, reachedTime: undefined, lockedUsers, warnings: [...warnings, ...events] };
+  return { position, reachedTime, lockedUsers, warnings: [...warnings, ...events] };
+}
+
+/** Creates everything of a dump but tables and rows. Returns sentences about parts that do not work in the source. */
+async function createContents(
+  session: ByteSession,
+  definitions: Definitions,
+  isSameService: boolean,
+): Promise<readonly string[]> {
+  await createAccounts(session, definitions.accounts);
+  const pending = await grantPrivileges(session, definitions.accounts);
+  const fromPrograms = await createPrograms(session, definitions, { areEventsDisabled: !isSameService });
+  const fromGrants = await grantPending(session, pending);
+  for (const { name, owner, mark } of definitions.marks)
+    await session.run(
+      byteText(
+        `REPLACE INTO ${platform}.marks (name, owner, mark) VALUES (${[name, owner, mark].map(literal).join(", ")})`,
+      ),
+    );
+  return [...fromPrograms, ...fromGrants];
+}
+
+/** Replays the log up to the target by other servers. Returns the time of the newest transaction. */
+async function replayed(
+  deps: EngineDeps,
+  state: Loading,
+  instance: Instance,
+  plan: RecoveryPlan,
+  signal: AbortSignal,
+): Promise<Date | undefined> {
+  const { log } = plan;
+  if (log === undefined || state.definitions.log === undefined)
+    throw new TargetNotReached("The backup has no log that follows it.");
+  await state.server.stop();
+  const reachedTime = await replay(deps, instance, state.definitions, { ...plan, log }, signal);
+  state.server = await startPrivateServer(deps, instance, signal);
+  return reachedTime;
+}
+
+/** Accounts of the source's members, which its log created. */
+async function memberAccounts(session: ByteSession): Promise<{ readonly name: string; readonly host: string }[]> {
+  const rows = await session.rows(
+    `SELECT user AS name, host AS host FROM mysql.user
+     WHERE ${isPlatformNameSql("user")} AND NOT (user = ${literal(platform)} AND host = 'localhost')`,
+  );
+  return rows.map((row) => ({ name: String(row.get("name")), host: String(row.get("host")) }));
 }
 
 /** Locks the accounts that are not in the settings, whose passwords are the source's. Returns their names. */
@@ -166,20 +229,40 @@ async function resetPasswords(instance: Instance, { accounts }: Definitions, sig
   });
 }
 
+/**
+ * Enables or disables the events that ran in the source: the replay of their definitions leaves them disabled as a
+ * replica's.
+ */
+async function settleReplayedEvents(
+  session: ByteSession,
+  { programs }: Definitions,
+  { areEnabled }: { readonly areEnabled: boolean },
+): Promise<void> {
+  for (const program of programs)
+    if (program.isReplicaDisabled === true) await alterEvent(session, program, areEnabled ? "ENABLE" : "DISABLE");
+}
+
 /** Sentence about events that were disabled in a copy, since they would repeat the source's work. */
-async function disabledEvents(session: ByteSession, { programs }: Definitions): Promise<string[]> {
+async function disabledEvents(
+  session: ByteSession,
+  { before, after }: { readonly before: Definitions; readonly after: Definitions },
+): Promise<string[]> {
   const listed = await session.rows(
     "SELECT event_schema AS place, event_name AS name, status AS state FROM information_schema.events",
   );
   const states = new Map(
     listed.map((row) => [`${String(row.get("place"))}.${String(row.get("name"))}`, String(row.get("state"))]),
   );
-  const names = programs
-    .filter(({ kind, isEnabled }) => kind === "event" && isEnabled)
-    .map(({ database, name }) => `${database}.${name}`)
-    .filter((name) => states.has(name));
-  const running = names.find((name) => states.get(name) === "ENABLED");
+  const ran = [
+    ...before.programs.filter(({ isEnabled }) => isEnabled),
+    ...after.programs.filter(({ isReplicaDisabled }) => isReplicaDisabled),
+  ];
+  const names = [
+    ...new Set(ran.filter(({ kind }) => kind === "event").map(({ database, name }) => `${database}.${name}`)),
+  ];
+  const existing = names.filter((name) => states.has(name));
+  const running = existing.find((name) => states.get(name) === "ENABLED");
   if (running !== undefined) throw new Error(`The event ${running} was not disabled.`);
-  if (names.length === 0) return [];
-  return [`Events are disabled in the copy: ${summarizeNames(names)}. ALTER EVENT ... ENABLE starts one.`];
+  if (existing.length === 0) return [];
+  return [`Events are disabled in the copy: ${summarizeNames(existing)}. ALTER EVENT ... ENABLE starts one.`];
 }

@@ -91,6 +91,13 @@ test.each([
     { kind: "at", at: now + hourMs },
   ],
   [
+    "one on which no log can be replayed is repeated soon",
+    service,
+    archive({ lastAutomatedAt: now }),
+    [backup(0, "completed", { databaseType: "mysql", kind: "snapshot" })],
+    { kind: "at", at: now + hourMs },
+  ],
+  [
     "an undeleted service gets a base immediately, though the last backup failed",
     service,
     archive({ firstDueAt: now }),

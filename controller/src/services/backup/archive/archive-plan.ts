@@ -2,7 +2,7 @@ import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import { hash } from "#kernel/runtime/ownership.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import { type ArchiveObject, nextDaily, settingsOf } from "./archive.ts";
-import { type BackupObject, type BackupSpec, hasEnded } from "../backup.ts";
+import { type BackupObject, type BackupSpec, hasEnded, lacksLogPosition } from "../backup.ts";
 import { withoutDamaged } from "../backup-chain.ts";
 import { currentRange } from "../log/log-archive.ts";
 import { withoutHoles } from "../log/log-holes.ts";
@@ -78,7 +78,9 @@ function isCovered(archive: ArchiveObject, backups: readonly BackupObject[]): bo
   const range = currentRange({ ...archive, status: { ...archive.status, log } });
   if (range === undefined) return intact.at(-1) === completed.at(-1);
   return intact.some(
-    (backup) => (backup.status.startedAt ?? 0) >= range.fromTime || logAfter(backup, log)?.at(-1) === range,
+    (backup) =>
+      !lacksLogPosition(backup) &&
+      ((backup.status.startedAt ?? 0) >= range.fromTime || logAfter(backup, log)?.at(-1) === range),
   );
 }
 
@@ -90,10 +92,14 @@ export function nextAutomatedAt(archive: ArchiveObject, backups: readonly Backup
   return Math.min(daily, retryAt(backups, daily));
 }
 
-/** Time at which a failed backup is retried; `otherwise` if the last automated backup did not fail. */
+/**
+ * Time at which a failed backup, or one on which no log can be replayed, is retried; `otherwise` if the last automated
+ * backup is neither.
+ */
 function retryAt(backups: readonly BackupObject[], otherwise: number): number {
   const last = backups.findLast(({ spec }) => spec.backupType === "automated");
-  const failedAt = last?.status.state === "failed" ? last.status.finishedAt : null;
+  const isRetried = last !== undefined && (last.status.state === "failed" || lacksLogPosition(last));
+  const failedAt = isRetried ? last.status.finishedAt : null;
   return failedAt === null ? otherwise : failedAt + retryDelayMs;
 }
 

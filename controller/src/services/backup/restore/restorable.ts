@@ -1,7 +1,7 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { ArchiveObject, LogRange, TimeSpan } from "../archive/archive.ts";
 import { withoutDamaged } from "../backup-chain.ts";
-import { type BackupObject, firstRecoveryPoint } from "../backup.ts";
+import { type BackupObject, firstRecoveryPoint, lacksLogPosition } from "../backup.ts";
 import { withoutHoles } from "../log/log-holes.ts";
 
 /** The restorable window: every time in the span, except in its gaps. */
@@ -79,7 +79,7 @@ export function logAfter(base: BackupObject, ranges: readonly LogRange[]): LogCh
   const log = withoutHoles(ranges);
   const { startedAt } = base.status;
   const reachesFrom = firstRecoveryPoint(base);
-  if (startedAt === null || reachesFrom === null) return undefined;
+  if (startedAt === null || reachesFrom === null || lacksLogPosition(base)) return undefined;
   // Later ranges do not continue an abandoned range.
   const current = log.findLast(({ fromTime }) => fromTime <= startedAt);
   const chains = current?.isAbandoned === true ? [[current] as const] : chainsOf(log);

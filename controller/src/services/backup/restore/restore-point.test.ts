@@ -225,6 +225,20 @@ describe("a restore point with a log", () => {
   });
 });
 
+test("a snapshot without a position in the log is restored alone, and begins no window", () => {
+  const dump = (id: string, restoresTo: number, consistentAt?: number): BackupObject => {
+    const { spec, status, ...rest } = base(id, restoresTo);
+    const of = { ...spec, databaseType: "mysql", kind: "snapshot" } as const;
+    return { ...rest, spec: of, status: { ...status, ...(consistentAt !== undefined && { consistentAt }) } };
+  };
+  const recorded = archive([500, 9_000]);
+  const older = dump("b-1", 1_000);
+  expect(chosen("mysql", 2_000, recorded, [older])).toMatchObject({ earliest: null, latest: null });
+  const all = [older, dump("b-2", 3_000, 3_000), dump("b-3", 5_000)];
+  expect(chosen("mysql", 2_000, recorded, all)).toMatchObject({ earliest: at(3_000), latest: at(9_000) });
+  expect(chosen("mysql", 6_000, recorded, all)).toEqual({ backupId: "b-2", targetTime: 6_000 });
+});
+
 test("without a log a time of the window is restored from the newest backup at or before it", () => {
   const backups = [base("b-1", 1_000), base("b-2", 3_000)];
   expect(chosen("valkey", 2_999, archive(), backups)).toEqual({ backupId: "b-1", targetTime: null });
