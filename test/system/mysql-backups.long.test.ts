@@ -127,15 +127,19 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
   );
 
   it(
-    "are checked by a drill, table by table",
+    "are checked by a drill, table by table, and so is a point in time",
     async () => {
       const { id } = expectStatus(await platform.rest.post<{ id: string }>(backupsOf("/drill")), 202).json;
       const drill = await drilled(platform, shop.service.id, id);
-      expect(drill).toMatchObject({ status: "completed", error: null, target: null });
+      expect(drill).toMatchObject({ status: "completed", error: null });
+      expect(drill.target).not.toBeNull();
       expect(drill.checks.map(({ name, of, passed }) => [name, of, passed])).toEqual([
         ["restored", "backup", true],
         ["structure", "backup", true],
         ["contents", "backup", true],
+        ["restored", "target", true],
+        ["structure", "target", true],
+        ["heartbeat", "target", true],
       ]);
       await noDrillMachines(platform);
     },
@@ -147,7 +151,8 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
     async (victim) => {
       const id = await startBackup();
       const nodeId = shop.service.nodes[0]?.id ?? "";
-      await waitUntil("the dump runs", () => (machineOf(nodeId)?.jobs.length ?? 0) > 0, { everyMs: 20 });
+      // Beside the archive of the log.
+      await waitUntil("the dump runs", () => (machineOf(nodeId)?.jobs.length ?? 0) > 1, { everyMs: 20 });
       kill(victim, nodeId);
       await completed(id);
     },
@@ -179,12 +184,12 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
   function kill(victim: "engine" | "agent" | "controller" | "component", nodeId: string): void {
     const machine = machineOf(nodeId);
     const pids = {
-      engine: machine?.engine,
-      agent: machine?.agent,
-      controller: platform.processes().controllers[0],
-      component: machine?.jobs[0],
+      engine: [machine?.engine],
+      agent: [machine?.agent],
+      controller: [platform.processes().controllers[0]],
+      component: machine?.jobs ?? [],
     };
-    killAtOnce(pids[victim] ?? 0);
+    for (const pid of pids[victim]) killAtOnce(pid ?? 0);
   }
 
   it(
