@@ -47,7 +47,7 @@ export async function replay(
       const session = await server.open();
       if (isFirst) await session.run(`SET GLOBAL gtid_purged = ${literal(gtids)}`);
       isFirst = false;
-      await apply(session, files);
+      await apply(session, files, (position) => report({ step: "recovering", position, reachedTime }));
       session.close();
       await server.stop();
     } catch (error) {
@@ -55,7 +55,6 @@ export async function replay(
       throw new Error(`The log could not be replayed: ${messageOf(error)} ${output.slice(-500)}`, { cause: error });
     }
     if (files.reachedMs !== undefined) reachedTime = new Date(files.reachedMs);
-    report({ step: "recovering", position: files.gtids, reachedTime });
   }
   await rm(directory, { recursive: true, force: true });
   return reachedTime;
@@ -80,14 +79,22 @@ function optionsOf(directory: string, isTolerant: boolean): string[] {
   ];
 }
 
-async function apply(session: ByteSession, { first, gtids }: RelayFiles): Promise<void> {
+/** Applies the files. `onProgress` gets the transactions in the data. */
+async function apply(
+  session: ByteSession,
+  { first, gtids }: RelayFiles,
+  onProgress: (executed: string) => void,
+): Promise<void> {
   if (gtids === "") return;
   await session.run(
     `CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'archive', RELAY_LOG_FILE = ${literal(first)}, RELAY_LOG_POS = 4`,
   );
   await session.run("START REPLICA SQL_THREAD");
   for (;;) {
-    const [row] = await session.rows(`SELECT WAIT_FOR_EXECUTED_GTID_SET(${literal(gtids)}, ${waitSeconds}) AS late`);
+    const [row] = await session.rows(
+      `SELECT WAIT_FOR_EXECUTED_GTID_SET(${literal(gtids)}, ${waitSeconds}) AS late, @@GLOBAL.gtid_executed AS executed`,
+    );
+    onProgress(String(row?.get("executed")).replaceAll(/\s/g, ""));
     if (String(row?.get("late")) === "0") break;
     const [status] = await session.rows("SHOW REPLICA STATUS");
     if (String(status?.get("Replica_SQL_Running")) !== "Yes") throw new Error(String(status?.get("Last_SQL_Error")));

@@ -16,6 +16,15 @@ function archive(status: Partial<ArchiveObject["status"]> = {}): ArchiveObject {
   return { ...made, spec: { ...made.spec, settings }, status: { ...made.status, ...status } };
 }
 
+/** An archive whose log is stored up to the time of its last automated backup. */
+function archivedAt(time: number): ArchiveObject {
+  const { spec, ...rest } = archive({ lastAutomatedAt: time });
+  const log = { archiveId: "a-1", since: 0, keyId: "k-1", keyVersion: 1, wrappedKey: "" };
+  const stored = { archiveId: "a-1", term: 1, firstSequence: 1, lastSequence: 9, keys: [], checkpoints: [] };
+  const status = { ...rest.status, log: [{ ...stored, fromTime: time - hourMs, toTime: time }] };
+  return { ...rest, spec: { ...spec, log }, status };
+}
+
 let made = 0;
 function backup(ageMs: number, state: BackupObject["status"]["state"], spec: Partial<BackupSpec> = {}): BackupObject {
   const request = {
@@ -91,11 +100,18 @@ test.each([
     { kind: "at", at: now + hourMs },
   ],
   [
-    "one on which no log can be replayed is repeated soon",
+    "one on which the archived log cannot be replayed is repeated soon",
+    service,
+    archivedAt(now),
+    [backup(0, "completed", { databaseType: "mysql", kind: "snapshot" })],
+    { kind: "at", at: now + hourMs },
+  ],
+  [
+    "one without a position in the log is not repeated while no log is archived",
     service,
     archive({ lastAutomatedAt: now }),
     [backup(0, "completed", { databaseType: "mysql", kind: "snapshot" })],
-    { kind: "at", at: now + hourMs },
+    { kind: "at", at: Date.parse("2026-11-23T03:30:00Z") },
   ],
   [
     "an undeleted service gets a base immediately, though the last backup failed",

@@ -51,7 +51,7 @@ export function dueBackup(
   }
   if (automated.some((backup) => !hasEnded(backup))) return { kind: "none" };
   const isDueNow = !isCovered(archive, backups) || isUpgraded(archive) || needsLowerBase(archive, service, plan);
-  const at = isDueNow ? retryAt(backups, now) : nextAutomatedAt(archive, backups);
+  const at = isDueNow ? retryAt(archive, backups, now) : nextAutomatedAt(archive, backups);
   if (at > now) return { kind: "at", at };
   // A due backup waits until the service is Running and has no operation in progress.
   if (service.status.state !== "Running" || service.status.operationId !== null) return { kind: "none" };
@@ -89,16 +89,18 @@ export function nextAutomatedAt(archive: ArchiveObject, backups: readonly Backup
   const { lastAutomatedAt, firstDueAt: first } = archive.status;
   if (lastAutomatedAt === null) return first;
   const daily = nextDaily(settingsOf(archive.metadata.id, archive), lastAutomatedAt);
-  return Math.min(daily, retryAt(backups, daily));
+  return Math.min(daily, retryAt(archive, backups, daily));
 }
 
 /**
- * Time at which a failed backup, or one on which no log can be replayed, is retried; `otherwise` if the last automated
- * backup is neither.
+ * Time at which a failed backup, or one on which the archived log cannot be replayed, is retried; `otherwise` if the
+ * last automated backup is neither.
  */
-function retryAt(backups: readonly BackupObject[], otherwise: number): number {
+function retryAt(archive: ArchiveObject, backups: readonly BackupObject[], otherwise: number): number {
   const last = backups.findLast(({ spec }) => spec.backupType === "automated");
-  const isRetried = last !== undefined && (last.status.state === "failed" || lacksLogPosition(last));
+  const isRetried =
+    last !== undefined &&
+    (last.status.state === "failed" || (currentRange(archive) !== undefined && lacksLogPosition(last)));
   const failedAt = isRetried ? last.status.finishedAt : null;
   return failedAt === null ? otherwise : failedAt + retryDelayMs;
 }
