@@ -171,6 +171,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
     domain,
     defaultAllowedCidrs: settings.defaultAllowedCidrs,
     serviceMessage,
+    sealer,
   });
   const rolloutLimiter = createRolloutLimiter({ ...changing, rolloutRecords, automationPauses, now: clock.now });
   const maintenance = createServiceMaintenance({ ...changing, ...updates, rolloutLimiter, log });

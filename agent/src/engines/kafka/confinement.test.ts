@@ -160,7 +160,11 @@ describe.skipIf(skip !== undefined)("users of kafka", () => {
       users,
       address,
       nodeId,
-      peers: create(PeersSchema, { clusterId: "kafka", members: [{ nodeId, number: 1, hostname: nodeId, address }] }),
+      peers: create(PeersSchema, {
+        clusterId: "kafka",
+        secret: "a planted secret",
+        members: [{ nodeId, number: 1, hostname: nodeId, address }],
+      }),
     });
     await machine.bringUp();
   });

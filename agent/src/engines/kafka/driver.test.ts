@@ -20,7 +20,11 @@ conformsToEngineDriver({
       address,
       // The subject of its certificate, by which its own controller admits it.
       nodeId,
-      peers: create(PeersSchema, { clusterId: "kafka", members: [{ nodeId, number: 1, hostname: nodeId, address }] }),
+      peers: create(PeersSchema, {
+        clusterId: "kafka",
+        secret: "a planted secret",
+        members: [{ nodeId, number: 1, hostname: nodeId, address }],
+      }),
     }),
   verifierOf: kafkaVerifier,
   connect: kafkaClient,

@@ -4,7 +4,7 @@ import { planOf } from "../effective-parameters.ts";
 import type { Instance, Listener } from "../engine-driver.ts";
 import { countSessions } from "../front/front-commands.ts";
 import type { Front, FrontBackend } from "../front/front.ts";
-import { partyCertificate, partyFile } from "./certificates.ts";
+import { membersAuthority, partyFile } from "./certificates.ts";
 import { certificateFile, frontProgram, keyFile, listenerSocket, portsOf } from "./layout.ts";
 
 /** Listeners for clients, one for each network. */
@@ -22,7 +22,7 @@ export function frontOf(instance: Instance): Front {
     address: { address: spec.address, port },
     tls: {
       certificateFile: partyFile(instance, "front"),
-      authorityFile: partyCertificate(instance, "server"),
+      authorityFile: membersAuthority(instance),
     },
   });
   return {

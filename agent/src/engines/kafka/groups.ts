@@ -6,25 +6,36 @@ import { earliest, latest, offsetsAt, type TopicPartitions } from "./offsets.ts"
 import { deleteGroups, listGroups, metadata, offsetCommit, offsetFetch } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, requireSuccess } from "./protocol/protocol-error.ts";
-import { withSession } from "./session.ts";
+import { withAllSessions } from "./session.ts";
 
 /** Groups of a call; each answer has the offsets of all their partitions. */
 const groupsPerCall = 100;
 const noId = Buffer.alloc(16).toString("base64url");
 
-/** Consumer groups of users that this broker coordinates, with the offsets that they committed. */
+/**
+ * Consumer groups of users with the offsets that they committed. Each group has a broker that coordinates it, and only
+ * that broker lists and changes the group.
+ */
 export const groups: GroupsFacet = {
   list: (instance, names, signal) =>
-    withSession(instance, signal, async (session) => {
-      const all = await groupsOf(session);
+    withAllSessions(instance, signal, async (sessions) => {
+      const found = await Promise.all(sessions.map((session) => groupsOf(session, sessions)));
+      const all = found.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1));
       return names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
     }),
 
-  reset: (instance, reset, signal) => withSession(instance, signal, (session) => resetOffsets(session, reset)),
+  reset: (instance, reset, signal) =>
+    withAllSessions(instance, signal, async (sessions) => {
+      const session = await coordinatorOf(sessions, reset.group);
+      if (session === undefined)
+        throw new EngineRefused(`The engine has no consumer group ${reset.group}.`, { code: "group_not_found" });
+      await resetOffsets(session, sessions, reset);
+    }),
 
   drop: (instance, name, signal) =>
-    withSession(instance, signal, async (session) => {
-      if (isReserved(name)) return { existed: false };
+    withAllSessions(instance, signal, async (sessions) => {
+      const session = await coordinatorOf(sessions, name);
+      if (session === undefined) return { existed: false };
       const { results } = await session.call(deleteGroups, { groups: [name] });
       const code = results[0]?.errorCode ?? 0;
       if (code === errorCodes.groupIdNotFound) return { existed: false };
@@ -39,19 +50,30 @@ function active(name: string): EngineRefused {
   return new EngineRefused(message, { code: "group_active" });
 }
 
-/** Records that the groups have not consumed: the sum over all groups and partitions. */
+/** Records that the groups of this broker have not consumed: the sum over these groups and all partitions. */
 export function consumerLag(instance: Instance, signal: AbortSignal): Promise<number> {
-  return withSession(instance, signal, async (session) => {
-    const offsets = (await groupsOf(session)).flatMap((group) => group.offsets);
+  return withAllSessions(instance, signal, async (sessions) => {
+    const offsets = (await groupsOf(sessions[0], sessions)).flatMap((group) => group.offsets);
     return offsets.reduce((sum, { offset, endOffset }) => sum + Math.max(endOffset - offset, 0), 0);
   });
 }
 
-/** Groups of users by name. Partitions that this broker does not lead are left out. */
-async function groupsOf(session: Connection): Promise<EngineGroup[]> {
+/** The broker that coordinates a group of users; undefined if none of them has the group. */
+async function coordinatorOf(sessions: readonly Connection[], group: string): Promise<Connection | undefined> {
+  if (isReserved(group)) return undefined;
+  for (const session of sessions) {
+    const listed = await session.call(listGroups, { states: [] });
+    requireSuccess("ListGroups", listed);
+    if (listed.groups.some(({ id }) => id === group)) return session;
+  }
+  return undefined;
+}
+
+/** Groups of users that one broker coordinates. Partitions that no broker leads are left out. */
+async function groupsOf(session: Connection, sessions: readonly Connection[]): Promise<EngineGroup[]> {
   const listed = await session.call(listGroups, { states: [] });
   requireSuccess("ListGroups", listed);
-  const found = listed.groups.filter(({ id }) => !isReserved(id)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const found = listed.groups.filter(({ id }) => !isReserved(id));
   const committed = new Map<string, Omit<EngineGroupOffset, "endOffset">[]>();
   for (let at = 0; at < found.length; at += groupsPerCall) {
     const requested = found.slice(at, at + groupsPerCall).map(({ id }) => ({ id, topics: null }));
@@ -64,7 +86,7 @@ async function groupsOf(session: Connection): Promise<EngineGroup[]> {
         ),
       );
   }
-  const ends = await offsetsAt(session, partitionsOf([...committed.values()].flat()), latest);
+  const ends = await offsetsAt(sessions, partitionsOf([...committed.values()].flat()), latest);
   return found.map(({ id, state }) => ({
     name: id,
     state,
@@ -83,17 +105,21 @@ function partitionsOf(offsets: readonly { readonly topic: string; readonly parti
   }));
 }
 
-async function resetOffsets(session: Connection, { group, topic, to }: GroupReset): Promise<void> {
+async function resetOffsets(
+  session: Connection,
+  sessions: readonly Connection[],
+  { group, topic, to }: GroupReset,
+): Promise<void> {
   const listed = await session.call(listGroups, { states: [] });
   requireSuccess("ListGroups", listed);
   const found = listed.groups.find(({ id }) => id === group);
-  if (found === undefined || isReserved(group))
+  if (found === undefined)
     throw new EngineRefused(`The engine has no consumer group ${group}.`, { code: "group_not_found" });
   if (found.state !== "Empty" && found.state !== "Dead") throw active(group);
   const numbers = await partitionNumbers(session, topic);
   const of = [{ topic, partitions: numbers }];
   const timestamp = to === "earliest" ? earliest : to === "latest" ? latest : to;
-  const [chosen, ends] = await Promise.all([offsetsAt(session, of, timestamp), offsetsAt(session, of, latest)]);
+  const [chosen, ends] = await Promise.all([offsetsAt(sessions, of, timestamp), offsetsAt(sessions, of, latest)]);
   const partitions = numbers.flatMap((index) => {
     const key = `${topic} ${index}`;
     const at = chosen.get(key);

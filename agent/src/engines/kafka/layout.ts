@@ -57,14 +57,21 @@ export function ownNumber(instance: Pick<Instance, "spec">): number {
   return ownMember(instance)?.number ?? 1;
 }
 
-/** The engine's id of the cluster: a UUID in base64url whose first bit is 0, so that it does not begin with a dash. */
+/** The engine's id of the cluster. */
 export function clusterIdOf({ spec }: Pick<Instance, "spec">): string {
-  const bytes = createHash("sha256")
-    .update(spec.peers?.clusterId ?? spec.serviceId)
-    .digest()
-    .subarray(0, 16);
+  return uuidOf(spec.peers?.clusterId ?? spec.serviceId);
+}
+
+/** A UUID in base64url whose first bit is 0, so that it does not begin with a dash. */
+function uuidOf(text: string): string {
+  const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
   bytes.writeUInt8((bytes[0] ?? 0) & 0x7f);
   return bytes.toString("base64url");
+}
+
+/** Directory id of a first member: a UUID that each of them computes, so that all form the same cluster. */
+export function firstDirectoryId({ spec }: Pick<Instance, "spec">, number: number): string {
+  return uuidOf(`${spec.peers?.clusterId ?? spec.serviceId} ${number}`);
 }
 
 /** True for names of users that belong to the platform. */

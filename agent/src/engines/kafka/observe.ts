@@ -2,13 +2,14 @@ import { statfs } from "node:fs/promises";
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { kafkaClients } from "@holdfast/common/engine-catalog/kafka-sizing.ts";
 import { connectionsCheck } from "../connections-check.ts";
-import { effectiveParameters, planOf } from "../effective-parameters.ts";
+import { planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
+import { readPartitions, readQuorum } from "./cluster-view.ts";
 import { countClients, frontOf } from "./front.ts";
 import { probe } from "./heartbeat.ts";
-import { runningParameters } from "./parameters.ts";
-import { describeLogDirs, describeQuorum, metadata } from "./protocol/apis.ts";
+import { brokerParameters, runningParameters } from "./parameters.ts";
+import { describeLogDirs } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, isTransient, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
 import { withSession } from "./session.ts";
@@ -71,12 +72,12 @@ async function readBroker(instance: Instance, session: Connection): Promise<Engi
   const [liveness, partitions, quorum, running, dataBytes] = await Promise.all([
     written,
     partitionsCheck(session),
-    quorumCheck(session),
+    quorumCheck(instance, session),
     runningParameters(instance, session),
     readDataBytes(session),
   ]);
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
-  const pendingRestart = [...effectiveParameters(instance)]
+  const pendingRestart = [...brokerParameters(instance)]
     .filter(([name, value]) => catalog.get(name)?.needsRestart === true && running.get(name) !== value)
     .map(([name]) => name);
   return {
@@ -90,9 +91,7 @@ async function readBroker(instance: Instance, session: Connection): Promise<Engi
 }
 
 async function partitionsCheck(session: Connection): Promise<EngineCheck> {
-  const request = { topics: null, allowAutoCreation: false, includeAuthorizedOperations: false };
-  const { topics } = await session.call(metadata, request);
-  const partitions = topics.flatMap((topic) => topic.partitions);
+  const { partitions } = await readPartitions(session);
   const offline = partitions.filter(({ leader }) => leader < 0).length;
   if (offline > 0) return { name: "partitions", status: "unhealthy", reason: `${offline} partitions have no leader` };
   const lacking = partitions.filter(({ replicas, inSync }) => inSync.length < replicas.length).length;
@@ -101,15 +100,8 @@ async function partitionsCheck(session: Connection): Promise<EngineCheck> {
   return healthy("partitions");
 }
 
-/** Topic of the cluster's metadata, whose replicas are the quorum. */
-const metadataTopic = "__cluster_metadata";
-
-async function quorumCheck(session: Connection): Promise<EngineCheck> {
-  const topics = [{ name: metadataTopic, partitions: [{ index: 0 }] }];
-  const answer = await session.call(describeQuorum, { topics });
-  requireSuccess("DescribeQuorum", answer);
-  const found = answer.topics[0]?.partitions[0];
-  if (found === undefined || found.leader < 0)
+async function quorumCheck(instance: Instance, session: Connection): Promise<EngineCheck> {
+  if ((await readQuorum(instance, session)) === undefined)
     return { name: "quorum", status: "unhealthy", reason: "the members have no leader" };
   return healthy("quorum");
 }

@@ -12,9 +12,19 @@ export interface TopicPartitions {
 
 /**
  * Offsets of the first records with this time or a later one, by topic and number of the partition; without partitions
- * that this broker does not lead. A partition without such a record has -1.
+ * that none of these brokers leads. A partition without such a record has -1.
  */
 export async function offsetsAt(
+  sessions: readonly Connection[],
+  of: readonly TopicPartitions[],
+  timestamp: number,
+): Promise<Map<string, number>> {
+  const found = await Promise.all(sessions.map((session) => ledOffsets(session, of, timestamp)));
+  return new Map(found.flatMap((each) => [...each]));
+}
+
+/** Offsets of the partitions that this broker leads. */
+async function ledOffsets(
   session: Connection,
   of: readonly TopicPartitions[],
   timestamp: number,
@@ -36,9 +46,9 @@ export async function offsetsAt(
 
 /** First offset of each partition, and the one of its next record. */
 export async function endpointsOf(
-  session: Connection,
+  sessions: readonly Connection[],
   of: readonly TopicPartitions[],
 ): Promise<Map<string, { readonly startOffset: number; readonly endOffset: number }>> {
-  const [starts, ends] = await Promise.all([offsetsAt(session, of, earliest), offsetsAt(session, of, latest)]);
+  const [starts, ends] = await Promise.all([offsetsAt(sessions, of, earliest), offsetsAt(sessions, of, latest)]);
   return new Map([...ends].map(([key, endOffset]) => [key, { startOffset: starts.get(key) ?? 0, endOffset }]));
 }

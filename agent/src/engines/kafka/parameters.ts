@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
+import { membersOf } from "../members.ts";
 import { ownNumber } from "./layout.ts";
 import { describeConfigs, incrementalAlterConfigs } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
@@ -12,9 +14,19 @@ import { errorCodes, KafkaRefusal, requireSuccess } from "./protocol/protocol-er
 const brokerType = 4;
 const set = 0;
 
+const minInSync = "min.insync.replicas";
+
+/** Parameters of the broker. By default, writes with acks=all need two replicas once the service has three members. */
+export function brokerParameters(instance: Pick<Instance, "spec">): Map<string, string> {
+  const parameters = effectiveParameters(instance);
+  const isChosen = lookUp(instance.spec.parameters, minInSync) !== undefined;
+  if (!isChosen && membersOf(instance.spec).length >= 3) parameters.set(minInSync, "2");
+  return parameters;
+}
+
 /** Values of the catalog's parameters that the broker runs with. */
 export async function runningParameters(instance: Instance, session: Connection): Promise<Map<string, string>> {
-  const keys = [...effectiveParameters(instance).keys()];
+  const keys = [...brokerParameters(instance).keys()];
   const answer = await session.call(describeConfigs, {
     resources: [{ type: brokerType, name: String(ownNumber(instance)), keys }],
     includeSynonyms: false,
@@ -45,7 +57,7 @@ async function alterBroker(
 export async function applyParameters(instance: Instance, session: Connection): Promise<void> {
   const running = await runningParameters(instance, session);
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
-  const changed = [...effectiveParameters(instance)].filter(
+  const changed = [...brokerParameters(instance)].filter(
     ([name, value]) => catalog.get(name)?.needsRestart === false && running.get(name) !== value,
   );
   if (changed.length === 0) return;

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
-import { membersOf } from "../members.ts";
 import { reservedNames } from "./access.ts";
 import { addAcls } from "./acls.ts";
 import { loadCoordinators } from "./coordinators.ts";
@@ -10,8 +9,9 @@ import { createHeartbeatTopic, hasHeartbeatTopic, probe } from "./heartbeat.ts";
 import { ownNumber } from "./layout.ts";
 import { applyParameters } from "./parameters.ts";
 import type { Connection } from "./protocol/connection.ts";
-import { isTransient } from "./protocol/protocol-error.ts";
+import { errorCodes, isTransient, KafkaRefusal } from "./protocol/protocol-error.ts";
 import { withSession } from "./session.ts";
+import { replicationFactorOf } from "./settings.ts";
 import { completeUsers, createFirstAccount, putUser } from "./users.ts";
 import { settleWriteBlock } from "./write-block.ts";
 
@@ -44,7 +44,7 @@ async function initialize(instance: Instance, session: Connection, signal: Abort
     const present = await completeUsers(session);
     for (const user of instance.spec.users)
       if (!present.includes(user.username)) await putUser(instance, session, user, signal);
-    await createHeartbeatTopic(session, Math.min(Math.max(membersOf(instance.spec).length, 1), 3));
+    await createHeartbeatTopic(session, replicationFactorOf(instance));
   }
   await loadCoordinators(session, ownNumber(instance));
   await settleWriteBlock(instance, session);
@@ -58,5 +58,7 @@ const startingCodes = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
 function isStarting(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? String(error.code) : "";
+  // Other members have not started yet.
+  if (error instanceof KafkaRefusal && error.code === errorCodes.invalidReplicationFactor) return true;
   return isTransient(error) || startingCodes.includes(code) || error.message === "the broker closed the connection";
 }

@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { readEngineFile } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
-import { partyCertificate, partyFile } from "./certificates.ts";
+import { membersAuthority, partyFile } from "./certificates.ts";
+import { otherMembers } from "../members.ts";
 import { portsOf } from "./layout.ts";
+import { metadata } from "./protocol/apis.ts";
 import { type BrokerEndpoint, type Connection, withConnection } from "./protocol/connection.ts";
 
 /** The broker's port for members, where the platform has all rights by its certificate. */
@@ -11,6 +14,53 @@ export async function withSession<T>(
   work: (session: Connection) => Promise<T>,
 ): Promise<T> {
   return withConnection(await endpointOf(instance, portsOf(instance).brokers), signal, work);
+}
+
+/** The port for members of another broker of the service. */
+export async function withMemberSession<T>(
+  instance: Instance,
+  address: string,
+  signal: AbortSignal,
+  work: (session: Connection) => Promise<T>,
+): Promise<T> {
+  const endpoint = await endpointOf(instance, portsOf(instance).brokers);
+  return withConnection({ ...endpoint, address }, signal, work);
+}
+
+/** Sessions at one broker or several. */
+export type Sessions = readonly [Connection, ...Connection[]];
+
+/**
+ * Sessions at all brokers of the service that respond, this one first: each answers only for the partitions that it
+ * leads and for the groups that it coordinates.
+ */
+export async function withAllSessions<T>(
+  instance: Instance,
+  signal: AbortSignal,
+  work: (sessions: Sessions) => Promise<T>,
+): Promise<T> {
+  const addresses = otherMembers(instance).flatMap(({ address }) => (address === "" ? [] : [address]));
+  const add = async ([address, ...more]: readonly string[], sessions: Sessions): Promise<T> => {
+    if (address === undefined) return work(sessions);
+    return withMemberSession(instance, address, signal, async (session) => {
+      const isUp = await isResponding(session);
+      return add(more, isUp ? [...sessions, session] : sessions);
+    });
+  };
+  return withSession(instance, signal, (own) => add(addresses, [own]));
+}
+
+const respondsWithinMs = 1_000;
+
+/** False for a broker that is down or hangs; its partitions have other leaders soon. */
+async function isResponding(session: Connection): Promise<boolean> {
+  const silence = sleep(respondsWithinMs, false, { ref: false });
+  const nothing = { topics: [], allowAutoCreation: false, includeAuthorizedOperations: false };
+  const response = session.call(metadata, nothing).then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([response, silence]);
 }
 
 /** The broker's port for clients, without a user. */
@@ -25,7 +75,7 @@ export async function withClientSession<T>(
 async function endpointOf(instance: Instance, port: number): Promise<BrokerEndpoint> {
   const [pem, authority] = await Promise.all([
     readEngineFile(partyFile(instance, "agent")),
-    readEngineFile(partyCertificate(instance, "server")),
+    readEngineFile(membersAuthority(instance)),
   ]);
   return { address: instance.spec.address, port, key: pem, certificate: pem, authority };
 }

@@ -26,7 +26,7 @@ const spec = create(InstanceSpecSchema, {
     { name: "engine", address: "10.77.0.5", port: 9092, audience: "private" },
     { name: "engine", address: "203.0.113.17", port: 9092, audience: "public" },
   ],
-  peers: { clusterId: "cluster", members: [member] },
+  peers: { clusterId: "cluster", secret: "a planted secret", members: [member] },
 });
 const paths = { data: "/data", config: "/config", tls: "/tls", run: "/run", software: "/usr", log: "/log" };
 const settings = new Map(brokerSettings({ spec, paths }));

@@ -1,9 +1,9 @@
 import { kafkaManagedSettings } from "@holdfast/common/engine-catalog/kafka-parameters.ts";
-import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { membersOf, ownMember } from "../members.ts";
-import { partyFile, principalOf, trustedClients, trustedMembers } from "./certificates.ts";
+import { membersAuthority, partyFile, principalOf, trustedClients } from "./certificates.ts";
 import { logDirectory, ownNumber, portsOf } from "./layout.ts";
+import { brokerParameters } from "./parameters.ts";
 
 type Settings = [name: string, value: string][];
 
@@ -85,15 +85,20 @@ function certificateSettings(instance: Instance): Settings {
     ...clientListeners.flatMap((listener) =>
       filesOf(listener, partyFile(instance, "server"), trustedClients(instance)),
     ),
-    ...filesOf("brokers", partyFile(instance, "server"), trustedMembers(instance)),
-    ...filesOf("controllers", partyFile(instance, "server"), trustedMembers(instance)),
+    ...filesOf("brokers", partyFile(instance, "server"), membersAuthority(instance)),
+    ...filesOf("controllers", partyFile(instance, "server"), membersAuthority(instance)),
   ];
+}
+
+/** Replicas of a partition by default: three, or as many as there are members. */
+export function replicationFactorOf({ spec }: Pick<Instance, "spec">): number {
+  return Math.min(Math.max(membersOf(spec).length, 1), 3);
 }
 
 /** The file of all settings. */
 export function brokerSettings(instance: Instance): Settings {
   const members = Math.max(membersOf(instance.spec).length, 1);
-  const factor = String(Math.min(members, 3));
+  const factor = String(replicationFactorOf(instance));
   return [
     ...quorumSettings(instance),
     ...accessSettings(instance),
@@ -104,6 +109,6 @@ export function brokerSettings(instance: Instance): Settings {
     ["transaction.state.log.min.isr", members >= 3 ? "2" : "1"],
     ["default.replication.factor", factor],
     ...Object.entries(kafkaManagedSettings),
-    ...effectiveParameters(instance),
+    ...brokerParameters(instance),
   ];
 }

@@ -14,7 +14,7 @@ import {
 } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
-import { withSession } from "./session.ts";
+import { type Sessions, withAllSessions, withSession } from "./session.ts";
 import { untilApplied } from "./users.ts";
 
 const timeoutMs = 10_000;
@@ -27,13 +27,14 @@ const noId = Buffer.alloc(16).toString("base64url");
 /** Topics of users, read from the broker's copy of the cluster's metadata and changed through its controller. */
 export const topics: TopicsFacet = {
   list: (instance, names, signal) =>
-    withSession(instance, signal, async (session) => {
-      const found = await topicsOf(session, names.length === 0 ? null : names.filter(isVisible));
-      return names.length === 0 ? found : withDetails(session, found);
+    withAllSessions(instance, signal, async (sessions) => {
+      const found = await topicsOf(sessions[0], names.length === 0 ? null : names.filter(isVisible));
+      return names.length === 0 ? found : withDetails(sessions, found);
     }),
 
   create: (instance, topic, signal) =>
-    withSession(instance, signal, async (session) => {
+    withAllSessions(instance, signal, async (sessions) => {
+      const [session] = sessions;
       requireName(topic.name);
       const { name, partitions = -1, replicationFactor = -1, config } = topic;
       await requireCapacity(session, Math.max(partitions, 1), topic.partitionsMax);
@@ -41,7 +42,7 @@ export const topics: TopicsFacet = {
       const request = { name, partitions, replicationFactor, assignments: [], configs };
       const answer = await session.call(createTopics, { topics: [request], timeoutMs, validateOnly: false });
       const [result] = answer.topics;
-      if (result?.errorCode === errorCodes.topicAlreadyExists) await requireSame(session, topic);
+      if (result?.errorCode === errorCodes.topicAlreadyExists) await requireSame(sessions, topic);
       else if (result !== undefined) refuse(() => requireSuccess("CreateTopics", result));
       await untilApplied(signal, async () => (await topicsOf(session, [name])).length === 1);
     }),
@@ -115,16 +116,16 @@ async function topicsOf(session: Connection, names: readonly string[] | null): P
   return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function withDetails(session: Connection, found: readonly EngineTopic[]): Promise<EngineTopic[]> {
+async function withDetails(sessions: Sessions, found: readonly EngineTopic[]): Promise<EngineTopic[]> {
   if (found.length === 0) return [];
   const [configs, sizes, ends] = await Promise.all([
     configsOf(
-      session,
+      sessions[0],
       found.map(({ name }) => name),
     ),
-    sizesOf(session, found),
+    sizesOf(sessions, found),
     endpointsOf(
-      session,
+      sessions,
       found.map(({ name, partitions }) => ({ topic: name, partitions: range(partitions) })),
     ),
   ]);
@@ -159,15 +160,20 @@ async function configsOf(session: Connection, names: readonly string[]): Promise
   );
 }
 
-async function sizesOf(session: Connection, found: readonly EngineTopic[]): Promise<Map<string, number>> {
+/** Bytes of the topics' partitions, each counted once, at its largest replica. */
+async function sizesOf(sessions: Sessions, found: readonly EngineTopic[]): Promise<Map<string, number>> {
   const requested = found.map(({ name, partitions }) => ({ name, partitions: range(partitions) }));
-  const answer = await session.call(describeLogDirs, { topics: requested });
-  requireSuccess("DescribeLogDirs", answer);
-  const sizes = new Map<string, number>();
-  for (const { topics: stored } of answer.directories)
-    for (const { name, partitions } of stored)
-      sizes.set(name, (sizes.get(name) ?? 0) + partitions.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
-  return sizes;
+  const answers = await Promise.all(sessions.map((session) => session.call(describeLogDirs, { topics: requested })));
+  const largest = new Map<string, Map<number, number>>();
+  for (const answer of answers) {
+    requireSuccess("DescribeLogDirs", answer);
+    for (const { name, partitions } of answer.directories.flatMap(({ topics: stored }) => stored)) {
+      const sizes = largest.get(name) ?? new Map<number, number>();
+      for (const { index, sizeBytes } of partitions) sizes.set(index, Math.max(sizes.get(index) ?? 0, sizeBytes));
+      largest.set(name, sizes);
+    }
+  }
+  return new Map([...largest].map(([name, sizes]) => [name, [...sizes.values()].reduce((sum, size) => sum + size, 0)]));
 }
 
 /** Throws EngineRefused if the service would have too many partitions. */
@@ -179,8 +185,8 @@ async function requireCapacity(session: Connection, added: number, max: number):
 }
 
 /** A repeated request finds its own topic; any other one is refused. */
-async function requireSame(session: Connection, { name, partitions, replicationFactor, config }: NewTopic) {
-  const [found] = await withDetails(session, await topicsOf(session, [name]));
+async function requireSame(sessions: Sessions, { name, partitions, replicationFactor, config }: NewTopic) {
+  const [found] = await withDetails(sessions, await topicsOf(sessions[0], [name]));
   const isSame =
     found !== undefined &&
     (partitions ?? found.partitions) === found.partitions &&

@@ -5,7 +5,7 @@ export const kafka: EngineProfile = {
   verifierOf: (password) => kafkaVerifier(password),
   databases: [],
   connectionDatabase: "",
-  memberCounts: [1],
+  peersHaveSecret: true,
   // Clients of Kafka have no URI: they get a list of brokers, and sign in by settings of their own.
   uri: ({ host, port }) => `${host}:${port}`,
   connectionForms: ({ service, nodeHosts }) => ({

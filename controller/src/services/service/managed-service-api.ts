@@ -37,7 +37,6 @@ import {
   taskSummaryOf,
 } from "./managed-service-message.ts";
 import { newService, newServiceFaults } from "./new-service.ts";
-import { withReplicationSecret } from "./member/new-replica.ts";
 import type { DeletedServices } from "./deleted-services.ts";
 import type { ServiceAccess } from "./service-access.ts";
 import type { ServiceCreation } from "./service-creation.ts";
@@ -139,11 +138,11 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       const request = withEngine(requested);
       const { service, message: created } = await deps.creation.create(call, "managed-service.create", (context) => {
         const designed = newService(request, context);
-        const service = withReplicationSecret(designed.service, deps.sealer);
+        const { service } = designed;
         const { serviceId, organizationId, now } = context;
         const user = { serviceId, organizationId, username: defaultUser, role: "admin" } as const;
         const { databaseType: engine } = service.spec;
-        return { ...designed, service, users: [newUser({ ...user, engine, sealer: deps.sealer, now }).user] };
+        return { ...designed, users: [newUser({ ...user, engine, sealer: deps.sealer, now }).user] };
       });
       call.setHeader("ETag", etag(service));
       return created;

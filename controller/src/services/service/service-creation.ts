@@ -15,6 +15,8 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import type { WarmPool } from "#fleet/warm-pool/warm-pool.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { withReplicationSecret } from "./member/new-replica.ts";
 import { maxNodes } from "./member/members.ts";
 import type { NewServiceContext } from "./new-service.ts";
 import { placeService } from "./placement.ts";
@@ -33,6 +35,7 @@ export interface ServiceCreationDeps {
   readonly domain: string;
   /** Builds the message of the service, for the response and for retries with the same Idempotency-Key. */
   readonly serviceMessage: (service: ManagedServiceObject, operation: OperationObject) => ManagedService;
+  readonly sealer: Pick<Sealer, "seal">;
   readonly clock: Clock;
   readonly newId: () => string;
 }
@@ -86,7 +89,8 @@ export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreatio
   const runExclusive = createKeyedMutex();
   const see = [deps.organizations, deps.services, deps.operations];
 
-  async function addTo(unit: Changes, designed: ServiceDesign, signal: AbortSignal): Promise<AddedService> {
+  async function addTo(unit: Changes, requested: ServiceDesign, signal: AbortSignal): Promise<AddedService> {
+    const designed = { ...requested, service: withReplicationSecret(requested.service, deps.sealer) };
     const { id, name, organizationId } = designed.service.metadata;
     const { storageSizeGb, nodes } = designed.service.spec;
     const storageGb = storageSizeGb * nodes.length;

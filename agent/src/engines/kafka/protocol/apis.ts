@@ -459,6 +459,45 @@ export const incrementalAlterConfigs = api(
   }),
 );
 
+export const alterReassignments = api(
+  "AlterPartitionReassignments",
+  [45, 0],
+  struct({
+    timeoutMs: int32,
+    topics: array(
+      struct({ name: topicName, partitions: array(struct({ index: int32, replicas: nullableArray(int32) })) }),
+    ),
+  }),
+  struct({
+    throttleMs,
+    errorCode,
+    errorMessage,
+    topics: array(struct({ name: topicName, partitions: array(struct({ index: int32, errorCode, errorMessage })) })),
+  }),
+);
+
+export const listReassignments = api(
+  "ListPartitionReassignments",
+  [46, 0],
+  struct({
+    timeoutMs: int32,
+    topics: nullableArray(struct({ name: topicName, partitions: array(int32) })),
+  }),
+  struct({
+    throttleMs,
+    errorCode,
+    errorMessage,
+    topics: array(
+      struct({
+        name: topicName,
+        partitions: array(
+          struct({ index: int32, replicas: array(int32), adding: array(int32), removing: array(int32) }),
+        ),
+      }),
+    ),
+  }),
+);
+
 export const describeScramCredentials = api(
   "DescribeUserScramCredentials",
   [50, 0],
@@ -514,6 +553,33 @@ export const describeQuorum = api(
     ),
     nodes: array(struct({ id: int32, listeners: array(struct({ name: string, host: string, port: uint16 })) })),
   }),
+);
+
+export const unregisterBroker = api(
+  "UnregisterBroker",
+  [64, 0],
+  struct({ brokerId: int32 }),
+  struct({ throttleMs, errorCode, errorMessage }),
+);
+
+export const addVoter = api(
+  "AddRaftVoter",
+  [80, 0],
+  struct({
+    clusterId: nullableString,
+    timeoutMs: int32,
+    voterId: int32,
+    directoryId: uuid,
+    listeners: array(struct({ name: string, host: string, port: uint16 })),
+  }),
+  struct({ throttleMs, errorCode, errorMessage }),
+);
+
+export const removeVoter = api(
+  "RemoveRaftVoter",
+  [81, 0],
+  struct({ clusterId: nullableString, voterId: int32, directoryId: uuid }),
+  struct({ throttleMs, errorCode, errorMessage }),
 );
 
 function quorumMember() {

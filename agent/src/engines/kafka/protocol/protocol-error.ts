@@ -23,6 +23,7 @@ export const errorCodes = {
   nonEmptyGroup:             68,
   groupIdNotFound:           69,
   resourceNotFound:          91,
+  brokerNotRegistered:      102,
 } as const;
 
 /** Kafka refused a call, or a part of it. */

@@ -13,15 +13,16 @@ export function requireReplicas(databaseType: string): void {
 }
 
 /**
- * The service with the password by which replicas authenticate, which is generated with the first replica. Only
- * machines of the service receive it.
+ * The service with the secret by which members authenticate. It is generated with the first replica, or at the creation
+ * of a service whose members elect their leader. Only machines of the service receive it.
  */
 export function withReplicationSecret(
   service: ManagedServiceObject,
   sealer: Pick<Sealer, "seal">,
 ): ManagedServiceObject {
   const { metadata, spec } = service;
-  const isNeeded = spec.nodes.length > 1 && engineProfileOf(spec.databaseType).replicas?.haveSecret === true;
+  const { replicas, peersHaveSecret } = engineProfileOf(spec.databaseType);
+  const isNeeded = peersHaveSecret === true || (spec.nodes.length > 1 && replicas?.haveSecret === true);
   if (!isNeeded || spec.replicationSecret !== undefined) return service;
   const secret = randomBytes(32).toString("hex");
   return {
@@ -30,7 +31,7 @@ export function withReplicationSecret(
   };
 }
 
-/** The password by which replicas authenticate; empty for engines that authenticate them by certificate. */
+/** The secret by which members authenticate; empty for engines that authenticate them by certificate. */
 export function replicationSecretOf({ metadata, spec }: ManagedServiceObject, sealer: Pick<Sealer, "open">): string {
   if (spec.replicationSecret === undefined) return "";
   return sealer.open(spec.replicationSecret, keyOf(managedServiceKind, metadata.id));

@@ -6,11 +6,12 @@ import { numberOf } from "../members.ts";
 import { leavingOf } from "./peer-plan.ts";
 
 /** The part of a member's instance spec that describes its cluster. */
-export function peersOf({ service, node, addressOf }: SpecArgs): Peers {
+export function peersOf({ service, node, addressOf, replicationSecret: secret }: SpecArgs): Peers {
   const { metadata, spec } = service;
   return create(PeersSchema, {
     // A service that is recreated from a backup is a new cluster.
     clusterId: spec.origin?.restoreId ?? metadata.id,
+    secret,
     form: node.forms === true,
     leaving: leavingOf(service).map(numberOf),
     othersRun: spec.power === "on" && metadata.deletionRequestedAt === undefined,
