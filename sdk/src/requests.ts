@@ -469,6 +469,11 @@ export interface NewService {
   readonly maintenance_window?: MaintenanceWindow | undefined;
   /** Omitted: no pooler. Only for engines with a pooler in the catalog. */
   readonly pooler?: PoolerChoice | undefined;
+  /**
+   * True to let clients connect without TLS in the private network, at a separate port; only for `kafka`. Omitted:
+   * false.
+   */
+  readonly private_listener?: boolean | undefined;
   /** Omitted: no automatic growth. */
   readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
   /** Number of nodes: the primary and its replicas. Omitted: 1, the only value for engines without replication. */
@@ -572,6 +577,10 @@ export interface ServiceChange {
   readonly plan_name?: string | undefined;
   /** A new storage size, as in ExpandStorage. The current size changes nothing. */
   readonly storage_size_gb?: number | undefined;
+  /**
+   * Opens or closes the listener without TLS in the private network, without a restart of the engine; only for `kafka`.
+   */
+  readonly private_listener?: boolean | undefined;
   /**
    * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends only the sessions of its
    * clients.

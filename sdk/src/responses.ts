@@ -671,6 +671,11 @@ export interface Connection {
   readonly security_protocol: string | null;
   /** Mechanisms by which such clients may sign in, the weakest first; empty for other engines. */
   readonly sasl_mechanisms: readonly string[];
+  /** The same for the private listener: brokers by their private names; null and empty while it is disabled. */
+  readonly private_bootstrap_servers: string | null;
+  /** `SASL_PLAINTEXT`, which is users' passwords by SCRAM, and data without TLS. */
+  readonly private_security_protocol: string | null;
+  readonly private_sasl_mechanisms: readonly string[];
 }
 
 /** A consumer group in a service's engine. */
@@ -1200,6 +1205,8 @@ export interface ManagedService {
     /** Maximum size; null while none is set. */
     readonly max_gb: number | null;
   };
+  /** True if clients may connect without TLS in the private network; null for an engine without such a listener. */
+  readonly private_listener: boolean | null;
   /**
    * The project, stack or pipeline that it belongs to, through which alone it is deleted, stopped, resized and renamed.
    */

@@ -31,6 +31,8 @@ interface KafkaConnection {
   readonly bootstrap_servers: string | null;
   readonly security_protocol: string | null;
   readonly sasl_mechanisms: readonly string[];
+  readonly private_bootstrap_servers: string | null;
+  readonly private_security_protocol: string | null;
 }
 
 interface TopicJson {
@@ -134,12 +136,12 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
   });
 
   /** Runs kcat of the image, which resolves names by a file of hosts over the image's own, and returns its output. */
-  async function kcat(args: readonly string[], input = ""): Promise<string> {
+  async function kcat(args: readonly string[], input = "", change: Record<string, string> = {}): Promise<string> {
     const image = findImage(imagesDirectory(process.env), "kafka");
     const directory = mkdtempSync(join(tmpdir(), "holdfast-client-"));
     chmodSync(directory, 0o755);
     const { host, port, ca_certificate: ca, nodes } = bus.connection;
-    const names = [host, ...nodes.map(({ hostname }) => hostname)];
+    const names = [host, ...nodes.flatMap(({ hostname, private_hostname: privateName }) => [hostname, privateName])];
     const lines = await Promise.all(names.map(async (name) => `${await addressOf(platform, name)} ${name}\n`));
     const settings = {
       "bootstrap.servers": `${host}:${port}`,
@@ -148,6 +150,7 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
       "sasl.username": "app_user",
       "sasl.password": bus.password,
       "ssl.ca.location": "/mnt/ca.pem",
+      ...change,
     };
     const files = {
       "ca.pem": ca,
@@ -253,6 +256,30 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
     expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
     const unknown = { parameters: { "super.users": "User:app_user" } };
     expectStatus(await platform.rest.patch(path("/configuration"), unknown), 400);
+  });
+
+  it.skipIf(!asRoot)("admits clients without TLS in the private network while that is enabled", async () => {
+    expectStatus(await platform.rest.patch(path(), { private_listener: true }), 200);
+    const { json } = expectStatus(await platform.rest.get<KafkaConnection>(path("/connection")), 200);
+    expect(json).toMatchObject({
+      private_bootstrap_servers: `${bus.connection.nodes[0]?.private_hostname}:9095`,
+      private_security_protocol: "SASL_PLAINTEXT",
+      private_sasl_mechanisms: ["SCRAM-SHA-256", "SCRAM-SHA-512"],
+    });
+    const change = {
+      "bootstrap.servers": json.private_bootstrap_servers ?? "",
+      "security.protocol": json.private_security_protocol ?? "",
+    };
+    const consume = () => kcat(["-C", "-t", "orders", "-o", "beginning", "-e", "-q"], "", change);
+    const read = await waitUntil("the private listener is open", () => consume().catch(() => false));
+    expect(String(read).trim().split("\n").toSorted()).toEqual(["five", "four", "one", "three", "two"]);
+    expectStatus(await platform.rest.patch(path(), { private_listener: false }), 200);
+    await waitUntil("the private listener is closed", () =>
+      kcat(["-L", "-m", "2"], "", change).then(
+        () => false,
+        () => true,
+      ),
+    );
   });
 
   it("refuses what it does not have yet, with the engine's name", async () => {

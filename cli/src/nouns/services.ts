@@ -34,6 +34,7 @@ interface CreateFlags extends WaitFlags {
   readonly nodes?: number;
   readonly replicationMode?: string;
   readonly pooler?: PoolerFlag;
+  readonly privateListener?: boolean;
   readonly autoscaleGb?: number;
 }
 
@@ -52,6 +53,7 @@ interface UpdateFlags {
   readonly deletionProtection?: boolean;
   readonly replicationMode?: string;
   readonly pooler?: PoolerFlag;
+  readonly privateListener?: boolean;
   readonly autoscaleGb?: number | false;
 }
 
@@ -151,6 +153,7 @@ function addCreate(services: CliCommand): void {
     );
   create.option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer);
   create.addOption(new Option("--pooler <mode>", "connection pooling mode").choices(poolerModes));
+  create.option("--private-listener", "admit clients of the private network without TLS (kafka)");
   withWait(create)
     .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
     .example("services create orders --type postgresql --nodes 2 --wait")
@@ -174,6 +177,7 @@ function addCreate(services: CliCommand): void {
           node_count: flags.nodes,
           replication_mode: flags.replicationMode,
           pooler: poolerOf(flags.pooler),
+          private_listener: flags.privateListener,
           storage_autoscale: autoscaleOf(flags.autoscaleGb),
         }),
       });
@@ -212,6 +216,8 @@ function addUpdate(services: CliCommand): void {
       new Option("--replication-mode <mode>", "replication mode: what a commit waits for").choices(replicationModes),
     )
     .addOption(new Option("--pooler <mode>", "connection pooling mode").choices([...poolerModes, "off"]))
+    .option("--private-listener", "admit clients of the private network without TLS (kafka)")
+    .option("--no-private-listener", "require TLS in the private network too")
     .example("services update orders --allow 10.1.0.0/16 --allow 10.2.0.0/16")
     .example("services update orders --no-ttl-hours --deletion-protection")
     .example("services update orders --pooler transaction")
@@ -225,6 +231,7 @@ function addUpdate(services: CliCommand): void {
         deletion_protection: flags.deletionProtection,
         replication_mode: flags.replicationMode,
         pooler: poolerOf(flags.pooler),
+        private_listener: flags.privateListener,
         storage_autoscale: autoscaleOf(flags.autoscaleGb),
       });
       output.show(await client.services.update(await serviceId(name), change), serviceFields);

@@ -46,6 +46,8 @@ export interface EngineRow {
   readonly metrics?: readonly Metric[];
   /** Undefined for an engine without backups. */
   readonly backups?: EngineBackups;
+  /** Listener without TLS in the private network, disabled by default; undefined for an engine without one. */
+  readonly privateListener?: { readonly port: number };
   /** Undefined for an engine without a pooler. */
   readonly pooler?: EnginePooler;
 }

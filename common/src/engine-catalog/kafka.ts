@@ -3,6 +3,9 @@ import type { EngineRow } from "./engine-row.ts";
 import { kafkaManaged, kafkaParameters } from "./kafka-parameters.ts";
 import { kafkaSizing } from "./kafka-sizing.ts";
 
+/** Port of the private listener. Brokers advertise it whether or not it is enabled. */
+export const kafkaPrivatePort = 9095;
+
 export const kafka: EngineRow = {
   title: "Kafka",
   port: 9092,
@@ -14,6 +17,7 @@ export const kafka: EngineRow = {
   managedParameters: kafkaManaged,
   sizing: kafkaSizing,
   extensions: [],
+  privateListener: { port: kafkaPrivatePort },
   hasDatabases: false,
   hasTopics: true,
   hasQueues: false,

@@ -5,7 +5,7 @@ import type { EngineDeps } from "../engine-deps.ts";
 import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
 import { bootstrap } from "./bootstrap.ts";
-import { frontOf } from "./front.ts";
+import { frontOf, hasPrivateListener, privateFrontOf } from "./front.ts";
 import {
   engineDirectory,
   exporterFile,
@@ -47,7 +47,14 @@ export function createKafkaDriver(deps: EngineDeps): EngineDriver {
     listeners: listenersOf,
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
     command,
-    companions: (instance) => [frontCompanion(frontOf(instance))],
+    companions: (instance) => [
+      frontCompanion(frontOf(instance)),
+      {
+        ...frontCompanion(privateFrontOf(instance)),
+        isOptional: true,
+        isEnabled: hasPrivateListener(instance),
+      },
+    ],
     ready,
     stop: { signal: "SIGTERM", graceMs: 60_000 },
     reload,

@@ -5,7 +5,7 @@ import type { Instance, Listener } from "../engine-driver.ts";
 import { countSessions } from "../front/front-commands.ts";
 import type { Front, FrontBackend } from "../front/front.ts";
 import { membersAuthority, partyFile } from "./certificates.ts";
-import { certificateFile, frontProgram, keyFile, listenerSocket, portsOf } from "./layout.ts";
+import { certificateFile, frontProgram, keyFile, listenerSocket, portsOf, privateSocket } from "./layout.ts";
 
 /** Listeners for clients, one for each network. */
 const clientListeners = ["public", "private"] as const;
@@ -18,13 +18,6 @@ export function frontOf(instance: Instance): Front {
   const { spec, paths } = instance;
   const ports = portsOf(instance);
   const clients = kafkaClients(planOf(spec));
-  const backendOf = (port: number): FrontBackend => ({
-    address: { address: spec.address, port },
-    tls: {
-      certificateFile: partyFile(instance, "front"),
-      authorityFile: membersAuthority(instance),
-    },
-  });
   return {
     nodeId: spec.nodeId,
     program: frontProgram(paths.software),
@@ -42,9 +35,47 @@ export function frontOf(instance: Instance): Front {
       return [{ name, mode: "terminate" as const, addresses, connectionLimit: clients, allows, backend: name }];
     }),
     backends: {
-      public: backendOf(ports.public),
-      private: backendOf(ports.private),
+      public: backendOf(instance, ports.public),
+      private: backendOf(instance, ports.private),
     },
+  };
+}
+
+/** True if clients may connect without TLS in the private network. */
+export function hasPrivateListener({ spec }: Pick<Instance, "spec">): boolean {
+  return spec.listeners.some(({ name }) => name === "private");
+}
+
+/** The front of the private listener, which admits clients without TLS. It checks the same addresses. */
+export function privateFrontOf(instance: Instance): Front {
+  const { spec } = instance;
+  const ports = portsOf(instance);
+  return {
+    ...frontOf(instance),
+    name: "private",
+    commandSocket: privateSocket(instance),
+    listeners: [
+      {
+        name: "plain",
+        mode: "pass",
+        addresses: [{ address: spec.address, port: ports.privateClients }],
+        allows: { by: "network", file: "private.lst", cidrs: spec.allowedCidrs },
+        backend: "plain",
+      },
+    ],
+    backends: { plain: backendOf(instance, ports.plain) },
+  };
+}
+
+/** All fronts that run. */
+export function frontsOf(instance: Instance): Front[] {
+  return hasPrivateListener(instance) ? [frontOf(instance), privateFrontOf(instance)] : [frontOf(instance)];
+}
+
+function backendOf(instance: Instance, port: number): FrontBackend {
+  return {
+    address: { address: instance.spec.address, port },
+    tls: { certificateFile: partyFile(instance, "front"), authorityFile: membersAuthority(instance) },
   };
 }
 
@@ -57,7 +88,8 @@ function addressesFor(instance: Instance, network: (typeof clientListeners)[numb
 
 /** Number of open connections of clients. */
 export async function countClients(instance: Instance, signal: AbortSignal): Promise<number> {
-  const front = frontOf(instance);
-  const counts = await Promise.all(clientListeners.map((name) => countSessions(front, name, signal)));
+  const counts = await Promise.all(
+    frontsOf(instance).flatMap((front) => front.listeners.map(({ name }) => countSessions(front, name, signal))),
+  );
   return counts.reduce((sum, count) => sum + count, 0);
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { kafkaPrivatePort } from "@holdfast/common/engine-catalog/kafka.ts";
 import type { Instance, InstancePaths } from "../engine-driver.ts";
 import { ownMember } from "../members.ts";
 
@@ -27,6 +28,7 @@ export const secretFile = (instance: DataPath): string => join(engineDirectory(i
 export const settingsName = "server.properties";
 export const loggingName = "logging.properties";
 
+export const privateSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "private.sock");
 export const listenerSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "listener.sock");
 export const certificateFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.tls, "server.crt");
 export const keyFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.tls, "server.key");
@@ -43,9 +45,11 @@ export function portsOf({ spec }: Pick<Instance, "spec">) {
   const { port } = spec;
   return {
     clients: port,
+    privateClients: kafkaPrivatePort,
     /** The broker's ports behind the front. */
     public: port + 10_000,
     private: port + 10_001,
+    plain: port + 10_005,
     brokers: port + 10_002,
     controllers: port + 10_003,
     exporter: port + 10_004,

@@ -6,7 +6,7 @@ import { planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { readPartitions, readQuorum } from "./cluster-view.ts";
-import { countClients, frontOf } from "./front.ts";
+import { countClients, frontsOf } from "./front.ts";
 import { probe } from "./heartbeat.ts";
 import { brokerParameters, runningParameters } from "./parameters.ts";
 import { describeLogDirs } from "./protocol/apis.ts";
@@ -57,7 +57,7 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
 }
 
 async function readFront(instance: Instance, signal: AbortSignal): Promise<number> {
-  await endForbiddenSessions(frontOf(instance), signal);
+  for (const front of frontsOf(instance)) await endForbiddenSessions(front, signal);
   return countClients(instance, signal);
 }
 

@@ -4,7 +4,7 @@ import { endForbiddenSessions } from "../front/front-commands.ts";
 import { reservedNames } from "./access.ts";
 import { addAcls } from "./acls.ts";
 import { loadCoordinators } from "./coordinators.ts";
-import { frontOf } from "./front.ts";
+import { frontsOf } from "./front.ts";
 import { createHeartbeatTopic, hasHeartbeatTopic, probe } from "./heartbeat.ts";
 import { ownNumber } from "./layout.ts";
 import { applyParameters } from "./parameters.ts";
@@ -25,7 +25,7 @@ const probeMs = 2_000;
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
-      await endForbiddenSessions(frontOf(instance), signal);
+      for (const front of frontsOf(instance)) await endForbiddenSessions(front, signal);
       await withSession(instance, signal, (session) => initialize(instance, session, signal));
       return;
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Instance } from "../engine-driver.ts";
 import { applyAllowLists, applyCertificate } from "../front/front-commands.ts";
-import { frontOf } from "./front.ts";
+import { frontOf, frontsOf } from "./front.ts";
 import { applyParameters } from "./parameters.ts";
 import { withSession } from "./session.ts";
 import { settleWriteBlock } from "./write-block.ts";
@@ -10,9 +10,8 @@ import { settleWriteBlock } from "./write-block.ts";
  * Only the front has a certificate of the platform. Throws EngineRefused for a parameter that the broker rejects.
  */
 export async function reload(instance: Instance, signal: AbortSignal): Promise<void> {
-  const front = frontOf(instance);
-  await applyAllowLists(front, signal);
-  await applyCertificate(front, signal);
+  for (const front of frontsOf(instance)) await applyAllowLists(front, signal);
+  await applyCertificate(frontOf(instance), signal);
   await withSession(instance, signal, async (session) => {
     await settleWriteBlock(instance, session);
     await applyParameters(instance, session);

@@ -1,6 +1,6 @@
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { frontFiles } from "../front/front-config.ts";
-import { frontOf } from "./front.ts";
+import { frontsOf } from "./front.ts";
 import { loggingName, settingsName } from "./layout.ts";
 import { brokerSettings } from "./settings.ts";
 
@@ -11,7 +11,7 @@ export function render(instance: Instance): ConfigFile[] {
   return [
     { name: settingsName, content: `${head}${settings.join("")}`, mode: 0o640 },
     { name: loggingName, content: logging, mode: 0o640 },
-    ...frontFiles(frontOf(instance)),
+    ...frontsOf(instance).flatMap(frontFiles),
   ];
 }
 

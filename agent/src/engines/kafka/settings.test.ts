@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { expect, test } from "vitest";
-import { frontOf } from "./front.ts";
+import { frontOf, frontsOf } from "./front.ts";
 import { clusterIdOf } from "./layout.ts";
 import { brokerSettings } from "./settings.ts";
 
@@ -32,9 +32,10 @@ const paths = { data: "/data", config: "/config", tls: "/tls", run: "/run", soft
 const settings = new Map(brokerSettings({ spec, paths }));
 
 test("clients of each network get the name of the broker for their own network", () => {
-  expect(settings.get("advertised.listeners")?.split(",").slice(0, 2)).toEqual([
+  expect(settings.get("advertised.listeners")?.split(",").slice(0, 3)).toEqual([
     "PUBLIC://bus-1.local.holdfast.test:9092",
     "PRIVATE://bus-1.private.local.holdfast.test:9092",
+    "PLAIN://bus-1.private.local.holdfast.test:9095",
   ]);
   const { listeners, backends } = frontOf({ spec, paths });
   expect(listeners.map(({ addresses, backend }) => [addresses.map(({ address }) => address), backend])).toEqual([
@@ -45,9 +46,18 @@ test("clients of each network get the name of the broker for their own network",
   expect(settings.get("listeners")).toContain(`PUBLIC://10.77.0.5:${ports[0]},PRIVATE://10.77.0.5:${ports[1]}`);
 });
 
+test("the private listener has a front only while it is enabled", () => {
+  expect(frontsOf({ spec, paths }).map(({ name }) => name)).toEqual([undefined]);
+  const listeners = [...spec.listeners, { ...spec.listeners[0]!, name: "private", port: 9095 }];
+  const [, front] = frontsOf({ spec: { ...spec, listeners }, paths });
+  expect(front?.listeners).toMatchObject([
+    { mode: "pass", addresses: [{ address: "10.77.0.5", port: 9095 }], allows: { cidrs: ["203.0.113.0/24"] } },
+  ]);
+});
+
 test("each port of the broker requires a certificate, and only the agent and the broker itself are superusers", () => {
   expect(settings.get("ssl.client.auth")).toBe("required");
-  for (const listener of ["public", "private"])
+  for (const listener of ["public", "private", "plain"])
     expect(settings.get(`listener.name.${listener}.ssl.client.auth`)).toBe("required");
   expect(settings.get("super.users")).toBe("User:holdfast-agent;User:holdfast-server");
   expect(settings.get("allow.everyone.if.no.acl.found")).toBe("false");

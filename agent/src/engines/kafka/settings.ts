@@ -9,8 +9,11 @@ type Settings = [name: string, value: string][];
 
 /** Internal topics have few partitions, since each takes files and memory on every plan. */
 export const internalPartitions = "16";
-/** Clients get the name of a broker for their own network, so each network has a listener. */
-const clientListeners = ["public", "private"] as const;
+/**
+ * Clients get the name of a broker for their own network, so each network has a listener. Those without TLS get another
+ * port: TLS of the listener `plain` ends at the private front.
+ */
+const clientListeners = ["public", "private", "plain"] as const;
 /** A dropped user's open connection ends by then. */
 const reauthenticationMs = "600000";
 
@@ -18,7 +21,7 @@ const reauthenticationMs = "600000";
 export function quorumSettings(instance: Instance, directory = logDirectory(instance)): Settings {
   const { address } = instance.spec;
   const ports = portsOf(instance);
-  const listenerOf = (name: "public" | "private" | "brokers" | "controllers") =>
+  const listenerOf = (name: (typeof clientListeners)[number] | "brokers" | "controllers") =>
     `${name.toUpperCase()}://${address}:${ports[name]}`;
   const { hostname = address, publicHostname = "" } = ownMember(instance) ?? {};
   const members = membersOf(instance.spec).filter((member) => member.address !== "");
@@ -27,17 +30,18 @@ export function quorumSettings(instance: Instance, directory = logDirectory(inst
     ["process.roles", "broker,controller"],
     ["node.id", String(ownNumber(instance))],
     ["log.dirs", directory],
-    ["listeners", (["public", "private", "brokers", "controllers"] as const).map(listenerOf).join()],
+    ["listeners", ([...clientListeners, "brokers", "controllers"] as const).map(listenerOf).join()],
     [
       "advertised.listeners",
       [
         `PUBLIC://${publicHostname === "" ? hostname : publicHostname}:${ports.clients}`,
         `PRIVATE://${hostname}:${ports.clients}`,
+        `PLAIN://${hostname}:${ports.privateClients}`,
         listenerOf("brokers"),
         listenerOf("controllers"),
       ].join(),
     ],
-    ["listener.security.protocol.map", "PUBLIC:SASL_SSL,PRIVATE:SASL_SSL,BROKERS:SSL,CONTROLLERS:SSL"],
+    ["listener.security.protocol.map", "PUBLIC:SASL_SSL,PRIVATE:SASL_SSL,PLAIN:SASL_SSL,BROKERS:SSL,CONTROLLERS:SSL"],
     ["inter.broker.listener.name", "BROKERS"],
     ["controller.listener.names", "CONTROLLERS"],
     ["controller.quorum.bootstrap.servers", servers.map((each) => `${each}:${ports.controllers}`).join()],

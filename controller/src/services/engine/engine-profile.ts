@@ -20,6 +20,8 @@ export interface ServiceEndpoints {
   readonly service: ConnectionTarget;
   /** Names of the nodes, in the order of the service. */
   readonly nodeHosts: readonly string[];
+  /** The listener without TLS in the private network; absent while it is disabled. */
+  readonly privateListener?: { readonly port: number; readonly nodeHosts: readonly string[] };
   /** Port of the engine's own protocol where the service's port has another one; otherwise the service's port. */
   readonly enginePort: number;
 }

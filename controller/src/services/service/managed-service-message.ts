@@ -29,6 +29,7 @@ import type {
 } from "./managed-service.ts";
 import { autoscaleOf } from "../scaling/storage-autoscale.ts";
 import { poolerOf } from "./pooler.ts";
+import { privateListenerOf } from "./private-listener.ts";
 import { replicationModeOf, syncStandbysOf } from "./member/primary-replicas/replication/sync-standbys.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import type { ServiceOrigin } from "./service-origin.ts";
@@ -79,6 +80,7 @@ export function managedServiceMessage(
 ): ManagedService {
   const { metadata, spec, status } = service;
   const pooler = poolerOf(spec);
+  const privateListener = privateListenerOf(spec);
   const { enabled, maxGb } = autoscaleOf(spec);
   return create(ManagedServiceSchema, {
     id: metadata.id,
@@ -103,6 +105,7 @@ export function managedServiceMessage(
     primaryNodeId: status.primaryNodeId,
     term: BigInt(status.term),
     ...(pooler && { pooler }),
+    ...(privateListener !== undefined && { privateListener }),
     storageAutoscale: { enabled, ...(maxGb !== null && { maxGb }) },
     ...(spec.nodes.length > 1 && { replication: replicationMessage(service) }),
     createdAt: timestampFromMs(metadata.createdAt),

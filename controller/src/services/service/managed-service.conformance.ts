@@ -26,6 +26,7 @@ const choices = {
   node_count: 1,
   replication_mode: "async",
   pooler: { enabled: true, mode: "transaction" },
+  private_listener: true,
   storage_autoscale: { enabled: true, max_gb: 2 },
 };
 const change = {
@@ -70,7 +71,14 @@ export default {
         c.services.list({ name: "n", status: "Running", database_type: "valkey", tag: "a:b", deleted: true }, page),
       getManagedService: (c) => c.services.get("i"),
       updateManagedService: (c) =>
-        c.services.update("i", { name: "n", replication_mode: "async", ...change, ...pooler, ...sizes }),
+        c.services.update("i", {
+          name: "n",
+          replication_mode: "async",
+          private_listener: false,
+          ...change,
+          ...pooler,
+          ...sizes,
+        }),
       startManagedService: (c) => c.services.command("i", "start"),
       stopManagedService: (c) => c.services.command("i", "stop"),
       restartManagedService: (c) => c.services.command("i", "restart"),

@@ -115,6 +115,8 @@ export interface ManagedServiceSpec {
   readonly instanceGeneration: number;
   /** Canary of a new image or kernel, during which no client is admitted, regardless of the allow-list. */
   readonly canary?: ImageCanary;
+  /** True if the private listener is enabled; absent: false. */
+  readonly privateListener?: boolean;
   /** Absent: the default of `poolerOf`. */
   readonly pooler?: Pooler;
   /** Absent: the default of `autoscaleOf`. */

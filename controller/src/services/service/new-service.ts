@@ -21,6 +21,7 @@ import { replicaNode, requireReplicas } from "./member/new-replica.ts";
 import { hostnameOf, nodeHostnameOf } from "./network/service-names.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
 import { chosenPooler, poolerFault } from "./pooler.ts";
+import { privateListenerFault } from "./private-listener.ts";
 import { reservedNameFault } from "./network/service-names.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "./service-operations.ts";
@@ -87,6 +88,7 @@ export function newServiceFaults(
 ): readonly FieldFault[] {
   const name = reservedNameFault(request.name);
   const pooler = poolerFault(request.databaseType, request.pooler);
+  const privateListener = privateListenerFault(request.databaseType, request.privateListener);
   const chosen = chosenAutoscale({}, request.storageAutoscale);
   const autoscale = autoscaleFault(autoscaleOf({ ...(chosen && { storageAutoscale: chosen }) }), request.storageSizeGb);
   return [
@@ -94,6 +96,7 @@ export function newServiceFaults(
     ...chooseFromCatalog(request, catalog, engines).faults,
     ...canonicalCidrs(request.allowedCidrs?.values ?? []).faults,
     ...(pooler === undefined ? [] : [pooler]),
+    ...(privateListener === undefined ? [] : [privateListener]),
     ...(autoscale === undefined ? [] : [autoscale]),
     ...replicationModeFaults(request.replicationMode, request.nodeCount),
   ];
@@ -137,6 +140,7 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
     restartCount: 0,
     instanceGeneration: 1,
     ...(pooler && { pooler }),
+    ...(request.privateListener === true && { privateListener: true }),
     ...(storageAutoscale && { storageAutoscale }),
   };
 }

@@ -8,6 +8,7 @@ import type { ManagedServiceObject, ManagedServiceSpec, ReplicationMode } from "
 import { expiresAt } from "./new-service.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
 import { chosenPooler, poolerOf, requirePoolerEngine } from "./pooler.ts";
+import { privateListenerFault, privateListenerOf } from "./private-listener.ts";
 import { reservedNameFault } from "./network/service-names.ts";
 
 /** Result of an update. */
@@ -39,7 +40,7 @@ export function updateService(
   const renamed = name !== service.metadata.name;
   if (!renamed && JSON.stringify(spec) === JSON.stringify(service.spec)) return { after: service, rename: undefined };
   const agentSettings = (of: ManagedServiceSpec) =>
-    JSON.stringify([of.allowedCidrs, poolerOf(of), replicationModeOf(of)]);
+    JSON.stringify([of.allowedCidrs, poolerOf(of), privateListenerOf(of), replicationModeOf(of)]);
   const lifeChanged =
     spec.expiresAt !== service.spec.expiresAt || spec.deletionProtection !== service.spec.deletionProtection;
   return {
@@ -94,6 +95,11 @@ function changeOf(
       requirePoolerEngine(before.databaseType, request.pooler);
       const pooler = chosenPooler(before, request.pooler);
       return pooler === undefined ? {} : { pooler };
+    }
+    case "private_listener": {
+      const fault = privateListenerFault(before.databaseType, request.privateListener);
+      if (fault !== undefined) throw invalid({ field: fault.field, code: fault.code, detail: fault.detail });
+      return { privateListener: request.privateListener ?? false };
     }
     case "storage_autoscale": {
       const storageAutoscale = chosenAutoscale(before, request.storageAutoscale);

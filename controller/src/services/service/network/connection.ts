@@ -6,6 +6,7 @@ import { privateNameOf } from "#fleet/zone/dns-record.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { clientPorts, poolerPortOf } from "../pooler.ts";
+import { privatePortOf } from "../private-listener.ts";
 import { replicaHostnameOf } from "./service-names.ts";
 import { nodeRoleOf } from "../managed-service-message.ts";
 
@@ -18,6 +19,7 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
   const privateHost = privateNameOf(spec.hostname);
   const profile = engineProfileOf(spec.databaseType);
   const poolerPort = poolerPortOf(spec);
+  const privatePort = privatePortOf(spec);
   const target = (host: string, port = spec.port) => ({
     host,
     port,
@@ -39,12 +41,20 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
       service: target(spec.hostname),
       nodeHosts: spec.nodes.map(({ hostname }) => hostname),
       enginePort: enginePortOf(spec.databaseType) ?? spec.port,
+      ...(privatePort !== undefined && {
+        privateListener: { port: privatePort, nodeHosts: spec.nodes.map(({ hostname }) => privateNameOf(hostname)) },
+      }),
     }),
     ...(poolerPort !== undefined && { pooledUri: uri(spec.hostname, poolerPort) }),
-    listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
-      { name, port, audience: "public", tls: "required", host: spec.hostname },
-      { name, port, audience: "private", tls: "required", host: privateHost },
-    ]),
+    listeners: [
+      ...Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
+        { name, port, audience: "public", tls: "required", host: spec.hostname },
+        { name, port, audience: "private", tls: "required", host: privateHost },
+      ]),
+      ...(privatePort === undefined
+        ? []
+        : [{ name: "private", port: privatePort, audience: "private", tls: "none", host: privateHost }]),
+    ],
     nodes: spec.nodes.map((node) => {
       const placed = status.nodes.filter(({ id, address }) => id === node.id && address !== "");
       return {

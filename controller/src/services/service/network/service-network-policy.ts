@@ -6,6 +6,7 @@ import type { PolicySource } from "#fleet/network-policy/policy-source.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../managed-service.ts";
 import { clientPorts } from "../pooler.ts";
+import { privatePortOf } from "../private-listener.ts";
 
 export interface ServiceNetworkPolicyDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "get" | "subscribe">;
@@ -63,7 +64,13 @@ function ownerOf(machine: MachineObject | undefined): string | undefined {
 function policyInputsOf(service: ManagedServiceObject | undefined): unknown {
   if (service === undefined) return undefined;
   const { allowedCidrs, platformAccess, nodes } = service.spec;
-  return [allowedCidrs, platformAccess, nodes.map(({ id }) => id), clientPorts(service.spec)];
+  return [
+    allowedCidrs,
+    platformAccess,
+    nodes.map(({ id }) => id),
+    clientPorts(service.spec),
+    privatePortOf(service.spec),
+  ];
 }
 
 /** Fields of a machine that the rules of its service depend on. */
@@ -87,6 +94,7 @@ export function servicePolicyRules(
     return isOfService && object.status.address !== "" ? [object] : [];
   });
   const ports = Object.values(clientPorts(spec));
+  const privatePort = privatePortOf(spec);
   const platform = [...new Set((spec.platformAccess ?? []).flatMap(({ from }) => from))];
   const here = members.filter((member) => member.spec.hostId === hostId);
   return here.flatMap((member) => {
@@ -97,6 +105,7 @@ export function servicePolicyRules(
     const addresses = publicAddress === to ? [to] : [to, publicAddress];
     return [
       ...addresses.flatMap((address) => ports.map((port) => ({ owner, to: address, port, from: spec.allowedCidrs }))),
+      ...(privatePort === undefined ? [] : [{ owner, to, port: privatePort, from: spec.allowedCidrs }]),
       ...(platform.length === 0
         ? []
         : [{ owner, to, port: enginePortOf(spec.databaseType) ?? spec.port, from: platform }]),

@@ -4,6 +4,7 @@ import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfa
 import { planOf } from "#catalog/catalog.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import { clientPorts, poolerOf, poolerPortOf } from "../pooler.ts";
+import { privatePortOf } from "../private-listener.ts";
 import { restartsOf } from "../member/restarts.ts";
 import { nodeVersionOf } from "../canary/node-image.ts";
 import type { SpecArgs } from "../spec-args.ts";
@@ -18,6 +19,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
   const plan = planOf(catalog, spec.planName);
   const pooler = poolerOf(spec);
   const poolerPort = poolerPortOf(spec);
+  const privatePort = privatePortOf(spec);
   const isClosed = spec.canary !== undefined || spec.closed === true;
   return create(InstanceSpecSchema, {
     serviceId: service.metadata.id,
@@ -40,10 +42,15 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     closed: spec.closed === true,
     address: addresses.address,
     port: enginePortOf(spec.databaseType) ?? spec.port,
-    listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
-      { name, address: addresses.address, port, audience: "private" },
-      { name, address: addresses.publicAddress, port, audience: "public" },
-    ]),
+    listeners: [
+      ...Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
+        { name, address: addresses.address, port, audience: "private" },
+        { name, address: addresses.publicAddress, port, audience: "public" },
+      ]),
+      ...(privatePort === undefined
+        ? []
+        : [{ name: "private", address: addresses.address, port: privatePort, audience: "private" }]),
+    ],
     users: users.map(({ spec: user }) =>
       create(EngineUserSchema, { username: user.username, role: user.role, verifier: user.verifier }),
     ),
