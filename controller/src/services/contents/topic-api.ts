@@ -134,12 +134,12 @@ function messageOf({ metadata }: ManagedServiceObject, topic: EngineTopic) {
 
 /** Settings as the engine's texts, and names of those that are null. Throws INVALID_REQUEST for other values. */
 function settingsOf(config: Readonly<Record<string, Value>>): { set: Record<string, string>; unset: string[] } {
-  const set: Record<string, string> = {};
+  const set: [name: string, value: string][] = [];
   const unset: string[] = [];
   for (const [name, { kind }] of Object.entries(config)) {
     if (kind.case === "nullValue") unset.push(name);
-    else if (kind.case === "stringValue") set[name] = kind.value;
+    else if (kind.case === "stringValue") set.push([name, kind.value]);
     else throw invalid({ field: "config", code: "invalid", detail: `${name} must be a string or null` });
   }
-  return { set, unset };
+  return { set: Object.fromEntries(set), unset };
 }
