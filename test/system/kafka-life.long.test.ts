@@ -66,6 +66,21 @@ describe.skipIf(skip !== undefined)("a Kafka through changes and kills", () => {
     await expectComplete();
   });
 
+  it("retains its records when its broker is killed", async () => {
+    const broker = machine()?.engine;
+    killAtOnce(broker ?? 0);
+    await waitUntil("another broker process runs", () => {
+      const current = machine()?.engine;
+      return current !== undefined && current !== broker;
+    });
+    await services.settled(bus.service.id, "Running");
+    await waitUntil("the broker serves", async () => {
+      const { health } = await services.get(bus.service.id);
+      return health.status === "healthy";
+    });
+    await expectComplete();
+  });
+
   it("retains its records over a stop and a start, and while its broker is killed during a restart", async () => {
     await services.verb(bus.service.id, "stop");
     await services.verb(bus.service.id, "start");

@@ -11,7 +11,6 @@ import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.t
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
 import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import {
   createServices,
@@ -289,17 +288,6 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
     expect(expectStatus(node, 422).text).toContain("with 2, the loss of either one loses the majority");
     const pair = { name: "pair", database_type: "kafka", plan_name: "tier-1", storage_size_gb: 1, node_count: 2 };
     expectStatus(await platform.rest.post<ProblemJson>("/managed-services", pair), 422);
-  });
-
-  it("retains its records when its broker is killed", async () => {
-    const count = async () => {
-      const ends = await asAdmin((admin) => admin.fetchTopicOffsets("orders"));
-      return ends.reduce((sum, { high }) => sum + Number(high), 0);
-    };
-    const engine = platform.processes().machines.find(({ id }) => id === bus.service.nodes[0]?.id)?.engine;
-    expect(engine).toBeGreaterThan(1);
-    killAtOnce(engine ?? 0);
-    await waitUntil("the broker is back with its records", async () => (await count().catch(() => 0)) === 5);
   });
 
   it("is measured", async () => {
