@@ -22,23 +22,35 @@ type OperationName = Exclude<keyof typeof operation, "any">;
  * Rights of each role. Nobody alters the cluster, users, ACLs, quotas or the placement of partitions, all of which need
  * `alter` or `all` of the cluster.
  */
-const rights: Readonly<Record<string, Readonly<Partial<Record<ResourceName, readonly OperationName[]>>>>> = {
-  admin: {
-    topic: ["all"],
-    group: ["all"],
-    transactionalId: ["all"],
-    cluster: ["describe", "describeConfigs", "idempotentWrite"],
-  },
-  readwrite: {
-    topic: ["read", "write", "describe", "describeConfigs"],
-    group: ["read", "describe"],
-    transactionalId: ["write", "describe"],
-    cluster: ["idempotentWrite"],
-  },
-  readonly: { topic: ["read", "describe", "describeConfigs"], group: ["read", "describe"] },
-};
+const rights: ReadonlyMap<string, readonly (readonly [of: ResourceName, operations: readonly OperationName[]])[]> =
+  new Map([
+    [
+      "admin",
+      [
+        ["topic", ["all"]],
+        ["group", ["all"]],
+        ["transactionalId", ["all"]],
+        ["cluster", ["describe", "describeConfigs", "idempotentWrite"]],
+      ],
+    ],
+    [
+      "readwrite",
+      [
+        ["topic", ["read", "write", "describe", "describeConfigs"]],
+        ["group", ["read", "describe"]],
+        ["transactionalId", ["write", "describe"]],
+        ["cluster", ["idempotentWrite"]],
+      ],
+    ],
+    [
+      "readonly",
+      [
+        ["topic", ["read", "describe", "describeConfigs"]],
+        ["group", ["read", "describe"]],
+      ],
+    ],
+  ]);
 
-const roles = Object.keys(rights);
 const anyHost = "*";
 const everyone = "User:*";
 const clusterName = "kafka-cluster";
@@ -47,11 +59,11 @@ export const principalOfUser = (username: string): string => `User:${username}`;
 
 /** ACLs that give a user exactly this role. Throws EngineRefused for an unknown role. */
 export function aclsOf(username: string, role: string): AclBinding[] {
-  const granted = Object.hasOwn(rights, role) ? rights[role] : undefined;
+  const granted = rights.get(role);
   if (granted === undefined) throw new EngineRefused(`${role} is no role: admin, readwrite or readonly`);
-  return Object.entries(granted).flatMap(([kind, operations]) =>
+  return granted.flatMap(([kind, operations]) =>
     operations.map((name) => ({
-      resourceType: resource[kind as ResourceName],
+      resourceType: resource[kind],
       resourceName: kind === "cluster" ? clusterName : "*",
       patternType: pattern.literal,
       principal: principalOfUser(username),
@@ -65,7 +77,7 @@ export function aclsOf(username: string, role: string): AclBinding[] {
 /** Role of a user with exactly these ACLs; `custom` if there is none. */
 export function roleOfAcls(username: string, acls: readonly AclBinding[]): string {
   const found = keysOf(acls);
-  return roles.find((role) => keysOf(aclsOf(username, role)) === found) ?? "custom";
+  return [...rights.keys()].find((role) => keysOf(aclsOf(username, role)) === found) ?? "custom";
 }
 
 function keysOf(acls: readonly AclBinding[]): string {

@@ -1,3 +1,5 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
+
 /**
  * Types of Kafka's protocol in its flexible encoding (KIP-482): lengths are varints plus one, 0 stands for null, and
  * each structure ends with tagged fields, which are skipped.
@@ -172,7 +174,7 @@ export function struct<F extends Fields>(fields: F): Codec<Struct<F>> {
   const entries = Object.entries(fields);
   return {
     write(to, value) {
-      for (const [name, codec] of entries) codec.write(to, value[name]);
+      for (const [name, codec] of entries) codec.write(to, lookUp(value, name));
       to.varint(0);
     },
     read(from) {
