@@ -1,34 +1,74 @@
 import type { ComponentChild } from "preact";
-import { DesignPage } from "./design/design-page.tsx";
-import { EventsPage } from "./events/events-page.tsx";
-import { OperationPage } from "./generic/operation-page.tsx";
-import { ResourcesPage } from "./generic/resources-page.tsx";
-import { AuditPage } from "./organization/audit-page.tsx";
-import { KeysPage } from "./organization/keys-page.tsx";
-import { MembersPage } from "./organization/members-page.tsx";
-import { SessionsPage } from "./organization/sessions-page.tsx";
 import { type PagePattern, pagePatterns } from "./page-patterns.ts";
+import { lazyPage } from "./router/lazy-page.tsx";
 import type { PathVariables, Route } from "./router/match.ts";
-import { CreatePage } from "./services/create-page.tsx";
-import { ServicePage } from "./services/service-page.tsx";
 import { ServicesPage } from "./services/services-page.tsx";
 
 type RenderPage = (variables: PathVariables) => ComponentChild;
 
+// The first page is part of the first load; the code of any other is loaded when it is opened.
+// biome-ignore format: a table, aligned so that it reads as one
+const lazy = {
+  ServicePage: lazyPage(async () => (await import("./services/service-page.tsx")).ServicePage),
+  CreatePage: lazyPage(async () => (await import("./services/create-page.tsx")).CreatePage),
+  DeletedPage: lazyPage(async () => (await import("./services/deleted-page.tsx")).DeletedPage),
+  QueuePage: lazyPage(async () => (await import("./queues/queue-page.tsx")).QueuePage),
+  EventsPage: lazyPage(async () => (await import("./events/events-page.tsx")).EventsPage),
+  ProjectsPage: lazyPage(async () => (await import("./projects/projects-page.tsx")).ProjectsPage),
+  PlanPage: lazyPage(async () => (await import("./projects/plan-page.tsx")).PlanPage),
+  ProjectPage: lazyPage(async () => (await import("./projects/project-page.tsx")).ProjectPage),
+  StacksPage: lazyPage(async () => (await import("./stacks/stacks-page.tsx")).StacksPage),
+  StackPage: lazyPage(async () => (await import("./stacks/stack-page.tsx")).StackPage),
+  PipelinesPage: lazyPage(async () => (await import("./pipelines/pipelines-page.tsx")).PipelinesPage),
+  PipelinePage: lazyPage(async () => (await import("./pipelines/pipeline-page.tsx")).PipelinePage),
+  AppsPage: lazyPage(async () => (await import("./apps/apps-page.tsx")).AppsPage),
+  AppPage: lazyPage(async () => (await import("./apps/app-page.tsx")).AppPage),
+  InferencePage: lazyPage(async () => (await import("./inference/inference-page.tsx")).InferencePage),
+  WebhooksPage: lazyPage(async () => (await import("./webhooks/webhooks-page.tsx")).WebhooksPage),
+  WebhookPage: lazyPage(async () => (await import("./webhooks/webhook-page.tsx")).WebhookPage),
+  ExportsPage: lazyPage(async () => (await import("./exports/exports-page.tsx")).ExportsPage),
+  ExportPage: lazyPage(async () => (await import("./exports/export-page.tsx")).ExportPage),
+  MembersPage: lazyPage(async () => (await import("./organization/members-page.tsx")).MembersPage),
+  KeysPage: lazyPage(async () => (await import("./organization/keys-page.tsx")).KeysPage),
+  AuditPage: lazyPage(async () => (await import("./organization/audit-page.tsx")).AuditPage),
+  SessionsPage: lazyPage(async () => (await import("./organization/sessions-page.tsx")).SessionsPage),
+  OperatorsPage: lazyPage(async () => (await import("./operators/operators-page.tsx")).OperatorsPage),
+  ResourcesPage: lazyPage(async () => (await import("./generic/resources-page.tsx")).ResourcesPage),
+  OperationPage: lazyPage(async () => (await import("./generic/operation-page.tsx")).OperationPage),
+  DesignPage: lazyPage(async () => (await import("./design/design-page.tsx")).DesignPage),
+};
+
 // biome-ignore format: a table, aligned so that it reads as one
 const renders: Readonly<Record<PagePattern, RenderPage>> = {
-  "/":                     () => <ServicesPage />,
-  "/services":             () => <ServicesPage />,
-  "/services/new":         () => <CreatePage />,
-  "/services/:id/:tab?":   ({ id = "", tab }) => <ServicePage key={id} id={id} tab={tab} />,
-  "/events":               () => <EventsPage />,
-  "/members":              () => <MembersPage />,
-  "/keys":                 () => <KeysPage />,
-  "/audit":                () => <AuditPage />,
-  "/sessions":             () => <SessionsPage />,
-  "/resources":            () => <ResourcesPage />,
-  "/resources/:operation": ({ operation = "" }) => <OperationPage key={operation} id={operation} />,
-  "/design":               () => <DesignPage />,
+  "/":                           () => <ServicesPage />,
+  "/services":                   () => <ServicesPage />,
+  "/services/new":               () => <lazy.CreatePage />,
+  "/services/deleted":           () => <lazy.DeletedPage />,
+  "/services/:id/queues/:queue": ({ id = "", queue = "" }) => <lazy.QueuePage key={`${id} ${queue}`} serviceId={id} name={queue} />,
+  "/services/:id/:tab?":         ({ id = "", tab }) => <lazy.ServicePage key={id} id={id} tab={tab} />,
+  "/events":                     () => <lazy.EventsPage />,
+  "/projects":                   () => <lazy.ProjectsPage />,
+  "/projects/new":               () => <lazy.PlanPage />,
+  "/projects/:name":             ({ name = "" }) => <lazy.ProjectPage key={name} name={name} />,
+  "/stacks":                     () => <lazy.StacksPage />,
+  "/stacks/:id":                 ({ id = "" }) => <lazy.StackPage key={id} id={id} />,
+  "/pipelines":                  () => <lazy.PipelinesPage />,
+  "/pipelines/:id":              ({ id = "" }) => <lazy.PipelinePage key={id} id={id} />,
+  "/apps":                       () => <lazy.AppsPage />,
+  "/apps/:id/:tab?":             ({ id = "", tab }) => <lazy.AppPage key={id} id={id} tab={tab} />,
+  "/inference":                  () => <lazy.InferencePage />,
+  "/webhooks":                   () => <lazy.WebhooksPage />,
+  "/webhooks/:id":               ({ id = "" }) => <lazy.WebhookPage key={id} id={id} />,
+  "/exports":                    () => <lazy.ExportsPage />,
+  "/exports/:id":                ({ id = "" }) => <lazy.ExportPage key={id} id={id} />,
+  "/members":                    () => <lazy.MembersPage />,
+  "/keys":                       () => <lazy.KeysPage />,
+  "/audit":                      () => <lazy.AuditPage />,
+  "/sessions":                   () => <lazy.SessionsPage />,
+  "/operators/:tab?":            ({ tab }) => <lazy.OperatorsPage tab={tab} />,
+  "/resources":                  () => <lazy.ResourcesPage />,
+  "/resources/:operation":       ({ operation = "" }) => <lazy.OperationPage key={operation} id={operation} />,
+  "/design":                     () => <lazy.DesignPage />,
 };
 
 /** Every page of the console. A new one is a line here and in page-patterns.ts. */

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { createServices } from "@holdfast/testing/platform/services.ts";
 import { createConsoleUnderTest } from "./console/console-under-test.ts";
@@ -17,13 +18,37 @@ const looks = [
   { name: "dark, narrow",  colorScheme: "dark",  width: 320 },
 ] as const;
 
-const tabs = ["", "connection", "metrics", "users", "backups", "logs", "events", "query", "scaling", "settings"];
+const tabs = [
+  "",
+  "connection",
+  "metrics",
+  "users",
+  "backups",
+  "logs",
+  "events",
+  "query",
+  "queues",
+  "scaling",
+  "settings",
+];
 const paths = [
   "services",
   "services?name=nothing",
   "services/new",
   "services/019a2f5e-1a00-7b11-9c22-3d44e55f6677",
+  "services/deleted",
   "events",
+  "projects",
+  "projects/new",
+  "stacks",
+  "pipelines",
+  "apps",
+  "inference",
+  "webhooks",
+  "exports",
+  ...["hosts", "machines", "agents", "controllers", "pauses", "maintenance", "backups", "organizations"].map(
+    (tab) => `operators/${tab}`,
+  ),
   "members",
   "keys",
   "audit",
@@ -36,12 +61,52 @@ const paths = [
   "nothing",
 ];
 
+interface CreatedPage {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** Creates one resource of each kind with a page; returns the addresses of these pages. */
+async function createResources({ rest }: Platform, serviceId: string): Promise<readonly CreatedPage[]> {
+  const create = async (path: string, body: object) => {
+    const { status, json } = await rest.post<{ id: string }>(path, body);
+    expect([200, 201, 202], `${path}: ${JSON.stringify(json)}`).toContain(status);
+    return json.id;
+  };
+  await create(`/managed-services/${serviceId}/queues`, { name: "mails" });
+  const webhook = await create("/webhooks", { url: "https://hooks.example/holdfast" });
+  await create(`/webhooks/${webhook}/test`, {});
+  const integration = await create("/api/v1/metrics-exports", {
+    name: "grafana",
+    destination_type: "prometheus_remote_write",
+    data_type: "metrics",
+    configuration: { url: "https://metrics.example/api/v1/write", bearer_token: "t" },
+  });
+  const app = await create("/app-services", { name: "shop", home_url: "https://shop.example" });
+  await create(`/app-services/${app}/attachments`, { service_id: serviceId });
+  await create("/projects/deploy", {
+    descriptor: {
+      name: "shop",
+      resources: [{ logical_name: "cache", kind: "valkey", spec: { plan: "tier-1", storage_gb: 1 } }],
+    },
+  });
+  return [
+    { name: "queue", path: `services/${serviceId}/queues/mails` },
+    { name: "webhook", path: `webhooks/${webhook}` },
+    { name: "export", path: `exports/${integration}` },
+    ...["", "sign-in", "clients", "users"].map((tab) => ({ name: `app/${tab}`, path: `apps/${app}/${tab}` })),
+    { name: "project", path: "projects/shop" },
+  ];
+}
+
 describe("each page of the console", { timeout: longMs }, () => {
   const fixture = createConsoleUnderTest();
   let service: ServiceJson;
+  let created: readonly CreatedPage[] = [];
   beforeAll(async () => {
     await fixture.start();
     ({ service } = await createServices(fixture.platform).createRunning("orders", { database_type: "postgresql" }));
+    created = await createResources(fixture.platform, service.id);
   }, longMs);
   afterAll(fixture.remove, longMs);
 
@@ -64,11 +129,16 @@ describe("each page of the console", { timeout: longMs }, () => {
     const page = await fixture.openSignedIn(look);
     await settled(page);
     const base = `${fixture.platform.admin.base_url}/console`;
-    for (const path of [...paths, ...tabs.map((tab) => `services/${service.id}/${tab}`)]) {
+    const opened = [
+      ...paths.map((path) => ({ name: path, path })),
+      ...tabs.map((tab) => ({ name: `services/orders/${tab}`, path: `services/${service.id}/${tab}` })),
+      ...created,
+    ];
+    for (const { name: title, path } of opened) {
       await page.goto(`${base}/${path}`);
       await settled(page);
       await fixture.expectAccessible(page, `${path}, ${name}`);
-      await screenshot(page, `${path.replace(service.id, "orders")} ${name}`);
+      await screenshot(page, `${title} ${name}`);
     }
     await page.goto(`${base}/services/${service.id}/settings`);
     await page.getByRole("button", { name: "Delete service" }).click();

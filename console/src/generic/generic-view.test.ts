@@ -49,7 +49,7 @@ const [listNotes, sendNote] = operations;
 if (listNotes === undefined || sendNote === undefined) throw new Error("the document has two operations");
 
 test("an operation has its scope, its list and its form", () => {
-  expect(listNotes).toMatchObject({ list: "notes", scope: "notes:write", about: "About it." });
+  expect(listNotes).toMatchObject({ list: "notes", scopes: ["notes:write"], about: "About it." });
   expect(listNotes.fields).toMatchObject([{ kind: "number", help: "1 to 9.", required: false }]);
   expect(sendNote.fields.map(({ name, kind, required }) => [name, kind, required])).toEqual([
     ["id", "text", true],
@@ -102,3 +102,13 @@ test.each([
   ["POST", "/notes/{id}/copies", "Copies: create"],
   ["POST", "/notes/{id}/send", "Send"],
 ])("%s %s on an entry is %s", (verb, path, label) => expect(entryLabel({ verb, path })).toBe(label));
+
+test.each([
+  ["About it.\n\nNeeds the scope `notes:write`.", ["notes:write"]],
+  ["About it.\n\nNeeds the scopes `notes:write` and `services:read`.", ["notes:write", "services:read"]],
+  ["About it.", []],
+])("the description %j has the scopes %j", (description, scopes) => {
+  const get = { ...base, operationId: "getNote", description, responses: {} };
+  const [operation] = operationsOf({ paths: { "/notes/{id}": { get } }, components: { schemas: {} } });
+  expect(operation).toMatchObject({ scopes, about: "About it." });
+});

@@ -11,8 +11,8 @@ export interface GenericOperation {
   readonly title: string;
   readonly about: string;
   readonly tag: string;
-  /** The required scope; undefined if every signed-in user may call the operation. */
-  readonly scope: string | undefined;
+  /** The required scopes; empty if every signed-in user may call the operation. */
+  readonly scopes: readonly string[];
   readonly fields: readonly GenericField[];
   /** Member of the response that has the entries of a list; undefined for any other response. */
   readonly list: string | undefined;
@@ -46,6 +46,9 @@ export interface GenericRequest {
 
 const verbs = ["get", "post", "put", "patch", "delete"];
 
+/** The sentence of a description that names the required scopes. */
+const needOfScopes = /\s*Needs the scopes? [^.]*`\./;
+
 /** Every operation of the document, in the order of its paths. */
 export function operationsOf(document: ApiDocument): readonly GenericOperation[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
@@ -58,7 +61,7 @@ export function operationsOf(document: ApiDocument): readonly GenericOperation[]
 
 function operationOf(document: ApiDocument, verb: string, path: string, operation: ApiOperation): GenericOperation {
   const { operationId: id, summary, description, tags } = operation;
-  const [, scope] = /Needs the scope `([^`]*)`/.exec(description) ?? [];
+  const [need = ""] = needOfScopes.exec(description) ?? [];
   const response = Object.entries(operation.responses).find(([status]) => status.startsWith("2"))?.[1];
   const output = resolved(document, response?.content?.["application/json"]?.schema);
   const list = Object.entries(output?.properties ?? {}).find(
@@ -69,9 +72,9 @@ function operationOf(document: ApiDocument, verb: string, path: string, operatio
     verb,
     path,
     title: summary,
-    about: description.replace(/\s*Needs the scope `[^`]*`\.?/, "").trim(),
+    about: description.replace(needOfScopes, "").trim(),
     tag: tags[0] ?? "Other",
-    scope,
+    scopes: [...need.matchAll(/`([^`]*)`/g)].map(([, scope = ""]) => scope),
     fields: fieldsOf(operation),
     list: verb === "GET" && output?.properties?.["next_cursor"] !== undefined ? list : undefined,
   };

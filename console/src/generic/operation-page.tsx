@@ -74,7 +74,7 @@ function OperationForm({ operation, operations }: OperationFormProps) {
   const [idempotencyKey, setKey] = useState(() => crypto.randomUUID());
   const action = useAction();
   const isRead = operation.verb === "GET";
-  const refusal = operation.scope === undefined ? undefined : refusalOf(operation.scope);
+  const refusal = operation.scopes.map(refusalOf).find((reason) => reason !== undefined);
   const send = () => {
     const request = requestOf(operation, input);
     setFaults(request.faults);

@@ -1,10 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ageText } from "../format.ts";
+import type { Tone } from "../tone.ts";
 import { Button } from "./button.tsx";
 import { showToast } from "./toasts.tsx";
-
-export type Tone = "good" | "warn" | "bad" | "busy" | "none";
 
 /** A state with a color. Its text has the same information as the color. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {

@@ -9,7 +9,8 @@ interface Toast {
 
 const toasts = signal<readonly Toast[]>([]);
 let last = 0;
-const visibleMs = 5_000;
+/** Time for which a message is visible; that of an error is longer. */
+const visibleMs: Readonly<Record<Toast["tone"], number>> = { good: 5_000, bad: 12_000 };
 
 /** Shows a short message for a few seconds. */
 export function showToast(tone: Toast["tone"], text: string): void {
@@ -17,7 +18,7 @@ export function showToast(tone: Toast["tone"], text: string): void {
   toasts.value = [...toasts.value.slice(-2), { id, tone, text }];
   setTimeout(() => {
     toasts.value = toasts.value.filter((toast) => toast.id !== id);
-  }, visibleMs);
+  }, visibleMs[tone]);
 }
 
 export function Toasts() {

@@ -26,8 +26,14 @@ export interface Form<V> {
 /** Names of the members that are texts. */
 type TextName<V> = { [K in keyof V & string]: V[K] extends string ? K : never }[keyof V & string];
 
-/** `draft` names the unsaved input in the browser's storage, which a reload restores; absent for input with secrets. */
-export function useForm<V extends object>(initial: V, { draft }: { readonly draft?: string } = {}): Form<V> {
+interface FormOptions {
+  /** Name of the unsaved input in the browser's storage, which a reload restores; absent for input with secrets. */
+  readonly draft?: string;
+  /** True for a form whose input is used again after it was sent. */
+  readonly retainsDraft?: boolean;
+}
+
+export function useForm<V extends object>(initial: V, { draft, retainsDraft = false }: FormOptions = {}): Form<V> {
   const [values, setValues] = useState<V>(() => ({ ...initial, ...readDraft(draft) }));
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -60,7 +66,7 @@ export function useForm<V extends object>(initial: V, { draft }: { readonly draf
         .then(
           () => {
             attempt.current = undefined;
-            writeDraft(draft, undefined);
+            if (!retainsDraft) writeDraft(draft, undefined);
           },
           (failure: unknown) => {
             // Without a response the change may have been made: the next submit repeats the request.

@@ -13,7 +13,7 @@ import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { faultOfTime, timeInputOf, positionOf, timeLineOf } from "./backups-view.ts";
-import { toneOf } from "./service-view.ts";
+import { toneOf } from "../tone.ts";
 import type { TabProps } from "./tab-props.ts";
 
 /** Backups, and a restore of any point in time into a new service. */

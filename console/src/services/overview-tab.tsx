@@ -5,7 +5,8 @@ import { ErrorNotice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Copyable, Facts, Loading } from "../parts/parts.tsx";
 import { account } from "../session/account.ts";
 import type { TabProps } from "./tab-props.ts";
-import { engineText, toneOf } from "./service-view.ts";
+import { toneOf } from "../tone.ts";
+import { engineText } from "./service-view.ts";
 import { costText } from "./services-page.tsx";
 import { useCatalog } from "./use-catalog.ts";
 

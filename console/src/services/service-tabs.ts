@@ -11,10 +11,15 @@ import { ScalingTab } from "./scaling-tab.tsx";
 import { ServiceEventsTab } from "./service-events-tab.tsx";
 import { SettingsTab } from "./settings-tab.tsx";
 import { UsersTab } from "./users-tab.tsx";
+import { QueuesTab } from "../queues/queues-tab.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
 
 function hasQueries({ database_type: type }: ManagedService): boolean {
   return consoleEngineOf(type).firstQuery !== undefined;
+}
+
+function hasQueues({ database_type: type }: ManagedService): boolean {
+  return consoleEngineOf(type).hasQueues === true;
 }
 
 interface ServiceTab {
@@ -36,6 +41,7 @@ export const serviceTabs: readonly ServiceTab[] = [
   { name: "logs",       title: "Logs",                Tab: LogsTab },
   { name: "events",     title: "Events",              Tab: ServiceEventsTab },
   { name: "query",      title: "Query",               Tab: QueryTab, isFor: hasQueries },
+  { name: "queues",     title: "Queues",              Tab: QueuesTab, isFor: hasQueues },
   { name: "scaling",    title: "Scaling",             Tab: ScalingTab },
   { name: "settings",   title: "Settings",            Tab: SettingsTab },
 ];

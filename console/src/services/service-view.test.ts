@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Catalog, Operation } from "@holdfast/sdk/responses.ts";
 import { partial } from "@holdfast/testing/partial.ts";
-import { monthlyCost, remainingText, stepText, toneOf } from "./service-view.ts";
+import { monthlyCost, remainingText, stepText, undeleteRefusal } from "./service-view.ts";
 
 const catalog = partial<Catalog>({
   plans: [{ plan_name: "small", vcpu: 1, memory_gb: 2, monthly_cost: 10, kind: "container" }],
@@ -15,12 +15,6 @@ test("the cost is the sum of plan and storage of each node", () => {
 });
 
 test.each([
-  ["Running", "good"],
-  ["Provisioning", "busy"],
-  ["a state of a later version", "none"],
-])("%s is %s", (state, tone) => expect(toneOf(state)).toBe(tone));
-
-test.each([
   ["SetupServer", "Setup server"],
   [null, "Waiting to start"],
 ])("the step %s reads as %s", (step, text) => expect(stepText(step)).toBe(text));
@@ -30,3 +24,11 @@ test("an operation has the time to its deadline", () => {
   expect(remainingText(operation, Date.parse("2030-01-01T00:00:00Z"))).toBe("at most 1 min");
   expect(remainingText(operation, Date.parse("2030-01-01T00:02:00Z"))).toBe("longer than expected");
 });
+
+test.each([
+  [null, "No final backup is retained."],
+  ["2029-12-31T00:00:00Z", "The retention of the final backup has ended."],
+  ["2030-01-02T00:00:00Z", undefined],
+])("a service with a backup until %s has the refusal %s", (undelete_until, refusal) =>
+  expect(undeleteRefusal({ undelete_until }, Date.parse("2030-01-01T00:00:00Z"))).toBe(refusal),
+);

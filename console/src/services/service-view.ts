@@ -1,27 +1,6 @@
 import type { Catalog, ManagedService, Operation } from "@holdfast/sdk/responses.ts";
 import { durationText } from "../format.ts";
-import type { Tone } from "../parts/parts.tsx";
-
-const tones: ReadonlyMap<string, Tone> = new Map<string, Tone>(
-  Object.entries({
-    Running: "good",
-    Error: "bad",
-    Stopped: "none",
-    healthy: "good",
-    degraded: "warn",
-    unhealthy: "bad",
-    completed: "good",
-    failed: "bad",
-    cancelled: "none",
-    primary: "none",
-  } as const),
-);
-
-/** The tone of a state of services, nodes, operations or backups; work in progress is busy. */
-export function toneOf(state: string): Tone {
-  if (/^(Pending|Provisioning|Upgrading|pending|running|verifying|creating|dropping)$/.test(state)) return "busy";
-  return tones.get(state) ?? "none";
-}
+import { toneOf } from "../tone.ts";
 
 /** True for an operation in progress. */
 export function isOpen(operation: Operation | null): operation is Operation {
@@ -68,4 +47,13 @@ export function remainingText({ deadline }: Operation, now: number): string | un
   if (deadline === null) return undefined;
   const seconds = (Date.parse(deadline) - now) / 1_000;
   return seconds > 0 ? `at most ${durationText(seconds)}` : "longer than expected";
+}
+
+/** Why a deleted service cannot be undeleted; undefined if it can. */
+export function undeleteRefusal(
+  { undelete_until: until }: Pick<ManagedService, "undelete_until">,
+  now: number,
+): string | undefined {
+  if (until === null) return "No final backup is retained.";
+  return Date.parse(until) <= now ? "The retention of the final backup has ended." : undefined;
 }

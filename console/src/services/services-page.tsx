@@ -7,7 +7,8 @@ import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Loading, PageHead } from "../parts/parts.tsx";
 import { hrefOf, currentAddress, setQuery } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { engineText, isOpen, monthlyCost, stepText, toneOf } from "./service-view.ts";
+import { toneOf } from "../tone.ts";
+import { engineText, isOpen, monthlyCost, stepText } from "./service-view.ts";
 import { useCatalog } from "./use-catalog.ts";
 
 const pageSize = 50;
@@ -41,7 +42,16 @@ export function ServicesPage() {
   const isEmpty = data !== undefined && data.services.length === 0 && name === "" && cursor === undefined;
   return (
     <>
-      <PageHead title="Services" about="Managed databases of the organization" actions={isEmpty ? undefined : create} />
+      <PageHead
+        title="Services"
+        about="Managed databases of the organization"
+        actions={
+          <>
+            <ButtonLink href={hrefOf("services", "deleted")}>Deleted services</ButtonLink>
+            {!isEmpty && create}
+          </>
+        }
+      />
       <ErrorNotice error={data === undefined ? error : undefined} onRetry={reload} />
       {isEmpty ? (
         <Card>

@@ -6,13 +6,15 @@ import { Icon, type IconName } from "../parts/icon.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, runQuietly } from "../parts/parts.tsx";
 import { hrefOf, currentAddress } from "../router/location.ts";
-import { account, unreachableSince, chooseOrganization, signOut } from "../session/account.ts";
+import { account, refusalOf, unreachableSince, chooseOrganization, signOut } from "../session/account.ts";
 import { switchTheme, theme } from "./theme.ts";
 
 interface Entry {
   readonly title: string;
   readonly icon: IconName;
   readonly path: readonly string[];
+  /** The scope without which the entry is absent. */
+  readonly scope?: string;
 }
 
 const groups: readonly { readonly title: string; readonly entries: readonly Entry[] }[] = [
@@ -20,12 +22,21 @@ const groups: readonly { readonly title: string; readonly entries: readonly Entr
     title: "Databases",
     entries: [
       { title: "Services", icon: "database", path: ["services"] },
+      { title: "Projects", icon: "layers", path: ["projects"] },
+      { title: "Stacks", icon: "stack", path: ["stacks"] },
+      { title: "Pipelines", icon: "flow", path: ["pipelines"] },
       { title: "Activity", icon: "clock", path: ["events"] },
     ],
   },
   {
     title: "Platform",
-    entries: [{ title: "All resources", icon: "box", path: ["resources"] }],
+    entries: [
+      { title: "Apps and sign-in", icon: "door", path: ["apps"] },
+      { title: "Inference", icon: "spark", path: ["inference"] },
+      { title: "Webhooks", icon: "bolt", path: ["webhooks"] },
+      { title: "Exports", icon: "send", path: ["exports"] },
+      { title: "All resources", icon: "box", path: ["resources"] },
+    ],
   },
   {
     title: "Organization",
@@ -34,6 +45,7 @@ const groups: readonly { readonly title: string; readonly entries: readonly Entr
       { title: "API keys", icon: "key", path: ["keys"] },
       { title: "Audit log", icon: "shield", path: ["audit"] },
       { title: "Sessions", icon: "list", path: ["sessions"] },
+      { title: "Platform", icon: "server", path: ["operators"], scope: "platform:read" },
     ],
   },
 ];
@@ -41,6 +53,10 @@ const groups: readonly { readonly title: string; readonly entries: readonly Entr
 /** True if the entry's page is open. The first page is the list of services. */
 function isAt({ path: [first] }: Entry, path: string): boolean {
   return path === "/" ? first === "services" : path.split("/")[1] === first;
+}
+
+function isVisible({ scope }: Entry): boolean {
+  return scope === undefined || refusalOf(scope) === undefined;
 }
 
 /** The frame of every page: navigation, organization, user, and the state of the connection. */
@@ -78,7 +94,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
               {groups.map(({ title, entries }) => (
                 <div key={title}>
                   <h2>{title}</h2>
-                  {entries.map((entry) => (
+                  {entries.filter(isVisible).map((entry) => (
                     <a
                       key={entry.title}
                       href={hrefOf(...entry.path)}

@@ -11,4 +11,6 @@ export interface ConsoleEngine {
   readonly snippets: (connection: Connection) => readonly Snippet[];
   /** The first statement of the query console; absent for an engine without one. */
   readonly firstQuery?: string;
+  /** True for an engine whose databases can have queues. */
+  readonly hasQueues?: boolean;
 }

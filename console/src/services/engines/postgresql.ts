@@ -2,6 +2,7 @@ import type { ConsoleEngine } from "./console-engine.ts";
 
 export const postgresql: ConsoleEngine = {
   firstQuery: "SELECT now()",
+  hasQueues: true,
   snippets: ({ host, port, user, database, uri }) => [
     { title: "URI", text: uri },
     {

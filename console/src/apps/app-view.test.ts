@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { authOf, linesOf } from "./app-view.ts";
+
+const empty = {
+  attachment: "a",
+  smtpHost: "",
+  smtpPort: "587",
+  smtpUser: "",
+  smtpPassword: "",
+  fromAddress: "",
+  fromName: "",
+  redirects: "",
+};
+
+test("the request has a mail server only if its host is set", () => {
+  expect(authOf(empty)).toEqual({ attachment_id: "a" });
+  const input = { ...empty, smtpHost: "smtp.example.com ", fromAddress: "no-reply@shop.example.com" };
+  expect(authOf({ ...input, redirects: "https://shop.example.com/callback\n" })).toEqual({
+    attachment_id: "a",
+    smtp: { host: "smtp.example.com", port: 587, from_address: "no-reply@shop.example.com" },
+    redirect_uris: ["https://shop.example.com/callback"],
+  });
+  expect(authOf({ ...input, smtpUser: "shop", smtpPassword: "p", fromName: "Shop" }).smtp).toMatchObject({
+    username: "shop",
+    password: "p",
+    from_name: "Shop",
+  });
+});
+
+test("empty lines are no entries", () => expect(linesOf(" a \n\nb")).toEqual(["a", "b"]));

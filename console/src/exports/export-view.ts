@@ -1,0 +1,106 @@
+import type { DestinationType, ExportDataType, MetricsExport } from "@holdfast/sdk/responses.ts";
+import type { Tone } from "../tone.ts";
+
+/** A setting of a destination, which the form has a field for. */
+export interface DestinationField {
+  readonly name: string;
+  readonly label: string;
+  readonly isSecret?: boolean;
+  readonly help?: string;
+}
+
+interface Destination {
+  readonly title: string;
+  /** Data that the destination accepts. */
+  readonly data: readonly ExportDataType[];
+  readonly fields: readonly DestinationField[];
+}
+
+const both: readonly ExportDataType[] = ["both", "metrics", "logs"];
+const username = { name: "username", label: "User name" };
+const password = { name: "password", label: "Password", isSecret: true };
+const bearer = { name: "bearer_token", label: "Bearer token", isSecret: true };
+const tenant = { name: "tenant_id", label: "Tenant" };
+const apiKey = { name: "api_key", label: "API key", isSecret: true };
+
+/** The types of destinations with their settings. */
+export const destinations: Readonly<Record<DestinationType, Destination>> = {
+  prometheus_remote_write: {
+    title: "Prometheus remote write",
+    data: ["metrics"],
+    fields: [
+      { name: "url", label: "URL", help: "With the receiver's path, such as /api/v1/write" },
+      username,
+      password,
+      bearer,
+      tenant,
+    ],
+  },
+  otlp: {
+    title: "OpenTelemetry (OTLP)",
+    data: both,
+    fields: [{ name: "endpoint", label: "Endpoint", help: "Without /v1/metrics" }],
+  },
+  apm_platform: {
+    title: "Datadog",
+    data: both,
+    fields: [apiKey, { name: "site", label: "Site", help: "datadoghq.com by default" }],
+  },
+  search_cluster: {
+    title: "Elasticsearch or OpenSearch",
+    data: both,
+    fields: [{ name: "endpoint", label: "Endpoint" }, apiKey, username, password],
+  },
+  log_aggregator: {
+    title: "Loki",
+    data: ["logs"],
+    fields: [
+      { name: "endpoint", label: "Endpoint", help: "Without /loki/api/v1/push" },
+      username,
+      password,
+      bearer,
+      tenant,
+    ],
+  },
+  log_saas: {
+    title: "Better Stack",
+    data: ["logs"],
+    fields: [
+      { name: "source_token", label: "Source token", isSecret: true },
+      { name: "endpoint", label: "Endpoint" },
+    ],
+  },
+  cloud_monitoring: {
+    title: "CloudWatch",
+    data: both,
+    fields: [
+      { name: "region", label: "Region" },
+      { name: "access_key_id", label: "Access key" },
+      { name: "secret_access_key", label: "Secret access key", isSecret: true },
+    ],
+  },
+};
+
+/** The configuration of the form: the settings of this type of destination that are not empty. */
+export function configurationOf(type: DestinationType, values: Readonly<Record<string, string>>) {
+  return Object.fromEntries(
+    destinations[type].fields.flatMap(({ name }) => {
+      const value = values[name]?.trim() ?? "";
+      return value === "" ? [] : [[name, value] as const];
+    }),
+  );
+}
+
+/** State of an export: "disabled", "failing", "waiting" before its first attempt, or "delivering". */
+export function exportState(integration: MetricsExport): { readonly text: string; readonly tone: Tone } {
+  const { is_enabled: isEnabled, consecutive_failures: failures, last_attempt_at: attempt } = integration;
+  if (!isEnabled) return { text: "disabled", tone: "none" };
+  if (failures > 0) return { text: "failing", tone: "bad" };
+  return attempt === null ? { text: "waiting", tone: "busy" } : { text: "delivering", tone: "good" };
+}
+
+/** Number of items that were not delivered and never will be. */
+export function droppedItems({ dropped }: MetricsExport): number {
+  const counts = Object.entries(dropped).filter(([unit]) => !unit.endsWith("_segments"));
+  return counts.reduce((sum, [, items]) => sum + items, 0);
+}

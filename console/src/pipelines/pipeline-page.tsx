@@ -1,0 +1,104 @@
+import type { PipelineDetail } from "@holdfast/sdk/responses.ts";
+import { LivePage } from "../live/live-page.tsx";
+import { useLive } from "../live/use-live.ts";
+import { DestroyButton } from "../parts/destroy-button.tsx";
+import { Notice } from "../parts/notice.tsx";
+import { Age, Badge, Card, Copyable, Facts, Secret } from "../parts/parts.tsx";
+import { Table } from "../parts/table.tsx";
+import { hrefOf, openPage } from "../router/location.ts";
+import { account, refusalOf } from "../session/account.ts";
+import { toneOf } from "../tone.ts";
+import { connectionParts, pipelineTone } from "./pipeline-view.ts";
+
+/** One pipeline: its databases, and the connections of each role. */
+export function PipelinePage({ id }: { readonly id: string }) {
+  const { pipelines } = account.value.client;
+  const live = useLive<PipelineDetail>(`pipeline ${id}`, (signal) => pipelines.get(id, { signal }), {
+    pollIntervalMs: (data) => (data !== undefined && pipelineTone(data.status) === "busy" ? 2_000 : 30_000),
+  });
+  return (
+    <LivePage
+      live={live}
+      kind="pipeline"
+      icon="flow"
+      crumbs={<a href={hrefOf("pipelines")}>Pipelines</a>}
+      title={({ name }) => name}
+      beside={({ status }) => <Badge tone={pipelineTone(status)}>{status}</Badge>}
+    >
+      {(pipeline) => (
+        <>
+          {pipeline.status_detail !== null && <Notice tone="warn">{pipeline.status_detail}</Notice>}
+          <Card title="About">
+            <Facts
+              facts={[
+                ["Template", pipeline.template_id],
+                ["Zone", pipeline.zone],
+                ["Created", <Age key="created" time={pipeline.created_at} />],
+              ]}
+            />
+          </Card>
+          <Card title="Databases" flush>
+            <Table
+              title="Databases"
+              entries={pipeline.members}
+              keyOf={({ role }) => role}
+              columns={[
+                [
+                  "Role",
+                  ({ role, service_id: service }) =>
+                    service === null ? (
+                      <b>{role}</b>
+                    ) : (
+                      <a class="strong" href={hrefOf("services", service)}>
+                        {role}
+                      </a>
+                    ),
+                ],
+                ["Engine", ({ database_type: type }) => type],
+                ["State", ({ status }) => <Badge tone={toneOf(status)}>{status}</Badge>],
+                ["Details", ({ status_detail: detail }) => <span class="quiet">{detail}</span>],
+              ]}
+            />
+          </Card>
+          {pipeline.connections.map(({ role, connections }) => (
+            <Card key={role} title={`Connection of ${role}`}>
+              <div class="stack">
+                {connectionParts(connections).map(({ title, text, isSecret }) => (
+                  <div class="stack" data-gap="s" key={title}>
+                    <b>{title}</b>
+                    {isSecret ? (
+                      <Secret load={() => Promise.resolve(text)} label={`${title} of ${role}`} />
+                    ) : (
+                      <Copyable text={text} label={`${title} of ${role}`} />
+                    )}
+                  </div>
+                ))}
+              </div>
+            </Card>
+          ))}
+          <Card title="Delete">
+            <div class="row">
+              <DestroyButton
+                text="Delete pipeline"
+                kind="danger"
+                refusal={refusalOf("pipelines:write")}
+                title={`Delete ${pipeline.name}`}
+                name={pipeline.name}
+                action="Delete pipeline"
+                destroy={async () => {
+                  await pipelines.delete(id);
+                  openPage(hrefOf("pipelines"));
+                }}
+              >
+                <p>
+                  {pipeline.members.length} databases are deleted with their data. Each can be undeleted for 7 days from
+                  its final backup.
+                </p>
+              </DestroyButton>
+            </div>
+          </Card>
+        </>
+      )}
+    </LivePage>
+  );
+}

@@ -1,0 +1,38 @@
+import { numberText, durationText } from "../format.ts";
+import { memberOf } from "../member-of.ts";
+
+/** The parts of a count that the page shows, as names and texts. */
+export function countFacts(result: unknown): readonly (readonly [string, string])[] {
+  const counts = typeof result === "object" && result !== null ? (result as Readonly<Record<string, unknown>>) : {};
+  const facts = [
+    ["Ready", "ready_messages"],
+    ["In flight", "inflight_messages"],
+    ["Delayed", "delayed_messages"],
+    ["Dead", "dead_messages"],
+  ].map(([title = "", name = ""]) => [title, countText(memberOf(counts, name))] as const);
+  const age = memberOf(counts, "oldest_age_seconds");
+  return [...facts, ["Oldest message", typeof age === "number" ? durationText(age) : "none"]];
+}
+
+function countText(value: unknown): string {
+  return typeof value === "number" ? numberText(value) : "unknown";
+}
+
+const maxPayloadLength = 400;
+
+/** A payload in one line, cut after 400 characters. */
+export function payloadText(payload: unknown): string {
+  const text = JSON.stringify(payload) ?? "";
+  return text.length > maxPayloadLength ? `${text.slice(0, maxPayloadLength)}…` : text;
+}
+
+/** The payload in a text, or the reason why it is not one. */
+export function payloadOf(text: string): { readonly payload?: object; readonly fault?: string } {
+  try {
+    const payload: unknown = JSON.parse(text);
+    if (typeof payload === "object" && payload !== null && !Array.isArray(payload)) return { payload };
+  } catch {
+    // The message below is for both.
+  }
+  return { fault: 'Is not a JSON object, such as {"to": "ann@example.com"}.' };
+}
