@@ -73,16 +73,20 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
 
   it("runs a statement that reads, and rejects one that writes with the reason", async () => {
     await tab("Query");
+    await page.locator(".code-editor .cm-content").waitFor();
     const statement = page.getByLabel("Statement");
     await statement.fill("SELECT 40 + 2 AS answer, '<img src=x onerror=alert(1)>' AS markup, NULL AS nothing");
     await statement.press("Control+Enter");
     await page.getByRole("cell", { name: "42" }).waitFor();
     expect(await page.getByRole("cell", { name: "<img src=x onerror=alert(1)>" }).count()).toBe(1);
     expect(await page.locator("td.cell-null").innerText()).toBe("NULL");
-    await statement.fill("CREATE TABLE written (id int)");
+    // Key by key, because an editor that renders again between two keys must retain both.
+    await statement.press("Control+a");
+    await statement.pressSequentially("CREATE TABLE written (id int)");
+    await statement.press("Escape");
     await statement.press("Control+Enter");
     await page.locator("#content .fault:visible").waitFor();
-    expect(await statement.inputValue()).toBe("CREATE TABLE written (id int)");
+    expect(await statement.innerText()).toContain("CREATE TABLE written (id int)");
   });
 
   it("shows a change by another client without a reload", async () => {

@@ -19,10 +19,10 @@ export function OperatorsPage({ tab = "hosts" }: { readonly tab: string | undefi
   return (
     <>
       <PageHead
-        title="Platform"
+        title="Installation"
         about={
           <>
-            The installation, for its operators to read; <code>holdfast admin</code> changes it
+            Hosts, machines and controllers, for operators to read; <code>holdfast admin</code> changes it
           </>
         }
       />
@@ -31,13 +31,13 @@ export function OperatorsPage({ tab = "hosts" }: { readonly tab: string | undefi
       ) : (
         <>
           <Tabs
-            label="Parts of the platform"
+            label="Parts of the installation"
             current={tab}
             tabs={operatorTabs.map(({ name, title }) => ({ name, title, href: hrefOf("operators", name) }))}
           />
           <div class="stack" data-gap="l" key={tab}>
             {current === undefined ? (
-              <Empty icon="search" title="There is no such part of the platform" />
+              <Empty icon="search" title="There is no such part of the installation" />
             ) : (
               current.lists.map((list) => <List key={list.title} list={list} />)
             )}

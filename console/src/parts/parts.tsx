@@ -98,14 +98,15 @@ export function Age({ time }: { readonly time: string | null | undefined }) {
   );
 }
 
-/** A button that copies a text, which need not be on the page. */
-export function CopyButton({
-  text,
-  label,
-}: {
+interface CopyButtonProps {
   readonly text: string | (() => Promise<string>);
   readonly label: string;
-}) {
+  /** The visible text; absent for an icon alone. */
+  readonly title?: string;
+}
+
+/** A button that copies a text, which need not be on the page. */
+export function CopyButton({ text, label, title }: CopyButtonProps) {
   const [isBusy, setBusy] = useState(false);
   const copy = async () => {
     setBusy(true);
@@ -118,7 +119,11 @@ export function CopyButton({
       setBusy(false);
     }
   };
-  return <Button kind="plain" icon="copy" label={label} busy={isBusy} onClick={() => runQuietly(copy())} />;
+  return (
+    <Button kind="plain" icon="copy" label={label} busy={isBusy} onClick={() => runQuietly(copy())}>
+      {title}
+    </Button>
+  );
 }
 
 /** A text with a button that copies it. */

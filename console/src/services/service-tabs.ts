@@ -6,11 +6,11 @@ import { BackupsTab } from "./backups-tab.tsx";
 import { ConnectionTab } from "./connection-tab.tsx";
 import { LogsTab } from "./logs-tab.tsx";
 import { MetricsTab } from "./metrics-tab.tsx";
-import { QueryTab } from "./query-tab.tsx";
 import { ScalingTab } from "./scaling-tab.tsx";
 import { ServiceEventsTab } from "./service-events-tab.tsx";
 import { SettingsTab } from "./settings-tab.tsx";
 import { UsersTab } from "./users-tab.tsx";
+import { QueryTab } from "../query/query-tab.tsx";
 import { QueuesTab } from "../queues/queues-tab.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
 
@@ -36,7 +36,7 @@ export const serviceTabs: readonly ServiceTab[] = [
   { name: "overview",   title: "Overview",            Tab: OverviewTab },
   { name: "connection", title: "Connection",          Tab: ConnectionTab },
   { name: "metrics",    title: "Metrics",             Tab: MetricsTab },
-  { name: "users",      title: "Users and databases", Tab: UsersTab },
+  { name: "users",      title: "Users", Tab: UsersTab },
   { name: "backups",    title: "Backups",             Tab: BackupsTab, isFor: ({ backups }) => backups !== null },
   { name: "logs",       title: "Logs",                Tab: LogsTab },
   { name: "events",     title: "Events",              Tab: ServiceEventsTab },

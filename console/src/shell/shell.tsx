@@ -45,7 +45,7 @@ const groups: readonly { readonly title: string; readonly entries: readonly Entr
       { title: "API keys", icon: "key", path: ["keys"] },
       { title: "Audit log", icon: "shield", path: ["audit"] },
       { title: "Sessions", icon: "list", path: ["sessions"] },
-      { title: "Platform", icon: "server", path: ["operators"], scope: "platform:read" },
+      { title: "Installation", icon: "server", path: ["operators"], scope: "platform:read" },
     ],
   },
 ];

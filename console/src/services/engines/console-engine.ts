@@ -6,11 +6,22 @@ export interface Snippet {
   readonly text: string;
 }
 
+/** SQL of one engine. */
+interface ConsoleSql {
+  readonly dialect: "postgresql" | "mysql";
+  /** A statement whose rows are schema, table and column. */
+  readonly schemaQuery: string;
+  /** The schema whose tables need no prefix. */
+  readonly defaultSchema: string;
+}
+
 /** The parts of the console that differ between engines. */
 export interface ConsoleEngine {
   readonly snippets: (connection: Connection) => readonly Snippet[];
   /** The first statement of the query console; absent for an engine without one. */
   readonly firstQuery?: string;
+  /** The syntax of the query console's editor, and the names that it completes; absent for an engine without one. */
+  readonly sql?: ConsoleSql;
   /** True for an engine whose databases can have queues. */
   readonly hasQueues?: boolean;
 }

@@ -3,6 +3,12 @@ import type { ConsoleEngine } from "./console-engine.ts";
 export const postgresql: ConsoleEngine = {
   firstQuery: "SELECT now()",
   hasQueues: true,
+  sql: {
+    dialect: "postgresql",
+    defaultSchema: "public",
+    schemaQuery: `SELECT table_schema, table_name, column_name FROM information_schema.columns
+WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`,
+  },
   snippets: ({ host, port, user, database, uri }) => [
     { title: "URI", text: uri },
     {
