@@ -36,7 +36,7 @@ export function AppUsersTab({ app: { id } }: AppProps) {
         label="Find by mail address"
         type="search"
         value={email}
-        onInput={(value) => setQuery("email", value)}
+        onInput={(value) => setQuery({ email: value })}
         autocomplete="off"
       />
       <LiveTable

@@ -26,13 +26,19 @@ test("an interval without a sample is a gap", () => {
     [2, null, null, 5],
     [0, null, null, 3],
   ]);
-  expect(columns.nodes).toEqual(["primary 01234567"]);
+  expect(columns.nodes).toEqual(["primary"]);
 });
 
 test("nodes share the times, and a node without samples has no line", () => {
   const { times, values } = columnsOf([series([[60, 1, 1, 1]]), series([]), series([[120, 2, 2, 2]])], "1m");
   expect(times).toEqual([60, 120]);
   expect(values).toHaveLength(6);
+});
+
+test("nodes of one role are numbered", () => {
+  const point: MetricSeries["points"] = [[60, 1, 1, 1]];
+  const replica = { ...series(point), role: "replica" as const };
+  expect(columnsOf([series(point), replica, replica], "1m").nodes).toEqual(["primary", "replica", "replica 2"]);
 });
 
 test("without samples there is nothing to draw", () => {

@@ -36,7 +36,15 @@ export function columnsOf(series: readonly MetricSeries[], resolution: string): 
     }
     return [average ?? [], maximum ?? [], minimum ?? []];
   });
-  return { times, values, nodes: present.map(({ node_id: id, role }) => `${role} ${id.slice(0, 8)}`) };
+  return { times, values, nodes: labelsOf(present) };
+}
+
+/** Labels of nodes: "primary", "replica", "replica 2". */
+function labelsOf(series: readonly Pick<MetricSeries, "role">[]): readonly string[] {
+  return series.map(({ role }, index) => {
+    const number = series.slice(0, index + 1).filter((each) => each.role === role).length;
+    return number === 1 ? role : `${role} ${number}`;
+  });
 }
 
 /** The newest average of the first node that has one; undefined without samples. */

@@ -22,7 +22,7 @@ export function ResourcesPage() {
         title="All resources"
         about="Everything that the API of this installation can do, with a form for each"
       />
-      <TextField label="Find" type="search" value={text} onInput={(value) => setQuery("text", value)} />
+      <TextField label="Find" type="search" value={text} onInput={(value) => setQuery({ text: value })} />
       <ErrorNotice error={error} />
       {operations === undefined ? (
         <Loading rows={8} />

@@ -26,7 +26,7 @@ export function Usage({ organization }: { readonly organization: string }) {
           ["model", "Model"],
           ["key", "Key"],
         ]}
-        onInput={(value) => setQuery("group", value)}
+        onInput={(value) => setQuery({ group: value })}
       />
       <Card title="Usage" flush>
         {data === undefined ? (

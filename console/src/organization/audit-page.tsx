@@ -30,13 +30,13 @@ export function AuditPage() {
           label="Caller, such as user:anna"
           type="search"
           value={actor}
-          onInput={(value) => setQuery("actor", value)}
+          onInput={(value) => setQuery({ actor: value })}
         />
         <TextField
           label="Action, such as api-key.create"
           type="search"
           value={action}
-          onInput={(value) => setQuery("action", value)}
+          onInput={(value) => setQuery({ action: value })}
         />
       </div>
       <LiveTable

@@ -29,11 +29,12 @@ export function openPage(href: string, { replaces = false } = {}): void {
   }
 }
 
-/** Sets a parameter of the query of the page without a new history entry; undefined removes it. */
-export function setQuery(name: string, value: string | undefined): void {
+/** Sets parameters of the query of the page without a new history entry; undefined removes one. */
+export function setQuery(values: Readonly<Record<string, string | undefined>>): void {
   const query = new URLSearchParams(currentAddress.value.query);
-  if (value === undefined || value === "") query.delete(name);
-  else query.set(name, value);
+  for (const [name, value] of Object.entries(values))
+    if (value === undefined || value === "") query.delete(name);
+    else query.set(name, value);
   const text = query.toString();
   openPage(`${globalThis.location.pathname}${text === "" ? "" : `?${text}`}`, { replaces: true });
 }

@@ -39,9 +39,9 @@ export function LogsTab({ service }: TabProps) {
           label="Lines that contain"
           type="search"
           value={contains}
-          onInput={(value) => setQuery("contains", value)}
+          onInput={(value) => setQuery({ contains: value })}
         />
-        <SelectField label="Level" value={level} options={levels} onInput={(value) => setQuery("level", value)} />
+        <SelectField label="Level" value={level} options={levels} onInput={(value) => setQuery({ level: value })} />
       </div>
       <Card
         title={`Log, newest ${maxLines} lines`}

@@ -1,11 +1,24 @@
+import type { PlatformEvent } from "@holdfast/sdk/event-types.ts";
 import type { MetricPeriod } from "@holdfast/sdk/requests.ts";
-import type { Metrics } from "@holdfast/sdk/responses.ts";
+import type { AlertRule, Metrics } from "@holdfast/sdk/responses.ts";
 import { Chart } from "../charts/chart.tsx";
+import {
+  type ChartMarker,
+  type ChartRange,
+  markersOf,
+  rangeOfPeriod,
+  shifted,
+  thresholdsOf,
+  zoomedIn,
+  zoomOf,
+} from "../charts/chart-marks.ts";
 import { labelOf } from "../format.ts";
 import { useLive } from "../live/use-live.ts";
+import { Button } from "../parts/button.tsx";
 import { SelectField } from "../parts/field.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
-import { Loading } from "../parts/parts.tsx";
+import { Card, Loading } from "../parts/parts.tsx";
+import { Table } from "../parts/table.tsx";
 import { currentAddress, setQuery } from "../router/location.ts";
 import { account } from "../session/account.ts";
 import type { TabProps } from "./tab-props.ts";
@@ -18,28 +31,66 @@ const periods: readonly (readonly [MetricPeriod, string])[] = [
   ["7d", "Last week"],
 ];
 const maxCharts = 12;
+const maxEvents = 200;
 
-/** Charts of the metrics of the service's engine. */
+/**
+ * Charts of the metrics of the service's engine, with markers of its events and lines of its alert rules. A selected
+ * part of a chart is in the address, and is requested in the finest resolution.
+ */
 export function MetricsTab({ service }: TabProps) {
+  const { client } = account.value;
   const catalog = useCatalog();
-  const [period] = periods.find(([each]) => each === currentAddress.value.query.get("period")) ?? ["1h" as const];
+  const { query } = currentAddress.value;
+  const zoom = zoomOf(query);
+  const [period] = periods.find(([each]) => each === query.get("period")) ?? ["1h" as const];
   const names = (catalog?.metrics ?? [])
     .filter(
       ({ source, engines }) => source !== null && (engines.length === 0 || engines.includes(service.database_type)),
     )
     .map(({ name }) => name)
     .slice(0, maxCharts);
+  const time = zoom === undefined ? { period } : { start: isoOf(zoom.from), end: isoOf(zoom.to) };
   const { data, error, reload } = useLive<Metrics | undefined>(
-    `metrics ${service.id} ${period} ${names.join()}`,
+    `metrics ${service.id} ${JSON.stringify(time)} ${names.join()}`,
     async (signal) =>
-      names.length === 0
-        ? undefined
-        : account.value.client.metrics.get(service.id, { metric: names, period }, { signal }),
-    { service: service.id, pollIntervalMs: 15_000 },
+      names.length === 0 ? undefined : client.metrics.get(service.id, { metric: names, ...time }, { signal }),
+    { service: service.id, pollIntervalMs: zoom === undefined ? 15_000 : () => undefined },
   );
+  const events = useLive<readonly PlatformEvent[]>(
+    `markers ${service.id}`,
+    async (signal) => {
+      const list = client.events.listOfService(service.id, { newest: true }, { limit: maxEvents, signal });
+      for await (const { entries } of list.pages()) return entries;
+      return [];
+    },
+    { service: service.id },
+  );
+  const rules = useLive<readonly AlertRule[]>(`rules ${service.id}`, (signal) =>
+    client.alerts.rules(service.id, { signal }).toArray(),
+  );
+  const range = zoom ?? rangeOfPeriod(period, Date.now());
+  const markers = markersOf(events.data ?? [], range);
+  const show = ({ from, to }: ChartRange) => setQuery({ from: isoOf(from), to: isoOf(to) });
+  const unitOf = (metric: string) => catalog?.metrics.find(({ name }) => name === metric)?.unit ?? "count";
   return (
     <>
-      <SelectField label="Period" value={period} options={periods} onInput={(value) => setQuery("period", value)} />
+      <p class="quiet small">Drag over a chart to see that part of it in the finest resolution.</p>
+      <div class="row fields">
+        <SelectField
+          label="Period"
+          value={zoom === undefined ? period : ""}
+          options={zoom === undefined ? periods : [["", "Selected"], ...periods]}
+          onInput={(value) => setQuery({ period: value, from: undefined, to: undefined })}
+        />
+        <Button onClick={() => show(zoomedIn(range))}>Zoom in</Button>
+        <Button onClick={() => show(shifted(range, -1, Date.now()))}>Earlier</Button>
+        {zoom !== undefined && (
+          <>
+            <Button onClick={() => show(shifted(zoom, 1, Date.now()))}>Later</Button>
+            <Button onClick={() => setQuery({ from: undefined, to: undefined })}>Show the period again</Button>
+          </>
+        )}
+      </div>
       {data === undefined ? (
         error === undefined ? (
           <Loading rows={8} />
@@ -49,10 +100,43 @@ export function MetricsTab({ service }: TabProps) {
       ) : (
         <div class="halves">
           {names.map((name) => (
-            <Chart key={name} title={labelOf(name)} metric={name} metrics={data} />
+            <Chart
+              key={name}
+              title={labelOf(name)}
+              metric={name}
+              metrics={data}
+              range={range}
+              markers={markers}
+              thresholds={thresholdsOf(rules.data ?? [], name, unitOf(name))}
+              onZoom={show}
+            />
           ))}
         </div>
       )}
+      <Markers markers={markers} />
     </>
   );
+}
+
+/** The events whose numbers are in the charts. */
+function Markers({ markers }: { readonly markers: readonly ChartMarker[] }) {
+  if (markers.length === 0) return null;
+  return (
+    <Card title="Events in the charts" flush>
+      <Table
+        title="Events in the charts"
+        entries={markers}
+        keyOf={({ number }) => String(number)}
+        columns={[
+          ["Number", ({ number }) => <b>{number}</b>],
+          ["Time", ({ time }) => new Date(time * 1_000).toLocaleString("en", { hourCycle: "h23" })],
+          ["Event", ({ title }) => title],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function isoOf(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString();
 }

@@ -1,4 +1,5 @@
 import type { Metrics } from "@holdfast/sdk/responses.ts";
+import { rangeOfPeriod } from "../charts/chart-marks.ts";
 import { Chart } from "../charts/chart.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ErrorNotice } from "../parts/notice.tsx";
@@ -19,6 +20,7 @@ export function OverviewTab({ service }: TabProps) {
       account.value.client.metrics.get(service.id, { metric: ["cpu", "connections"], period: "1h" }, { signal }),
     { service: service.id, pollIntervalMs: 15_000 },
   );
+  const range = rangeOfPeriod("1h", Date.now());
   return (
     <>
       {data === undefined ? (
@@ -29,8 +31,8 @@ export function OverviewTab({ service }: TabProps) {
         )
       ) : (
         <div class="halves">
-          <Chart title="CPU, last hour" metric="cpu" metrics={data} />
-          <Chart title="Connections, last hour" metric="connections" metrics={data} />
+          <Chart title="CPU, last hour" metric="cpu" metrics={data} range={range} />
+          <Chart title="Connections, last hour" metric="connections" metrics={data} range={range} />
         </div>
       )}
       <Card title="About">

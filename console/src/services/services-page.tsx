@@ -68,7 +68,7 @@ export function ServicesPage() {
             label="Find by name"
             type="search"
             value={name}
-            onInput={(value) => setQuery("name", value)}
+            onInput={(value) => setQuery({ name: value })}
             autocomplete="off"
           />
           <Card flush>
