@@ -25,7 +25,7 @@ const types: ReadonlyMap<string, string> = new Map([
 ]);
 const [compressBrotli, compressGzip] = [promisify(brotliCompress), promisify(gzipCallback)];
 
-/** Reads the directory that console/bundle.ts wrote. Throws if it has no page. */
+/** Reads the directory that console/bundle.ts wrote, with compressed files where it has them. Throws without a page. */
 export async function readConsoleFiles(directory: string): Promise<ConsoleFiles> {
   const names = (await readdir(directory)).filter((name) => types.has(extname(name)));
   const files = new Map(
@@ -38,7 +38,11 @@ export async function readConsoleFiles(directory: string): Promise<ConsoleFiles>
 }
 
 async function readConsoleFile(directory: string, name: string): Promise<ConsoleFile> {
-  const plain = await readFile(join(directory, name));
-  const [brotli, gzip] = await Promise.all([compressBrotli(plain), compressGzip(plain)]);
+  const path = join(directory, name);
+  const plain = await readFile(path);
+  const [brotli, gzip] = await Promise.all([
+    readFile(`${path}.br`).catch(() => compressBrotli(plain)),
+    readFile(`${path}.gz`).catch(() => compressGzip(plain)),
+  ]);
   return { type: types.get(extname(name)) ?? "", plain, brotli, gzip };
 }
