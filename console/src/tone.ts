@@ -4,7 +4,7 @@ export type Tone = "good" | "warn" | "bad" | "busy" | "none";
 // biome-ignore format: a table, aligned so that it reads as one
 const statesByTone: Readonly<Record<Exclude<Tone, "none">, readonly string[]>> = {
   good: ["Running", "Active", "Completed", "healthy", "completed", "active", "verified", "up_to_date",
-         "ready", "in_place", "current", "connected"],
+         "ready", "ok", "in_place", "current", "connected"],
   warn: ["degraded", "suspended", "retiring", "exhausted", "delayed", "behind", "needs_start", "pending_restart"],
   bad:  ["Error", "Failed", "Aborted", "unhealthy", "failed", "unreachable", "Unreachable", "blocked", "rejected"],
   busy: ["Pending", "Provisioning", "ProvisioningSchema", "Wiring", "Upgrading", "RollingBack", "Deleting",

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { onChange } from "./changes.ts";
+import { createSchedule } from "./schedule.ts";
 
 /** A response of the API that is requested again after changes. */
 export interface Live<T> {
@@ -20,8 +21,6 @@ interface Options<T> {
 /** Newest responses by key, which a page shows until the next response when it is opened again. */
 const newest = new Map<string, unknown>();
 const maxResponses = 200;
-/** Events within this time cause one request. */
-const debounceMs = 120;
 
 /** Requests a response, and again at each event, when the page becomes visible, and after `pollIntervalMs`. */
 export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T>, options: Options<T> = {}): Live<T> {
@@ -29,13 +28,9 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
   const [trigger] = useState<{ run: () => void }>({ run: () => undefined });
   useEffect(() => {
     const ending = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
     let isLoading = false;
     let isDue = false;
-    const later = (ms: number | undefined) => {
-      clearTimeout(timer);
-      if (ms !== undefined) timer = setTimeout(run, ms);
-    };
+    const schedule = createSchedule(run);
     function run(): void {
       if (document.visibilityState === "hidden") return;
       if (isLoading) {
@@ -52,28 +47,29 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
             if (newest.size >= maxResponses) newest.clear();
             newest.set(key, data);
             setState({ key, data });
-            later(nextMs(data));
+            const ms = nextMs(data);
+            if (ms !== undefined) schedule.after(ms);
           },
           (error: unknown) => {
             if (ending.signal.aborted) return;
             setState((before) => ({ ...before, key, error }));
-            later(5_000);
+            schedule.after(5_000);
           },
         )
         .finally(() => {
           isLoading = false;
-          if (isDue && !ending.signal.aborted) later(debounceMs);
+          if (isDue && !ending.signal.aborted) schedule.changed();
         });
     }
     trigger.run = run;
     run();
     const stop = onChange(({ service }) => {
-      if (options.service === undefined || service === undefined || service === options.service) later(debounceMs);
+      if (options.service === undefined || service === undefined || service === options.service) schedule.changed();
     });
     document.addEventListener("visibilitychange", run);
     return () => {
       ending.abort();
-      clearTimeout(timer);
+      schedule.stop();
       stop();
       document.removeEventListener("visibilitychange", run);
     };

@@ -1,6 +1,6 @@
 import { platformServices } from "@holdfast/testing/api/api-methods.ts";
 import { expect, test } from "vitest";
-import { operatorTabs, operatorText, valueOf } from "./operator-view.ts";
+import { operatorTabs, operatorText, operatorTone, valueOf } from "./operator-view.ts";
 
 const lists = operatorTabs.flatMap(({ lists: all }) => all);
 
@@ -35,7 +35,13 @@ test.each([
   [1_200, undefined, "1,200"],
   [true, undefined, "yes"],
   ["active", "state", "active"],
+  [undefined, "count", "0"],
 ] as const)("%j of kind %s reads as %j", (value, kind, text) => expect(operatorText(value, kind, now)).toBe(text));
+
+test("a running machine is complete", () => {
+  expect(operatorTone("running")).toBe("good");
+  expect(operatorTone("failed")).toBe("bad");
+});
 
 test("a member may be nested", () => {
   expect(valueOf({ usage: { services: 2 } }, "usage.services")).toBe(2);

@@ -1,6 +1,7 @@
 import { ageText, bytesText, numberText } from "../format.ts";
 import { cellOf, isRecord } from "../generic/generic-view.ts";
 import { memberOf } from "../member-of.ts";
+import { type Tone, toneOf } from "../tone.ts";
 
 /** A list of holdfast.admin.v1 as a table. */
 export interface OperatorList {
@@ -13,7 +14,7 @@ export interface OperatorList {
   readonly empty: string;
 }
 
-type OperatorColumn = readonly [title: string, member: string, kind?: "state" | "time" | "bytes" | "id"];
+type OperatorColumn = readonly [title: string, member: string, kind?: "state" | "time" | "bytes" | "id" | "count"];
 
 /** A tab of the page for operators: one or more lists. */
 interface OperatorTab {
@@ -26,7 +27,7 @@ interface OperatorTab {
 export const operatorTabs: readonly OperatorTab[] = [
   { name: "hosts", title: "Hosts", lists: [
     { title: "Hosts", service: "HostService", method: "ListHosts", plural: "hosts", empty: "No hosts", columns: [
-      ["Name", "id"], ["State", "state", "state"], ["Zone", "zone"], ["Machines", "machines"],
+      ["Name", "id"], ["State", "state", "state"], ["Zone", "zone"], ["Machines", "machines", "count"],
       ["Free memory", "memoryFreeBytes", "bytes"], ["Free disk", "diskFreeBytes", "bytes"],
       ["Cordoned", "cordoned"], ["Reason", "reason"]] },
   ] },
@@ -42,15 +43,15 @@ export const operatorTabs: readonly OperatorTab[] = [
   { name: "agents", title: "Agents", lists: [
     { title: "Agents", service: "AgentRolloutService", method: "ListAgents", plural: "agents", empty: "No agents",
       columns: [["Machine", "machineId", "id"], ["Release", "release"], ["State", "state", "state"],
-        ["Attempts", "attempts"], ["Reason", "reason"]] },
+        ["Attempts", "attempts", "count"], ["Reason", "reason"]] },
   ] },
   { name: "controllers", title: "Controllers", lists: [
     { title: "Controllers", service: "ControlService", method: "ListControllers", plural: "controllers",
       empty: "No controllers", columns: [["Controller", "id", "id"], ["Address", "address"],
-        ["Started", "startedAt", "time"], ["Shards", "shards"], ["Sessions", "sessions"], ["Draining", "draining"]] },
+        ["Started", "startedAt", "time"], ["Shards", "shards", "count"], ["Sessions", "sessions", "count"], ["Draining", "draining"]] },
     { title: "Reconcilers", service: "ControlService", method: "ListReconciles", plural: "reconcilers",
-      empty: "No reconcilers", columns: [["Reconciler", "reconciler"], ["Queued", "queued"], ["Running", "running"],
-        ["Failing", "failing"], ["Last run", "lastRunAt", "time"], ["Last error", "lastError"]] },
+      empty: "No reconcilers", columns: [["Reconciler", "reconciler"], ["Queued", "queued", "count"], ["Running", "running", "count"],
+        ["Failing", "failing", "count"], ["Last run", "lastRunAt", "time"], ["Last error", "lastError"]] },
     { title: "Stores", service: "ControlService", method: "ListStores", plural: "stores", empty: "No stores",
       columns: [["Store", "name"], ["State", "state", "state"], ["Used", "usedBytes", "bytes"],
         ["Quota", "quotaBytes", "bytes"], ["Reason", "reason"]] },
@@ -62,21 +63,21 @@ export const operatorTabs: readonly OperatorTab[] = [
   ] },
   { name: "maintenance", title: "Maintenance", lists: [
     { title: "Images", service: "MaintenanceService", method: "ListImages", plural: "images", empty: "No images",
-      columns: [["Image", "id", "id"], ["Seen", "firstSeenAt", "time"], ["Services", "services"],
-        ["Rolled back", "rolledBack"], ["Urgent", "urgent"], ["Reason", "reason"]] },
+      columns: [["Image", "id", "id"], ["Seen", "firstSeenAt", "time"], ["Services", "services", "count"],
+        ["Rolled back", "rolledBack", "count"], ["Urgent", "urgent"], ["Reason", "reason"]] },
     { title: "Services with updates", service: "MaintenanceService", method: "ListMaintenance", plural: "services",
       empty: "No service waits for an update", columns: [["Service", "serviceId", "id"], ["Applied", "applyAt", "time"],
         ["Urgent", "urgent"], ["Step", "step"], ["Blocked", "blockedReason"], ["Waits for hosts", "awaitedReason"]] },
   ] },
   { name: "backups", title: "Backups", lists: [
     { title: "Archives", service: "BackupService", method: "ListArchives", plural: "archives", empty: "No archives",
-      columns: [["Service", "serviceName"], ["Engine", "engine"], ["Backups", "backups"], ["Gaps", "gaps"],
+      columns: [["Service", "serviceName"], ["Engine", "engine"], ["Backups", "backups", "count"], ["Gaps", "gaps", "count"],
         ["Restorable from", "restorableFrom", "time"], ["To", "restorableTo", "time"]] },
   ] },
   { name: "organizations", title: "Organizations", lists: [
     { title: "Organizations", service: "OrganizationService", method: "ListOrganizations", plural: "organizations",
-      empty: "No organizations", columns: [["Name", "name"], ["Id", "id", "id"], ["Services", "usage.services"],
-        ["Members", "usage.members"], ["Storage in GB", "usage.storageGb"], ["Created", "createdAt", "time"]] },
+      empty: "No organizations", columns: [["Name", "name"], ["Id", "id", "id"], ["Services", "usage.services", "count"],
+        ["Members", "usage.members", "count"], ["Storage in GB", "usage.storageGb", "count"], ["Created", "createdAt", "time"]] },
   ] },
 ];
 
@@ -87,8 +88,14 @@ export function valueOf(entry: Readonly<Record<string, unknown>>, member: string
     .reduce<unknown>((value, name) => (isRecord(value) ? memberOf(value, name) : undefined), entry);
 }
 
+/** The tone of a state; "running" is the complete state of a machine. */
+export function operatorTone(state: string): Tone {
+  return state === "running" ? "good" : toneOf(state);
+}
+
 /** The text of a cell. Absent members are the defaults of proto3: 0, false or empty. */
 export function operatorText(value: unknown, kind: OperatorColumn[2], now: number): string {
+  if (kind === "count") return numberText(Number(value ?? 0));
   if (value === undefined || value === null || value === "") return "";
   if (kind === "time" && typeof value === "string") return ageText(value, now);
   // 64-bit numbers are texts in JSON.

@@ -5,8 +5,7 @@ import { Age, Badge, Card, Facts, Loading, PageHead } from "../parts/parts.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { hrefOf } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { toneOf } from "../tone.ts";
-import { type OperatorList, operatorTabs, operatorText, valueOf } from "./operator-view.ts";
+import { type OperatorList, operatorTabs, operatorText, operatorTone, valueOf } from "./operator-view.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -83,7 +82,7 @@ interface CellProps {
 function Cell({ value, kind }: CellProps) {
   if (kind === "time" && typeof value === "string") return <Age time={value} />;
   const text = operatorText(value, kind, Date.now());
-  if (kind === "state" && text !== "") return <Badge tone={toneOf(text)}>{text}</Badge>;
+  if (kind === "state" && text !== "") return <Badge tone={operatorTone(text)}>{text}</Badge>;
   return kind === "id" ? <span class="mono small">{text}</span> : <>{text}</>;
 }
 
