@@ -1,7 +1,7 @@
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { DestroyButton } from "../parts/destroy-button.tsx";
+import { DeletionCard } from "../parts/deletion-card.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
 import { Empty } from "../parts/notice.tsx";
@@ -94,24 +94,17 @@ export function AppOverview({ app, reload }: AppProps) {
       <Card title="Identifier">
         <Copyable text={app.id} label="id of the app" />
       </Card>
-      <Card title="Delete">
-        <div class="row">
-          <DestroyButton
-            text="Delete app"
-            kind="danger"
-            refusal={refusal}
-            title={`Delete ${app.name}`}
-            name={app.name}
-            action="Delete app"
-            destroy={async () => {
-              await apps.delete(app.id);
-              openPage(hrefOf("apps"));
-            }}
-          >
-            <p>The app's sign-in ends. Its databases and their data stay.</p>
-          </DestroyButton>
-        </div>
-      </Card>
+      <DeletionCard
+        kind="app"
+        name={app.name}
+        refusal={refusal}
+        destroy={async () => {
+          await apps.delete(app.id);
+          openPage(hrefOf("apps"));
+        }}
+      >
+        <p>The app's sign-in ends. Its databases and their data stay.</p>
+      </DeletionCard>
     </>
   );
 }

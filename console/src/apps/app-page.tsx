@@ -39,15 +39,7 @@ export function AppPage({ id, tab = "overview" }: { readonly id: string; readonl
     >
       {(app) => (
         <>
-          <Tabs
-            label="Parts of the app"
-            current={tab}
-            tabs={tabs.map(({ name, title }) => ({
-              name,
-              title,
-              href: name === "overview" ? hrefOf("apps", id) : hrefOf("apps", id, name),
-            }))}
-          />
+          <Tabs label="Parts of the app" current={tab} path={["apps", id]} tabs={tabs} />
           {current === undefined ? (
             <Empty icon="search" title="There is no such part of an app" />
           ) : (

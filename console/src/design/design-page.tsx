@@ -1,7 +1,11 @@
+import { ActionButton } from "../parts/action-button.tsx";
 import { Button } from "../parts/button.tsx";
+import { DeletionCard } from "../parts/deletion-card.tsx";
 import { CheckField, ChoiceField, SelectField, TextField } from "../parts/field.tsx";
 import { Empty, Notice } from "../parts/notice.tsx";
 import { Badge, Card, Copyable, Facts, Loading, PageHead, Progress, Secret } from "../parts/parts.tsx";
+import { Table } from "../parts/table.tsx";
+import { Tabs } from "../parts/tabs.tsx";
 import { useState } from "preact/hooks";
 
 const colors = ["canvas", "surface", "surface-2", "surface-3", "accent-fill", "accent-soft", "good", "warn", "bad"];
@@ -53,6 +57,37 @@ export function DesignPage() {
           <Button refusal="Your role lacks the scope services:write.">Refused</Button>
         </div>
       </Card>
+      <Card title="Tabs and actions">
+        <div class="stack">
+          <Tabs
+            label="Example of tabs"
+            path={["design"]}
+            current="first"
+            tabs={[
+              { name: "first", title: "First" },
+              { name: "second", title: "Second" },
+            ]}
+          />
+          <div class="row">
+            <ActionButton run={() => Promise.resolve()} done="The change is made">
+              Change
+            </ActionButton>
+            <ActionButton run={() => Promise.reject(new Error("The change failed."))}>Failing change</ActionButton>
+          </div>
+          <Table
+            title="Example of a table"
+            entries={["orders", "billing"]}
+            keyOf={(name) => name}
+            columns={[
+              ["Name", (name) => <b>{name}</b>],
+              ["", () => <Button kind="plain">Open</Button>],
+            ]}
+          />
+        </div>
+      </Card>
+      <DeletionCard kind="example" name="orders" refusal={undefined} destroy={() => Promise.resolve()}>
+        <p>What is lost, and how to undo it.</p>
+      </DeletionCard>
       <Card title="Fields">
         <div class="halves">
           <TextField label="Text" help="Letters and digits" value={text} onInput={setText} />

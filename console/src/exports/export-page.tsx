@@ -3,7 +3,7 @@ import { durationText, labelOf, numberText } from "../format.ts";
 import { LivePage } from "../live/live-page.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { DestroyButton } from "../parts/destroy-button.tsx";
+import { DeletionCard } from "../parts/deletion-card.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, Card, Facts } from "../parts/parts.tsx";
 import { hrefOf, openPage } from "../router/location.ts";
@@ -103,23 +103,16 @@ function ServiceLink({ id }: { readonly id: string | null }) {
 
 function Deletion({ integration: { id, name } }: { readonly integration: MetricsExport }) {
   return (
-    <Card title="Delete">
-      <div class="row">
-        <DestroyButton
-          text="Delete export"
-          kind="danger"
-          refusal={refusalOf("exports:write")}
-          title={`Delete ${name}`}
-          name={name}
-          action="Delete export"
-          destroy={async () => {
-            await account.value.client.exports.delete(id);
-            openPage(hrefOf("exports"));
-          }}
-        >
-          <p>Items that wait for delivery are discarded. Data at the destination stays.</p>
-        </DestroyButton>
-      </div>
-    </Card>
+    <DeletionCard
+      kind="export"
+      name={name}
+      refusal={refusalOf("exports:write")}
+      destroy={async () => {
+        await account.value.client.exports.delete(id);
+        openPage(hrefOf("exports"));
+      }}
+    >
+      <p>Items that wait for delivery are discarded. Data at the destination stays.</p>
+    </DeletionCard>
   );
 }

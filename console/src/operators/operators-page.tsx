@@ -3,7 +3,6 @@ import { useLive } from "../live/use-live.ts";
 import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Facts, Loading, PageHead } from "../parts/parts.tsx";
 import { Tabs } from "../parts/tabs.tsx";
-import { hrefOf } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { type OperatorList, operatorTabs, operatorText, operatorTone, valueOf } from "./operator-view.ts";
 
@@ -29,11 +28,7 @@ export function OperatorsPage({ tab = "hosts" }: { readonly tab: string | undefi
         <Notice tone="warn">{refusal}</Notice>
       ) : (
         <>
-          <Tabs
-            label="Parts of the installation"
-            current={tab}
-            tabs={operatorTabs.map(({ name, title }) => ({ name, title, href: hrefOf("operators", name) }))}
-          />
+          <Tabs label="Parts of the installation" current={tab} path={["operators"]} tabs={operatorTabs} />
           <div class="stack" data-gap="l" key={tab}>
             {current === undefined ? (
               <Empty icon="search" title="There is no such part of the installation" />

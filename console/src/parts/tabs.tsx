@@ -1,15 +1,23 @@
+import { hrefOf } from "../router/location.ts";
+
 interface TabsProps {
   readonly label: string;
+  /** Path of the page, which is the address of the first tab. */
+  readonly path: readonly string[];
   readonly current: string;
-  readonly tabs: readonly { readonly name: string; readonly title: string; readonly href: string }[];
+  readonly tabs: readonly { readonly name: string; readonly title: string }[];
 }
 
 /** Links to the parts of a page. */
-export function Tabs({ label, current, tabs }: TabsProps) {
+export function Tabs({ label, path, current, tabs }: TabsProps) {
   return (
     <nav class="tabs" aria-label={label}>
-      {tabs.map(({ name, title, href }) => (
-        <a key={name} href={href} aria-current={name === current ? "page" : undefined}>
+      {tabs.map(({ name, title }, index) => (
+        <a
+          key={name}
+          href={hrefOf(...path, ...(index === 0 ? [] : [name]))}
+          aria-current={name === current ? "page" : undefined}
+        >
           {title}
         </a>
       ))}

@@ -1,7 +1,7 @@
 import type { PipelineDetail } from "@holdfast/sdk/responses.ts";
 import { LivePage } from "../live/live-page.tsx";
 import { useLive } from "../live/use-live.ts";
-import { DestroyButton } from "../parts/destroy-button.tsx";
+import { DeletionCard } from "../parts/deletion-card.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Copyable, Facts, Secret } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";
@@ -76,27 +76,20 @@ export function PipelinePage({ id }: { readonly id: string }) {
               </div>
             </Card>
           ))}
-          <Card title="Delete">
-            <div class="row">
-              <DestroyButton
-                text="Delete pipeline"
-                kind="danger"
-                refusal={refusalOf("pipelines:write")}
-                title={`Delete ${pipeline.name}`}
-                name={pipeline.name}
-                action="Delete pipeline"
-                destroy={async () => {
-                  await pipelines.delete(id);
-                  openPage(hrefOf("pipelines"));
-                }}
-              >
-                <p>
-                  {pipeline.members.length} databases are deleted with their data. Each can be undeleted for 7 days from
-                  its final backup.
-                </p>
-              </DestroyButton>
-            </div>
-          </Card>
+          <DeletionCard
+            kind="pipeline"
+            name={pipeline.name}
+            refusal={refusalOf("pipelines:write")}
+            destroy={async () => {
+              await pipelines.delete(id);
+              openPage(hrefOf("pipelines"));
+            }}
+          >
+            <p>
+              These databases are deleted with their data: {pipeline.members.map(({ role }) => role).join(", ")}. Each
+              can be undeleted for 7 days from its final backup.
+            </p>
+          </DeletionCard>
         </>
       )}
     </LivePage>

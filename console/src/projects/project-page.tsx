@@ -5,7 +5,7 @@ import { LivePage } from "../live/live-page.tsx";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { DestroyButton } from "../parts/destroy-button.tsx";
+import { DeletionCard } from "../parts/deletion-card.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Facts, Progress } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";
@@ -209,23 +209,16 @@ function Deletion({
   readonly reload: () => void;
 }) {
   return (
-    <Card title="Delete">
-      <div class="row">
-        <DestroyButton
-          text="Delete project"
-          kind="danger"
-          refusal={refusalOf("projects:write")}
-          title={`Delete ${name}`}
-          name={name}
-          action="Delete project"
-          destroy={() => account.value.client.projects.delete(name).then(reload)}
-        >
-          <p>
-            {resources.length} resources are deleted with their data. Each database can be undeleted for 7 days from its
-            final backup.
-          </p>
-        </DestroyButton>
-      </div>
-    </Card>
+    <DeletionCard
+      kind="project"
+      name={name}
+      refusal={refusalOf("projects:write")}
+      destroy={() => account.value.client.projects.delete(name).then(reload)}
+    >
+      <p>
+        {resources.length} resources are deleted with their data. Each database can be undeleted for 7 days from its
+        final backup.
+      </p>
+    </DeletionCard>
   );
 }

@@ -42,13 +42,8 @@ export function ServicePage({ id, tab = "overview" }: ServicePageProps) {
           <Tabs
             label="Parts of the service"
             current={tab}
-            tabs={serviceTabs
-              .filter(({ isFor }) => isFor === undefined || isFor(service))
-              .map(({ name, title }) => ({
-                name,
-                title,
-                href: name === "overview" ? hrefOf("services", id) : hrefOf("services", id, name),
-              }))}
+            path={["services", id]}
+            tabs={serviceTabs.filter(({ isFor }) => isFor === undefined || isFor(service))}
           />
           {current === undefined ? (
             <Empty icon="search" title="There is no such part of a service" />

@@ -5,7 +5,7 @@ import { LivePage } from "../live/live-page.tsx";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { DestroyButton } from "../parts/destroy-button.tsx";
+import { DeletionCard } from "../parts/deletion-card.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Facts } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";
@@ -95,27 +95,20 @@ export function StackPage({ id }: { readonly id: string }) {
               ["Details", ({ status_detail: detail }) => <span class="quiet">{detail}</span>],
             ]}
           />
-          <Card title="Delete">
-            <div class="row">
-              <DestroyButton
-                text="Delete stack"
-                kind="danger"
-                refusal={refusalOf("stacks:write")}
-                title={`Delete ${stack.name}`}
-                name={stack.name}
-                action="Delete stack"
-                destroy={async () => {
-                  await stacks.delete(id);
-                  openPage(hrefOf("stacks"));
-                }}
-              >
-                <p>
-                  {stack.resources.length} resources are deleted with their data. Each database can be undeleted for 7
-                  days from its final backup.
-                </p>
-              </DestroyButton>
-            </div>
-          </Card>
+          <DeletionCard
+            kind="stack"
+            name={stack.name}
+            refusal={refusalOf("stacks:write")}
+            destroy={async () => {
+              await stacks.delete(id);
+              openPage(hrefOf("stacks"));
+            }}
+          >
+            <p>
+              {stack.resources.length} resources are deleted with their data. Each database can be undeleted for 7 days
+              from its final backup.
+            </p>
+          </DeletionCard>
         </>
       )}
     </LivePage>

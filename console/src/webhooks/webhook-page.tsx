@@ -5,7 +5,7 @@ import { LivePage } from "../live/live-page.tsx";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { DestroyButton } from "../parts/destroy-button.tsx";
+import { DeletionCard } from "../parts/deletion-card.tsx";
 import { CheckField, TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
 import { Notice } from "../parts/notice.tsx";
@@ -160,23 +160,16 @@ function Secret({ id }: { readonly id: string }) {
 
 function Deletion({ webhook: { id, url } }: { readonly webhook: Webhook }) {
   return (
-    <Card title="Delete">
-      <div class="row">
-        <DestroyButton
-          text="Delete webhook"
-          kind="danger"
-          refusal={refusalOf("webhooks:write")}
-          title="Delete the webhook"
-          name={new URL(url).host}
-          action="Delete webhook"
-          destroy={async () => {
-            await account.value.client.webhooks.delete(id);
-            openPage(hrefOf("webhooks"));
-          }}
-        >
-          <p>Events are no longer delivered to {url}. A deleted webhook cannot be restored.</p>
-        </DestroyButton>
-      </div>
-    </Card>
+    <DeletionCard
+      kind="webhook"
+      name={new URL(url).host}
+      refusal={refusalOf("webhooks:write")}
+      destroy={async () => {
+        await account.value.client.webhooks.delete(id);
+        openPage(hrefOf("webhooks"));
+      }}
+    >
+      <p>Events are no longer delivered to {url}. A deleted webhook cannot be restored.</p>
+    </DeletionCard>
   );
 }
