@@ -216,8 +216,9 @@ function Deletion({
       destroy={() => account.value.client.projects.delete(name).then(reload)}
     >
       <p>
-        {resources.length} resources are deleted with their data. Each database can be undeleted for 7 days from its
-        final backup.
+        These resources are deleted with their data:{" "}
+        {resources.map(({ logical_name: resource }) => resource).join(", ")}. Each database can be undeleted for 7 days
+        from its final backup.
       </p>
     </DeletionCard>
   );

@@ -105,8 +105,9 @@ export function StackPage({ id }: { readonly id: string }) {
             }}
           >
             <p>
-              {stack.resources.length} resources are deleted with their data. Each database can be undeleted for 7 days
-              from its final backup.
+              These resources are deleted with their data:{" "}
+              {stack.resources.map(({ symbolic_name: name }) => name).join(", ")}. Each database can be undeleted for 7
+              days from its final backup.
             </p>
           </DeletionCard>
         </>
