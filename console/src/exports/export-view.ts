@@ -1,4 +1,5 @@
 import type { DestinationType, ExportDataType, MetricsExport } from "@holdfast/sdk/responses.ts";
+import { memberOf } from "../member-of.ts";
 import type { Tone } from "../tone.ts";
 
 /** A setting of a destination, which the form has a field for. */
@@ -85,7 +86,7 @@ export const destinations: Readonly<Record<DestinationType, Destination>> = {
 export function configurationOf(type: DestinationType, values: Readonly<Record<string, string>>) {
   return Object.fromEntries(
     destinations[type].fields.flatMap(({ name }) => {
-      const value = values[name]?.trim() ?? "";
+      const value = memberOf(values, name)?.trim() ?? "";
       return value === "" ? [] : [[name, value] as const];
     }),
   );

@@ -1,4 +1,5 @@
 import type { DestinationType, ExportDataType, ManagedService, MetricsExport } from "@holdfast/sdk/responses.ts";
+import { memberOf } from "../member-of.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { SelectField, TextField } from "../parts/field.tsx";
@@ -124,7 +125,7 @@ function NewExport({ services }: { readonly services: readonly ManagedService[] 
               help={help}
               type={isSecret === true ? "password" : "text"}
               autocomplete="off"
-              value={form.values[name] ?? ""}
+              value={memberOf(form.values, name) ?? ""}
               onInput={(value) => form.set(name, value)}
               fault={form.fault(`configuration.${name}`)}
             />

@@ -1,5 +1,6 @@
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
+import { memberOf } from "../member-of.ts";
 import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Facts, Loading, PageHead } from "../parts/parts.tsx";
 import { Tabs } from "../parts/tabs.tsx";
@@ -50,7 +51,8 @@ function List({ list: { title, service, method, plural, columns, empty } }: { re
     async (signal) => {
       const { admin } = account.value.client;
       const request = { page: { limit: maxEntries } };
-      return (await admin<Record<string, readonly Entry[]>>(service, method, request, { signal }))[plural] ?? [];
+      const response = await admin<Record<string, readonly Entry[]>>(service, method, request, { signal });
+      return memberOf(response, plural) ?? [];
     },
     { pollIntervalMs: 5_000 },
   );
@@ -87,8 +89,8 @@ function Rollout() {
     (signal) => account.value.client.admin<Entry>("AgentRolloutService", "GetAgentRollout", {}, { signal }),
     { pollIntervalMs: 5_000 },
   );
-  const number = (name: string) => operatorText(live.data?.[name], undefined, 0) || "0";
-  const text = (name: string) => operatorText(live.data?.[name], undefined, 0) || "none";
+  const number = (name: string) => operatorText(valueOf(live.data ?? {}, name), undefined, 0) || "0";
+  const text = (name: string) => operatorText(valueOf(live.data ?? {}, name), undefined, 0) || "none";
   return (
     <Card title="Rollout">
       {live.data === undefined ? (
