@@ -16,6 +16,8 @@ interface Options<T> {
   readonly service?: string;
   /** Time to the next request while the page is visible, such as shorter while an operation is in progress. */
   readonly pollIntervalMs?: number | ((data: T | undefined) => number | undefined);
+  /** True for a response with secrets: it is requested once for each key, and is only in the page that shows it. */
+  readonly isStatic?: boolean;
 }
 
 /** Newest responses by key, which a page shows until the next response when it is opened again. */
@@ -45,7 +47,7 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
         .then(
           (data) => {
             if (newest.size >= maxResponses) newest.clear();
-            newest.set(key, data);
+            if (options.isStatic !== true) newest.set(key, data);
             setState({ key, data });
             const ms = nextMs(data);
             if (ms !== undefined) schedule.after(ms);
@@ -63,6 +65,11 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
     }
     trigger.run = run;
     run();
+    if (options.isStatic === true)
+      return () => {
+        ending.abort();
+        schedule.stop();
+      };
     const stop = onChange(({ service }) => {
       if (options.service === undefined || service === undefined || service === options.service) schedule.changed();
     });

@@ -2,19 +2,45 @@ import type { PipelineDetail } from "@holdfast/sdk/responses.ts";
 import { LivePage } from "../live/live-page.tsx";
 import { useLive } from "../live/use-live.ts";
 import { DeletionCard } from "../parts/deletion-card.tsx";
-import { Notice } from "../parts/notice.tsx";
-import { Age, Badge, Card, Copyable, Facts, Secret } from "../parts/parts.tsx";
+import { ErrorNotice, Notice } from "../parts/notice.tsx";
+import { Age, Badge, Card, Copyable, Facts, Loading, Secret } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { toneOf } from "../tone.ts";
 import { connectionParts, pipelineTone } from "./pipeline-view.ts";
 
-/** One pipeline: its databases, and the connections of each role. */
+/**
+ * One pipeline: its databases, and the connections of each role. Its details have passwords, so each request for them
+ * is in the audit log: they are requested again only when the list, which has none, shows a change.
+ */
 export function PipelinePage({ id }: { readonly id: string }) {
   const { pipelines } = account.value.client;
-  const live = useLive<PipelineDetail>(`pipeline ${id}`, (signal) => pipelines.get(id, { signal }), {
-    pollIntervalMs: (data) => (data !== undefined && pipelineTone(data.status) === "busy" ? 2_000 : 30_000),
+  const { data, error, reload } = useLive<{ readonly version: string; readonly isBusy: boolean }>(
+    `pipeline ${id}`,
+    async (signal) => {
+      const found = (await pipelines.list({ signal }).toArray()).find((each) => each.id === id);
+      return {
+        version: `${found?.status} ${found?.updated_at}`,
+        isBusy: found !== undefined && pipelineTone(found.status) === "busy",
+      };
+    },
+    { pollIntervalMs: (listed) => (listed?.isBusy === true ? 2_000 : 15_000) },
+  );
+  if (data !== undefined) return <Details id={id} version={data.version} />;
+  return error === undefined ? <Loading rows={6} /> : <ErrorNotice error={error} onRetry={reload} />;
+}
+
+interface DetailsProps {
+  readonly id: string;
+  /** Changes with the pipeline. */
+  readonly version: string;
+}
+
+function Details({ id, version }: DetailsProps) {
+  const { pipelines } = account.value.client;
+  const live = useLive<PipelineDetail>(`details ${id} ${version}`, (signal) => pipelines.get(id, { signal }), {
+    isStatic: true,
   });
   return (
     <LivePage

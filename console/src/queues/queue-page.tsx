@@ -5,12 +5,14 @@ import { LivePage } from "../live/live-page.tsx";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
+import { Button } from "../parts/button.tsx";
 import { DestroyButton } from "../parts/destroy-button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
-import { Notice } from "../parts/notice.tsx";
-import { Age, Badge, Card, Facts, runQuietly } from "../parts/parts.tsx";
+import { ErrorNotice, Notice } from "../parts/notice.tsx";
+import { Age, Badge, Card, Facts } from "../parts/parts.tsx";
 import { showToast } from "../parts/toasts.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
@@ -152,6 +154,7 @@ const maxCounts = 40;
 function Counts({ serviceId, name }: QueueProps) {
   const { queues } = account.value.client;
   const [result, setResult] = useState<unknown>();
+  const action = useAction();
   const count = async () => {
     const { task_id: taskId } = await queues.count(serviceId, name);
     for (let request = 0; request < maxCounts; request += 1) {
@@ -164,10 +167,21 @@ function Counts({ serviceId, name }: QueueProps) {
     }
     throw new Error("The count takes long. Try again later.");
   };
-  useEffect(() => runQuietly(count()), []);
+  useEffect(() => action.run(count), []);
   return (
-    <Card title="Messages" actions={<ActionButton run={count}>Count again</ActionButton>}>
-      {result === undefined ? <p class="quiet">Counting</p> : <Facts facts={countFacts(result)} />}
+    <Card
+      title="Messages"
+      actions={
+        <Button busy={action.isBusy} onClick={() => action.run(count)}>
+          Count again
+        </Button>
+      }
+    >
+      <div class="stack">
+        <ErrorNotice error={action.error} />
+        {result !== undefined && <Facts facts={countFacts(result)} />}
+        {result === undefined && action.isBusy && <p class="quiet">Counting</p>}
+      </div>
     </Card>
   );
 }
