@@ -9,7 +9,7 @@ interface SqlFieldProps {
   readonly onInput: (text: string) => void;
   readonly onRun: () => void;
   readonly dialect: "postgresql" | "mysql";
-  /** Requests the names that the editor completes, when it is opened. */
+  /** Requests the names that the editor completes, when it is focused first. */
   readonly loadSchema: () => Promise<Schema>;
   readonly fault: string | undefined;
 }
@@ -29,7 +29,7 @@ export function SqlField({ value, replacement, onInput, onRun, dialect, loadSche
     import("./code-editor.ts").then(
       ({ createCodeEditor }) => {
         if (host.current === null || isClosed) return;
-        const created = createCodeEditor(host.current, {
+        editor.current = createCodeEditor(host.current, {
           text: newest.current.value,
           dialect,
           label,
@@ -37,12 +37,7 @@ export function SqlField({ value, replacement, onInput, onRun, dialect, loadSche
           onChange: (text) => newest.current.onInput(text),
           onRun: () => newest.current.onRun(),
         });
-        editor.current = created;
         setOpen(true);
-        loadSchema().then(
-          (schema) => editor.current === created && created.setSchema(schema),
-          () => undefined,
-        );
       },
       () => undefined,
     );
@@ -52,11 +47,21 @@ export function SqlField({ value, replacement, onInput, onRun, dialect, loadSche
       editor.current = undefined;
     };
   }, [dialect]);
+  const isRequested = useRef(false);
+  const requestSchema = () => {
+    if (isRequested.current) return;
+    isRequested.current = true;
+    loadSchema().then(
+      (schema) => editor.current?.setSchema(schema),
+      // Without names the editor completes keywords.
+      () => undefined,
+    );
+  };
   useEffect(() => editor.current?.setText(replacement.text), [replacement]);
   return (
     <div class="field">
       {isOpen ? <span class="label">{label}</span> : <TextField label={label} lines value={value} onInput={onInput} />}
-      <div ref={host} class="code-editor" hidden={!isOpen} />
+      <div ref={host} class="code-editor" hidden={!isOpen} onFocusIn={requestSchema} />
       <p class="quiet small">{help}</p>
       <p class="fault" aria-live="polite" hidden={fault === undefined}>
         {fault}
