@@ -128,6 +128,24 @@ describe("the console under load", { timeout: longMs }, () => {
     expect(fixture.faults).toEqual([]);
   });
 
+  it("requests no lines while a log is paused, also when its service changes", async () => {
+    const page = await fixture.openSignedIn();
+    await page.goto(`${fixture.platform.admin.base_url}/console/services/${service.id}/logs`);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Follow" }).waitFor();
+    let requests = 0;
+    page.on("request", (request) => {
+      if (request.url().includes("/logs?")) requests += 1;
+    });
+    for (const name of ["orders-eu", "orders"]) {
+      await fixture.platform.rest.patch(`/managed-services/${service.id}`, { name });
+      await page.getByRole("heading", { name, level: 1, exact: true }).waitFor();
+    }
+    expect(requests).toBe(0);
+    await page.getByRole("button", { name: "Follow" }).click();
+    await waitUntil("lines are requested again", () => requests > 0);
+  });
+
   it("shows the last state and a notice while the control plane is unreachable, and loads again by itself", async () => {
     const page = await fixture.openSignedIn();
     await page.goto(`${fixture.platform.admin.base_url}/console/services/${service.id}`);

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { onChange } from "./changes.ts";
 import { createSchedule } from "./schedule.ts";
 
@@ -18,6 +18,8 @@ interface Options<T> {
   readonly pollIntervalMs?: number | ((data: T | undefined) => number | undefined);
   /** True for a response with secrets: it is requested once for each key, and is only in the page that shows it. */
   readonly isStatic?: boolean;
+  /** While true, neither events nor time cause a request. */
+  readonly isPaused?: boolean;
 }
 
 /** Newest responses by key, which a page shows until the next response when it is opened again. */
@@ -28,21 +30,27 @@ const maxResponses = 200;
 export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T>, options: Options<T> = {}): Live<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: unknown }>({ key });
   const [trigger] = useState<{ run: () => void }>({ run: () => undefined });
+  const current = useRef(options);
+  current.current = options;
+  const { isPaused = false } = options;
+  const wasPaused = useRef(isPaused);
   useEffect(() => {
     const ending = new AbortController();
     let isLoading = false;
     let isDue = false;
     const schedule = createSchedule(run);
     function run(): void {
-      if (document.visibilityState === "hidden") return;
+      if (document.visibilityState === "hidden" || current.current.isPaused === true) return;
       if (isLoading) {
         isDue = true;
         return;
       }
       isLoading = true;
       isDue = false;
-      const nextMs = (data: T | undefined) =>
-        typeof options.pollIntervalMs === "function" ? options.pollIntervalMs(data) : options.pollIntervalMs;
+      const nextMs = (data: T | undefined) => {
+        const { pollIntervalMs } = current.current;
+        return typeof pollIntervalMs === "function" ? pollIntervalMs(data) : pollIntervalMs;
+      };
       load(ending.signal)
         .then(
           (data) => {
@@ -81,6 +89,10 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
       document.removeEventListener("visibilitychange", run);
     };
   }, [key]);
+  useEffect(() => {
+    if (wasPaused.current && !isPaused) trigger.run();
+    wasPaused.current = isPaused;
+  }, [isPaused]);
   const data = state.key === key && state.data !== undefined ? state.data : (newest.get(key) as T | undefined);
   return { data, error: state.key === key ? state.error : undefined, reload: () => trigger.run() };
 }

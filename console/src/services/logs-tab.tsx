@@ -30,7 +30,7 @@ export function LogsTab({ service }: TabProps) {
       const filter = { newest: true, level, ...(contains !== "" && { contains }) };
       return (await account.value.client.services.logs(service.id, filter, { limit: maxLines, signal })).lines;
     },
-    { service: service.id, pollIntervalMs: isPaused ? () => undefined : 2_000 },
+    { service: service.id, pollIntervalMs: 2_000, isPaused },
   );
   return (
     <>
@@ -46,16 +46,7 @@ export function LogsTab({ service }: TabProps) {
       <Card
         title={`Log, newest ${maxLines} lines`}
         flush
-        actions={
-          <Button
-            onClick={() => {
-              setPaused(!isPaused);
-              if (isPaused) reload();
-            }}
-          >
-            {isPaused ? "Follow" : "Pause"}
-          </Button>
-        }
+        actions={<Button onClick={() => setPaused(!isPaused)}>{isPaused ? "Follow" : "Pause"}</Button>}
       >
         {data === undefined ? (
           <div class="body">{error === undefined ? <Loading /> : <ErrorNotice error={error} onRetry={reload} />}</div>
