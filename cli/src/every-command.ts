@@ -27,3 +27,8 @@ export async function everyCommand(): Promise<CliCommand> {
 export function leavesOf(command: CliCommand): CliCommand[] {
   return command.commands.length === 0 ? [command] : (command.commands as CliCommand[]).flatMap(leavesOf);
 }
+
+/** Words of a command without the program's name, such as `services` and `list`. */
+export function pathOf(command: CliCommand): string[] {
+  return command.parent === null ? [] : [...pathOf(command.parent as CliCommand), command.name()];
+}

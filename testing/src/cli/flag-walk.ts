@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CliCommand } from "@holdfast/cli/command.ts";
-import { everyCommand, leavesOf } from "@holdfast/cli/every-command.ts";
+import { everyCommand, leavesOf, pathOf } from "@holdfast/cli/every-command.ts";
 import { Interrupted } from "@holdfast/cli/exit-code.ts";
 import { runCli } from "@holdfast/cli/run.ts";
 import { createExampleResponses } from "./example-responses.ts";
@@ -147,9 +147,6 @@ function filesBelow(directory: string): string[] {
     .map((name) => join(directory, name))
     .flatMap((path) => (statSync(path).isDirectory() ? filesBelow(path) : [path]));
 }
-
-const pathOf = (command: CliCommand): string[] =>
-  command.parent === null ? [] : [...pathOf(command.parent as CliCommand), command.name()];
 
 /** Words for an argument of a command. */
 function wordsOf(argument: CliCommand["registeredArguments"][number]): string[] {

@@ -69,7 +69,6 @@ function optionsOf(directory: string, isTolerant: boolean): string[] {
     `--relay-log=${join(directory, "relay")}`,
     `--relay-log-index=${relayIndex(directory)}`,
     "--relay-log-recovery=OFF",
-    "--relay-log-purge=ON",
     `--replica-parallel-workers=${appliers}`,
     "--replica-preserve-commit-order=ON",
     `--replica-exec-mode=${isTolerant ? "IDEMPOTENT" : "STRICT"}`,
