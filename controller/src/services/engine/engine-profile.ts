@@ -57,6 +57,8 @@ export interface EngineProfile {
     readonly positions: LogPositions;
     /** True if replicas authenticate to the primary with a secret, in addition to their certificates. */
     readonly haveSecret?: true;
+    /** True if members admit each other by address, so that each gets the addresses of new ones. */
+    readonly admitByAddress?: true;
     /** True if the data do not contain the users, so that each member and each restored copy must create them. */
     readonly haveOwnUsers?: true;
     /** True if commits can wait for replicas. */

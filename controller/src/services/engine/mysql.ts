@@ -8,7 +8,13 @@ export const mysql: EngineProfile = {
   databases: [defaultDatabase],
   connectionDatabase: defaultDatabase,
   nameMax: { user: 32 },
-  replicas: { positions: gtidPositions, haveSecret: true, isSynchronous: true, primaryLeaseVersion: 3 },
+  replicas: {
+    positions: gtidPositions,
+    haveSecret: true,
+    admitByAddress: true,
+    isSynchronous: true,
+    primaryLeaseVersion: 3,
+  },
   hasDatabaseUrl: true,
   uri(target) {
     const root = target.caFile === undefined ? "" : `&ssl-ca=${target.caFile}`;

@@ -7,7 +7,7 @@ import { defaultCatalog } from "#catalog/catalog.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { Conflict } from "#kernel/store/unit-of-work.ts";
 import { createZoneRecords } from "#fleet/zone/zone-records.ts";
-import { managedServiceKind, type ManagedServiceObject } from "../managed-service.ts";
+import { managedServiceKind, type ManagedServiceObject, type ManagedServiceSpec } from "../managed-service.ts";
 import type { ObservedService, ServiceStep } from "./observed-service.ts";
 import { createNameVerification } from "../network/name-verification.ts";
 import { performServiceStep, type StepDeps } from "./service-steps.ts";
@@ -21,9 +21,10 @@ beforeAll(async () => {
 afterAll(() => retained?.close());
 
 /** A service with its machine, and the dependencies of its steps in the store. */
-async function makeService({ withMachine }: { withMachine: boolean }) {
+async function makeService({ withMachine, spec = {} }: { withMachine: boolean; spec?: Partial<ManagedServiceSpec> }) {
   const { collections, begin } = retained;
-  const { service } = newServiceObject();
+  const { service: made } = newServiceObject();
+  const service = { ...made, spec: { ...made.spec, ...spec } };
   const machine = runningMachine(node.id, { snapshot: { name: "op-1", restore: false } });
   const unit = begin();
   unit.create(managedServiceKind, service);
@@ -106,6 +107,24 @@ test.each<[string, ServiceStep, boolean]>([
   const before = await revision();
   await expect(perform(step, service)).rejects.toBeInstanceOf(Conflict);
   expect(await revision()).toBe(before);
+});
+
+test.each([
+  ["mysql", 2, true],
+  ["mysql", 1, false],
+  ["postgresql", 2, false],
+])("members of a %s with %d nodes get a new member's address: %j", async (databaseType, count, isDelivered) => {
+  const nodes = [node, { ...node, id: "node-2", hostname: `second-${node.hostname}` }].slice(0, count);
+  const numbers = count > 1 ? { nextNodeNumber: count + 1 } : {};
+  const { service, perform } = await makeService({ withMachine: true, spec: { databaseType, nodes, ...numbers } });
+  const { id } = service.object.metadata;
+  const stored = () => retained.collections.services.get(id) as Stored<ManagedServiceObject>;
+  const { instanceGeneration } = service.object.spec;
+  await perform({ kind: "publishNames" }, service);
+  await retained.collections.reached(await retained.store.revision(), 60_000);
+  expect(stored().object.spec.instanceGeneration).toBe(instanceGeneration + (isDelivered ? 1 : 0));
+  await perform({ kind: "publishNames" }, stored());
+  expect(stored().object.spec.instanceGeneration).toBe(instanceGeneration + (isDelivered ? 1 : 0));
 });
 
 test("a machine gets memory for a restore, in addition to a note, and returns it", async () => {

@@ -11,7 +11,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { DnsRecordObject } from "#fleet/zone/dns-record.ts";
+import { type DnsRecordObject, privateNameOf } from "#fleet/zone/dns-record.ts";
 import type { ZoneRecords } from "#fleet/zone/zone-records.ts";
 import type { WorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import { instanceSpecOf } from "./instance-spec.ts";
@@ -28,7 +28,9 @@ import { resizeMachine } from "#fleet/placement/resize-machine.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import { replicationSecretOf } from "../member/new-replica.ts";
 import { newMachine } from "../service-machine.ts";
-import { namesOf } from "../network/service-names.ts";
+import { namesOf, type ServiceName } from "../network/service-names.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
+import { isReplicated } from "../member/members.ts";
 import { withdrawn } from "./service-observer.ts";
 import { nodeEvent } from "../member/node-event.ts";
 import { takesBackups } from "../member/member-roles.ts";
@@ -199,9 +201,29 @@ async function publishNames(
   signal: AbortSignal,
 ): Promise<void> {
   const { object } = service;
-  const unit = beginFor(service, deps);
-  const changed = deps.zone.put(unit, ownerOf(object), namesOf(object, observed.nodes));
-  if (changed) await settle(unit, deps.records, signal);
+  const names = namesOf(object, observed.nodes);
+  const isDelivered = !hasNewAddress(object, names, deps);
+  const unit = isDelivered ? beginFor(service, deps) : deps.begin();
+  if (!isDelivered) {
+    // Members got their settings before this member had an address.
+    const instanceGeneration = object.spec.instanceGeneration + 1;
+    unit.update(managedServiceKind, service, { ...object, spec: { ...object.spec, instanceGeneration } });
+  }
+  const changed = deps.zone.put(unit, ownerOf(object), names);
+  if (changed || !isDelivered) await settle(unit, deps.records, signal);
+}
+
+/** True if a member has an address that is not published, and other members admit it by its address. */
+function hasNewAddress(
+  { spec }: ManagedServiceObject,
+  names: readonly ServiceName[],
+  { records }: Pick<StepDeps, "records">,
+): boolean {
+  if (!isReplicated(spec) || engineProfileOf(spec.databaseType).replicas?.admitByAddress !== true) return false;
+  const members = new Set(spec.nodes.map(({ hostname }) => privateNameOf(hostname)));
+  return names.some(
+    ({ name, addresses }) => members.has(name) && records.get(name)?.object.spec.addresses.join() !== addresses.join(),
+  );
 }
 
 async function withdrawNames(service: ManagedServiceObject, deps: StepDeps, signal: AbortSignal): Promise<void> {
