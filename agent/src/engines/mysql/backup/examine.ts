@@ -8,8 +8,11 @@ import { type ByteSession, byteText } from "./byte-session.ts";
 import { startPrivateServer } from "./private-server.ts";
 import { countsFile, type RestoredTable } from "./restore.ts";
 
-/** The platform commits a heartbeat every 5 s. */
-const heartbeatWithinMs = 6_000;
+/**
+ * The archive commits a heartbeat at least once a minute. The probe's, every few seconds, are not in the log in the
+ * synchronous modes.
+ */
+const heartbeatWithinMs = 65_000;
 
 /**
  * Checks every table in a private server. Compares its number of rows with the number in the backup, or, after a replay
