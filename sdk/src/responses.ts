@@ -671,7 +671,7 @@ export interface Connection {
   readonly security_protocol: string | null;
   /** Mechanisms by which such clients may sign in, the weakest first; empty for other engines. */
   readonly sasl_mechanisms: readonly string[];
-  /** The same for the private listener: brokers by their private names; null and empty while it is disabled. */
+  /** Brokers by their private names, at the port of the private listener; null while it is disabled. */
   readonly private_bootstrap_servers: string | null;
   /** `SASL_PLAINTEXT`, which is users' passwords by SCRAM, and data without TLS. */
   readonly private_security_protocol: string | null;

@@ -594,7 +594,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.Connection.bootstrap_servers": "Brokers by the names of all nodes, such as `bus-1.example:9092,bus-2.example:9092`, for clients that take a list instead of a URI; null for other engines.",
   "holdfast.v1.Connection.security_protocol": "Protocol setting of such clients: `SASL_SSL`, which is users' passwords over TLS.",
   "holdfast.v1.Connection.sasl_mechanisms": "Mechanisms by which such clients may sign in, the weakest first; empty for other engines.",
-  "holdfast.v1.Connection.private_bootstrap_servers": "The same for the private listener: brokers by their private names; null and empty while it is disabled.",
+  "holdfast.v1.Connection.private_bootstrap_servers": "Brokers by their private names, at the port of the private listener; null while it is disabled.",
   "holdfast.v1.Connection.private_security_protocol": "`SASL_PLAINTEXT`, which is users' passwords by SCRAM, and data without TLS.",
   "holdfast.v1.Listener.audience": "\"public\", \"private\" or \"peer\".",
   "holdfast.v1.Listener.tls": "\"required\" or \"none\".",

@@ -2321,7 +2321,7 @@ export type Connection = Message<"holdfast.v1.Connection"> & {
   saslMechanisms: string[];
 
   /**
-   * The same for the private listener: brokers by their private names; null and empty while it is disabled.
+   * Brokers by their private names, at the port of the private listener; null while it is disabled.
    *
    * @generated from field: optional string private_bootstrap_servers = 133;
    */
@@ -2475,7 +2475,7 @@ export type ConnectionJson = {
   saslMechanisms?: string[];
 
   /**
-   * The same for the private listener: brokers by their private names; null and empty while it is disabled.
+   * Brokers by their private names, at the port of the private listener; null while it is disabled.
    *
    * @generated from field: optional string private_bootstrap_servers = 133;
    */
