@@ -1,4 +1,5 @@
 import type { Recipe, Software } from "./recipe.ts";
+import { apps } from "./recipes/apps.ts";
 import { kafka } from "./recipes/kafka.ts";
 import { mysql } from "./recipes/mysql.ts";
 import { sid } from "./recipes/sid.ts";
@@ -13,6 +14,7 @@ const all = {
   mysql,
   kafka,
   tsql,
+  apps,
 } as const satisfies Readonly<Record<string, Recipe>>;
 
 /** Name of a recipe, in lower-case letters: ids of its images begin with it. */
@@ -20,6 +22,9 @@ export type RecipeName = keyof typeof all;
 
 /** A database engine, or a program of the platform itself. */
 export type Program = (typeof all)[RecipeName]["software"][number]["program"];
+
+/** The program of machines that run containers of users. */
+export const appProgram = "app" satisfies Program;
 
 export const recipes: Readonly<Record<RecipeName, Recipe>> = all;
 

@@ -1,0 +1,11 @@
+import { basePackages, type Recipe } from "../recipe.ts";
+
+/**
+ * Machines of hosted apps: skopeo pulls an image, umoci unpacks it, runc runs it as a container with a network by pasta
+ * (passt) and a packet filter (nftables), and HAProxy is the front before its releases.
+ */
+export const apps = {
+  suite: "trixie",
+  packages: [...basePackages, "haproxy", "nftables", "passt", "runc", "skopeo", "umoci"],
+  software: [{ program: "app", version: "1", path: "/usr", executable: "runc", package: "runc" }],
+} as const satisfies Recipe;
