@@ -33,7 +33,7 @@ export function requireDeadline({ leftMs, untilMs }: { leftMs?: unknown; untilMs
  * are restricted; all other fields are only passed to the program. Throws an error that names the field.
  */
 export function requireSpec(spec: ComponentSpec, logDirectory: string): void {
-  const { name, argv, env, cwd, input, log, stop, deadlineMs, untilMs } = spec;
+  const { name, argv, env, cwd, input, log, stop, deadlineMs, untilMs, role } = spec;
   requireName(name);
   require(isList(argv) && argv.length > 0 && argv.length <= maxArguments, "argv", "is not a command line");
   require(argv.every(isArgument), "argv", "is not a command line");
@@ -49,6 +49,8 @@ export function requireSpec(spec: ComponentSpec, logDirectory: string): void {
   require(isInside, "log.path", "is not below the directory of logs");
   require(isCount(log.keep, maxSegments), "log.keep", "is out of range");
   require(isCount(log.maxBytes, maxSegmentBytes), "log.maxBytes", "is out of range");
+  require(log.stamped === undefined || typeof log.stamped === "boolean", "log.stamped", "is not a boolean");
+  require(role === undefined || role === "container", "role", "is not a role");
   requireSignal(stop?.signal);
   require(Number.isFinite(stop.graceMs), "stop.graceMs", "is not a time");
   require(deadlineMs === null, "deadlineMs", "is not null");

@@ -80,7 +80,7 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
 
   async function launch(desired: ComponentSpec): Promise<void> {
     await sweep();
-    const [file = "", ...args] = containment.wrap(innerCommand(desired.argv), role);
+    const [file = "", ...args] = containment.wrap(innerCommand(desired.argv), desired.role ?? role);
     const log = createSegmentLog({ ...desired.log, owner });
     const child = spawn(file, args, {
       cwd: "/",
@@ -92,7 +92,8 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     child.stdin.on("error", () => child.stdin.destroy());
     child.stdin.end(desired.input ?? "");
     for (const stream of [child.stdout, child.stderr]) {
-      const lines = createLineSplitter(maxLineBytes, (bytes) => log.append(bytes));
+      const append = (bytes: Buffer) => log.append(desired.log.stamped === true ? stamped(bytes, now()) : bytes);
+      const lines = createLineSplitter(maxLineBytes, append);
       stream.on("data", (bytes: Buffer) => lines.push(bytes));
       stream.on("close", () => lines.end());
     }
@@ -178,6 +179,14 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     },
     extend: deadline.extend,
   };
+}
+
+/** Begins each of these complete lines with the time. */
+function stamped(lines: Buffer, atMs: number): Buffer {
+  const time = `${new Date(atMs).toISOString()} `;
+  // Any byte is one character of latin1, so the lines keep their encoding.
+  const text = lines.toString("latin1");
+  return Buffer.from(time + text.slice(0, -1).replaceAll("\n", `\n${time}`) + "\n", "latin1");
 }
 
 /**

@@ -3,8 +3,11 @@ import type { Sandbox } from "./sandbox.ts";
 import { createGroupSandbox } from "./group-sandbox.ts";
 import { createNamespaceSandbox } from "./namespace-sandbox.ts";
 
-/** The agent runs platform code; every component that it starts has the role of the engine. */
-export type Role = "agent" | "engine";
+/**
+ * The agent runs platform code. A component that it starts has the role of the engine, or of a container, which runs
+ * programs of users.
+ */
+export type Role = "agent" | "engine" | "container";
 
 /**
  * User ids on a machine that has accounts for them. The agent shares the engine's group: it gives the engine access to
@@ -13,12 +16,19 @@ export type Role = "agent" | "engine";
 export interface Users {
   readonly agent: number;
   readonly engine: number;
+  /** First of 65,536 ids for the users of containers; absent on a machine without containers. */
+  readonly container?: number;
 }
+
+/** Number of user ids of a container. */
+const containerIds = 65_536;
+/** Limit of processes and threads of a container, over all its users. */
+const containerProcesses = 4_096;
 
 /** Isolation of components on this host. */
 export interface Containment {
   readonly kind: "namespace" | "group";
-  /** Returns the command line that runs argv isolated and without privileges. */
+  /** Returns the command line that runs argv isolated and without privileges. Throws if this host lacks the role. */
   wrap(argv: readonly string[], role: Role): string[];
   /** Returns the sandbox of a process that was just spawned with a wrapped command line. */
   enclose(childPid: number): Promise<Sandbox>;
@@ -30,7 +40,7 @@ export interface Containment {
  */
 export function chooseContainment(users: Users | undefined, { allowNamespaces = true } = {}): Containment {
   const root = process.getuid?.() === 0;
-  const drop = (role: Role) => [
+  const drop = (role: Exclude<Role, "container">) => [
     "setpriv",
     ...(root && users !== undefined
       ? [`--reuid=${users[role]}`, `--regid=${users.engine}`, "--clear-groups", ...noCapabilities]
@@ -49,12 +59,15 @@ export function chooseContainment(users: Users | undefined, { allowNamespaces = 
     "--fork",
     "--kill-child",
   ];
-  const inside = (argv: readonly string[], role: Role) => [
-    ...(role === "engine" ? oomPreferred : []),
-    ...drop(role),
-    ...argv,
+  const inside = (argv: readonly string[], role: Role) => {
+    if (role === "container") throw new Error("this machine has no namespaces for containers");
+    return [...(role === "engine" ? oomPreferred : []), ...drop(role), ...argv];
+  };
+  const wrap = (argv: readonly string[], role: Role) => [
+    ...isolate,
+    "--mount-proc",
+    ...(role === "container" ? insideContainer(argv, root ? users?.container : undefined) : inside(argv, role)),
   ];
-  const wrap = (argv: readonly string[], role: Role) => [...isolate, "--mount-proc", ...inside(argv, role)];
   if (allowNamespaces && canRun(wrap(["true"], "engine"))) {
     return { kind: "namespace", wrap, enclose: createNamespaceSandbox };
   }
@@ -69,6 +82,40 @@ const noCapabilities = ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-se
  * counts as a fifth of the machine's memory on top of what the process uses (proc(5), oom_score_adj).
  */
 const oomPreferred = ["choom", "--adjust=200", "--"];
+
+/**
+ * Command line for root of a user namespace that has no id of the machine: neither engine nor agent is among its users.
+ * The namespace is created twice. The owner of the inner one is not root of the machine, so that the kernel counts the
+ * processes of all its users against one limit, which nobody inside can raise. The kernel's OOM killer prefers a
+ * container to everything else of the machine.
+ */
+function insideContainer(argv: readonly string[], firstId: number | undefined): string[] {
+  if (firstId === undefined) throw new Error("this machine has no user ids for containers");
+  const userNamespace = (first: number) => [
+    "unshare",
+    "--user",
+    `--map-users=0:${first}:${containerIds}`,
+    `--map-groups=0:${first}:${containerIds}`,
+    "--setuid=0",
+    "--setgid=0",
+  ];
+  return [
+    "choom",
+    "--adjust=500",
+    "--",
+    ...userNamespace(firstId),
+    "prlimit",
+    `--nproc=${containerProcesses}:${containerProcesses}`,
+    ...userNamespace(0),
+    "--mount",
+    "--cgroup",
+    "setpriv",
+    "--no-new-privs",
+    "--pdeathsig=KILL",
+    "--",
+    ...argv,
+  ];
+}
 
 /**
  * Options of unshare for the component's user. On a machine without these accounts the component runs as `nobody` in a

@@ -67,7 +67,18 @@ export interface ComponentSpec {
   /** Content of the component's standard input; absent: empty. */
   readonly input?: string;
   /** Standard output and error go to segments `<path>.<n>` of `maxBytes`; the newest `keep` of them are retained. */
-  readonly log: { readonly path: string; readonly maxBytes: number; readonly keep: number };
+  readonly log: {
+    readonly path: string;
+    readonly maxBytes: number;
+    readonly keep: number;
+    /** True to begin each line with its time, in ISO 8601. From protocol 7 on. */
+    readonly stamped?: boolean;
+  };
+  /**
+   * "container": root of a new user namespace with the ids of the machine's containers, for programs of users and the
+   * programs that prepare them. Absent: the engine's user. From protocol 7 on.
+   */
+  readonly role?: "container";
   /** Signal and grace period with which the keeper stops the component when the keeper itself is stopped. */
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
   /** Always null; keepers of protocol 6 require the field. */

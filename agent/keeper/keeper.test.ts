@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -69,6 +69,30 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     const reply = await agent.send({ op: "start", component: specOf("engine", family) });
     expect(statusIn(reply, "engine")).toMatchObject({ state: "running", starts: 1 });
     expect(await agent.send({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: false });
+  });
+
+  test("refuses a container on a machine without users for it, and another role than that", async () => {
+    const container = { ...specOf("engine", family), role: "container" as const };
+    expect(await agent.send({ op: "start", component: container })).toMatchObject({
+      ok: false,
+      error: expect.stringMatching(/^this machine has no (user ids|namespaces) for containers$/) as string,
+    });
+    const root = JSON.parse(JSON.stringify({ ...specOf("engine", family), role: "root" })) as ComponentSpec;
+    expect(await agent.send({ op: "start", component: root })).toMatchObject({
+      ok: false,
+      error: "role is not a role",
+    });
+    expect(await agent.send({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: true });
+  });
+
+  test("begins each line of a stamped log with its time", async () => {
+    const spec = specOf("engine", ["sh", "-c", "printf 'a\\n\\nümlaut\\nend'"]);
+    await agent.send({ op: "start", component: { ...spec, log: { ...spec.log, stamped: true } } });
+    await agent.event((component) => component.state === "empty");
+    const lines = (await readFile(`${spec.log.path}.1`, "utf8")).trimEnd().split("\n");
+    const [time = ""] = lines[0]?.split(" ") ?? [];
+    expect(new Date(time).toISOString()).toBe(time);
+    expect(lines.map((line) => line.slice(time.length + 1))).toEqual(["a", "", "ümlaut", "end"]);
   });
 
   test("refuses names of object prototypes, and continues", async () => {

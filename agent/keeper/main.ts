@@ -23,9 +23,17 @@ const runDir = environment["HOLDFAST_RUN_DIR"] ?? "/run/holdfast";
 const socketPath = environment["HOLDFAST_KEEPER_SOCKET"] ?? join(runDir, "keeper.sock");
 const engineUid = environment["HOLDFAST_MACHINE_UID"] ?? "";
 const agentUid = environment["HOLDFAST_AGENT_UID"] ?? engineUid;
+const containerUid = environment["HOLDFAST_CONTAINER_UID"] ?? "";
+const dataDir = environment["HOLDFAST_DATA_DIR"] ?? "/data";
 const logDirectory = join(stateDir, "log");
 const users: Users | undefined =
-  engineUid === "" || process.getuid?.() !== 0 ? undefined : { agent: Number(agentUid), engine: Number(engineUid) };
+  engineUid === "" || process.getuid?.() !== 0
+    ? undefined
+    : {
+        agent: Number(agentUid),
+        engine: Number(engineUid),
+        ...(containerUid !== "" && { container: Number(containerUid) }),
+      };
 
 const agent: ComponentSpec = {
   name: "agent",
@@ -69,27 +77,38 @@ function specOfMain(main: string): ComponentSpec {
 // Files get exactly the modes that the code names: the caller's umask has no effect.
 process.umask(0o022);
 
-const ownerOf = (user: keyof Users): Owner | undefined => users && { user: users[user], group: users.engine };
+const ownerOf = (user: "agent" | "engine"): Owner | undefined => users && { user: users[user], group: users.engine };
+const containerOwner: Owner | undefined =
+  users?.container === undefined ? undefined : { user: users.container, group: users.container };
+
+interface Inner {
+  readonly name: string;
+  readonly owner: Owner | undefined;
+  readonly mode: number;
+}
 
 /**
  * Directories with owner and mode. The engine's user may traverse the agent's directories to reach files shared with
- * it, and the agent may write in the engine's. `own` is a subdirectory with the same owner and mode.
+ * it, and the agent may write in the engine's. `inner` is a subdirectory; that of containers, on the data disk, can be
+ * entered by their users alone.
  */
-const directories: readonly (readonly [path: string, owner: Owner | undefined, mode: number, own?: string])[] = [
-  [stateDir, ownerOf("agent"), 0o710, "instance"],
+const directories: readonly (readonly [path: string, owner: Owner | undefined, mode: number, inner?: Inner])[] = [
+  [stateDir, ownerOf("agent"), 0o710, { name: "instance", owner: ownerOf("agent"), mode: 0o710 }],
   // The keeper remains the owner, since it serves its socket there.
   [runDir, undefined, 0o755],
   [join(runDir, "engine"), ownerOf("engine"), 0o770],
-  [environment["HOLDFAST_DATA_DIR"] ?? "/data", ownerOf("engine"), 0o770],
+  containerOwner === undefined
+    ? [dataDir, ownerOf("engine"), 0o770]
+    : [dataDir, ownerOf("engine"), 0o771, { name: "containers", owner: containerOwner, mode: 0o700 }],
 ];
-for (const [path, owner, mode, own] of directories) {
+for (const [path, owner, mode, inner] of directories) {
   mkdirSync(path, { recursive: true });
   // The provider may make the path a symbolic link; below it, names belong to the agent.
   const directory = openDirectory(realpathSync(path));
   setOwnership(directory, owner, mode);
-  if (own !== undefined) {
-    const inside = ensureDirectory(directory, own, owner);
-    setOwnership(inside, owner, mode);
+  if (inner !== undefined) {
+    const inside = ensureDirectory(directory, inner.name, inner.owner);
+    setOwnership(inside, inner.owner, inner.mode);
     inside.close();
   }
   directory.close();
