@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { addressOf, createMachineNumbers, uidOf } from "./machine-number.ts";
+import { addressOf, agentUidOf, containerUidOf, createMachineNumbers, uidOf } from "./machine-number.ts";
 
 const everyone = "         0          0 4294967295\n";
 
@@ -12,6 +12,17 @@ it("assigns addresses and users that no other number or block has", () => {
   expect(uidOf("127.77", 1, everyone)).not.toBe(uidOf("127.78", 1, everyone));
   expect(uidOf("127.255", 65_535, everyone)).toBeLessThan(2 ** 31);
   expect(uidOf("127.77", 7, "0 100000 65536\n")).toBe(10_007);
+});
+
+it("gives the containers of a machine users that neither another machine nor an engine or agent has", () => {
+  const first = containerUidOf("127.77", 1, everyone) ?? 0;
+  expect(containerUidOf("127.77", 2, everyone)).toBe(first + 65_536);
+  const firsts = Array.from({ length: 31_899 }, (_, index) => containerUidOf("127.77", index + 1, everyone));
+  expect(new Set(firsts).size).toBe(firsts.length);
+  expect(Math.min(...firsts.map(Number))).toBeGreaterThan(agentUidOf(uidOf("127.255", 65_535, everyone)));
+  expect(Math.max(...firsts.map(Number)) + 65_536).toBeLessThan(2 ** 32);
+  // A host that is a container with few users has none for the containers of its machines.
+  expect(containerUidOf("127.77", 1, "0 100000 65536\n")).toBeNull();
 });
 
 it("claims each number once, skips network addresses, and reuses freed ones", async () => {

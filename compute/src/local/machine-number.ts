@@ -94,6 +94,23 @@ export function agentUidOf(uid: number): number {
   return uid + (uid >= uidBase ? agentOffset : smallAgentOffset);
 }
 
+const containerIds = 65_536;
+const firstContainerRange = 33_600;
+const containerRanges = 31_900;
+/** Distance between the ranges of two loopback blocks. */
+const rangesPerBlock = 124;
+
+/**
+ * First of the 65,536 user ids of a machine's containers, above the ids of engines and agents; null on a host that does
+ * not have them all. Machines of one installation share none of them.
+ */
+export function containerUidOf(block: string, number: number, uidMap: string): number | null {
+  const second = Number(block.split(".")[1] ?? 0);
+  const first = (firstContainerRange + ((second * rangesPerBlock + number) % containerRanges)) * containerIds;
+  const isMapped = [first, first + containerIds - 1].every((each) => isMappedIn(uidMap, each));
+  return isMapped && number < containerRanges ? first : null;
+}
+
 function isMappedIn(uidMap: string, uid: number): boolean {
   const ranges = uidMap
     .trim()

@@ -4,6 +4,7 @@
 #
 #   MACHINE_MOUNTS  the table, with targets below the machine's root
 #   MACHINE_OWNER   uid:gid of the engine; empty without root
+#   MACHINE_CONTAINERS  "yes": the machine has the devices that containers and their networks need
 #   MACHINE_GROW    "yes": grow the file system of /data to its disk
 set -eu
 
@@ -20,6 +21,13 @@ mkdir -m 1777 dev/shm tmp var/tmp
 ln -s usr/bin usr/sbin usr/lib usr/lib64 .
 : >dev/null >dev/zero >dev/full >dev/random >dev/urandom
 mount --all --fstab "$MACHINE_MOUNTS" --target-prefix .
+
+# A node of the machine's own: the host's may be for root alone.
+if [ "$MACHINE_CONTAINERS" = yes ]; then
+  mkdir dev/net
+  mknod -m 666 dev/net/tun c 10 200
+  mknod -m 666 dev/tty c 5 0
+fi
 
 [ -z "$MACHINE_OWNER" ] || chown "$MACHINE_OWNER" data
 

@@ -22,6 +22,8 @@ export interface LaunchRequest {
   /** Undefined without namespaces, when the machine has the host's root. */
   readonly root: MachineRoot | undefined;
   readonly uid: number | null;
+  /** True for a machine that runs containers. */
+  readonly hasContainers?: boolean;
   /** True if the file system of /data is smaller than its disk. */
   readonly grow: boolean;
   /** Program and arguments; paths are those inside. */
@@ -66,6 +68,7 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
         MACHINE_GROUPS: (root?.groups?.directories ?? []).join("\n"),
         MACHINE_MOUNTS: paths.mounts,
         MACHINE_OWNER: uid === null ? "" : `${uid}:${uid}`,
+        MACHINE_CONTAINERS: request.hasContainers ? "yes" : "no",
         MACHINE_GROW: request.grow ? "yes" : "no",
       },
     });

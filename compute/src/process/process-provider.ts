@@ -9,7 +9,7 @@ import { writeEnrollment } from "../local/enrollment-file.ts";
 import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../local/free-space.ts";
 import { createImageSweep, withImage } from "../local/image-sweep.ts";
 import { type MachineHostDeps, openMachineHost } from "../local/machine-host.ts";
-import { addressOf, agentUidOf, createMachineNumbers, uidOf } from "../local/machine-number.ts";
+import { addressOf, agentUidOf, containerUidOf, createMachineNumbers, uidOf } from "../local/machine-number.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../local/machine-record.ts";
 import { createMachineSnapshots, promisedToSnapshots } from "../local/machine-snapshots.ts";
 import { makeMachine, removeMachine } from "../local/make-machine.ts";
@@ -147,7 +147,14 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     return record;
   }
 
-  const startMachine = createMachineStart({ ...deps, layout, runtime, images, code });
+  const startMachine = createMachineStart({
+    ...deps,
+    layout,
+    runtime,
+    images,
+    code,
+    containerUidOf: (number) => containerUidOf(deps.loopbackBlock, number, uidMap),
+  });
 
   return {
     name: "process",

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { appProgram } from "@holdfast/image/catalog.ts";
 import { limitMachine } from "../local/control-groups.ts";
 import { agentUidOf } from "../local/machine-number.ts";
 import type { Layout } from "../local/machine-paths.ts";
@@ -23,6 +24,8 @@ export interface MachineStartDeps {
   readonly runtime: MachineRuntime;
   readonly images: Pick<NodeImages, "require">;
   readonly code: Pick<MachineCode, "openTo">;
+  /** First user id of the containers of the machine with this number; null without one. */
+  readonly containerUidOf: (number: number) => number | null;
   /** Environment of engines that the host has installed: PATH. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** First program of a machine; the keeper if absent. */
@@ -34,6 +37,7 @@ const nobody = 65_534;
 
 /** Creates the function that starts a machine from its record and image, and counts the start in the record. */
 export function createMachineStart({ layout, runtime, images, code, environment, ...deps }: MachineStartDeps) {
+  const { containerUidOf } = deps;
   const { groups: groupAbility, isolation } = runtime.abilities;
   const runtimePaths = runtimePathsOf(runtime);
   const command = deps.command?.(runtimePaths);
@@ -52,6 +56,7 @@ export function createMachineStart({ layout, runtime, images, code, environment,
     await writeRecord(paths.record, record);
     const { uid, address } = record;
     const hasUser = uid !== null;
+    const containerUid = engine === appProgram && isolation === "root" ? containerUidOf(record.number) : null;
     const compiledDirectory =
       image === undefined ? undefined : await code.openTo(uid === null ? nobody : agentUidOf(uid));
     const compiledCode =
@@ -62,6 +67,7 @@ export function createMachineStart({ layout, runtime, images, code, environment,
       isolation,
       root: image && { paths, image: image.root, runtime, disk: record.disk, hasUser, code: compiledCode, groups },
       uid,
+      hasContainers: containerUid !== null,
       grow: record.formattedBytes < record.diskBytes,
       command: command ?? [
         ...(image === undefined ? [] : uid === null ? initCommand : restrictedInitCommand),
@@ -77,6 +83,7 @@ export function createMachineStart({ layout, runtime, images, code, environment,
         HOLDFAST_ADDRESS: address,
         HOLDFAST_ENGINE: record.spec.engine,
         ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid), HOLDFAST_AGENT_UID: String(agentUidOf(uid)) }),
+        ...(containerUid !== null && { HOLDFAST_CONTAINER_UID: String(containerUid) }),
         ...(compiledDirectory !== undefined && {
           HOLDFAST_AGENT_MAIN: join(machineCodeDirectory, "main.mjs"),
           NODE_COMPILE_CACHE: join(machineCodeDirectory, "compile-cache"),
