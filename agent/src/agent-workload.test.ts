@@ -44,7 +44,7 @@ async function logLines(): Promise<string[]> {
 }
 
 test("a workload that is not an engine is started, changed, restarted, stopped and started again", async () => {
-  expect(controller.hellos.at(-1)?.workloads).toEqual(["engine", "fixture"]);
+  expect(controller.hellos.at(-1)?.workloads).toEqual(["engine", "app", "fixture"]);
   expect((await apply()).failure).toBeUndefined();
   expect(await observed(({ state }) => state === "running")).toMatchObject({ serviceId: "s-1", nodeId: "n-1" });
   const [first] = processPids();

@@ -5,17 +5,26 @@ import { segmentsOf } from "../../keeper/segment-log.ts";
 import { ProgramFailed, type RunProgram } from "./program.ts";
 import type { ComponentStatus, KeeperClient } from "./keeper-client.ts";
 
-/** Name of the component that runs one program to its end. It does not count as a part of the engine. */
-export const programComponent = "program";
+/** Name of the component that runs one program to its end, by the role that it has. */
+const programComponents = { engine: "program", container: "container-program" } as const;
+
+/** True for a component that runs a program to its end, which is no part of the workload. */
+export function isProgram(component: string): boolean {
+  return Object.values(programComponents).some((name) => name === component);
+}
 
 const maxOutputBytes = 16 << 20;
 
 /**
- * Runs programs as the engine's user, one at a time, as a component of the keeper, since only the keeper can switch to
- * that user.
+ * Runs programs as the engine's user, or as root of a container's user namespace, one at a time, as a component of the
+ * keeper, since only the keeper can switch to that user.
  */
-export function createEnginePrograms(keeper: KeeperClient, stateDir: string): RunProgram {
-  const name = programComponent;
+export function createEnginePrograms(
+  keeper: KeeperClient,
+  stateDir: string,
+  role: keyof typeof programComponents = "engine",
+): RunProgram {
+  const name = programComponents[role];
   const path = join(stateDir, "log", name);
   const stop = { signal: "SIGKILL", graceMs: 0 } as const;
   const exclusive = createMutex();
@@ -40,7 +49,17 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
     };
     try {
       const log = { path, maxBytes: maxOutputBytes, keep: 1 };
-      const component = { name, argv, env, cwd: "/", log, stop, deadlineMs: null, input: input ?? "" };
+      const component = {
+        name,
+        argv,
+        env,
+        cwd: "/",
+        log,
+        stop,
+        deadlineMs: null,
+        input: input ?? "",
+        ...(role === "container" && { role }),
+      };
       await keeper.order({ op: "start", component });
       signal.addEventListener("abort", kill, { once: true });
       if (signal.aborted) kill();

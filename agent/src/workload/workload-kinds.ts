@@ -1,3 +1,4 @@
+import { createAppWorkload } from "./app/app-workload.ts";
 import { createEngineWorkload, type EngineWorkloadDeps } from "./engine/engine-workload.ts";
 import type { CreateWorkload, WorkloadKind, WorkloadKinds } from "./workload.ts";
 
@@ -5,5 +6,6 @@ import type { CreateWorkload, WorkloadKind, WorkloadKinds } from "./workload.ts"
 export function workloadKinds(engine: EngineWorkloadDeps): WorkloadKinds {
   return {
     engine: (shared) => createEngineWorkload(shared, engine),
+    app: createAppWorkload,
   } satisfies Record<Exclude<WorkloadKind, "fixture">, CreateWorkload>;
 }

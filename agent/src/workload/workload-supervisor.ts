@@ -4,7 +4,7 @@ import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { agentSlots } from "../../keeper/agent-handover.ts";
 import { jobComponents } from "../backup/job-component.ts";
-import { programComponent } from "../os/engine-programs.ts";
+import { isProgram } from "../os/engine-programs.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
 import { TaskFailed } from "../task-failed.ts";
 import type { WorkloadStatus } from "./workload-status.ts";
@@ -200,7 +200,7 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
       await load();
       const crashes = createCrashes(clock.monotonicMs);
       const subscription = keeper.subscribe((component) => {
-        if (isAgent(component.name) || component.name === programComponent || jobComponents.has(component.name)) return;
+        if (isAgent(component.name) || isProgram(component.name) || jobComponents.has(component.name)) return;
         if (component.state !== "empty" || component.cause === "requested") return;
         crashes.note(clock.now() - component.startedAt);
         log.warn("component ended", { component: component.name, exit: component.exit, cause: component.cause });

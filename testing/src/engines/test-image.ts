@@ -20,6 +20,7 @@ export interface TestImage {
 
 const execute = promisify(execFile);
 const packagesOf = {
+  apps: ["util-linux", "mount", "docker-registry", "apache2-utils"],
   webhooks: ["util-linux", "mount", "nginx", "webhook"],
   queues: [
     "util-linux",

@@ -134,7 +134,7 @@ async function expectNoOutput(front: Front, line: string, signal: AbortSignal): 
 }
 
 /** Sends one command to HAProxy's stats socket and returns its output. */
-function sendCommand(front: Front, line: string, signal: AbortSignal): Promise<string> {
+export function sendCommand(front: Pick<Front, "commandSocket">, line: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path: front.commandSocket, signal });
     let output = "";

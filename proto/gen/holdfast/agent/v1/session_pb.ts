@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/session.proto.
  */
 export const file_holdfast_agent_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCJRCh1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMEhMKC2Zvcl9tZW1iZXJzGAIgASgIIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIrIDCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSAASVQoVcHJpbWFyeV9sZWFzZV9yZXF1ZXN0GAggASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuUHJpbWFyeUxlYXNlUmVxdWVzdEgAUgxyaWdodFJlcXVlc3RCBwoFZnJhbWUi7gIKBUhlbGxvEhIKCm1hY2hpbmVfaWQYASABKAkSFQoNYWdlbnRfdmVyc2lvbhgCIAEoCRIPCgdib290X2lkGAMgASgJEjIKBXRlcm1zGAQgAygLMiMuaG9sZGZhc3QuYWdlbnQudjEuSGVsbG8uVGVybXNFbnRyeRISCgpvcGVuX3Rhc2tzGAUgAygJEhIKCnNlc3Npb25faWQYBiABKAkSFAoMYWdlbnRfZGlnZXN0GAcgASgJEhcKD2tlZXBlcl9wcm90b2NvbBgIIAEoBRIPCgdzdGFuZGJ5GAkgASgIEiUKE3JlcGxhY2VzX3Nlc3Npb25faWQYCiABKAlSCHN1Y2NlZWRzEiUKFXByaW1hcnlfbGVhc2VfdmVyc2lvbhgLIAEoBVIGcmlnaHRzEhEKCXdvcmtsb2FkcxgMIAMoCRosCgpUZXJtc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEiCwoJSGVhcnRiZWF0InIKE1ByaW1hcnlMZWFzZVJlcXVlc3QSEgoKc2VydmljZV9pZBgBIAEoCRIMCgR0ZXJtGAIgASgDEg4KBm51bWJlchgDIAEoBBIpChNlbmdpbmVfdW5yZXNwb25zaXZlGAQgASgIUgxlbmdpbmVTaWxlbnQiRwoUUHJpbWFyeUxlYXNlUmVzcG9uc2USDgoGbnVtYmVyGAEgASgEEg8KB2dyYW50ZWQYAiABKAgSDgoGcmVhc29uGAMgASgJInEKC09ic2VydmF0aW9uEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKCGluc3RhbmNlGAIgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbiLtCQoTSW5zdGFuY2VPYnNlcnZhdGlvbhISCgpzZXJ2aWNlX2lkGAEgASgJEg8KB25vZGVfaWQYAiABKAkSDQoFc3RhdGUYAyABKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgFIAEoCRISCgpnZW5lcmF0aW9uGAYgASgDEgwKBHRlcm0YByABKAMSFQoNcmVzdGFydF9jb3VudBgIIAEoAxIoCgZjaGVja3MYCSADKAsyGC5ob2xkZmFzdC5hZ2VudC52MS5DaGVjaxIXCg9wZW5kaW5nX3Jlc3RhcnQYCiADKAkSWwoTcmVqZWN0ZWRfcGFyYW1ldGVycxgLIAMoCzI+LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uUmVqZWN0ZWRQYXJhbWV0ZXJzRW50cnkSXQoUZWZmZWN0aXZlX3BhcmFtZXRlcnMYDCADKAsyPy5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uLkVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRISCgpkYXRhX2J5dGVzGA0gASgDEhIKCmZyZWVfYnl0ZXMYDiABKAMSFgoOZW5naW5lX3ZlcnNpb24YDyABKAkSHgoWY2VydGlmaWNhdGVfZ2VuZXJhdGlvbhgQIAEoAxJRCg5hYnNlbnRfbWV0cmljcxgRIAMoCzI5LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uQWJzZW50TWV0cmljc0VudHJ5EhYKDnRleHRfbGlicmFyaWVzGCggAygJEigKEHNhdmVkX2dlbmVyYXRpb24YKSABKANSDmtlcHRHZW5lcmF0aW9uEjQKBmJhY2t1cBgyIAEoCzIkLmhvbGRmYXN0LmFnZW50LnYxLkJhY2t1cE9ic2VydmF0aW9uEjYKB2FyY2hpdmUYMyABKAsyJS5ob2xkZmFzdC5hZ2VudC52MS5BcmNoaXZlT2JzZXJ2YXRpb24SNgoHcmVzdG9yZRg0IAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLlJlc3RvcmVPYnNlcnZhdGlvbhISCgpkaXNrX2J5dGVzGDwgASgDEhkKEW1lbW9yeV9kYXRhX2J5dGVzGD0gASgDEhUKDXN0b3JhZ2VfbGV2ZWwYPiABKAUSFgoOd3JpdGVzX2Jsb2NrZWQYPyABKAgSPgoLcmVwbGljYXRpb24YZCABKAsyKS5ob2xkZmFzdC5hZ2VudC52MS5SZXBsaWNhdGlvbk9ic2VydmF0aW9uEjIKBXBlZXJzGGUgASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuUGVlcnNPYnNlcnZhdGlvbhIVCg1vZmZlcnNfcG9vbGVyGG4gASgIGjkKF1JlamVjdGVkUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaOgoYRWZmZWN0aXZlUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQWJzZW50TWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi9wEKEFBlZXJzT2JzZXJ2YXRpb24SEQoJaXNfbWVtYmVyGAEgASgIEhEKCWlzX2xlYWRlchgCIAEoCBIOCgZ2b3RlcnMYAyABKAUSGAoQcmVhY2hhYmxlX3ZvdGVycxgEIAEoBRIUCgxoYXNfbWFqb3JpdHkYBSABKAgSDwoHaW5fc3luYxgGIAEoCBIPCgdtZW1iZXJzGAcgAygFEhcKD3NhZmVfdG9fcmVzdGFydBgIIAMoBRIxCgdsZWF2aW5nGAkgAygLMiAuaG9sZGZhc3QuYWdlbnQudjEuTGVhdmluZ01lbWJlchIPCgdqb2luaW5nGAogAygFIjgKDUxlYXZpbmdNZW1iZXISDgoGbnVtYmVyGAEgASgFEhcKD3JlbWFpbmluZ19ieXRlcxgCIAEoAyKSAgoWUmVwbGljYXRpb25PYnNlcnZhdGlvbhIMCgRyb2xlGAEgASgJEg0KBXN0YXRlGAIgASgJEhQKDGNvcGllZF9ieXRlcxgDIAEoAxISCgpzdG9wcGVkX2F0GAQgASgJEhEKCWRhdGFfcm9sZRgFIAEoCRIXCg9zdG9wcGVkX2hpc3RvcnkYBiABKAkSMgoJZGlzY2FyZGVkGAcgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuRGlzY2FyZGVkTG9nEjYKDWxvZ2ljYWxfc2xvdHMYCCABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5Mb2dpY2FsU2xvdHMSGQoRZmVuY2VkX2dlbmVyYXRpb24YFCABKAMiPQoMTG9naWNhbFNsb3RzEi0KBXNsb3RzGAEgAygLMh4uaG9sZGZhc3QuYWdlbnQudjEuTG9naWNhbFNsb3QiPQoLTG9naWNhbFNsb3QSDAoEbmFtZRgBIAEoCRIQCghkYXRhYmFzZRgCIAEoCRIOCgZwbHVnaW4YAyABKAkiVwoMRGlzY2FyZGVkTG9nEgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkSDQoFYnl0ZXMYAyABKAMSHgoLc2F2ZWRfYnl0ZXMYBCABKANSCWtlcHRCeXRlcyJgCgVDaGVjaxIMCgRuYW1lGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAQgASgJIkMKDFRhc2tQcm9ncmVzcxIPCgd0YXNrX2lkGAEgASgJEgwKBHN0ZXAYAiABKAkSFAoMcHJvZ3Jlc3NfcGN0GAMgASgFIkQKB1NhbXBsZXMSDQoFYmF0Y2gYASABKAQSKgoHc2FtcGxlcxgCIAMoCzIZLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZSI4CgZTYW1wbGUSDwoHdGltZV9tcxgBIAEoAxINCgVzbG90cxgCIAMoDRIOCgZ2YWx1ZXMYAyADKAEiZAoKU2FtcGxlc0FjaxINCgViYXRjaBgBIAEoBBIUCgZzdG9yZWQYAiABKAhSBGtlcHQSEAoIcmV0cnlfbXMYAyABKA0SDwoHcmVmdXNlZBgEIAEoDRIOCgZyZWFzb24YBSABKAkihAQKD0NvbnRyb2xsZXJGcmFtZRItCgd3ZWxjb21lGAEgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuV2VsY29tZUgAEicKBHRhc2sYAiABKAsyFy5ob2xkZmFzdC5hZ2VudC52MS5UYXNrSAASNAoLY2FuY2VsX3Rhc2sYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5DYW5jZWxUYXNrSAASMgoKcmVzdWx0X2FjaxgEIAEoCzIcLmhvbGRmYXN0LmFnZW50LnYxLlJlc3VsdEFja0gAEi0KB2dvb2RieWUYBSABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5Hb29kYnllSAASOAoNaGVhcnRiZWF0X2FjaxgGIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkhlYXJ0YmVhdEFja0gAEi8KCHJlZGlyZWN0GAcgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVkaXJlY3RIABI0CgtzYW1wbGVzX2FjaxgIIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZXNBY2tIABJWChZwcmltYXJ5X2xlYXNlX3Jlc3BvbnNlGAkgASgLMicuaG9sZGZhc3QuYWdlbnQudjEuUHJpbWFyeUxlYXNlUmVzcG9uc2VIAFILcmlnaHRBbnN3ZXJCBwoFZnJhbWUipQEKB1dlbGNvbWUSFQoNY29udHJvbGxlcl9pZBgBIAEoCRIdChVoZWFydGJlYXRfaW50ZXJ2YWxfbXMYAiABKAUSEwoLY29udHJvbGxlcnMYAyADKAkSHAoUYXV0aG9yaXR5X2dlbmVyYXRpb24YBCABKAMSGgoSc2FtcGxlX2ludGVydmFsX21zGAUgASgFEhUKDXdpdGhvdXRfbGVhc2UYBiABKAgiOQoMSGVhcnRiZWF0QWNrEhAKCHNlcXVlbmNlGAEgASgEEhcKD2ZsZWV0X3JldHVybl9tcxgCIAEoDSIdCgpDYW5jZWxUYXNrEg8KB3Rhc2tfaWQYASABKAkiHAoJUmVzdWx0QWNrEg8KB3Rhc2tfaWQYASABKAkiLgoHR29vZGJ5ZRIOCgZyZWFzb24YASABKAkSEwoLY29udHJvbGxlcnMYAiADKAkiHgoIUmVkaXJlY3QSEgoKY29udHJvbGxlchgBIAEoCSIgChJSZWFkUGF5bG9hZFJlcXVlc3QSCgoCaWQYASABKAkiHAoMUGF5bG9hZENodW5rEgwKBGRhdGEYASABKAwyZwoRRW5yb2xsbWVudFNlcnZpY2USUgoGRW5yb2xsEiAuaG9sZGZhc3QuYWdlbnQudjEuRW5yb2xsUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2UywgQKDEFnZW50U2VydmljZRJmChBSZW5ld0NlcnRpZmljYXRlEiouaG9sZGZhc3QuYWdlbnQudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlEnIKFklzc3VlU2VydmVyQ2VydGlmaWNhdGUSMC5ob2xkZmFzdC5hZ2VudC52MS5Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2USUAoHU2Vzc2lvbhIdLmhvbGRmYXN0LmFnZW50LnYxLkFnZW50RnJhbWUaIi5ob2xkZmFzdC5hZ2VudC52MS5Db250cm9sbGVyRnJhbWUoATABElcKC1JlYWRQYXlsb2FkEiUuaG9sZGZhc3QuYWdlbnQudjEuUmVhZFBheWxvYWRSZXF1ZXN0Gh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rMAESUAoMV3JpdGVQYXlsb2FkEh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rGh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZigBElkKDk1pbnRPYmplY3RVcmxzEiguaG9sZGZhc3QuYWdlbnQudjEuTWludE9iamVjdFVybHNSZXF1ZXN0Gh0uaG9sZGZhc3QuYWdlbnQudjEuT2JqZWN0VXJsc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_holdfast_agent_v1_backup, file_holdfast_agent_v1_task]);
+  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCJRCh1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMEhMKC2Zvcl9tZW1iZXJzGAIgASgIIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIrIDCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSAASVQoVcHJpbWFyeV9sZWFzZV9yZXF1ZXN0GAggASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuUHJpbWFyeUxlYXNlUmVxdWVzdEgAUgxyaWdodFJlcXVlc3RCBwoFZnJhbWUi7gIKBUhlbGxvEhIKCm1hY2hpbmVfaWQYASABKAkSFQoNYWdlbnRfdmVyc2lvbhgCIAEoCRIPCgdib290X2lkGAMgASgJEjIKBXRlcm1zGAQgAygLMiMuaG9sZGZhc3QuYWdlbnQudjEuSGVsbG8uVGVybXNFbnRyeRISCgpvcGVuX3Rhc2tzGAUgAygJEhIKCnNlc3Npb25faWQYBiABKAkSFAoMYWdlbnRfZGlnZXN0GAcgASgJEhcKD2tlZXBlcl9wcm90b2NvbBgIIAEoBRIPCgdzdGFuZGJ5GAkgASgIEiUKE3JlcGxhY2VzX3Nlc3Npb25faWQYCiABKAlSCHN1Y2NlZWRzEiUKFXByaW1hcnlfbGVhc2VfdmVyc2lvbhgLIAEoBVIGcmlnaHRzEhEKCXdvcmtsb2FkcxgMIAMoCRosCgpUZXJtc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEiCwoJSGVhcnRiZWF0InIKE1ByaW1hcnlMZWFzZVJlcXVlc3QSEgoKc2VydmljZV9pZBgBIAEoCRIMCgR0ZXJtGAIgASgDEg4KBm51bWJlchgDIAEoBBIpChNlbmdpbmVfdW5yZXNwb25zaXZlGAQgASgIUgxlbmdpbmVTaWxlbnQiRwoUUHJpbWFyeUxlYXNlUmVzcG9uc2USDgoGbnVtYmVyGAEgASgEEg8KB2dyYW50ZWQYAiABKAgSDgoGcmVhc29uGAMgASgJInEKC09ic2VydmF0aW9uEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKCGluc3RhbmNlGAIgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbiKeCgoTSW5zdGFuY2VPYnNlcnZhdGlvbhISCgpzZXJ2aWNlX2lkGAEgASgJEg8KB25vZGVfaWQYAiABKAkSDQoFc3RhdGUYAyABKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgFIAEoCRISCgpnZW5lcmF0aW9uGAYgASgDEgwKBHRlcm0YByABKAMSFQoNcmVzdGFydF9jb3VudBgIIAEoAxIoCgZjaGVja3MYCSADKAsyGC5ob2xkZmFzdC5hZ2VudC52MS5DaGVjaxIXCg9wZW5kaW5nX3Jlc3RhcnQYCiADKAkSWwoTcmVqZWN0ZWRfcGFyYW1ldGVycxgLIAMoCzI+LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uUmVqZWN0ZWRQYXJhbWV0ZXJzRW50cnkSXQoUZWZmZWN0aXZlX3BhcmFtZXRlcnMYDCADKAsyPy5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uLkVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRISCgpkYXRhX2J5dGVzGA0gASgDEhIKCmZyZWVfYnl0ZXMYDiABKAMSFgoOZW5naW5lX3ZlcnNpb24YDyABKAkSHgoWY2VydGlmaWNhdGVfZ2VuZXJhdGlvbhgQIAEoAxJRCg5hYnNlbnRfbWV0cmljcxgRIAMoCzI5LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uQWJzZW50TWV0cmljc0VudHJ5EhYKDnRleHRfbGlicmFyaWVzGCggAygJEigKEHNhdmVkX2dlbmVyYXRpb24YKSABKANSDmtlcHRHZW5lcmF0aW9uEjQKBmJhY2t1cBgyIAEoCzIkLmhvbGRmYXN0LmFnZW50LnYxLkJhY2t1cE9ic2VydmF0aW9uEjYKB2FyY2hpdmUYMyABKAsyJS5ob2xkZmFzdC5hZ2VudC52MS5BcmNoaXZlT2JzZXJ2YXRpb24SNgoHcmVzdG9yZRg0IAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLlJlc3RvcmVPYnNlcnZhdGlvbhISCgpkaXNrX2J5dGVzGDwgASgDEhkKEW1lbW9yeV9kYXRhX2J5dGVzGD0gASgDEhUKDXN0b3JhZ2VfbGV2ZWwYPiABKAUSFgoOd3JpdGVzX2Jsb2NrZWQYPyABKAgSPgoLcmVwbGljYXRpb24YZCABKAsyKS5ob2xkZmFzdC5hZ2VudC52MS5SZXBsaWNhdGlvbk9ic2VydmF0aW9uEjIKBXBlZXJzGGUgASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuUGVlcnNPYnNlcnZhdGlvbhIVCg1vZmZlcnNfcG9vbGVyGG4gASgIEi8KA2FwcBiCASABKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5BcHBPYnNlcnZhdGlvbho5ChdSZWplY3RlZFBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjoKGEVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKEkFic2VudE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImUKDkFwcE9ic2VydmF0aW9uEhoKEnNlcnZpbmdfcmVsZWFzZV9pZBgBIAEoCRI3CghyZWxlYXNlcxgCIAMoCzIlLmhvbGRmYXN0LmFnZW50LnYxLlJlbGVhc2VPYnNlcnZhdGlvbiJTChJSZWxlYXNlT2JzZXJ2YXRpb24SCgoCaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGcmVhc29uGAMgASgJEhIKCmxhc3RfbGluZXMYBCADKAki9wEKEFBlZXJzT2JzZXJ2YXRpb24SEQoJaXNfbWVtYmVyGAEgASgIEhEKCWlzX2xlYWRlchgCIAEoCBIOCgZ2b3RlcnMYAyABKAUSGAoQcmVhY2hhYmxlX3ZvdGVycxgEIAEoBRIUCgxoYXNfbWFqb3JpdHkYBSABKAgSDwoHaW5fc3luYxgGIAEoCBIPCgdtZW1iZXJzGAcgAygFEhcKD3NhZmVfdG9fcmVzdGFydBgIIAMoBRIxCgdsZWF2aW5nGAkgAygLMiAuaG9sZGZhc3QuYWdlbnQudjEuTGVhdmluZ01lbWJlchIPCgdqb2luaW5nGAogAygFIjgKDUxlYXZpbmdNZW1iZXISDgoGbnVtYmVyGAEgASgFEhcKD3JlbWFpbmluZ19ieXRlcxgCIAEoAyKSAgoWUmVwbGljYXRpb25PYnNlcnZhdGlvbhIMCgRyb2xlGAEgASgJEg0KBXN0YXRlGAIgASgJEhQKDGNvcGllZF9ieXRlcxgDIAEoAxISCgpzdG9wcGVkX2F0GAQgASgJEhEKCWRhdGFfcm9sZRgFIAEoCRIXCg9zdG9wcGVkX2hpc3RvcnkYBiABKAkSMgoJZGlzY2FyZGVkGAcgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuRGlzY2FyZGVkTG9nEjYKDWxvZ2ljYWxfc2xvdHMYCCABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5Mb2dpY2FsU2xvdHMSGQoRZmVuY2VkX2dlbmVyYXRpb24YFCABKAMiPQoMTG9naWNhbFNsb3RzEi0KBXNsb3RzGAEgAygLMh4uaG9sZGZhc3QuYWdlbnQudjEuTG9naWNhbFNsb3QiPQoLTG9naWNhbFNsb3QSDAoEbmFtZRgBIAEoCRIQCghkYXRhYmFzZRgCIAEoCRIOCgZwbHVnaW4YAyABKAkiVwoMRGlzY2FyZGVkTG9nEgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkSDQoFYnl0ZXMYAyABKAMSHgoLc2F2ZWRfYnl0ZXMYBCABKANSCWtlcHRCeXRlcyJgCgVDaGVjaxIMCgRuYW1lGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAQgASgJIkMKDFRhc2tQcm9ncmVzcxIPCgd0YXNrX2lkGAEgASgJEgwKBHN0ZXAYAiABKAkSFAoMcHJvZ3Jlc3NfcGN0GAMgASgFIkQKB1NhbXBsZXMSDQoFYmF0Y2gYASABKAQSKgoHc2FtcGxlcxgCIAMoCzIZLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZSI4CgZTYW1wbGUSDwoHdGltZV9tcxgBIAEoAxINCgVzbG90cxgCIAMoDRIOCgZ2YWx1ZXMYAyADKAEiZAoKU2FtcGxlc0FjaxINCgViYXRjaBgBIAEoBBIUCgZzdG9yZWQYAiABKAhSBGtlcHQSEAoIcmV0cnlfbXMYAyABKA0SDwoHcmVmdXNlZBgEIAEoDRIOCgZyZWFzb24YBSABKAkihAQKD0NvbnRyb2xsZXJGcmFtZRItCgd3ZWxjb21lGAEgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuV2VsY29tZUgAEicKBHRhc2sYAiABKAsyFy5ob2xkZmFzdC5hZ2VudC52MS5UYXNrSAASNAoLY2FuY2VsX3Rhc2sYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5DYW5jZWxUYXNrSAASMgoKcmVzdWx0X2FjaxgEIAEoCzIcLmhvbGRmYXN0LmFnZW50LnYxLlJlc3VsdEFja0gAEi0KB2dvb2RieWUYBSABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5Hb29kYnllSAASOAoNaGVhcnRiZWF0X2FjaxgGIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkhlYXJ0YmVhdEFja0gAEi8KCHJlZGlyZWN0GAcgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVkaXJlY3RIABI0CgtzYW1wbGVzX2FjaxgIIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZXNBY2tIABJWChZwcmltYXJ5X2xlYXNlX3Jlc3BvbnNlGAkgASgLMicuaG9sZGZhc3QuYWdlbnQudjEuUHJpbWFyeUxlYXNlUmVzcG9uc2VIAFILcmlnaHRBbnN3ZXJCBwoFZnJhbWUipQEKB1dlbGNvbWUSFQoNY29udHJvbGxlcl9pZBgBIAEoCRIdChVoZWFydGJlYXRfaW50ZXJ2YWxfbXMYAiABKAUSEwoLY29udHJvbGxlcnMYAyADKAkSHAoUYXV0aG9yaXR5X2dlbmVyYXRpb24YBCABKAMSGgoSc2FtcGxlX2ludGVydmFsX21zGAUgASgFEhUKDXdpdGhvdXRfbGVhc2UYBiABKAgiOQoMSGVhcnRiZWF0QWNrEhAKCHNlcXVlbmNlGAEgASgEEhcKD2ZsZWV0X3JldHVybl9tcxgCIAEoDSIdCgpDYW5jZWxUYXNrEg8KB3Rhc2tfaWQYASABKAkiHAoJUmVzdWx0QWNrEg8KB3Rhc2tfaWQYASABKAkiLgoHR29vZGJ5ZRIOCgZyZWFzb24YASABKAkSEwoLY29udHJvbGxlcnMYAiADKAkiHgoIUmVkaXJlY3QSEgoKY29udHJvbGxlchgBIAEoCSIgChJSZWFkUGF5bG9hZFJlcXVlc3QSCgoCaWQYASABKAkiHAoMUGF5bG9hZENodW5rEgwKBGRhdGEYASABKAwyZwoRRW5yb2xsbWVudFNlcnZpY2USUgoGRW5yb2xsEiAuaG9sZGZhc3QuYWdlbnQudjEuRW5yb2xsUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2UywgQKDEFnZW50U2VydmljZRJmChBSZW5ld0NlcnRpZmljYXRlEiouaG9sZGZhc3QuYWdlbnQudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlEnIKFklzc3VlU2VydmVyQ2VydGlmaWNhdGUSMC5ob2xkZmFzdC5hZ2VudC52MS5Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2USUAoHU2Vzc2lvbhIdLmhvbGRmYXN0LmFnZW50LnYxLkFnZW50RnJhbWUaIi5ob2xkZmFzdC5hZ2VudC52MS5Db250cm9sbGVyRnJhbWUoATABElcKC1JlYWRQYXlsb2FkEiUuaG9sZGZhc3QuYWdlbnQudjEuUmVhZFBheWxvYWRSZXF1ZXN0Gh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rMAESUAoMV3JpdGVQYXlsb2FkEh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rGh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZigBElkKDk1pbnRPYmplY3RVcmxzEiguaG9sZGZhc3QuYWdlbnQudjEuTWludE9iamVjdFVybHNSZXF1ZXN0Gh0uaG9sZGZhc3QuYWdlbnQudjEuT2JqZWN0VXJsc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_holdfast_agent_v1_backup, file_holdfast_agent_v1_task]);
 
 /**
  * @generated from message holdfast.agent.v1.EnrollRequest
@@ -896,6 +896,13 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
    * @generated from field: bool offers_pooler = 110;
    */
   offersPooler: boolean;
+
+  /**
+   * Unset for other kinds of workloads than apps.
+   *
+   * @generated from field: holdfast.agent.v1.AppObservation app = 130;
+   */
+  app?: AppObservation | undefined;
 };
 
 /**
@@ -1090,6 +1097,13 @@ export type InstanceObservationJson = {
    * @generated from field: bool offers_pooler = 110;
    */
   offersPooler?: boolean;
+
+  /**
+   * Unset for other kinds of workloads than apps.
+   *
+   * @generated from field: holdfast.agent.v1.AppObservation app = 130;
+   */
+  app?: AppObservationJson;
 };
 
 /**
@@ -1098,6 +1112,120 @@ export type InstanceObservationJson = {
  */
 export const InstanceObservationSchema: GenMessage<InstanceObservation, {jsonType: InstanceObservationJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_session, 10);
+
+/**
+ * The releases of an app on one machine.
+ *
+ * @generated from message holdfast.agent.v1.AppObservation
+ */
+export type AppObservation = Message<"holdfast.agent.v1.AppObservation"> & {
+  /**
+   * Release that gets the requests; empty before the first one is ready.
+   *
+   * @generated from field: string serving_release_id = 1;
+   */
+  servingReleaseId: string;
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.ReleaseObservation releases = 2;
+   */
+  releases: ReleaseObservation[];
+};
+
+/**
+ * The releases of an app on one machine.
+ *
+ * @generated from message holdfast.agent.v1.AppObservation
+ */
+export type AppObservationJson = {
+  /**
+   * Release that gets the requests; empty before the first one is ready.
+   *
+   * @generated from field: string serving_release_id = 1;
+   */
+  servingReleaseId?: string;
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.ReleaseObservation releases = 2;
+   */
+  releases?: ReleaseObservationJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.AppObservation.
+ * Use `create(AppObservationSchema)` to create a new message.
+ */
+export const AppObservationSchema: GenMessage<AppObservation, {jsonType: AppObservationJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 11);
+
+/**
+ * @generated from message holdfast.agent.v1.ReleaseObservation
+ */
+export type ReleaseObservation = Message<"holdfast.agent.v1.ReleaseObservation"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * "pulling", "starting", "ready", "failed" or "draining".
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Reason of a failure, or of a delay, for users.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * The last lines that the program of a failed release printed, at most 20.
+   *
+   * @generated from field: repeated string last_lines = 4;
+   */
+  lastLines: string[];
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ReleaseObservation
+ */
+export type ReleaseObservationJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * "pulling", "starting", "ready", "failed" or "draining".
+   *
+   * @generated from field: string state = 2;
+   */
+  state?: string;
+
+  /**
+   * Reason of a failure, or of a delay, for users.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason?: string;
+
+  /**
+   * The last lines that the program of a failed release printed, at most 20.
+   *
+   * @generated from field: repeated string last_lines = 4;
+   */
+  lastLines?: string[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ReleaseObservation.
+ * Use `create(ReleaseObservationSchema)` to create a new message.
+ */
+export const ReleaseObservationSchema: GenMessage<ReleaseObservation, {jsonType: ReleaseObservationJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 12);
 
 /**
  * State of a cluster whose members elect their leader, as the engine of one member reports it.
@@ -1250,7 +1378,7 @@ export type PeersObservationJson = {
  * Use `create(PeersObservationSchema)` to create a new message.
  */
 export const PeersObservationSchema: GenMessage<PeersObservation, {jsonType: PeersObservationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 11);
+  messageDesc(file_holdfast_agent_v1_session, 13);
 
 /**
  * A member whose data move to the others before it is removed.
@@ -1291,7 +1419,7 @@ export type LeavingMemberJson = {
  * Use `create(LeavingMemberSchema)` to create a new message.
  */
 export const LeavingMemberSchema: GenMessage<LeavingMember, {jsonType: LeavingMemberJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 12);
+  messageDesc(file_holdfast_agent_v1_session, 14);
 
 /**
  * Replication state of a member, by its engine or its data.
@@ -1442,7 +1570,7 @@ export type ReplicationObservationJson = {
  * Use `create(ReplicationObservationSchema)` to create a new message.
  */
 export const ReplicationObservationSchema: GenMessage<ReplicationObservation, {jsonType: ReplicationObservationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 13);
+  messageDesc(file_holdfast_agent_v1_session, 15);
 
 /**
  * Logical replication slots.
@@ -1473,7 +1601,7 @@ export type LogicalSlotsJson = {
  * Use `create(LogicalSlotsSchema)` to create a new message.
  */
 export const LogicalSlotsSchema: GenMessage<LogicalSlots, {jsonType: LogicalSlotsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 14);
+  messageDesc(file_holdfast_agent_v1_session, 16);
 
 /**
  * @generated from message holdfast.agent.v1.LogicalSlot
@@ -1520,7 +1648,7 @@ export type LogicalSlotJson = {
  * Use `create(LogicalSlotSchema)` to create a new message.
  */
 export const LogicalSlotSchema: GenMessage<LogicalSlot, {jsonType: LogicalSlotJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 15);
+  messageDesc(file_holdfast_agent_v1_session, 17);
 
 /**
  * Log of a former primary that no other member had.
@@ -1589,7 +1717,7 @@ export type DiscardedLogJson = {
  * Use `create(DiscardedLogSchema)` to create a new message.
  */
 export const DiscardedLogSchema: GenMessage<DiscardedLog, {jsonType: DiscardedLogJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 16);
+  messageDesc(file_holdfast_agent_v1_session, 18);
 
 /**
  * @generated from message holdfast.agent.v1.Check
@@ -1654,7 +1782,7 @@ export type CheckJson = {
  * Use `create(CheckSchema)` to create a new message.
  */
 export const CheckSchema: GenMessage<Check, {jsonType: CheckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 17);
+  messageDesc(file_holdfast_agent_v1_session, 19);
 
 /**
  * @generated from message holdfast.agent.v1.TaskProgress
@@ -1701,7 +1829,7 @@ export type TaskProgressJson = {
  * Use `create(TaskProgressSchema)` to create a new message.
  */
 export const TaskProgressSchema: GenMessage<TaskProgress, {jsonType: TaskProgressJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 18);
+  messageDesc(file_holdfast_agent_v1_session, 20);
 
 /**
  * Samples of the machine, oldest first. The agent stores them until they are acknowledged, and sends no others before.
@@ -1746,7 +1874,7 @@ export type SamplesJson = {
  * Use `create(SamplesSchema)` to create a new message.
  */
 export const SamplesSchema: GenMessage<Samples, {jsonType: SamplesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 19);
+  messageDesc(file_holdfast_agent_v1_session, 21);
 
 /**
  * All metrics at one time. The history has one sample per machine and time.
@@ -1809,7 +1937,7 @@ export type SampleJson = {
  * Use `create(SampleSchema)` to create a new message.
  */
 export const SampleSchema: GenMessage<Sample, {jsonType: SampleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 20);
+  messageDesc(file_holdfast_agent_v1_session, 22);
 
 /**
  * The acknowledgment of a batch.
@@ -1892,7 +2020,7 @@ export type SamplesAckJson = {
  * Use `create(SamplesAckSchema)` to create a new message.
  */
 export const SamplesAckSchema: GenMessage<SamplesAck, {jsonType: SamplesAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 21);
+  messageDesc(file_holdfast_agent_v1_session, 23);
 
 /**
  * @generated from message holdfast.agent.v1.ControllerFrame
@@ -2017,7 +2145,7 @@ export type ControllerFrameJson = {
  * Use `create(ControllerFrameSchema)` to create a new message.
  */
 export const ControllerFrameSchema: GenMessage<ControllerFrame, {jsonType: ControllerFrameJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 22);
+  messageDesc(file_holdfast_agent_v1_session, 24);
 
 /**
  * @generated from message holdfast.agent.v1.Welcome
@@ -2114,7 +2242,7 @@ export type WelcomeJson = {
  * Use `create(WelcomeSchema)` to create a new message.
  */
 export const WelcomeSchema: GenMessage<Welcome, {jsonType: WelcomeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 23);
+  messageDesc(file_holdfast_agent_v1_session, 25);
 
 /**
  * @generated from message holdfast.agent.v1.HeartbeatAck
@@ -2157,7 +2285,7 @@ export type HeartbeatAckJson = {
  * Use `create(HeartbeatAckSchema)` to create a new message.
  */
 export const HeartbeatAckSchema: GenMessage<HeartbeatAck, {jsonType: HeartbeatAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 24);
+  messageDesc(file_holdfast_agent_v1_session, 26);
 
 /**
  * @generated from message holdfast.agent.v1.CancelTask
@@ -2184,7 +2312,7 @@ export type CancelTaskJson = {
  * Use `create(CancelTaskSchema)` to create a new message.
  */
 export const CancelTaskSchema: GenMessage<CancelTask, {jsonType: CancelTaskJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 25);
+  messageDesc(file_holdfast_agent_v1_session, 27);
 
 /**
  * @generated from message holdfast.agent.v1.ResultAck
@@ -2211,7 +2339,7 @@ export type ResultAckJson = {
  * Use `create(ResultAckSchema)` to create a new message.
  */
 export const ResultAckSchema: GenMessage<ResultAck, {jsonType: ResultAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 26);
+  messageDesc(file_holdfast_agent_v1_session, 28);
 
 /**
  * The controller stops or has had no lease for some seconds; the agent connects to another one.
@@ -2252,7 +2380,7 @@ export type GoodbyeJson = {
  * Use `create(GoodbyeSchema)` to create a new message.
  */
 export const GoodbyeSchema: GenMessage<Goodbye, {jsonType: GoodbyeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 27);
+  messageDesc(file_holdfast_agent_v1_session, 29);
 
 /**
  * Another controller has fewer agents: the agent opens a session there, and ends this one after the welcome.
@@ -2287,7 +2415,7 @@ export type RedirectJson = {
  * Use `create(RedirectSchema)` to create a new message.
  */
 export const RedirectSchema: GenMessage<Redirect, {jsonType: RedirectJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 28);
+  messageDesc(file_holdfast_agent_v1_session, 30);
 
 /**
  * @generated from message holdfast.agent.v1.ReadPayloadRequest
@@ -2314,7 +2442,7 @@ export type ReadPayloadRequestJson = {
  * Use `create(ReadPayloadRequestSchema)` to create a new message.
  */
 export const ReadPayloadRequestSchema: GenMessage<ReadPayloadRequest, {jsonType: ReadPayloadRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 29);
+  messageDesc(file_holdfast_agent_v1_session, 31);
 
 /**
  * @generated from message holdfast.agent.v1.PayloadChunk
@@ -2341,7 +2469,7 @@ export type PayloadChunkJson = {
  * Use `create(PayloadChunkSchema)` to create a new message.
  */
 export const PayloadChunkSchema: GenMessage<PayloadChunk, {jsonType: PayloadChunkJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 30);
+  messageDesc(file_holdfast_agent_v1_session, 32);
 
 /**
  * @generated from service holdfast.agent.v1.EnrollmentService

@@ -598,7 +598,7 @@ export const ConvergeInstanceSchema: GenMessage<ConvergeInstance, {jsonType: Con
  */
 export type WorkloadSpec = Message<"holdfast.agent.v1.WorkloadSpec"> & {
   /**
-   * Kinds to come have the numbers 2 to 8.
+   * Kinds to come have the numbers 3 to 8.
    *
    * @generated from oneof holdfast.agent.v1.WorkloadSpec.workload
    */
@@ -608,6 +608,12 @@ export type WorkloadSpec = Message<"holdfast.agent.v1.WorkloadSpec"> & {
      */
     value: InstanceSpec;
     case: "engine";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.AppSpec app = 2;
+     */
+    value: AppSpec;
+    case: "app";
   } | {
     /**
      * A process of tests; no released agent runs it.
@@ -687,6 +693,11 @@ export type WorkloadSpecJson = {
    * @generated from field: holdfast.agent.v1.InstanceSpec engine = 1;
    */
   engine?: InstanceSpecJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.AppSpec app = 2;
+   */
+  app?: AppSpecJson;
 
   /**
    * A process of tests; no released agent runs it.
@@ -791,6 +802,271 @@ export type FixtureSpecJson = {
  */
 export const FixtureSpecSchema: GenMessage<FixtureSpec, {jsonType: FixtureSpecJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_task, 3);
+
+/**
+ * A hosted app on one machine: its releases as containers behind one port.
+ *
+ * @generated from message holdfast.agent.v1.AppSpec
+ */
+export type AppSpec = Message<"holdfast.agent.v1.AppSpec"> & {
+  /**
+   * One release, or two of them while a new one starts beside the one that serves; at most two. The machine stops
+   * and deletes every other release, except for the one that serves until serving_release_id is ready.
+   *
+   * @generated from field: repeated holdfast.agent.v1.Release releases = 1;
+   */
+  releases: Release[];
+
+  /**
+   * Release that gets the requests from the moment on that it is ready; one of releases.
+   *
+   * @generated from field: string serving_release_id = 2;
+   */
+  servingReleaseId: string;
+
+  /**
+   * Port of the machine's address that accepts the requests.
+   *
+   * @generated from field: int32 port = 3;
+   */
+  port: number;
+};
+
+/**
+ * A hosted app on one machine: its releases as containers behind one port.
+ *
+ * @generated from message holdfast.agent.v1.AppSpec
+ */
+export type AppSpecJson = {
+  /**
+   * One release, or two of them while a new one starts beside the one that serves; at most two. The machine stops
+   * and deletes every other release, except for the one that serves until serving_release_id is ready.
+   *
+   * @generated from field: repeated holdfast.agent.v1.Release releases = 1;
+   */
+  releases?: ReleaseJson[];
+
+  /**
+   * Release that gets the requests from the moment on that it is ready; one of releases.
+   *
+   * @generated from field: string serving_release_id = 2;
+   */
+  servingReleaseId?: string;
+
+  /**
+   * Port of the machine's address that accepts the requests.
+   *
+   * @generated from field: int32 port = 3;
+   */
+  port?: number;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.AppSpec.
+ * Use `create(AppSpecSchema)` to create a new message.
+ */
+export const AppSpecSchema: GenMessage<AppSpec, {jsonType: AppSpecJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 4);
+
+/**
+ * An image with its settings. A change of any of them is another release.
+ *
+ * @generated from message holdfast.agent.v1.Release
+ */
+export type Release = Message<"holdfast.agent.v1.Release"> & {
+  /**
+   * Lower-case letters, digits and hyphens.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Registry, repository and digest: "host:port/organization/name@sha256:...".
+   *
+   * @generated from field: string image_ref = 2;
+   */
+  imageRef: string;
+
+  /**
+   * Certificates of the registry's authorities, PEM; empty for those of the machine's image.
+   *
+   * @generated from field: string registry_authorities = 3;
+   */
+  registryAuthorities: string;
+
+  /**
+   * @generated from field: string registry_username = 4;
+   */
+  registryUsername: string;
+
+  /**
+   * @generated from field: string registry_password = 5;
+   */
+  registryPassword: string;
+
+  /**
+   * Program and arguments in place of the image's; empty for the image's.
+   *
+   * @generated from field: repeated string command = 6;
+   */
+  command: string[];
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EnvironmentVariable environment = 7;
+   */
+  environment: EnvironmentVariable[];
+
+  /**
+   * Port on which the program listens, inside its container.
+   *
+   * @generated from field: int32 port = 8;
+   */
+  port: number;
+
+  /**
+   * A path that responds with a status from 200 to 399 once the release is ready; empty: the port accepts connections.
+   *
+   * @generated from field: string health_check_path = 9;
+   */
+  healthCheckPath: string;
+
+  /**
+   * Time in which a new release becomes ready.
+   *
+   * @generated from field: int32 start_timeout_seconds = 10;
+   */
+  startTimeoutSeconds: number;
+
+  /**
+   * Time for requests in progress after another release serves.
+   *
+   * @generated from field: int32 drain_seconds = 11;
+   */
+  drainSeconds: number;
+};
+
+/**
+ * An image with its settings. A change of any of them is another release.
+ *
+ * @generated from message holdfast.agent.v1.Release
+ */
+export type ReleaseJson = {
+  /**
+   * Lower-case letters, digits and hyphens.
+   *
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * Registry, repository and digest: "host:port/organization/name@sha256:...".
+   *
+   * @generated from field: string image_ref = 2;
+   */
+  imageRef?: string;
+
+  /**
+   * Certificates of the registry's authorities, PEM; empty for those of the machine's image.
+   *
+   * @generated from field: string registry_authorities = 3;
+   */
+  registryAuthorities?: string;
+
+  /**
+   * @generated from field: string registry_username = 4;
+   */
+  registryUsername?: string;
+
+  /**
+   * @generated from field: string registry_password = 5;
+   */
+  registryPassword?: string;
+
+  /**
+   * Program and arguments in place of the image's; empty for the image's.
+   *
+   * @generated from field: repeated string command = 6;
+   */
+  command?: string[];
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EnvironmentVariable environment = 7;
+   */
+  environment?: EnvironmentVariableJson[];
+
+  /**
+   * Port on which the program listens, inside its container.
+   *
+   * @generated from field: int32 port = 8;
+   */
+  port?: number;
+
+  /**
+   * A path that responds with a status from 200 to 399 once the release is ready; empty: the port accepts connections.
+   *
+   * @generated from field: string health_check_path = 9;
+   */
+  healthCheckPath?: string;
+
+  /**
+   * Time in which a new release becomes ready.
+   *
+   * @generated from field: int32 start_timeout_seconds = 10;
+   */
+  startTimeoutSeconds?: number;
+
+  /**
+   * Time for requests in progress after another release serves.
+   *
+   * @generated from field: int32 drain_seconds = 11;
+   */
+  drainSeconds?: number;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.Release.
+ * Use `create(ReleaseSchema)` to create a new message.
+ */
+export const ReleaseSchema: GenMessage<Release, {jsonType: ReleaseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 5);
+
+/**
+ * @generated from message holdfast.agent.v1.EnvironmentVariable
+ */
+export type EnvironmentVariable = Message<"holdfast.agent.v1.EnvironmentVariable"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string value = 2;
+   */
+  value: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.EnvironmentVariable
+ */
+export type EnvironmentVariableJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string value = 2;
+   */
+  value?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EnvironmentVariable.
+ * Use `create(EnvironmentVariableSchema)` to create a new message.
+ */
+export const EnvironmentVariableSchema: GenMessage<EnvironmentVariable, {jsonType: EnvironmentVariableJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 6);
 
 /**
  * @generated from message holdfast.agent.v1.InstanceSpec
@@ -1161,7 +1437,7 @@ export type InstanceSpecJson = {
  * Use `create(InstanceSpecSchema)` to create a new message.
  */
 export const InstanceSpecSchema: GenMessage<InstanceSpec, {jsonType: InstanceSpecJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 4);
+  messageDesc(file_holdfast_agent_v1_task, 7);
 
 /**
  * A platform process that is a client of the engine, independent of the user's allow-list.

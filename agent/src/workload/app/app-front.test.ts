@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { sessionsIn } from "./app-front.ts";
+
+test("the sessions of a slot are read from the statistics by the names of their columns", () => {
+  const output = `# pxname,svname,qcur,scur,smax
+app,FRONTEND,,9,9
+app,a,0,3,4
+other,a,0,8,8
+app,b,0,0,1
+`;
+  expect(sessionsIn(output, "a")).toBe(3);
+  expect(sessionsIn(output, "b")).toBe(0);
+  expect(sessionsIn("", "a")).toBe(0);
+});

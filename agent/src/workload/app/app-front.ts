@@ -1,0 +1,162 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
+import { sendCommand } from "../../engines/front/front-commands.ts";
+import type { KeeperClient } from "../../os/keeper-client.ts";
+import { type SlotName, slotNames } from "./slots.ts";
+
+/** Listener of the front, and the slot that gets the requests. */
+export interface FrontState {
+  readonly address: string;
+  readonly port: number;
+  readonly vcpu: number;
+  readonly serving: SlotName | undefined;
+}
+
+/**
+ * HAProxy before the releases of an app: one port of the machine whose requests go to the serving slot. A switch is two
+ * commands on its socket: requests in progress end where they began, and no connection of a client is closed.
+ */
+export interface AppFront {
+  /** Runs the front with this state; resolves once it is in effect. */
+  converge(state: FrontState, signal: AbortSignal): Promise<void>;
+  /** Number of requests and open connections of a slot; 0 if the front does not run. */
+  sessions(slot: SlotName, signal: AbortSignal): Promise<number>;
+  readonly isRunning: boolean;
+  stop(): Promise<void>;
+}
+
+const frontComponent = "front";
+/** Port of each slot at the machine's address; the front is its only client. */
+const slotPorts: Readonly<Record<SlotName, number>> = { a: 20_001, b: 20_002 };
+/** SIGUSR1: HAProxy finishes requests in progress. */
+const stop = { signal: "SIGUSR1", graceMs: 2_000 } as const;
+const startTimeoutMs = 10_000;
+const connectionLimit = 4_000;
+
+export function slotAddress(address: string, slot: SlotName): { readonly address: string; readonly port: number } {
+  return { address, port: slotPorts[slot] };
+}
+
+export interface AppFrontDeps {
+  readonly keeper: KeeperClient;
+  readonly stateDir: string;
+  readonly runDir: string;
+  readonly softwareRoot: string;
+}
+
+export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFrontDeps): AppFront {
+  const file = join(stateDir, "instance", "front.cfg");
+  const commandSocket = join(runDir, "engine", "front.sock");
+  const isRunning = () => keeper.component(frontComponent)?.state === "running";
+
+  async function start(): Promise<void> {
+    await keeper.order({
+      op: "start",
+      component: {
+        name: frontComponent,
+        argv: [join(softwareRoot, "usr", "sbin", "haproxy"), "-db", "-f", file],
+        env: { LC_ALL: "C", TZ: "UTC" },
+        cwd: "/",
+        log: { path: join(stateDir, "log", "front.log"), maxBytes: 1 << 20, keep: 2, stamped: true },
+        stop,
+        deadlineMs: null,
+      },
+    });
+  }
+
+  /** Sends a command that has no output; waits while a front that was just started has no socket yet. */
+  async function command(line: string, signal: AbortSignal): Promise<void> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]);
+    for (;;) {
+      try {
+        const output = (await sendCommand({ commandSocket }, line, limit)).trim();
+        if (output !== "") throw new FrontRefused(output);
+        return;
+      } catch (error) {
+        if (error instanceof FrontRefused || !isRunning()) throw error;
+        await sleep(20, undefined, { signal: limit });
+      }
+    }
+  }
+
+  return {
+    get isRunning() {
+      return isRunning();
+    },
+    async converge(state, signal) {
+      const desired = configOf(state, commandSocket);
+      const before = (await readIfExists(file))?.toString("utf8");
+      // A running HAProxy does not change its listeners.
+      if (isRunning() && bindOf(before ?? "") !== bindOf(desired))
+        await keeper.order({ op: "stop", name: frontComponent, ...stop });
+      if (before !== desired) await writeDurably(file, desired, 0o640);
+      if (!isRunning()) await start();
+      const { serving } = state;
+      // The serving slot comes first, so that there is always one that gets the requests.
+      if (serving !== undefined) await command(`set server app/${serving} state ready`, signal);
+      for (const slot of slotNames) if (slot !== serving) await command(`set server app/${slot} state drain`, signal);
+    },
+    async sessions(slot, signal) {
+      if (!isRunning()) return 0;
+      return sessionsIn(await sendCommand({ commandSocket }, "show stat", signal), slot);
+    },
+    async stop() {
+      if (isRunning()) await keeper.order({ op: "stop", name: frontComponent, ...stop });
+    },
+  };
+}
+
+class FrontRefused extends Error {
+  constructor(output: string) {
+    super(`the front refused a command: ${output}`);
+  }
+}
+
+function configOf({ address, port, vcpu, serving }: FrontState, commandSocket: string): string {
+  const servers = slotNames.map((slot) => {
+    const target = slotAddress(address, slot);
+    return `  server ${slot} ${target.address}:${target.port}${slot === serving ? "" : " disabled"}\n`;
+  });
+  return `# Written by the agent: changes made here are lost.
+global
+  stats socket ${commandSocket} mode 660 level admin
+  maxconn ${connectionLimit}
+  nbthread ${Math.min(Math.max(Math.floor(vcpu / 2), 1), 4)}
+  hard-stop-after 2s
+  log stdout format raw local0 notice
+defaults
+  mode http
+  log global
+  option dontlog-normal
+  timeout connect 2s
+  timeout queue 5s
+  timeout client 60s
+  timeout http-request 10s
+  timeout http-keep-alive 60s
+  timeout server 5m
+  # Connections that were upgraded, such as WebSockets.
+  timeout tunnel 24h
+frontend app
+  bind ${address}:${port}
+  default_backend app
+backend app
+${servers.join("")}`;
+}
+
+/** The line of a configuration that names the listener. */
+function bindOf(config: string): string {
+  return /^ {2}bind .*$/m.exec(config)?.[0] ?? "";
+}
+
+/** Current sessions of a slot in the output of `show stat`, which is CSV with a head. */
+export function sessionsIn(output: string, slot: SlotName): number {
+  const [head = "", ...rows] = output.trim().split("\n");
+  const columns = head.replace(/^# /, "").split(",");
+  const valuesOf = (row: string) => {
+    const values = row.split(",");
+    return (column: string) => values[columns.indexOf(column)];
+  };
+  const found = rows.map(valuesOf).find((value) => value("pxname") === "app" && value("svname") === slot);
+  return Number(found?.("scur") ?? 0);
+}

@@ -1,0 +1,251 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { equals } from "@bufbuild/protobuf";
+import {
+  type AppSpec,
+  type Release,
+  ReleaseSchema,
+  type WorkloadSpec,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { WorkloadStatus } from "../workload-status.ts";
+import { type ReconcileSignals, WorkloadEnded } from "../workload-supervisor.ts";
+import { type AppFront, slotAddress } from "./app-front.ts";
+import { appOf } from "./app-spec.ts";
+import type { Containers } from "./containers.ts";
+import { probeRelease } from "./readiness-probe.ts";
+import type { ReleaseStates } from "./release-states.ts";
+import { type Slot, type SlotFile, type SlotName, type Slots, slotNames } from "./slots.ts";
+
+export interface AppReconciler {
+  /** Resolves once the machine matches the spec; rejects with a message for users. */
+  converge(spec: WorkloadSpec, signals: ReconcileSignals): Promise<void>;
+  /** True while the front and the release that serves run. */
+  isRunning(): boolean;
+  /** The release that serves, and where; undefined before the first one is ready. */
+  serving(): { readonly release: Release; readonly address: string; readonly port: number } | undefined;
+}
+
+export interface AppReconcilerDeps {
+  readonly slotFile: SlotFile;
+  readonly containers: Containers;
+  readonly front: AppFront;
+  readonly states: ReleaseStates;
+  readonly status: Pick<WorkloadStatus, "setSpec" | "setState" | "setCheck" | "removeChecks" | "state">;
+  /** The last lines that a release printed. */
+  readonly lastLines: (releaseId: string) => Promise<string[]>;
+  readonly now: () => number;
+}
+
+const pollMs = 100;
+const drainPollMs = 200;
+
+/**
+ * Converges the slots to the spec's releases. A release is stored in a slot before anything of it starts, so that an
+ * agent that ends at any line is continued by the next one. The order is what makes a deployment safe: the serving
+ * release runs first; a new one starts beside it; the front switches once that is ready; then the old one is drained,
+ * stopped and deleted. A release that never becomes ready is not started again, and disturbs no other.
+ */
+export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
+  const { slotFile, containers, front, states, status, lastLines, now } = deps;
+  let slots: Slots = {};
+  let address = "";
+  /** Starts of runs that this agent found ready, by slot. */
+  const ready = new Map<SlotName, number>();
+
+  async function save(next: Slots): Promise<void> {
+    await slotFile.save(next);
+    slots = next;
+    states.setSlots(slots);
+  }
+
+  const saveSlot = (name: SlotName, slot: Slot) => save({ ...slots, [name]: slot });
+  const slotOf = (releaseId: string) => slotNames.find((name) => slots[name]?.release.id === releaseId);
+  const failureOf = (releaseId: string) => {
+    const name = slotOf(releaseId);
+    return name && slots[name]?.failure;
+  };
+  const isReady = (name: SlotName) =>
+    containers.isRunning(name) && ready.get(name) === containers.status(name)?.startedAt;
+
+  async function stopAll(): Promise<void> {
+    status.setState("stopping");
+    status.removeChecks();
+    await front.stop();
+    await Promise.all(slotNames.map((name) => containers.stop(name)));
+    status.setState("stopped");
+  }
+
+  /** Stops the runs of releases that a newer restart counter does not cover, and forgets their failures. */
+  async function applyRestarts(app: AppSpec, restartCount: bigint): Promise<void> {
+    for (const { id } of app.releases) {
+      const name = slotOf(id);
+      const slot = name && slots[name];
+      if (name === undefined || slot === undefined || slot.restartCount >= restartCount) continue;
+      await containers.stop(name);
+      const { failure: _, ...rest } = slot;
+      await saveSlot(name, { ...rest, restartCount });
+    }
+  }
+
+  async function start(name: SlotName, { release }: Slot, signal: AbortSignal): Promise<void> {
+    if (containers.isRunning(name)) return;
+    states.setProgress(release.id, "pulling");
+    const image = await containers.unpack(release, signal);
+    signal.throwIfAborted();
+    states.setProgress(release.id, "starting");
+    await containers.start(name, release, image, address);
+  }
+
+  /** Waits until the release is ready; throws the reason if it ends, or is not ready in its time. */
+  async function untilReady(name: SlotName, { release }: Slot, signal: AbortSignal): Promise<void> {
+    const { startedAt = 0 } = containers.status(name) ?? {};
+    const deadline = startedAt + release.startTimeoutSeconds * 1_000;
+    for (;;) {
+      const reason = await probeRelease({ ...slotAddress(address, name), path: release.healthCheckPath }, signal);
+      signal.throwIfAborted();
+      if (!containers.isRunning(name)) throw new Error(`The program ended before it was ready${endOf(name)}.`);
+      if (reason === undefined) break;
+      if (now() >= deadline)
+        throw new Error(`The release is not ready after ${release.startTimeoutSeconds} seconds: ${reason}`);
+      await sleep(pollMs, undefined, { signal });
+    }
+    ready.set(name, startedAt);
+  }
+
+  function endOf(name: SlotName): string {
+    const { exit } = containers.status(name) ?? {};
+    return exit?.code == null ? "" : `, with the exit code ${exit.code}`;
+  }
+
+  /** Runs the release in the slot until it is ready. A release that never was ready fails for good. */
+  async function bringUp(name: SlotName, signal: AbortSignal): Promise<void> {
+    const slot = slots[name];
+    if (slot === undefined || slot.failure !== undefined) return;
+    await start(name, slot, signal);
+    if (isReady(name)) return states.setProgress(slot.release.id, "ready");
+    states.setProgress(slot.release.id, "starting");
+    try {
+      await untilReady(name, slot, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      await containers.stop(name);
+      if (slot.wasReady) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      return saveSlot(name, { ...slot, failure: { reason, lastLines: await lastLines(slot.release.id) } });
+    }
+    if (!slot.wasReady) await saveSlot(name, { ...slot, wasReady: true });
+    states.setProgress(slot.release.id, "ready");
+  }
+
+  /** Gives a slot to the release, unless it has one; false while none is free. */
+  async function assign(release: Release, restartCount: bigint): Promise<boolean> {
+    const name = slotOf(release.id);
+    const slot = name && slots[name];
+    if (name === undefined || slot === undefined) {
+      const free = slotNames.find((each) => slots[each] === undefined);
+      if (free === undefined) return false;
+      await saveSlot(free, { release, restartCount, wasReady: false });
+      return true;
+    }
+    const { drainUntil, ...rest } = slot;
+    // A release that returns before its drain ended runs on. The registry's credentials may be newer ones.
+    if (drainUntil !== undefined || !equals(ReleaseSchema, slot.release, release))
+      await saveSlot(name, { ...rest, release });
+    return true;
+  }
+
+  /** Stops and deletes each release that the spec does not have and that does not serve, once its requests ended. */
+  async function removeOthers(app: AppSpec, signal: AbortSignal): Promise<void> {
+    const desired = app.releases.map(({ id }) => id);
+    for (const name of slotNames) {
+      const slot = slots[name];
+      if (slot === undefined || name === slots.serving || desired.includes(slot.release.id)) continue;
+      const drainUntil = slot.drainUntil ?? now() + slot.release.drainSeconds * 1_000;
+      if (slot.drainUntil === undefined) await saveSlot(name, { ...slot, drainUntil });
+      while (now() < drainUntil && containers.isRunning(name) && (await front.sessions(name, signal)) > 0)
+        await sleep(drainPollMs, undefined, { signal });
+      await containers.stop(name);
+      const others = slotNames.flatMap((each) => (each === name ? [] : [slots[each]?.release.id ?? ""]));
+      await containers.deleteOthers([...new Set([...desired, ...others])], slot.release.id, signal);
+      const { [name]: _, ...rest } = slots;
+      await save(rest);
+    }
+  }
+
+  async function converge(spec: WorkloadSpec, { changed }: ReconcileSignals): Promise<void> {
+    const ended = new AbortController();
+    // The end of the serving release ends the round, also while another release starts: the next round starts it.
+    const watching = containers.onEnd((name) => {
+      if (name === slots.serving) ended.abort(new WorkloadEnded("program"));
+    });
+    try {
+      await convergeUntil(AbortSignal.any([changed, ended.signal]), spec);
+    } finally {
+      watching.close();
+    }
+  }
+
+  async function convergeUntil(signal: AbortSignal, spec: WorkloadSpec): Promise<void> {
+    const app = appOf(spec);
+    status.setSpec(spec);
+    slots = await slotFile.load();
+    states.setSlots(slots);
+    address = spec.address;
+    if (!spec.running) return stopAll();
+    const convergeFront = () =>
+      front.converge({ address, port: app.port, vcpu: spec.vcpu, serving: slots.serving }, signal);
+    await applyRestarts(app, spec.restartCount);
+    const isFailed = slots.serving === undefined && failureOf(app.servingReleaseId) !== undefined;
+    if (status.state !== "running" && !isFailed) status.setState("starting");
+    const serving = slots.serving && slots[slots.serving];
+    if (slots.serving !== undefined && serving !== undefined) await start(slots.serving, serving, signal);
+    await convergeFront();
+    await removeOthers(app, signal);
+
+    const failures: unknown[] = [];
+    const servingFirst = app.releases.toSorted(
+      (a, b) => Number(b.id === app.servingReleaseId) - Number(a.id === app.servingReleaseId),
+    );
+    for (const release of servingFirst) {
+      if (!(await assign(release, spec.restartCount))) continue;
+      try {
+        await bringUp(slotOf(release.id) as SlotName, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        states.setProgress(release.id, "pulling", error instanceof Error ? error.message : String(error));
+        failures.push(error);
+      }
+    }
+    const next = slotOf(app.servingReleaseId);
+    if (next !== undefined && isReady(next)) {
+      if (slots.serving !== next) await save({ ...slots, serving: next });
+      await convergeFront();
+      await removeOthers(app, signal);
+    }
+    await settle(app, signal);
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Reports the state of the app by the release that serves now, which may be an older one than the spec's. */
+  async function settle(app: AppSpec, signal: AbortSignal): Promise<void> {
+    const { serving } = slots;
+    if (serving !== undefined && !isReady(serving)) await bringUp(serving, signal);
+    if (serving !== undefined && isReady(serving)) {
+      status.setState("running");
+      status.setCheck({ name: "liveness", status: "healthy", reason: "" });
+      return;
+    }
+    const failure = failureOf(app.servingReleaseId);
+    if (failure !== undefined) status.setState("failed", failure.reason);
+  }
+
+  return {
+    converge,
+    isRunning: () => front.isRunning && slots.serving !== undefined && containers.isRunning(slots.serving),
+    serving() {
+      const slot = slots.serving && slots[slots.serving];
+      return slots.serving === undefined || slot === undefined
+        ? undefined
+        : { release: slot.release, ...slotAddress(address, slots.serving) };
+    },
+  };
+}

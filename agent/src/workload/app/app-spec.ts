@@ -1,0 +1,43 @@
+import type { AppSpec, Release, WorkloadSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { TaskFailed } from "../../task-failed.ts";
+
+const idPattern = /^[a-z0-9][a-z0-9-]{0,39}$/;
+const imagePattern = /^[a-z0-9][a-z0-9.-]*(:\d{1,5})?(\/[a-z0-9][a-z0-9._-]*)+@sha256:[0-9a-f]{64}$/;
+const variablePattern = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const maxReleases = 2;
+
+/** The spec of the app in the spec of a workload. Throws "invalid_task" with the field for one that cannot run. */
+export function appOf({ workload }: WorkloadSpec): AppSpec {
+  if (workload.case !== "app") throw invalid("workload", "has no app");
+  const { releases, servingReleaseId, port } = workload.value;
+  if (releases.length < 1 || releases.length > maxReleases) throw invalid("releases", "has not one or two releases");
+  const ids = releases.map(({ id }) => id);
+  if (new Set(ids).size !== ids.length) throw invalid("releases", "has a release twice");
+  if (!ids.includes(servingReleaseId)) throw invalid("serving_release_id", "is not one of the releases");
+  if (!isPort(port)) throw invalid("port", "is not a port");
+  for (const release of releases) requireRelease(release);
+  return workload.value;
+}
+
+function requireRelease(release: Release): void {
+  if (!idPattern.test(release.id)) throw invalid("releases.id", "is not an id");
+  if (!imagePattern.test(release.imageRef)) throw invalid("releases.image_ref", "names no digest in a registry");
+  if (!isPort(release.port)) throw invalid("releases.port", "is not a port");
+  if (release.healthCheckPath !== "" && !/^\/[!-~]*$/.test(release.healthCheckPath))
+    throw invalid("releases.health_check_path", "is not a path");
+  if (release.startTimeoutSeconds < 1) throw invalid("releases.start_timeout_seconds", "is less than 1");
+  if (release.drainSeconds < 0) throw invalid("releases.drain_seconds", "is negative");
+  if (release.command.some((word) => word.includes("\0"))) throw invalid("releases.command", "has a zero byte");
+  for (const { name, value } of release.environment) {
+    if (!variablePattern.test(name) || value.includes("\0"))
+      throw invalid("releases.environment", `has no valid variable ${JSON.stringify(name)}`);
+  }
+}
+
+function isPort(port: number): boolean {
+  return port >= 1 && port <= 65_535;
+}
+
+function invalid(field: string, problem: string): TaskFailed {
+  return new TaskFailed("invalid_task", `${field} ${problem}.`);
+}

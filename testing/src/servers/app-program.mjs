@@ -1,0 +1,70 @@
+// The program of test images: an HTTP server that reports its release, and tries to leave its container on request.
+import { execFile, spawn } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+
+const { RELEASE = "", ENDS = "", PORT = "8080", NOTE = "", ANSWERS = "200" } = process.env;
+console.log(`release ${RELEASE} starts`);
+if (ENDS !== "") {
+  for (let line = 1; line <= 30; line += 1) console.log(`line ${line}`);
+  process.exit(Number(ENDS));
+}
+
+/** `connected`, or the code of the error. */
+function tryConnect(host, port) {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: 2_000 });
+    const end = (outcome) => {
+      socket.destroy();
+      resolve(outcome);
+    };
+    socket.once("connect", () => end("connected"));
+    socket.once("timeout", () => end("timeout"));
+    socket.once("error", ({ code }) => end(code));
+  });
+}
+
+function trySh(script) {
+  return new Promise((resolve) => {
+    execFile("/bin/sh", ["-c", script], (error, stdout, stderr) => resolve(`${error?.code ?? 0} ${stdout}${stderr}`));
+  });
+}
+
+const handlers = {
+  "/health": () => ({ status: Number(ANSWERS) }),
+  "/": () => ({ body: { release: RELEASE, note: NOTE, user: process.getuid?.(), pid: process.pid } }),
+  "/slow": async () => {
+    console.log("a slow request begins");
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    return { body: { release: RELEASE } };
+  },
+  "/connect": async (query) => ({ body: await tryConnect(query.get("host"), Number(query.get("port"))) }),
+  "/sh": async (query) => ({ body: await trySh(query.get("script")) }),
+  "/status": () => ({ body: readFileSync("/proc/self/status", "utf8") }),
+  "/processes": () => ({ body: readdirSync("/proc").filter((name) => /^\d+$/.test(name)) }),
+  // Starts processes until one is refused, or the limit is reached; resolves with their number, and ends them.
+  "/bomb": async (query) => {
+    const started = [];
+    let refused = false;
+    while (!refused && started.length < Number(query.get("limit"))) {
+      const child = spawn("/bin/sleep", ["100"], { stdio: "ignore" });
+      child.on("error", () => undefined);
+      if (child.pid === undefined) refused = true;
+      else started.push(child);
+    }
+    const closed = started.map((child) => new Promise((resolve) => child.once("close", resolve)));
+    for (const child of started) child.kill("SIGKILL");
+    await Promise.all(closed);
+    return { body: { refused, started: started.length } };
+  },
+};
+
+// The first process of a namespace gets no signal that it does not handle.
+process.on("SIGTERM", () => process.exit(0));
+createServer(async (request, response) => {
+  const { pathname, searchParams } = new URL(request.url, "http://app");
+  const { status = 200, body = "" } = (await handlers[pathname]?.(searchParams)) ?? { status: 404 };
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(body));
+}).listen(Number(PORT), () => console.log(`release ${RELEASE} listens`));
