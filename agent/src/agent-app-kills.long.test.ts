@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AppMachine, startAppMachine, testRelease } from "@holdfast/testing/machines/app-machine.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
@@ -51,10 +54,6 @@ describe.skipIf(skipped !== undefined)("a deployment that is killed", () => {
     );
   }
 
-  function kill(text: string): void {
-    for (const pid of machine.pidsOf(text)) process.kill(pid, "SIGKILL");
-  }
-
   test("with its agent at any step fails no request, and leaves one live release", async () => {
     for (let step = 0; step < 8; step += 1) {
       let failed = 0;
@@ -79,7 +78,7 @@ describe.skipIf(skipped !== undefined)("a deployment that is killed", () => {
     async (program) => {
       void deploy();
       await waitUntil(`${program} runs`, () => machine.pidsOf(program).length > 0, { everyMs: 5 });
-      kill(program);
+      machine.kill(program);
       await waitUntil("it is applied", async () => {
         await resend();
         return (await served()) === `r-${deployed}`;
@@ -108,4 +107,34 @@ describe.skipIf(skipped !== undefined)("a deployment that is killed", () => {
     expect(started).toBeLessThan(4_096);
     expect(await served()).toBe(`r-${deployed}`);
   });
+
+  test("by its own memory starts again, and the agent runs on", async () => {
+    const agents = machine.agentPids();
+    const [before] = machine.pidsOf("/app/server.mjs");
+    await machine.get("/memory").catch(() => undefined);
+    await untilServed();
+    expect(machine.pidsOf("/app/server.mjs")).not.toContain(before);
+    expect(machine.agentPids()).toEqual(agents);
+  });
+
+  test("an upgraded connection stays with the old release until its drain ends", async () => {
+    const call = request({ host: machine.address, port: machine.port, headers: upgradeHeaders, agent: false });
+    const upgraded = once(call, "upgrade") as Promise<[unknown, Socket]>;
+    call.end();
+    const [, socket] = await upgraded;
+    const closed = once(socket, "close");
+    const echo = async (text: string) => {
+      socket.write(text);
+      return String((await once(socket, "data")) as unknown);
+    };
+    expect(await echo("a")).toBe("a");
+    const replaced = deploy();
+    await waitUntil("the next release serves", async () => (await served()) === `r-${deployed}`);
+    expect(await echo("b")).toBe("b");
+    await closed;
+    await replaced;
+    await untilServed();
+  });
 });
+
+const upgradeHeaders = { connection: "upgrade", upgrade: "echo" };

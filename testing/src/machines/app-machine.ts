@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
 import { readStorageTiers } from "@holdfast/compute/local/storage-tiers.ts";
@@ -49,6 +50,9 @@ export interface AppMachine {
   filesOf(name: string): Promise<string[]>;
   /** Host pids of the machine's processes with this text in their command line. */
   pidsOf(text: string): number[];
+  agentPids(): number[];
+  /** Kills the processes with this text in their command line. */
+  kill(text: string): void;
   /** Kills the agent; the keeper starts the next one. */
   killAgent(): void;
   /** Kills the machine with all its processes, as the end of its host does, and starts it again. */
@@ -144,6 +148,9 @@ export async function startAppMachine(loopbackBlock: string): Promise<AppMachine
       });
   }
 
+  /** An agent runs from the checkout until its code is bundled. */
+  const agentPids = () => ["/agent/src/main.ts", "/holdfast/code/main.mjs"].flatMap(pidsOf);
+
   /** True for a process of the machine: its control groups have the machine's id. */
   function isInside(pid: number): boolean {
     return readFileSync(`/proc/${pid}/cgroup`, "latin1").includes(spec.id);
@@ -209,12 +216,13 @@ export async function startAppMachine(loopbackBlock: string): Promise<AppMachine
       return readdir(`/proc/${pid}/root/data/containers/${name}`);
     },
     pidsOf,
+    agentPids,
+    kill: (text) => killAll(pidsOf(text)),
     killAgent() {
-      // It runs from the checkout until its code is bundled.
-      const pids = ["/agent/src/main.ts", "/holdfast/code/main.mjs"].flatMap(pidsOf);
+      const pids = agentPids();
       if (pids.length === 0) throw new Error("no agent runs");
       controller.hellos.length = 0;
-      for (const pid of pids) process.kill(pid, "SIGKILL");
+      killAll(pids);
     },
     async reboot() {
       const pid = (await readRun(paths.run))?.init?.pid;
@@ -232,4 +240,15 @@ export async function startAppMachine(loopbackBlock: string): Promise<AppMachine
       await rm(directory, { recursive: true, force: true, maxRetries: 10 });
     },
   };
+}
+
+function killAll(pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      // It ended with another one of them.
+      if (!hasCode(error, "ESRCH")) throw error;
+    }
+  }
 }

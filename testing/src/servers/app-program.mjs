@@ -43,6 +43,11 @@ const handlers = {
   "/sh": async (query) => ({ body: await trySh(query.get("script")) }),
   "/status": () => ({ body: readFileSync("/proc/self/status", "utf8") }),
   "/processes": () => ({ body: readdirSync("/proc").filter((name) => /^\d+$/.test(name)) }),
+  // Writes to more and more memory until the kernel ends the program.
+  "/memory": () => {
+    const blocks = [];
+    for (;;) blocks.push(Buffer.alloc(64 << 20, 1));
+  },
   // Starts processes until one is refused, or the limit is reached; resolves with their number, and ends them.
   "/bomb": async (query) => {
     const started = [];
@@ -62,9 +67,16 @@ const handlers = {
 
 // The first process of a namespace gets no signal that it does not handle.
 process.on("SIGTERM", () => process.exit(0));
-createServer(async (request, response) => {
+const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url, "http://app");
   const { status = 200, body = "" } = (await handlers[pathname]?.(searchParams)) ?? { status: 404 };
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(body));
-}).listen(Number(PORT), () => console.log(`release ${RELEASE} listens`));
+});
+// An upgraded connection gets back every byte.
+server.on("upgrade", (_request, socket) => {
+  socket.on("error", () => socket.destroy());
+  socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n");
+  socket.pipe(socket);
+});
+server.listen(Number(PORT), () => console.log(`release ${RELEASE} listens`));
