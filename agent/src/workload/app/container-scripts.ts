@@ -94,17 +94,21 @@ const refusedNetworks = [
 ];
 
 /**
- * Packet filter of a container's network, in the syntax of nft: the internet and its resolver, nothing private. Only
- * root of the namespace could change it, and a container has no such capability.
+ * Packet filter of a container's network, in the syntax of nft: the internet and its resolver, nothing private, and
+ * none of the machine's addresses, which may be public ones of its host. Only root of the namespace could change it,
+ * and a container has no such capability.
  */
-export const packetFilter = `table inet reach {
+export function packetFilter(machineAddresses: readonly string[]): string {
+  return `table inet reach {
   chain output {
     type filter hook output priority 0; policy accept;
     oifname "lo" accept
     ct state established,related accept
     ip daddr ${resolverAddress} meta l4proto { tcp, udp } th dport 53 accept
     ip daddr { ${refusedNetworks.join(", ")} } reject with icmp type admin-prohibited
+    ip daddr { ${[...new Set(["127.0.0.1", ...machineAddresses])].join(", ")} } reject with icmp type admin-prohibited
     meta nfproto ipv6 reject
   }
 }
 `;
+}

@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Release } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { segmentsOf } from "../../../keeper/segment-log.ts";
@@ -77,7 +78,7 @@ export function createContainers({ keeper, run, stateDir, dataDir }: ContainersD
         component: {
           name: nameOf(slot),
           argv: ["sh", "-c", runScript, "sh", target.address, String(target.port), String(release.port)],
-          env: { FILTER: packetFilter },
+          env: { FILTER: packetFilter(machineAddresses()) },
           cwd: "/",
           input: JSON.stringify(config),
           log: {
@@ -108,6 +109,12 @@ export function createContainers({ keeper, run, stateDir, dataDir }: ContainersD
       for (const segment of segmentsOf(log)) await rm(`${log}.${segment}`, { force: true });
     },
   };
+}
+
+/** IPv4 addresses of the machine, which on a host without separate networks are those of the host. */
+function machineAddresses(): string[] {
+  const addresses = Object.values(networkInterfaces()).flatMap((each = []) => each);
+  return addresses.flatMap(({ family, address }) => (family === "IPv4" ? [address] : []));
 }
 
 /** The process of a runtime configuration that umoci wrote for an image. */
