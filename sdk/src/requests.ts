@@ -470,8 +470,8 @@ export interface NewService {
   /** Omitted: no pooler. Only for engines with a pooler in the catalog. */
   readonly pooler?: PoolerChoice | undefined;
   /**
-   * True to let clients connect without TLS in the private network, at a separate port; only for `kafka`. Omitted:
-   * false.
+   * True to let clients connect without TLS in the private network, at a separate port; only for engines with such a
+   * listener. Omitted: false.
    */
   readonly private_listener?: boolean | undefined;
   /** Omitted: no automatic growth. */
@@ -578,7 +578,8 @@ export interface ServiceChange {
   /** A new storage size, as in ExpandStorage. The current size changes nothing. */
   readonly storage_size_gb?: number | undefined;
   /**
-   * Opens or closes the listener without TLS in the private network, without a restart of the engine; only for `kafka`.
+   * Opens or closes the listener without TLS in the private network, without a restart of the engine; only for engines
+   * with such a listener.
    */
   readonly private_listener?: boolean | undefined;
   /**

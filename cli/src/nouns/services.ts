@@ -153,7 +153,7 @@ function addCreate(services: CliCommand): void {
     );
   create.option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer);
   create.addOption(new Option("--pooler <mode>", "connection pooling mode").choices(poolerModes));
-  create.option("--private-listener", "admit clients of the private network without TLS (kafka)");
+  create.option("--private-listener", "admit clients of the private network without TLS, if the engine can");
   withWait(create)
     .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
     .example("services create orders --type postgresql --nodes 2 --wait")
@@ -216,7 +216,7 @@ function addUpdate(services: CliCommand): void {
       new Option("--replication-mode <mode>", "replication mode: what a commit waits for").choices(replicationModes),
     )
     .addOption(new Option("--pooler <mode>", "connection pooling mode").choices([...poolerModes, "off"]))
-    .option("--private-listener", "admit clients of the private network without TLS (kafka)")
+    .option("--private-listener", "admit clients of the private network without TLS, if the engine can")
     .option("--no-private-listener", "require TLS in the private network too")
     .example("services update orders --allow 10.1.0.0/16 --allow 10.2.0.0/16")
     .example("services update orders --no-ttl-hours --deletion-protection")

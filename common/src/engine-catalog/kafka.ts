@@ -17,7 +17,6 @@ export const kafka: EngineRow = {
   managedParameters: kafkaManaged,
   sizing: kafkaSizing,
   extensions: [],
-  privateListener: { port: kafkaPrivatePort },
   hasDatabases: false,
   hasTopics: true,
   hasQueues: false,

@@ -1375,7 +1375,8 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   pooler?: PoolerChoice | undefined;
 
   /**
-   * True to let clients connect without TLS in the private network, at a separate port; only for `kafka`. Omitted: false.
+   * True to let clients connect without TLS in the private network, at a separate port; only for
+   * engines with such a listener. Omitted: false.
    *
    * @generated from field: optional bool private_listener = 130;
    */
@@ -1495,7 +1496,8 @@ export type CreateManagedServiceRequestJson = {
   pooler?: PoolerChoiceJson;
 
   /**
-   * True to let clients connect without TLS in the private network, at a separate port; only for `kafka`. Omitted: false.
+   * True to let clients connect without TLS in the private network, at a separate port; only for
+   * engines with such a listener. Omitted: false.
    *
    * @generated from field: optional bool private_listener = 130;
    */
@@ -1787,7 +1789,8 @@ export type UpdateManagedServiceRequest = Message<"holdfast.v1.UpdateManagedServ
   storageSizeGb?: number | undefined;
 
   /**
-   * Opens or closes the listener without TLS in the private network, without a restart of the engine; only for `kafka`.
+   * Opens or closes the listener without TLS in the private network, without a restart of the engine; only for
+   * engines with such a listener.
    *
    * @generated from field: optional bool private_listener = 130;
    */
@@ -1885,7 +1888,8 @@ export type UpdateManagedServiceRequestJson = {
   storageSizeGb?: number;
 
   /**
-   * Opens or closes the listener without TLS in the private network, without a restart of the engine; only for `kafka`.
+   * Opens or closes the listener without TLS in the private network, without a restart of the engine; only for
+   * engines with such a listener.
    *
    * @generated from field: optional bool private_listener = 130;
    */

@@ -58,23 +58,6 @@ test.each([
       ["10.1.0.2", 5433, ["1.2.0.0/16"]],
     ],
   ],
-  [
-    "the port of the private listener is open at the private address only",
-    {
-      ...service("open", ["open"], ["1.2.0.0/16"]),
-      spec: {
-        ...service("open", ["open"], ["1.2.0.0/16"]).spec,
-        databaseType: "kafka",
-        port: 9092,
-        privateListener: true,
-      },
-    },
-    [
-      ["10.1.0.7", 9092, ["1.2.0.0/16"]],
-      ["203.0.113.17", 9092, ["1.2.0.0/16"]],
-      ["10.1.0.7", 9095, ["1.2.0.0/16"]],
-    ],
-  ],
   ["an empty list admits no client", service("one", ["a"], []), [["10.1.0.2", 5432, []]]],
   [
     "members of one service reach each other",

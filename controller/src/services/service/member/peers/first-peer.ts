@@ -29,5 +29,6 @@ export function requireMemberCount(databaseType: string, count: number): void {
   const counts = engineProfileOf(databaseType).memberCounts ?? defaultMemberCounts;
   if (counts.includes(count)) return;
   const reason = count === 2 ? ": with 2, the loss of either one loses the majority" : "";
-  throw new HoldfastError("NOT_POSSIBLE", `A service of ${databaseType} has ${counts.join(", ")} nodes${reason}.`);
+  const noun = counts.join() === "1" ? "node" : "nodes";
+  throw new HoldfastError("NOT_POSSIBLE", `A service of ${databaseType} has ${counts.join(", ")} ${noun}${reason}.`);
 }
