@@ -7,8 +7,8 @@ import { rolldown } from "rolldown";
  * `node agent/bundle.ts DIRECTORY [RELEASE]` bundles the agent: `main.mjs` for a machine's HOLDFAST_AGENT_MAIN, the
  * keeper as `keeper.mjs`, the components of backups as `backup.mjs`, the T-SQL front end as `tds.mjs`, and release and
  * digest in `version.json`. The output depends only on the code, not on its directory. Loading two hundred modules one
- * by one is most of an agent's start time; a bundle takes a third of it. Engines remain separate files, which are loaded
- * on demand.
+ * by one is most of an agent's start time; a bundle takes a third of it. Engines remain separate files, which are
+ * loaded on demand.
  */
 const [directory, releaseArgument] = process.argv.slice(2);
 if (directory === undefined) throw new Error("usage: bundle.ts DIRECTORY [RELEASE]");

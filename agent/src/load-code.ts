@@ -1,6 +1,6 @@
 /**
- * Loads all modules of keeper, agent and front ends without running them. With NODE_COMPILE_CACHE set, machines that read that
- * directory compile nothing when they start.
+ * Loads all modules of keeper, agent and front ends without running them. With NODE_COMPILE_CACHE set, machines that
+ * read that directory compile nothing when they start.
  */
 await Promise.all([
   import("../keeper/containment.ts"),

@@ -23,17 +23,17 @@ const renewalPollMs = 1_000;
 
 /** Certificate and key are replaced one after the other, so a pair that does not match is read again. */
 async function renewCertificate(): Promise<void> {
-  try {
-    server.setCertificate(...(await readCertificate()));
-    log.info("certificate renewed");
-  } catch (error) {
-    log.warn("certificate not renewed", { error });
-  }
+  server.setCertificate(...(await readCertificate()));
 }
 // Polled, since the agent replaces the directory of the files.
 for (const file of [certificateFile, keyFile]) {
-  watchFile(file, { interval: renewalPollMs, persistent: false }, () => void renewCertificate());
+  watchFile(file, { interval: renewalPollMs, persistent: false }, () => {
+    renewCertificate().catch((error: unknown) => log.error("certificate not renewed", { error }));
+  });
 }
+// The polls begin before this read, so no replacement since the first read is missed.
+await renewCertificate();
+
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.once(signal, () => {
     server.close().catch((error: unknown) => log.error("tds did not close", { error }));

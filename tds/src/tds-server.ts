@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { rm } from "node:fs/promises";
+import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Endpoint } from "@holdfast/common/endpoint.ts";
@@ -71,6 +71,8 @@ async function listenOn(server: Server, path: string): Promise<0> {
   const listening = once(server, "listening");
   server.listen(path);
   await listening;
+  // The machine's agent, in the group of the engine's user, probes the front end.
+  await chmod(path, 0o770);
   return 0;
 }
 

@@ -26,6 +26,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "controller/src/app/app/app-message.ts":                       "apps attach only databases of PostgreSQL: the kind of an attachment",
   "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps only in PostgreSQL",
   "issuer/src/store/database.ts":                                "the issuer stores users of apps only in PostgreSQL: settings of its sessions",
+  "controller/src/services/engine/engine-profile.ts":             "fields of a connection that has two protocols, by their names in the API",
   "controller/src/services/resource-kind/database-spec.ts":       "an example in a description",
   "controller/src/bundles/pipeline/pipeline-api.ts":             "the name of a role of pipelines",
   "egress/src/own-addresses.ts":                                  "default ports of schemes of URLs",

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tsql as tsqlClient } from "@holdfast/cli/clients/tsql.ts";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
-import type { Connection } from "@holdfast/sdk/responses.ts";
-import { addressOf, openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -17,9 +16,9 @@ import {
   type RunningService,
   type Services,
 } from "@holdfast/testing/platform/services.ts";
-import { connectTds, type TdsClient, type TdsResult } from "@holdfast/testing/servers/tds-client.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { batchOnce, openTds, rowsOnce } from "./tsql/tsql-service.ts";
 
 const skip = await requireRecipes(import.meta.filename, "tsql");
 
@@ -37,31 +36,9 @@ describe.skipIf(skip !== undefined)("a managed T-SQL service", () => {
 
   const path = (rest = "") => `/managed-services/${erp.service.id}${rest}`;
 
-  async function open({ user = "app_user", password = erp.password } = {}): Promise<TdsClient> {
-    const { host, port, ca_certificate: certificate } = erp.connection;
-    const at = { host, address: await addressOf(platform, host) };
-    return connectTds({ server: { port }, certificate, user, password, at });
-  }
-
-  async function batch(sql: string, login = {}): Promise<TdsResult> {
-    const client = await open(login);
-    try {
-      return await client.batch(sql);
-    } finally {
-      await client.close();
-    }
-  }
-
-  /** Rows by PostgreSQL's own protocol, at its port. */
-  async function rows(sql: string): Promise<object[]> {
-    const client = await openPostgresql(platform, { ...erp.connection, port: 5432 }, { password: erp.password });
-    try {
-      return (await client.query(sql)).rows;
-    } finally {
-      await client.end();
-    }
-  }
-
+  const open = (login = {}) => openTds(platform, erp, login);
+  const batch = (sql: string, login = {}) => batchOnce(platform, erp, sql, login);
+  const rows = (sql: string) => rowsOnce(platform, erp, sql);
   const reveal = async (user: string) => ({
     user,
     password: expectStatus(
@@ -70,6 +47,12 @@ describe.skipIf(skip !== undefined)("a managed T-SQL service", () => {
     ).json.password,
   });
   const processes = () => platform.processes().machines.find(({ id }) => id === erp.service.nodes[0]?.id);
+
+  it("is healthy by both protocols", async () => {
+    const healthOf = async () => (await services.get(erp.service.id)).health;
+    await waitUntil("all checks are healthy", async () => (await healthOf()).status === "healthy");
+    expect((await healthOf()).checks.map(({ name }) => name)).toEqual(expect.arrayContaining(["liveness", "tds"]));
+  });
 
   it("has the ports and connection strings of both protocols", () => {
     const { connection } = erp;
@@ -111,8 +94,7 @@ describe.skipIf(skip !== undefined)("a managed T-SQL service", () => {
     };
     write("hosts", `${await addressOf(platform, host)} ${host}\n`);
     const login = { user: "app_user", password: erp.password };
-    // The two types differ in the case of enumerations alone.
-    const session = tsqlClient.session(erp.connection as unknown as Connection, login, { write });
+    const session = tsqlClient.session(erp.connection, login, { write });
     // The client of the image resolves the name by a file of hosts over the image's own.
     const script =
       'mount --bind "$1/hosts" "$2/etc/hosts" && mount --bind "$1" "$2/mnt" && shift 2 && exec chroot "$@"';

@@ -13,8 +13,9 @@ import { runMachineProgram } from "./machine-program.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /**
- * Bundled and compiled keeper, agent and front ends, built once and shared by all machines: loading and compiling their modules is
- * most of a machine's start. Each state of the code has its own directory, so nothing changes below a running machine.
+ * Bundled and compiled keeper, agent and front ends, built once and shared by all machines: loading and compiling
+ * their modules is most of a machine's start. Each state of the code has its own directory, so nothing changes below a
+ * running machine.
  */
 export interface MachineCode {
   /** The code directory, readable by this user of a machine; undefined until it is built. */

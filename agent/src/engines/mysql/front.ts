@@ -2,8 +2,9 @@ import { listenersOf } from "../addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import type { Front } from "../front/front.ts";
+import { passingFront } from "../front/passing-front.ts";
 import { otherMembers } from "../members.ts";
-import { certificateFile, engineSocket, frontProgram, keyFile, listenerSocket, peersSocket } from "./layout.ts";
+import { engineSocket, frontProgram, listenerSocket, peersSocket } from "./layout.ts";
 import { peerPort } from "./replication/peer-port.ts";
 
 /** Max number of connections of other members, retries included. */
@@ -16,33 +17,16 @@ export function userSessions(instance: Instance): number {
   return Number(effectiveParameters(instance).get("max_connections"));
 }
 
-/**
- * The front of MySQL. The engine listens on no TCP port, so nothing on the host can bypass the allow-list. TLS
- * begins inside the engine's own protocol, so the front passes it on.
- */
+/** The front of MySQL's clients. */
 export function frontOf(instance: Instance): Front {
-  const { spec, paths } = instance;
-  return {
-    nodeId: spec.nodeId,
-    program: frontProgram(paths.software),
-    configDirectory: paths.config,
+  return passingFront(instance, {
+    program: frontProgram(instance.paths.software),
     commandSocket: listenerSocket(instance),
-    certificateFile: certificateFile(instance),
-    keyFile: keyFile(instance),
-    vcpu: spec.vcpu,
+    addresses: listenersOf(instance),
+    engineSocket: engineSocket(instance),
     connectionLimit: userSessions(instance),
     idleComment: `MySQL ends idle sessions (parameter "wait_timeout").`,
-    listeners: [
-      {
-        name: "listener",
-        mode: "pass",
-        addresses: listenersOf(instance),
-        allows: { by: "network", file: "allowed.lst", cidrs: spec.allowedCidrs },
-        backend: "engine",
-      },
-    ],
-    backends: { engine: { socket: engineSocket(instance) } },
-  };
+  });
 }
 
 /**

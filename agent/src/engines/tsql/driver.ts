@@ -51,10 +51,14 @@ export function createTsqlDriver(deps: EngineDeps): EngineDriver {
       await postgresql.reload(instance, signal);
     },
     async observe(instance, signal) {
-      const observed = await postgresql.observe(instance, signal);
-      if (!observed.responded || !hasClients(instance)) return observed;
-      const found = await Promise.all([checkFrontEnd(instance, signal), schema.check(instance, signal)]);
-      return { ...observed, checks: [...observed.checks, ...found.filter((check) => check !== undefined)] };
+      if (!hasClients(instance)) return postgresql.observe(instance, signal);
+      const [observed, frontEnd] = await Promise.all([
+        postgresql.observe(instance, signal),
+        checkFrontEnd(instance, signal),
+      ]);
+      const installed = observed.responded ? await schema.check(instance, signal) : undefined;
+      const checks = [...observed.checks, frontEnd, ...(installed === undefined ? [] : [installed])];
+      return { ...observed, checks };
     },
     parseLog: postgresql.parseLog,
     explainFailure: postgresql.explainFailure,

@@ -14,6 +14,9 @@ const program =
     ? join(import.meta.dirname, "tds.mjs")
     : join(import.meta.dirname, "../../../../tds/src/main.ts");
 
+/** Connections of the agent's probes, in addition to those that HAProxy admits. */
+const probeConnections = 8;
+
 /** The T-SQL front end as a companion: its end ends sessions of its clients and nothing else. */
 export function frontEndCompanion(instance: Instance): Companion {
   const { spec, paths } = instance;
@@ -25,7 +28,7 @@ export function frontEndCompanion(instance: Instance): Companion {
         LC_ALL: "C",
         TZ: "UTC",
         TDS_SOCKET: frontEndSocket(instance),
-        TDS_CONNECTIONS: String(frontEndSessions(instance)),
+        TDS_CONNECTIONS: String(frontEndSessions(instance) + probeConnections),
         TDS_SOCKET_DIRECTORY: paths.run,
         TDS_ENGINE_PORT: String(spec.port),
         TDS_DATABASE: defaultDatabase,

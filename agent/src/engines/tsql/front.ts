@@ -3,6 +3,7 @@ import { addressesOf } from "../addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance, Listener } from "../engine-driver.ts";
 import type { Front } from "../front/front.ts";
+import { passingFront } from "../front/passing-front.ts";
 import { commandSocket, frontEndSocket, frontProgram } from "./layout.ts";
 
 const listenerName = engineOf("tsql")?.frontEnd?.listener;
@@ -19,30 +20,16 @@ export function frontEndSessions(instance: Instance): number {
 }
 
 /**
- * The front of T-SQL clients. TLS begins inside of TDS, so HAProxy passes it on to the front end, which listens on no
- * TCP port. PostgreSQL itself listens for the clients of its own protocol, with its own allow-list.
+ * The front of T-SQL clients. PostgreSQL itself listens at the other port, and enforces the allow-list there
+ * (pg_hba.conf).
  */
 export function frontOf(instance: Instance): Front {
-  const { spec, paths } = instance;
-  return {
-    nodeId: spec.nodeId,
-    program: frontProgram(paths.software),
-    configDirectory: paths.config,
+  return passingFront(instance, {
+    program: frontProgram(instance.paths.software),
     commandSocket: commandSocket(instance),
-    certificateFile: `${paths.tls}/server.crt`,
-    keyFile: `${paths.tls}/server.key`,
-    vcpu: spec.vcpu,
+    addresses: frontEndListeners(instance),
+    engineSocket: frontEndSocket(instance),
     connectionLimit: frontEndSessions(instance),
     idleComment: `PostgreSQL ends idle sessions (parameter "idle_session_timeout").`,
-    listeners: [
-      {
-        name: "listener",
-        mode: "pass",
-        addresses: frontEndListeners(instance),
-        allows: { by: "network", file: "tds-allowed.lst", cidrs: spec.allowedCidrs },
-        backend: "tds",
-      },
-    ],
-    backends: { tds: { socket: frontEndSocket(instance) } },
-  };
+  });
 }

@@ -1,9 +1,10 @@
 import type { ConsoleEngine } from "./console-engine.ts";
 import { postgresql } from "./postgresql.ts";
+import { tsql } from "./tsql.ts";
 import { valkey } from "./valkey.ts";
 
 /** Engines with snippets or a query console, by the value of `database_type`. */
-const engines: ReadonlyMap<string, ConsoleEngine> = new Map(Object.entries({ postgresql, valkey }));
+const engines: ReadonlyMap<string, ConsoleEngine> = new Map(Object.entries({ postgresql, valkey, tsql }));
 
 /** The engine; for an unknown one, a snippet with the URI. */
 export function consoleEngineOf(databaseType: string): ConsoleEngine {

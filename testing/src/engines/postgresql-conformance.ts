@@ -1,0 +1,18 @@
+import { connectPostgresql, postgresqlClient, scramVerifier } from "./engine-clients.ts";
+import type { ConformanceSubject } from "./conformance-subject.ts";
+
+/** Fields of the conformance suite that all drivers of PostgreSQL share. */
+export const postgresqlSubject: Omit<ConformanceSubject, "name" | "skip" | "machine"> = {
+  verifierOf: scramVerifier,
+  connect: postgresqlClient,
+  connectPlain: (machine, options) => connectPostgresql(machine, { ...options, plain: true }),
+  refusals: {
+    wrongPassword: /password authentication failed/,
+    platformUser: /pg_hba/,
+    notAllowed: /pg_hba/,
+    withoutTls: /no encryption/,
+    mayNotWrite: /read-only transaction/,
+  },
+  live: ["work_mem", "7MB"],
+  atStart: ["max_connections", "60"],
+};
