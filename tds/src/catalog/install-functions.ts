@@ -1,3 +1,5 @@
+import { isModule } from "./module-text.ts";
+
 /**
  * SQL functions for T-SQL functions that no expression of PostgreSQL can replace. Strings compare case-insensitively.
  */
@@ -226,12 +228,22 @@ LANGUAGE sql STABLE AS $$
          ELSE c.relnamespace = COALESCE(to_regnamespace(quote_ident(NULLIF(holdfast_tsql.last_part(name, 2), ''))), 'dbo'::regnamespace) END
      AND (kind IS NULL OR c.relkind = ANY (CASE upper(kind COLLATE "C") WHEN 'U' THEN '{r,p}' WHEN 'V' THEN '{v}' WHEN 'SO' THEN '{S}' ELSE '{}' END::"char"[]))
      AND c.relkind IN ('r', 'p', 'v', 'S')
+  UNION ALL
+  SELECT p.oid::int8::int FROM pg_proc p
+   WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1) AND (kind IS NULL OR upper(kind COLLATE "C") = 'P')
+     AND p.pronamespace = COALESCE(to_regnamespace(quote_ident(NULLIF(holdfast_tsql.last_part(name, 2), ''))), 'dbo'::regnamespace)
+     AND ${isModule}
    LIMIT 1
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.object_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT COALESCE(s.spelling, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN holdfast_tsql.spelling s ON s.schema_name = n.nspname AND s.object_name = c.relname AND s.column_name = ''
    WHERE c.oid = id::oid
+  UNION ALL
+  SELECT COALESCE(s.spelling, p.proname) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+    LEFT JOIN holdfast_tsql.spelling s ON s.schema_name = n.nspname AND s.object_name = p.proname AND s.column_name = ''
+   WHERE p.oid = id::oid AND ${isModule}
+   LIMIT 1
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.schema_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN id IS NULL THEN 'dbo' ELSE (SELECT nspname FROM pg_namespace WHERE oid = id::oid) END

@@ -1,3 +1,5 @@
+import { isModule, moduleText } from "./module-text.ts";
+
 /** Catalog views (`sys`, `INFORMATION_SCHEMA`) with the columns that drivers and tools read. */
 export const views = `
 CREATE SCHEMA IF NOT EXISTS sys;
@@ -74,7 +76,12 @@ SELECT k.conname::varchar(128) COLLATE holdfast_tsql.ci_as, k.oid::int8::int, k.
          WHEN 'f' THEN 'FOREIGN_KEY_CONSTRAINT' ELSE 'CHECK_CONSTRAINT' END::text,
        timestamp '2026-01-01', timestamp '2026-01-01', 0::int2
   FROM pg_constraint k JOIN sys.schemas s ON s.schema_id = k.connamespace::int8::int
- WHERE k.contype IN ('p', 'u', 'f', 'c') AND k.conrelid <> 0;
+ WHERE k.contype IN ('p', 'u', 'f', 'c') AND k.conrelid <> 0
+UNION ALL
+SELECT holdfast_tsql.spelled(n.nspname, p.proname, '')::varchar(128) COLLATE holdfast_tsql.ci_as, p.oid::int8::int, n.oid::int8::int, 0,
+       'P'::char(2), 'SQL_STORED_PROCEDURE'::text, timestamp '2026-01-01', timestamp '2026-01-01', 0::int2
+  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+ WHERE ${isModule} AND has_function_privilege(p.oid, 'EXECUTE');
 CREATE OR REPLACE VIEW sys.all_objects AS SELECT * FROM sys.objects;
 
 CREATE OR REPLACE VIEW sys.tables AS
@@ -82,6 +89,11 @@ SELECT name, object_id, schema_id, parent_object_id, type, type_desc, create_dat
        0::int2 AS is_memory_optimized, 0::int2 AS temporal_type, 0::int2 AS is_external
   FROM sys.objects WHERE type = 'U';
 CREATE OR REPLACE VIEW sys.views AS SELECT * FROM sys.objects WHERE type = 'V';
+
+CREATE OR REPLACE VIEW sys.procedures AS SELECT * FROM sys.objects WHERE type = 'P';
+CREATE OR REPLACE VIEW sys.sql_modules AS
+SELECT o.object_id, ${moduleText}::text AS definition, 1::int2 AS uses_ansi_nulls, 1::int2 AS uses_quoted_identifier
+  FROM sys.objects o JOIN pg_proc p ON p.oid::int8 = o.object_id WHERE o.type = 'P';
 
 CREATE OR REPLACE VIEW sys.types AS
 SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, id AS system_type_id, id AS user_type_id, 4 AS schema_id, max_length::int2 AS max_length, 0::int2 AS "precision", 0::int2 AS scale,
@@ -201,6 +213,12 @@ SELECT current_database()::varchar(128) AS constraint_catalog, s.name AS constra
   JOIN sys.objects p ON p.object_id = o.parent_object_id
   JOIN sys.columns c ON c.object_id = p.object_id AND c.column_id = u.attnum
  WHERE k.contype IN ('p', 'u', 'f');
+
+CREATE OR REPLACE VIEW tsql_information_schema.routines AS
+SELECT current_database()::varchar(128) AS specific_catalog, s.name AS specific_schema, o.name AS specific_name,
+       current_database()::varchar(128) AS routine_catalog, s.name AS routine_schema, o.name AS routine_name,
+       'PROCEDURE'::varchar(20) COLLATE holdfast_tsql.ci_as AS routine_type, m.definition AS routine_definition
+  FROM sys.procedures o JOIN sys.schemas s ON s.schema_id = o.schema_id JOIN sys.sql_modules m ON m.object_id = o.object_id;
 
 GRANT SELECT ON ALL TABLES IN SCHEMA sys, tsql_information_schema TO PUBLIC;
 `;

@@ -1,5 +1,8 @@
 import type { ColumnSource } from "../bind/scope.ts";
 import { type ObjectName, temporarySchema } from "../bind/object-name.ts";
+import type { ProcedureDefinition } from "../parse/ast.ts";
+import { parseProcedure } from "../parse/batch.ts";
+import { isModule, moduleText } from "./module-text.ts";
 import { typeOfDomain, typeOfOid } from "../types/backend-type.ts";
 
 export interface TableDefinition {
@@ -10,7 +13,15 @@ export interface TableDefinition {
   readonly primaryKey: readonly string[];
 }
 
+export interface Procedure {
+  readonly definition: ProcedureDefinition;
+  /** False if the role may not execute it. */
+  readonly isExecutable: boolean;
+}
+
 export interface TableCatalog {
+  /** The procedure with this name; undefined if there is none. */
+  procedure(name: ObjectName): Promise<Procedure | undefined>;
   /** Loads the definitions of these tables that are not cached. */
   load(names: readonly ObjectName[]): Promise<void>;
   /** A table or view; undefined if it does not exist. */
@@ -42,14 +53,30 @@ SELECT n.nspname, c.relname, a.attname,
    AND lower(c.relname) = $2
  ORDER BY c.relname = $2 DESC, c.oid, a.attnum`;
 
+const procedureQuery = `
+SELECT ${moduleText}, pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
+  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+ WHERE n.nspname = $1 AND lower(p.proname) = $2 AND ${isModule}
+ ORDER BY p.proname = $2 DESC LIMIT 1`;
+
 type Query = (sql: string, values: readonly string[]) => Promise<(string | null)[][]>;
 
 /** Creates the cache of table definitions of one session; `clear` is called after DDL of any session. */
 export function createTableCatalog(query: Query): TableCatalog {
   const tables = new Map<string, TableDefinition | undefined>();
+  const procedures = new Map<string, Procedure>();
   const spellings = new Map<string, ReadonlyMap<string, string>>();
   const key = ({ schema, name }: ObjectName) => `${schema}.${name}`;
   return {
+    async procedure(name) {
+      const cached = procedures.get(key(name));
+      if (cached !== undefined) return cached;
+      const [row] = await query(procedureQuery, [name.schema, name.name]);
+      if (row === undefined) return undefined;
+      const found = { definition: parseProcedure(row[0] ?? ""), isExecutable: row[1] === "t" };
+      procedures.set(key(name), found);
+      return found;
+    },
     async load(names) {
       for (const name of names) {
         if (tables.has(key(name))) continue;
@@ -61,7 +88,10 @@ export function createTableCatalog(query: Query): TableCatalog {
     },
     find: (name) => tables.get(key(name)),
     spell: (name, columns) => spellings.set(key(name), new Map(columns.map((each) => [each.toLowerCase(), each]))),
-    clear: () => tables.clear(),
+    clear() {
+      tables.clear();
+      procedures.clear();
+    },
   };
 }
 

@@ -1,6 +1,8 @@
 import { objectName, type ObjectName, qualified, quoteName, temporarySchema } from "../bind/object-name.ts";
+import { moduleSource } from "../catalog/module-text.ts";
+import { escapeLiteral } from "../run/backend.ts";
 import { Scope } from "../bind/scope.ts";
-import type { ColumnDefinition, Ddl, Path, TableConstraint } from "../parse/ast.ts";
+import type { ColumnDefinition, Ddl, Grant, Path, TableConstraint } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { columnType } from "../types/backend-type.ts";
@@ -15,7 +17,7 @@ export interface EmittedDdl {
   readonly statements: readonly string[];
 }
 
-export function emitDdl(ddl: Ddl, context: EmitContext): EmittedDdl {
+export function emitDdl(ddl: Exclude<Ddl, Grant>, context: EmitContext): EmittedDdl {
   switch (ddl.kind) {
     case "createTable":
       return { statements: emitCreateTable(nameOf(ddl.path, context), ddl.columns, ddl.constraints, context) };
@@ -40,6 +42,8 @@ export function emitDdl(ddl: Ddl, context: EmitContext): EmittedDdl {
           `GRANT USAGE ON SCHEMA ${quoteName(ddl.name.toLowerCase())} TO PUBLIC`,
         ],
       };
+    case "createProcedure":
+      return { statements: emitCreateProcedure(ddl, nameOf(ddl.path, context)) };
     case "createSequence": {
       const type = ddl.type === undefined ? "" : ` AS ${columnType(ddl.type).sql}`;
       const increment = ddl.increment === undefined ? "" : ` INCREMENT BY ${ddl.increment}`;
@@ -63,11 +67,24 @@ function nameOf(path: Path, { session }: EmitContext): ObjectName {
   return objectName(path, session.database, 0);
 }
 
+/** Arguments of a procedure of PostgreSQL: those of T-SQL are in its text. */
+const noArguments = "()";
+
+function emitCreateProcedure(ddl: Extract<Ddl, { kind: "createProcedure" }>, name: ObjectName): string[] {
+  const source = escapeLiteral(moduleSource(ddl.text));
+  const verb = ddl.replaces === "none" ? "CREATE" : "CREATE OR REPLACE";
+  return [
+    `${verb} PROCEDURE ${qualified(name)}${noArguments} LANGUAGE plpgsql AS ${source}`,
+    ...spellings(name, ddl.path, []),
+  ];
+}
+
 function emitDrop(ddl: Extract<Ddl, { kind: "drop" }>, context: EmitContext): string {
   const names = ddl.paths.map((path) =>
     ddl.object === "SCHEMA" ? quoteName((path.at(-1) ?? "").toLowerCase()) : qualified(nameOf(path, context)),
   );
-  return `DROP ${ddl.object} ${ddl.ifExists ? "IF EXISTS " : ""}${names.join(", ")}`;
+  const list = ddl.object === "PROCEDURE" ? names.map((name) => `${name}${noArguments}`) : names;
+  return `DROP ${ddl.object} ${ddl.ifExists ? "IF EXISTS " : ""}${list.join(", ")}`;
 }
 
 /** Name of an index: unique in its table in T-SQL, but in its schema in PostgreSQL, so the table's name precedes it. */

@@ -262,7 +262,23 @@ export type TableConstraint = { readonly name: string | undefined } & (
   | { readonly kind: "default"; readonly column: string; readonly expression: Expression }
 );
 
+/** GRANT or REVOKE of permissions on an object. */
+export interface Grant {
+  readonly kind: "grant";
+  readonly verb: "GRANT" | "REVOKE";
+  readonly permissions: readonly {
+    readonly name: "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REFERENCES" | "EXECUTE";
+    readonly columns: readonly string[];
+  }[];
+  readonly path: Path;
+  readonly principals: readonly string[];
+  /** WITH GRANT OPTION, or GRANT OPTION FOR of a REVOKE. */
+  readonly hasOption: boolean;
+  readonly cascades: boolean;
+}
+
 export type Ddl =
+  | Grant
   | {
       readonly kind: "createTable";
       readonly path: Path;
@@ -297,6 +313,13 @@ export type Ddl =
   | { readonly kind: "createView"; readonly path: Path; readonly columns: readonly string[]; readonly query: Query }
   | { readonly kind: "createSchema"; readonly name: string }
   | {
+      readonly kind: "createProcedure";
+      readonly path: Path;
+      readonly replaces: "none" | "required" | "any";
+      /** The whole batch: calls parse it again. */
+      readonly text: string;
+    }
+  | {
       readonly kind: "createSequence";
       readonly path: Path;
       readonly type: TsqlType | undefined;
@@ -305,7 +328,7 @@ export type Ddl =
     }
   | {
       readonly kind: "drop";
-      readonly object: "TABLE" | "VIEW" | "SCHEMA" | "SEQUENCE";
+      readonly object: "TABLE" | "VIEW" | "SCHEMA" | "SEQUENCE" | "PROCEDURE";
       readonly ifExists: boolean;
       readonly paths: readonly Path[];
     }
@@ -361,6 +384,22 @@ export interface Execute {
     readonly value: Expression;
     readonly isOutput: boolean;
   }[];
+}
+
+/** Parameter of a procedure, or of the declaration of sp_executesql. */
+export interface Parameter {
+  readonly name: string;
+  readonly type: TsqlType;
+  readonly default: Expression | undefined;
+  readonly isOutput: boolean;
+}
+
+/** A procedure as its text declares it. */
+export interface ProcedureDefinition {
+  readonly path: Path;
+  readonly replaces: Extract<Ddl, { kind: "createProcedure" }>["replaces"];
+  readonly parameters: readonly Parameter[];
+  readonly statements: readonly Statement[];
 }
 
 export interface Statement {

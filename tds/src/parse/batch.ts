@@ -1,10 +1,18 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { CommonTable, Execute, Expression, Statement, StatementBody } from "./ast.ts";
-import type { TsqlType } from "../types/tsql-type.ts";
+import type {
+  CommonTable,
+  Execute,
+  Expression,
+  Parameter,
+  ProcedureDefinition,
+  Statement,
+  StatementBody,
+} from "./ast.ts";
 import { parseDataType } from "./data-type.ts";
 import { parseAlter, parseCreate, parseDrop, parseTableElements, parseTruncate } from "./ddl-statements.ts";
 import { parseDelete, parseInsert, parseMerge, parseUpdate } from "./dml-statements.ts";
 import { parseExpression, parsePredicate } from "./expressions.ts";
+import { parseGrant } from "./grant-statements.ts";
 import { tokenize } from "./lexer.ts";
 import { parseQuery, parseWith } from "./queries.ts";
 import { TokenStream } from "./token-stream.ts";
@@ -13,18 +21,61 @@ import { refuse } from "./unsupported.ts";
 /** Parses a batch to its statements; throws a SqlError (102, 156 and others) with the line of a syntax error. */
 export function parseBatch(text: string, quotedIdentifier = true): Statement[] {
   const stream = new TokenStream(tokenize(text, quotedIdentifier), parseQuery);
-  const statements: Statement[] = [];
   skipSemicolons(stream);
+  const { line } = stream.current;
+  const procedure = parseProcedureOf(stream);
+  if (procedure !== undefined) {
+    const { path, replaces } = procedure;
+    return [{ line, body: { kind: "createProcedure", path, replaces, text } }];
+  }
+  const statements: Statement[] = [];
   // The first statement may be a call without EXECUTE.
   if (stream.isIdentifier && !startsStatement(stream)) {
-    const { line } = stream.current;
     statements.push({ line, body: { kind: "execute", call: parseCallOf(stream) } });
   }
-  while (!stream.isAtEnd) {
-    skipSemicolons(stream);
-    if (!stream.isAtEnd) statements.push(parseStatement(stream));
-  }
+  return [...statements, ...parseToEnd(stream)];
+}
+
+function parseToEnd(stream: TokenStream): Statement[] {
+  const statements: Statement[] = [];
+  skipSemicolons(stream);
+  while (!stream.isAtEnd) statements.push(parseStatement(stream));
   return statements;
+}
+
+/** Parses the text of CREATE PROCEDURE, as it was stored. */
+export function parseProcedure(text: string): ProcedureDefinition {
+  const stream = new TokenStream(tokenize(text), parseQuery);
+  skipSemicolons(stream);
+  const procedure = parseProcedureOf(stream);
+  if (procedure === undefined) throw stream.unexpected();
+  return procedure;
+}
+
+/** First words of the definitions of procedures. */
+const procedureHeads = [
+  { words: ["CREATE", "OR", "ALTER"], replaces: "any" },
+  { words: ["CREATE"], replaces: "none" },
+  { words: ["ALTER"], replaces: "required" },
+] as const;
+
+/** Parses a definition of a procedure, which extends to the end of its batch; undefined for another statement. */
+function parseProcedureOf(stream: TokenStream): ProcedureDefinition | undefined {
+  for (const { words, replaces } of procedureHeads) {
+    if (!stream.accept(...words, "PROCEDURE") && !stream.accept(...words, "PROC")) continue;
+    const path = stream.path();
+    const isParenthesized = stream.accept("(");
+    const parameters = stream.current.kind === "variable" ? stream.list(() => parseParameter(stream)) : [];
+    if (isParenthesized) stream.expect(")");
+    const { line } = stream.current;
+    if (stream.accept("WITH") && !stream.accept("RECOMPILE")) {
+      const option = stream.next().text;
+      throw refuse("query clause", line, `WITH ${option}`);
+    }
+    stream.expect("AS");
+    return { path, replaces, parameters, statements: parseToEnd(stream) };
+  }
+  return undefined;
 }
 
 /** First words of statements that are not reserved words. */
@@ -59,6 +110,8 @@ const parsers: Readonly<Record<string, Parser>> = {
   ALTER: parseAlter,
   DROP: parseDrop,
   TRUNCATE: parseTruncate,
+  GRANT: parseGrant,
+  REVOKE: parseGrant,
   DECLARE: parseDeclare,
   SET: parseSet,
   IF: parseIf,
@@ -125,13 +178,11 @@ const unsupportedStatements = [
   "ENABLE",
   "FETCH",
   "GOTO",
-  "GRANT",
   "KILL",
   "OPEN",
   "RECONFIGURE",
   "RESTORE",
   "REVERT",
-  "REVOKE",
   "SHUTDOWN",
 ];
 
@@ -309,26 +360,29 @@ function parseArgument(stream: TokenStream): Expression {
   return parseExpression(stream, 4);
 }
 
-export interface Parameter {
-  readonly name: string;
-  readonly type: TsqlType;
-  readonly default: Expression | undefined;
-  readonly isOutput: boolean;
+/** Parses the name of a procedure in an RPC message, such as `dbo.[Add order];1`. */
+export function parsePath(name: string): string[] {
+  const stream = new TokenStream(tokenize(name.replace(/;\d+$/, "")), parseQuery);
+  const path = stream.path();
+  if (!stream.isAtEnd) throw stream.unexpected();
+  return path;
 }
 
 /** Parses the parameter declaration of sp_executesql, such as `@a int, @b nvarchar(10) OUTPUT`. */
 export function parseParameters(declaration: string): Parameter[] {
   const stream = new TokenStream(tokenize(declaration), parseQuery);
   if (stream.isAtEnd) return [];
-  const parameters = stream.list(() => {
-    const name = stream.variable();
-    stream.accept("AS");
-    const type = parseDataType(stream);
-    const value = stream.accept("=") ? parseExpression(stream) : undefined;
-    const isOutput = stream.accept("OUTPUT") || stream.accept("OUT");
-    stream.accept("READONLY");
-    return { name, type, default: value, isOutput };
-  });
+  const parameters = stream.list(() => parseParameter(stream));
   if (!stream.isAtEnd) throw stream.unexpected();
   return parameters;
+}
+
+function parseParameter(stream: TokenStream): Parameter {
+  const name = stream.variable();
+  stream.accept("AS");
+  const type = parseDataType(stream);
+  const value = stream.accept("=") ? parseArgument(stream) : undefined;
+  const isOutput = stream.accept("OUTPUT") || stream.accept("OUT");
+  stream.accept("READONLY");
+  return { name, type, default: value, isOutput };
 }

@@ -4,6 +4,7 @@ import { parseDataType } from "./data-type.ts";
 import { parseExpression, parsePredicate } from "./expressions.ts";
 import { parseQuery } from "./queries.ts";
 import type { TokenStream } from "./token-stream.ts";
+import { SqlError } from "../run/sql-error.ts";
 import { type Feature, refuse } from "./unsupported.ts";
 
 /** Types of objects that CREATE, ALTER and DROP refuse with the number of a feature. */
@@ -27,11 +28,15 @@ export function parseCreate(stream: TokenStream): Ddl {
   const isUnique = stream.accept("UNIQUE");
   if (!stream.accept("CLUSTERED")) stream.accept("NONCLUSTERED");
   if (stream.accept("INDEX")) return parseCreateIndex(stream, isUnique);
-  throw refuseObject(stream, "CREATE", line);
+  throw refuseObject(stream, stream.accept("OR", "ALTER") ? "CREATE OR ALTER" : "CREATE", line);
 }
 
 function refuseObject(stream: TokenStream, verb: string, line: number): Error {
   const { keyword } = stream.current;
+  if (keyword === "PROC" || keyword === "PROCEDURE") {
+    const message = "'CREATE/ALTER PROCEDURE' must be the first statement in a query batch.";
+    return new SqlError(111, message, { severity: 15, line });
+  }
   return refuse(lookUp(refusedObjects, keyword) ?? "statement", line, `${verb} ${keyword}`);
 }
 
@@ -240,8 +245,8 @@ export function parseAlter(stream: TokenStream): Ddl {
 export function parseDrop(stream: TokenStream): Ddl {
   const { line } = stream.current;
   stream.expect("DROP");
-  for (const object of ["TABLE", "VIEW", "SCHEMA", "SEQUENCE"] as const) {
-    if (!stream.accept(object)) continue;
+  for (const object of ["TABLE", "VIEW", "SCHEMA", "SEQUENCE", "PROCEDURE"] as const) {
+    if (!stream.accept(object) && !(object === "PROCEDURE" && stream.accept("PROC"))) continue;
     const ifExists = stream.accept("IF", "EXISTS");
     return { kind: "drop", object, ifExists, paths: stream.list((): Path => stream.path()) };
   }

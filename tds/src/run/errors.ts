@@ -19,6 +19,7 @@ const numbers: Readonly<Record<string, { readonly number: number; readonly sever
   "42883": { number: 195,  severity: 15 },
   "42P07": { number: 2714, severity: 16 },
   "42P06": { number: 2714, severity: 16 },
+  "42723": { number: 2714, severity: 16 },
   "42710": { number: 2714, severity: 16 },
   "42704": { number: 3701, severity: 11 },
   "42501": { number: 229,  severity: 14 },

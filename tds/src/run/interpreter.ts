@@ -19,6 +19,13 @@ import { doomedTransactionError } from "./transaction.ts";
 /** Max nesting of calls of procedures and dynamic SQL. */
 const nestingMax = 32;
 
+/** Depth of a call inside this frame; error 217 beyond the maximum. */
+export function depthInside({ frame }: Pick<RequestContext, "frame">): number {
+  if (frame.depth >= nestingMax)
+    throw new SqlError(217, `Maximum nesting level of calls exceeded (limit ${nestingMax}).`);
+  return frame.depth + 1;
+}
+
 /** Statement to continue with; `status` is the return value of the procedure. */
 type Outcome = "next" | "break" | "continue" | { readonly status: number };
 
@@ -50,6 +57,17 @@ export async function runBatch(text: string, request: RequestContext): Promise<b
   }
 }
 
+/** Runs the statements of a procedure in its frame; returns its status. The tables of the frame are dropped. */
+export async function runProcedure(statements: readonly Statement[], request: RequestContext): Promise<number> {
+  try {
+    const outcome = await runStatements(statements, request);
+    return typeof outcome === "object" ? outcome.status : 0;
+  } finally {
+    await dropTables(request, [...request.frame.temporaryTables]);
+    await dropTableVariables(request);
+  }
+}
+
 function reportError(error: SqlError, { session, results }: RequestContext): void {
   session.lastError = error.number;
   session.rowCount = 0;
@@ -57,9 +75,17 @@ function reportError(error: SqlError, { session, results }: RequestContext): voi
   results.done({ isError: true });
 }
 
-async function dropTableVariables({ frame, session, signal }: RequestContext): Promise<void> {
-  if (frame.tableVariables.size === 0 || signal.aborted || session.transaction.isDoomed) return;
-  for (const { name } of frame.tableVariables.values())
+function dropTableVariables(request: RequestContext): Promise<void> {
+  const tables = [...request.frame.tableVariables.values()];
+  return dropTables(
+    request,
+    tables.map(({ name }) => name),
+  );
+}
+
+async function dropTables({ session, signal }: RequestContext, names: readonly string[]): Promise<void> {
+  if (names.length === 0 || signal.aborted || session.transaction.isDoomed || session.backend.hasFailed) return;
+  for (const name of names)
     await session.backend.script(`DROP TABLE IF EXISTS ${qualified({ schema: "pg_temp", name })}`);
   session.catalog.clear();
 }
@@ -82,6 +108,7 @@ async function runGuarded(statement: Statement, request: RequestContext): Promis
   } catch (error) {
     if (request.signal.aborted) throw error;
     const failure = sqlErrorOf(error, statement.line);
+    failure.procedure ??= request.frame.procedure;
     const isInTry = session.tryDepth > 0;
     if (isInTry) throw failure;
     const { transaction } = session;
@@ -117,6 +144,8 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
     case "createView":
     case "createSchema":
     case "createSequence":
+    case "createProcedure":
+    case "grant":
     case "drop":
     case "dropIndex":
     case "truncate":
@@ -218,10 +247,9 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       return "next";
     case "executeText": {
       const text = (await evaluate(body.text, request, { name: "nvarchar", length: "max" })) ?? "";
-      if (frame.depth + 1 > nestingMax)
-        throw new SqlError(217, `Maximum nesting level of calls exceeded (limit ${nestingMax}).`, { line });
+      const depth = depthInside(request);
       const statements = parseBatch(text, session.options.quotedIdentifier);
-      await runStatements(statements, { ...request, frame: newFrame(frame.depth + 1) });
+      await runStatements(statements, { ...request, frame: newFrame(depth) });
       return "next";
     }
   }
@@ -290,7 +318,7 @@ async function assign(name: string, expression: Expression, request: RequestCont
 }
 
 /** Evaluates an expression as a value of the type, in PostgreSQL unless it is a literal that needs no conversion. */
-async function evaluate(expression: Expression, request: RequestContext, type: TsqlType): Promise<Value> {
+export async function evaluate(expression: Expression, request: RequestContext, type: TsqlType): Promise<Value> {
   if (expression.kind === "literal") {
     const { value, type: literalType } = expression;
     if (value === null) return null;
@@ -393,9 +421,15 @@ async function execute(call: Execute, line: number, request: RequestContext): Pr
           ? expression.type
           : nvarcharMax;
     const value = expression.kind === "default" ? null : await evaluate(expression, request, type);
-    list.push({ name: argument.name, type, value, isOutput: argument.isOutput });
+    const isDefault = expression.kind === "default";
+    list.push({ name: argument.name, type, value, isOutput: argument.isOutput, isDefault });
   }
-  const status = await request.call(call, list, request);
+  let status: number;
+  try {
+    status = await request.call(call, list, request);
+  } catch (error) {
+    throw sqlErrorOf(error, line);
+  }
   for (const [index, argument] of call.arguments.entries()) {
     const evaluated = list[index];
     if (!argument.isOutput || argument.value.kind !== "variable" || evaluated === undefined) continue;

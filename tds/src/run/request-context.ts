@@ -10,6 +10,8 @@ export interface EvaluatedArgument {
   type: TsqlType;
   value: Value;
   readonly isOutput: boolean;
+  /** True for the word DEFAULT in place of a value. */
+  readonly isDefault?: boolean;
 }
 
 /** Runs a procedure by its name and returns its status. */

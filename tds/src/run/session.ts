@@ -26,6 +26,8 @@ export class Session {
   tryDepth = 0;
   rowCount = 0;
   lastError = 0;
+  /** Last identity of the session, and of the batch or procedure that runs. */
+  lastIdentity: string | null = null;
   scopeIdentity: string | null = null;
   identityInsert: string | undefined;
   readonly #user: string;
@@ -71,6 +73,7 @@ export class Session {
     this.catalog.clear();
     this.prepared.clear();
     this.identityInsert = undefined;
+    this.lastIdentity = null;
     this.scopeIdentity = null;
     this.rowCount = 0;
     this.lastError = 0;
@@ -80,7 +83,7 @@ export class Session {
     return new EmitContext({
       emitters: emitters,
       catalog: this.catalog,
-      session: this.#values(),
+      session: this.#values(frame),
       variables: frame.variables,
       tableVariables: frame.tableVariables,
     });
@@ -94,18 +97,18 @@ export class Session {
     if (names.length > 0) await this.transaction.withStatementSavepoint(() => this.catalog.load(names));
   }
 
-  #values(): SessionValues {
+  #values(frame: Frame): SessionValues {
     return {
       database: this.database,
       user: this.#user,
       hostName: this.#hostName,
       appName: this.#appName,
       identityInsert: this.identityInsert,
-      value: (name) => this.#value(name),
+      value: (name) => this.#value(name, frame),
     };
   }
 
-  #value(name: string): Variable | undefined {
+  #value(name: string, frame: Frame): Variable | undefined {
     const int = (value: number | undefined): Variable => ({
       type: { name: "int" },
       value: value === undefined ? null : String(value),
@@ -125,6 +128,7 @@ export class Session {
       case "xact_state":
         return int(transaction.count === 0 ? 0 : transaction.isDoomed ? -1 : 1);
       case "@@identity":
+        return { type: { name: "decimal", precision: 38, scale: 0 }, value: this.lastIdentity };
       case "scope_identity":
         return { type: { name: "decimal", precision: 38, scale: 0 }, value: this.scopeIdentity };
       case "@@spid":
@@ -136,6 +140,7 @@ export class Session {
       case "@@language":
         return text("us_english");
       case "@@nestlevel":
+        return int(frame.depth);
       case "@@cursor_rows":
       case "@@procid":
         return int(0);

@@ -2,8 +2,9 @@ import { objectName, type ObjectName, qualified, quoteName, temporarySchema } fr
 import type { EmitContext, EmittedQuery, OutputColumn } from "../emit/context.ts";
 import { emitCreateTable, emitDdl } from "../emit/ddl.ts";
 import { emitDelete, type EmittedDml, emitInsert, emitMerge, emitUpdate } from "../emit/dml.ts";
+import { emitGrant } from "../emit/grants.ts";
 import { emitQuery } from "../emit/queries.ts";
-import type { ColumnDefinition, Ddl, Dml, Path, Query, Select, TableConstraint } from "../parse/ast.ts";
+import type { ColumnDefinition, Ddl, Dml, Grant, Path, Query, Select, TableConstraint } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
 import { type Column, commands } from "../protocol/token.ts";
 import { columnType, typeOfOid } from "../types/backend-type.ts";
@@ -37,7 +38,10 @@ export async function runDml(statement: Dml, line: number, request: RequestConte
   if (statement.output?.into !== undefined) throw refuse("query clause", line, "OUTPUT ... INTO");
   const emitted = emitDml(statement, context);
   const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, request);
-  if (statement.kind === "insert" && emitted.hasIdentity && identity !== undefined) session.scopeIdentity = identity;
+  if (statement.kind === "insert" && emitted.hasIdentity && identity !== undefined) {
+    session.lastIdentity = identity;
+    session.scopeIdentity = identity;
+  }
   if (emitted.reseed !== undefined) await session.backend.query(emitted.reseed);
   session.rowCount = rowCount;
   if (session.options.noCount && emitted.columns.length === 0) return;
@@ -165,6 +169,10 @@ export async function runDdl(ddl: Ddl, line: number, request: RequestContext): P
   const { session, frame } = request;
   await session.loadTables(ddl, frame);
   const context = session.context(frame);
+  if (ddl.kind === "grant") {
+    await runGrant(ddl, context.objectName(ddl.path, line), line, request);
+    return;
+  }
   if (
     ddl.kind === "createTable" &&
     ddl.path.at(-1)?.startsWith("#") === true &&
@@ -173,11 +181,16 @@ export async function runDdl(ddl: Ddl, line: number, request: RequestContext): P
     await createTable(context.objectName(ddl.path, line), ddl.columns, ddl.constraints, request);
     return;
   }
+  if (ddl.kind === "createProcedure" && ddl.replaces === "required") {
+    const name = context.objectName(ddl.path, line);
+    if ((await session.catalog.procedure(name)) === undefined)
+      throw new SqlError(208, `Invalid object name '${name.written}'.`, { line });
+  }
   const { statements } = emitDdl(ddl, context);
   try {
     await runAll(statements, request);
   } catch (error) {
-    const isMissing = error instanceof DatabaseError && ["42P01", "42704", "3F000"].includes(error.code ?? "");
+    const isMissing = error instanceof DatabaseError && ["42P01", "42704", "42883", "3F000"].includes(error.code ?? "");
     if (isMissing && (ddl.kind === "drop" || ddl.kind === "dropIndex")) {
       const name = ddl.kind === "drop" ? ddl.paths.map((path) => path.join(".")).join(", ") : ddl.name;
       throw new SqlError(3701, `Cannot drop '${name}', because it does not exist or you have no permission.`, {
@@ -191,6 +204,29 @@ export async function runDdl(ddl: Ddl, line: number, request: RequestContext): P
   }
 }
 
+async function runGrant(grant: Grant, name: ObjectName, line: number, request: RequestContext): Promise<void> {
+  const roles: string[] = [];
+  for (const principal of grant.principals) roles.push(await roleOf(principal, line, request));
+  try {
+    await runAll([emitGrant(grant, name, roles)], request);
+  } catch (error) {
+    const isMissing = error instanceof DatabaseError && ["42P01", "42883", "3F000"].includes(error.code ?? "");
+    if (!isMissing) throw error;
+    const message = `Cannot find the object '${name.written}', because it does not exist or you do not have permission.`;
+    throw new SqlError(15_151, message, { line });
+  }
+}
+
+/** Name of a principal in PostgreSQL, where names differ by case. */
+async function roleOf(principal: string, line: number, { session }: RequestContext): Promise<string> {
+  if (principal === "public") return principal;
+  const sql = "SELECT rolname FROM pg_roles WHERE lower(rolname) = lower($1) ORDER BY rolname = $1 DESC LIMIT 1";
+  const [row] = await session.backend.query(sql, [principal]);
+  if (row?.[0] != null) return row[0];
+  const message = `Cannot find the principal '${principal}', because it does not exist or you do not have permission.`;
+  throw new SqlError(15_151, message, { line });
+}
+
 export async function createTable(
   name: ObjectName,
   columns: readonly ColumnDefinition[],
@@ -200,11 +236,12 @@ export async function createTable(
   const context = request.session.context(request.frame);
   await runAll(emitCreateTable(name, columns, constraints, context), request);
   request.session.catalog.clear();
-  if (name.schema === temporarySchema)
-    request.session.catalog.spell(
-      name,
-      columns.map((column) => column.name),
-    );
+  if (name.schema !== temporarySchema) return;
+  request.frame.temporaryTables.add(name.name);
+  request.session.catalog.spell(
+    name,
+    columns.map((column) => column.name),
+  );
 }
 
 /** Runs the statements for one DDL statement of T-SQL in one transaction. */

@@ -1,19 +1,19 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Execute } from "../parse/ast.ts";
-import { parseParameters } from "../parse/batch.ts";
-import { castTo } from "../emit/conversions.ts";
-import { isCharacter, type TsqlType, type Value } from "../types/tsql-type.ts";
+import { parseParameters, parsePath } from "../parse/batch.ts";
+import type { Value } from "../types/tsql-type.ts";
 import { sqlErrorOf } from "./errors.ts";
 import { newFrame } from "./frame.ts";
-import { runBatch } from "./interpreter.ts";
+import { depthInside, runBatch } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
+import { callUserProcedure, converted } from "./user-procedures.ts";
 
 type Procedure = (list: readonly EvaluatedArgument[], request: RequestContext) => Promise<number>;
 
 const preparedMax = 10_000;
 
-/** Calls a system procedure; error 2812 for an unknown name. */
+/** Calls a procedure of the system or of a user; error 2812 for an unknown name. */
 export async function callProcedure(
   call: Execute,
   list: readonly EvaluatedArgument[],
@@ -21,8 +21,7 @@ export async function callProcedure(
 ): Promise<number> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
   const procedure = lookUp(procedures, name);
-  if (procedure === undefined) throw new SqlError(2812, `Could not find stored procedure '${call.path.join(".")}'.`);
-  return procedure(list, request);
+  return procedure === undefined ? callUserProcedure(call.path, list, request) : procedure(list, request);
 }
 
 /** Argument by its name, else by its position: drivers use other names for the first arguments. */
@@ -45,8 +44,7 @@ async function runText(
   list: readonly EvaluatedArgument[],
   request: RequestContext,
 ): Promise<number> {
-  const depth = request.frame.depth + 1;
-  if (depth > 32) throw new SqlError(217, "Maximum nesting level of calls exceeded (limit 32).");
+  const depth = depthInside(request);
   const parameters = parseParameters(declaration);
   const frame = newFrame(depth);
   const passedArguments = new Map<string, EvaluatedArgument>();
@@ -71,23 +69,6 @@ async function runText(
     found.value = variable.value;
   }
   return succeeded ? 0 : request.session.lastError;
-}
-
-/** Value converted to the declared type, by PostgreSQL if the types' families differ. */
-async function converted(
-  { type, value }: EvaluatedArgument,
-  declared: TsqlType,
-  request: RequestContext,
-): Promise<Value> {
-  if (value === null || type.name === declared.name) return value;
-  if (isCharacter(type) && isCharacter(declared))
-    return typeof declared.length === "number" ? value.slice(0, declared.length) : value;
-  const context = request.session.context(newFrame());
-  const typed = castTo(context.parameter("value", { type, value }), declared);
-  const rows = await request.session.transaction.withStatementSavepoint(() =>
-    request.session.backend.query(`SELECT ${typed.sql}`, context.values),
-  );
-  return rows[0]?.[0] ?? null;
 }
 
 function prepare(declaration: string, statement: string, { session }: RequestContext): number {
@@ -183,8 +164,10 @@ export async function callRpc(
   let status = 0;
   let isError = false;
   try {
-    status = await callProcedure({ path: name.split("."), resultVariable: undefined, arguments: [] }, list, request);
-    isError = status !== 0;
+    const path = parsePath(name);
+    status = await callProcedure({ path, resultVariable: undefined, arguments: [] }, list, request);
+    // The status of a procedure of the system is the number of its error; that of another one is its own.
+    isError = status !== 0 && lookUp(procedures, (path.at(-1) ?? "").toLowerCase()) !== undefined;
   } catch (error) {
     if (request.signal.aborted) throw error;
     const failure = sqlErrorOf(error, 1);

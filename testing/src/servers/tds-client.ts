@@ -27,6 +27,8 @@ export interface TdsClient {
   batch(sql: string): Promise<TdsResult>;
   /** sp_executesql with parameters. */
   execute(sql: string, parameters: readonly Parameter[], outputs?: readonly Parameter[]): Promise<TdsResult>;
+  /** Calls a procedure by an RPC message. */
+  call(name: string, parameters?: readonly Parameter[], outputs?: readonly Parameter[]): Promise<TdsResult>;
   /** Prepares once, executes with each set of values, and unprepares. */
   prepared(
     sql: string,
@@ -77,9 +79,13 @@ export async function connectTds(
     batch: (sql) => run(connection, sql, (request) => connection.execSqlBatch(request)),
     execute: (sql, parameters, outputs = []) =>
       run(connection, sql, (request) => {
-        for (const [name, type, value, more] of parameters) request.addParameter(name, type, value, more);
-        for (const [name, type, value, more] of outputs) request.addOutputParameter(name, type, value, more);
+        addParameters(request, parameters, outputs);
         connection.execSql(request);
+      }),
+    call: (name, parameters = [], outputs = []) =>
+      run(connection, name, (request) => {
+        addParameters(request, parameters, outputs);
+        connection.callProcedure(request);
       }),
     prepared: (sql, parameters, values) => runPrepared(connection, sql, parameters, values),
     close: () =>
@@ -89,6 +95,11 @@ export async function connectTds(
         connection.close();
       }),
   };
+}
+
+function addParameters(request: Request, parameters: readonly Parameter[], outputs: readonly Parameter[]): void {
+  for (const [name, type, value, more] of parameters) request.addParameter(name, type, value, more);
+  for (const [name, type, value, more] of outputs) request.addOutputParameter(name, type, value, more);
 }
 
 async function openSocket(port: number, host: string): Promise<Socket> {

@@ -1,0 +1,114 @@
+import { objectName } from "../bind/object-name.ts";
+import { castTo } from "../emit/conversions.ts";
+import type { Parameter, Path } from "../parse/ast.ts";
+import { isCharacter, type TsqlType, type Value } from "../types/tsql-type.ts";
+import { newFrame } from "./frame.ts";
+import { depthInside, evaluate, runProcedure } from "./interpreter.ts";
+import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
+import { SqlError } from "./sql-error.ts";
+
+/**
+ * Calls a procedure that a user created; its statements have the privileges of the caller. Returns its status. Error
+ * 2812 for an unknown name.
+ */
+export async function callUserProcedure(
+  path: Path,
+  list: readonly EvaluatedArgument[],
+  request: RequestContext,
+): Promise<number> {
+  const { session } = request;
+  const name = objectName(path, session.database, 0);
+  const procedure = await session.catalog.procedure(name);
+  if (procedure === undefined) throw new SqlError(2812, `Could not find stored procedure '${name.written}'.`);
+  if (!procedure.isExecutable) {
+    const message = `The EXECUTE permission was denied on the object '${name.written}'.`;
+    throw new SqlError(229, message, { severity: 14 });
+  }
+  const { parameters, statements } = procedure.definition;
+  const title = path.at(-1) ?? "";
+  const passed = passedArguments(title, parameters, list);
+  const frame = newFrame(depthInside(request), title);
+  const inner = { ...request, frame };
+  for (const parameter of parameters) {
+    frame.variables.set(parameter.name.toLowerCase(), {
+      type: parameter.type,
+      value: await valueOf(parameter, passed.get(parameter), title, inner),
+    });
+  }
+  const { options, scopeIdentity } = session;
+  session.options = { ...options };
+  session.scopeIdentity = null;
+  try {
+    return await runProcedure(statements, inner);
+  } finally {
+    // Options that a procedure sets last until its end.
+    session.options = options;
+    session.scopeIdentity = scopeIdentity;
+    for (const [parameter, argument] of passed) {
+      const variable = frame.variables.get(parameter.name.toLowerCase());
+      if (!argument.isOutput || variable === undefined) continue;
+      argument.type = variable.type;
+      argument.value = variable.value;
+    }
+  }
+}
+
+async function valueOf(
+  { name, type, default: standard }: Parameter,
+  argument: EvaluatedArgument | undefined,
+  title: string,
+  request: RequestContext,
+): Promise<Value> {
+  if (argument !== undefined) return converted(argument, type, request);
+  if (standard !== undefined) return evaluate(standard, request, type);
+  throw new SqlError(201, `Procedure or function '${title}' expects parameter '${name}', which was not supplied.`);
+}
+
+/** Arguments by their parameters, without those that are DEFAULT. */
+function passedArguments(
+  title: string,
+  parameters: readonly Parameter[],
+  list: readonly EvaluatedArgument[],
+): Map<Parameter, EvaluatedArgument> {
+  const passed = new Map<Parameter, EvaluatedArgument>();
+  for (const [index, argument] of list.entries()) {
+    const parameter = parameterOf(title, parameters, argument.name ?? "", index);
+    if (passed.has(parameter)) {
+      throw new SqlError(8143, `Parameter '${parameter.name}' was supplied multiple times.`);
+    }
+    if (argument.isOutput && !parameter.isOutput) {
+      const message = `The formal parameter "${parameter.name}" was not declared as an OUTPUT parameter.`;
+      throw new SqlError(8162, message);
+    }
+    if (argument.isDefault !== true) passed.set(parameter, argument);
+  }
+  return passed;
+}
+
+function parameterOf(title: string, parameters: readonly Parameter[], name: string, index: number): Parameter {
+  if (name === "") {
+    const found = parameters[index];
+    if (found !== undefined) return found;
+    throw new SqlError(8144, `Procedure or function ${title} has too many arguments specified.`);
+  }
+  const found = parameters.find((each) => each.name.toLowerCase() === name.toLowerCase());
+  if (found === undefined) throw new SqlError(8145, `${name} is not a parameter for procedure ${title}.`);
+  return found;
+}
+
+/** Value converted to the declared type, by PostgreSQL if the types' families differ. */
+export async function converted(
+  { type, value }: EvaluatedArgument,
+  declared: TsqlType,
+  request: RequestContext,
+): Promise<Value> {
+  if (value === null || type.name === declared.name) return value;
+  if (isCharacter(type) && isCharacter(declared))
+    return typeof declared.length === "number" ? value.slice(0, declared.length) : value;
+  const context = request.session.context(newFrame());
+  const typed = castTo(context.parameter("value", { type, value }), declared);
+  const rows = await request.session.transaction.withStatementSavepoint(() =>
+    request.session.backend.query(`SELECT ${typed.sql}`, context.values),
+  );
+  return rows[0]?.[0] ?? null;
+}
