@@ -31,7 +31,9 @@ function trySh(script) {
   });
 }
 
-const handlers = {
+/** Response for each path. */
+const handlers = new Map(
+  Object.entries({
   "/health": () => ({ status: Number(ANSWERS) }),
   "/": () => ({ body: { release: RELEASE, note: NOTE, user: process.getuid?.(), pid: process.pid } }),
   "/slow": async () => {
@@ -63,15 +65,13 @@ const handlers = {
     await Promise.all(closed);
     return { body: { refused, started: started.length } };
   },
-};
+}),
+);
 
 // The first process of a namespace gets no signal that it does not handle.
 process.on("SIGTERM", () => process.exit(0));
-const server = createServer(async (request, response) => {
-  const { pathname, searchParams } = new URL(request.url, "http://app");
-  const { status = 200, body = "" } = (await handlers[pathname]?.(searchParams)) ?? { status: 404 };
-  response.writeHead(status, { "content-type": "application/json" });
-  response.end(JSON.stringify(body));
+const server = createServer((request, response) => {
+  respond(request, response).catch((error) => response.destroy(error));
 });
 // An upgraded connection gets back every byte.
 server.on("upgrade", (_request, socket) => {
@@ -80,3 +80,10 @@ server.on("upgrade", (_request, socket) => {
   socket.pipe(socket);
 });
 server.listen(Number(PORT), () => console.log(`release ${RELEASE} listens`));
+
+async function respond(request, response) {
+  const { pathname, searchParams } = new URL(request.url, "http://app");
+  const { status = 200, body = "" } = (await handlers.get(pathname)?.(searchParams)) ?? { status: 404 };
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(body));
+}

@@ -1,5 +1,5 @@
 /**
- * System calls of a container, as an allow-list: any other call fails with ENOSYS, as on a kernel without it. The list
+ * System calls of a container, as an allow-list: other calls fail with ENOSYS, as on a kernel without them. The list
  * has no call that mounts, loads code into the kernel, traces, changes clocks or keys, opens files by handle, or enters
  * namespaces.
  */
