@@ -1,4 +1,4 @@
-import type { MaintenanceWindow, ManagedService, ServiceStatus } from "@holdfast/sdk/responses.ts";
+import type { Connection, MaintenanceWindow, ManagedService, ServiceStatus } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
 import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "@holdfast/sdk/requests.ts";
 import type { Verb } from "@holdfast/sdk/services.ts";
@@ -64,6 +64,34 @@ const poolerModes = ["transaction", "session"];
 /** Value of --pooler: the mode of the pooler, or off. */
 type PoolerFlag = "transaction" | "session" | "off";
 
+/** Fields of a connection in tables. */
+const connectionFields = [
+  "host",
+  "port",
+  "user",
+  "database",
+  "uri",
+  "all_nodes_uri",
+  "replica_uri",
+  "pooled_uri",
+  "private_uri",
+  "jdbc_url",
+  "ado_connection_string",
+  "sqlserver_uri",
+  "postgresql_uri",
+  "bootstrap_servers",
+  "security_protocol",
+  "sasl_mechanisms",
+  "private_bootstrap_servers",
+  "private_security_protocol",
+  "private_sasl_mechanisms",
+  "ca_certificate",
+] as const satisfies readonly (keyof Connection)[];
+
+function isPresent(value: string | number | readonly string[] | null): boolean {
+  return value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
+}
+
 const replicationModes = ["async", "sync", "sync_strict"];
 
 export function addServices(services: CliCommand): void {
@@ -89,6 +117,18 @@ export function addServices(services: CliCommand): void {
     .description("show a service")
     .example("services get orders")
     .does(async ({ output, service }, name: string) => output.show(await service(name), serviceFields));
+
+  services
+    .command("connection <service>")
+    .description("show what a client needs to connect, except the password")
+    .example("services connection orders")
+    .example("services connection orders --output json")
+    .does(async ({ client, output, serviceId }, name: string) => {
+      const connection = await client.services.connection(await serviceId(name));
+      // Other engines have other fields.
+      const present = connectionFields.filter((field) => isPresent(connection[field]));
+      output.show(connection, present);
+    });
 
   addUpdate(services);
   addServiceWait(services);

@@ -1,17 +1,20 @@
 import { autocompletion, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { MySQL, PostgreSQL, sql } from "@codemirror/lang-sql";
+import { MySQL, PostgreSQL, sql, StandardSQL } from "@codemirror/lang-sql";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import type { SqlDialect } from "../services/engines/console-engine.ts";
+
+const dialects = { PostgreSQL, MySQL, StandardSQL };
 
 /** Columns by table, which the editor completes. */
 export type Schema = Readonly<Record<string, readonly string[]>>;
 
 interface EditorOptions {
   readonly text: string;
-  readonly dialect: "postgresql" | "mysql";
+  readonly dialect: SqlDialect;
   readonly label: string;
   /** Id of the help, in the document of the host. */
   readonly description: string;
@@ -72,7 +75,7 @@ const replaceSelection = EditorView.domEventHandlers({
 export function createCodeEditor(host: HTMLElement, options: EditorOptions): CodeEditor {
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const language = new Compartment();
-  const dialect = options.dialect === "mysql" ? MySQL : PostgreSQL;
+  const dialect = dialects[options.dialect];
   const languageFor = (schema: Schema) => sql({ dialect, schema, upperCaseKeywords: true });
   const run = () => {
     options.onRun();

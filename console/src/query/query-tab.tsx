@@ -67,7 +67,7 @@ export function QueryTab({ service: { id, database_type: type } }: TabProps) {
             replacement={replacement}
             onInput={(text) => form.set("sql", text)}
             onRun={run}
-            dialect={syntax?.dialect ?? "postgresql"}
+            dialect={syntax?.dialect ?? "StandardSQL"}
             loadSchema={loadSchema}
             fault={form.fault("sql")}
           />

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { TextField } from "../parts/field.tsx";
+import type { SqlDialect } from "../services/engines/console-engine.ts";
 import type { CodeEditor, Schema } from "./code-editor.ts";
 
 interface SqlFieldProps {
@@ -8,7 +9,7 @@ interface SqlFieldProps {
   readonly replacement: { readonly text: string };
   readonly onInput: (text: string) => void;
   readonly onRun: () => void;
-  readonly dialect: "postgresql" | "mysql";
+  readonly dialect: SqlDialect;
   /** Requests the names that the editor completes, when it is focused first. */
   readonly loadSchema: () => Promise<Schema>;
   readonly fault: string | undefined;

@@ -218,7 +218,7 @@ describe.skipIf(skip !== undefined)("users of kafka", () => {
   });
 
   it("reach no port of the broker but through the front", async () => {
-    const { clients: _front, exporter: _exporter, ...own } = portsOf(machine.instance);
+    const { clients: _front, privateClients: _privateFront, exporter: _exporter, ...own } = portsOf(machine.instance);
     for (const port of Object.values(own)) {
       // A TLS 1.3 client learns that its certificate is missing with the first bytes that it reads.
       const ended = await new Promise<string>((resolve) => {

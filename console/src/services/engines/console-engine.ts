@@ -6,9 +6,12 @@ export interface Snippet {
   readonly text: string;
 }
 
+/** A dialect of the editor, by its name in CodeMirror. */
+export type SqlDialect = "PostgreSQL" | "MySQL" | "StandardSQL";
+
 /** SQL of one engine. */
 interface ConsoleSql {
-  readonly dialect: "postgresql" | "mysql";
+  readonly dialect: SqlDialect;
   /** A statement whose rows are schema, table and column. */
   readonly schemaQuery: string;
   /** The schema whose tables need no prefix. */

@@ -4,7 +4,7 @@ export const postgresql: ConsoleEngine = {
   firstQuery: "SELECT now()",
   hasQueues: true,
   sql: {
-    dialect: "postgresql",
+    dialect: "PostgreSQL",
     defaultSchema: "public",
     schemaQuery: `SELECT table_schema, table_name, column_name FROM information_schema.columns
 WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`,

@@ -103,6 +103,7 @@ export default {
     "holdfast.v1.Connection.listeners": "one for each way in that its engine has",
     "holdfast.v1.Connection.nodes": "nodes of one service",
     "holdfast.v1.Connection.sasl_mechanisms": "mechanisms of the engine",
+    "holdfast.v1.Connection.private_sasl_mechanisms": "mechanisms of the engine",
     "holdfast.v1.ConnectionNode.addresses": "one for each family",
     "holdfast.v1.ConnectionNode.private_addresses": "one for each family",
     "holdfast.v1.Health.checks": "checks of one service",
