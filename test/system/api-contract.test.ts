@@ -110,13 +110,20 @@ describe("the API's contract", () => {
         default_allowed_cidrs: string[];
         currency: string;
       }>("/catalog");
-      expect(json.engines.map((engine) => engine.database_type)).toEqual(["postgresql", "mysql", "valkey", "tsql"]);
+      expect(json.engines.map((engine) => engine.database_type)).toEqual([
+        "postgresql",
+        "mysql",
+        "valkey",
+        "tsql",
+        "kafka",
+      ]);
       expect(json.engines[0]?.default_version).toBe("17");
       expect(json.engines.map(({ backups }) => backups)).toEqual([
         { kind: "full", restore_points: "any_second", fork: true, increments: true },
         { kind: "snapshot", restore_points: "any_second", fork: true, increments: false },
         { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
         { kind: "full", restore_points: "any_second", fork: true, increments: true },
+        null,
       ]);
       expect(json.engines[0]?.parameters).toContainEqual(
         expect.objectContaining({ name: "max_connections", type: "integer" }),
