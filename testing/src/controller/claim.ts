@@ -15,11 +15,11 @@ export async function claim(name: string): Promise<boolean> {
   return server !== undefined;
 }
 
-/** Runs `run` once no other test of this host runs one under the same name. */
-export async function oneAtATime<T>(name: string, run: () => Promise<T>): Promise<T> {
+/** Runs `run` once no other test of this host runs one under the same name; throws after `withinMs` of waiting. */
+export async function oneAtATime<T>(name: string, run: () => Promise<T>, withinMs = 120_000): Promise<T> {
   if (process.platform !== "linux") return run();
   const turn = await waitUntil(`no other test does this: ${name}`, () => listen({ path: pathOf(name) }), {
-    withinMs: 120_000,
+    withinMs,
   });
   try {
     return await run();

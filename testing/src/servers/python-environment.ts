@@ -1,28 +1,34 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
+import { oneAtATime } from "../controller/claim.ts";
 
 const execute = promisify(execFile);
+const installMs = 600_000;
 
 /**
  * The programs of a virtual environment with these packages, "name==version" each, which are downloaded from PyPI once.
  */
 export async function pythonEnvironment(packages: readonly string[]): Promise<string> {
-  const directory = join(cacheDirectory(process.env), "judges", `python-${packages.join("-").replaceAll("=", "")}`);
-  const programs = join(directory, "bin");
-  const done = join(directory, "done");
-  if (existsSync(done)) return programs;
-  // A virtual environment contains its own path, so that it cannot be moved.
+  const name = `python-${packages.join("-").replaceAll(/[=[\]]/g, "")}`;
+  const directory = join(cacheDirectory(process.env), "judges", name);
+  // Test files run concurrently, and any of them may be the first to need it.
+  await oneAtATime(name, () => install(directory, packages), installMs);
+  return join(directory, "bin");
+}
+
+/** A virtual environment contains its own path, so that it cannot be moved: a marker in it says that it is complete. */
+async function install(directory: string, packages: readonly string[]): Promise<void> {
+  const marker = join(directory, "complete");
+  if (existsSync(marker)) return;
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
   await execute("/usr/bin/python3", ["-m", "venv", directory]);
-  await execute(join(programs, "pip"), ["install", "--quiet", ...packages], { timeout: 600_000 });
-  await mkdir(`${done}.new`);
-  await rename(`${done}.new`, done);
-  return programs;
+  await execute(join(directory, "bin", "pip"), ["install", "--quiet", ...packages], { timeout: installMs });
+  await mkdir(marker);
 }
 
 const clientPackages = ["openai==3.54.0", "litellm==1.109.0"];
