@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import forbidden from "./lint/forbidden-words.json" with { type: "json" };
 import { checkout } from "./set-up.js";
 
 const handlers =
@@ -63,16 +64,18 @@ const cases = [
   ["a line comment that begins with a preposition", "// For each member.\nexport const a = 1;"],
   ["a vague phrase in a comment", `// A retry ${"at"} once.\nexport const a = 1;`, "comments"],
   ["a vague phrase over two lines", `/**\n * A retry ${"at"}\n * once.\n */\nexport const a = 1;`, "comments"],
-  [
-    "a line comment that reads like the type any",
-    `// Port to listen on; 0${": any"} free port.\nexport const a = 1;`,
-    "comments",
-  ],
-  [
-    "a docstring that reads like the type any",
-    `/** \`json\`${": any"} other value. */\nexport const a = 1;`,
-    "comments",
-  ],
+  ...forbidden.types.flatMap((type) => [
+    [
+      `a line comment that reads like the type ${type}`,
+      `// Port to listen on; 0: ${type} free port.\nexport const a = 1;`,
+      "comments",
+    ],
+    [
+      `a docstring that reads like the type ${type}`,
+      `/** \`json\`: ${type} other value. */\nexport const a = 1;`,
+      "comments",
+    ],
+  ]),
   ["a vague phrase in a message", `export const a = "the task ${"goes"} on";`, "texts"],
   ["a vague phrase in a template", `export const a = (b: string) => \`the task ${"goes"} on with \${b}\`;`, "texts"],
   ["a single word", `export const a = "${"any"}${"ew"}";`],

@@ -7,8 +7,8 @@ const segments = new Set(list.segments);
 const allowed = new Set(list.allowed);
 const beginning = new RegExp(`^(${list.beginnings.join("|")})\\b`);
 const docstringBeginning = new RegExp(`^(${list.docstringBeginnings.join("|")})\\b`);
-// A colon before "any" is read as the type any, which hides an error from the compiler.
-const phrase = new RegExp(`\\b(?:${list.phrases.join("|")})\\b|: any\\b`);
+// A type after a colon in prose is read as an annotation with it. `types` hide errors from the compiler.
+const phrase = new RegExp(`\\b(?:${list.phrases.join("|")})\\b|: (?:${list.types.join("|")})\\b`);
 /** Spellings that are not American. */
 export const spelling = new RegExp(list.spelling.join("|"), "i");
 

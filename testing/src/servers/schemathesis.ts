@@ -12,7 +12,7 @@ export interface Finding {
   /** "POST /managed-services". */
   readonly operation: string;
   readonly status: number;
-  /** Code and detail of the problem, of one of its `errors` if it has any; without a problem, the check's message. */
+  /** Code and detail of the problem, of one of its `errors` if it has some; without a problem, the check's message. */
   readonly message: string;
   /** "POST https://..." with the body, for the report. */
   readonly request: string;
