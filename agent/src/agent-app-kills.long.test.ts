@@ -100,7 +100,7 @@ describe.skipIf(skipped !== undefined)("a deployment that is killed", () => {
 
   test("by a fork bomb is impossible: it ends at its limit, and neither the machine nor another request notices", async () => {
     const bomb = machine.get<{ refused: boolean; started: number }>("/bomb?limit=5000");
-    await sleep(500);
+    await waitUntil("the bomb runs", () => machine.pidsOf("/bin/sleep 100").length > 0, { everyMs: 5 });
     expect(await machine.logLines()).toContain(`release r-${deployed} listens`);
     const { refused, started } = await bomb;
     expect(refused).toBe(true);

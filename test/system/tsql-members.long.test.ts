@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
@@ -83,16 +83,13 @@ describe.skipIf(skip !== undefined)("a T-SQL service of two nodes", () => {
   );
 
   it(
-    "is restored to a second, with the schemas of T-SQL clients and other passwords",
+    "is restored to a point in time, with the schemas of T-SQL clients and other passwords",
     async () => {
       await services.settled(erp.service.id, "Running", longMs);
       const window = async () => (await services.get(erp.service.id)).backups?.restorable;
       await waitUntil("the log continues from a base", async () => (await window()) != null, { withinMs: longMs });
       await batchOnce(platform, erp, "INSERT INTO Items (Name) VALUES ('kept')");
-      // Points in time have the precision of a second.
-      await sleep(1_100);
-      const point = new Date().toISOString();
-      await sleep(1_100);
+      const point = new Date(await ownMillisecond()).toISOString();
       await batchOnce(platform, erp, "DELETE FROM Items");
       await waitUntil("the point can be restored", async () => ((await window())?.to ?? "") > point, {
         withinMs: longMs,

@@ -1,7 +1,6 @@
 import { pbkdf2Sync } from "node:crypto";
 import { connect as connectTcp } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fetch } from "@holdfast/agent/engines/kafka/protocol/apis.ts";
 import { type Connection, createConnection } from "@holdfast/agent/engines/kafka/protocol/connection.ts";
 import { Reader } from "@holdfast/agent/engines/kafka/protocol/codec.ts";
@@ -11,6 +10,7 @@ import { Kafka, type KafkaConfig, logLevel } from "kafkajs";
 import { addressOf } from "../api/clients.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { RunningService } from "../platform/services.ts";
+import { waitUntil } from "../wait-until.ts";
 import type { ConformanceClient, ConnectOptions } from "./conformance-subject.ts";
 import type { EngineEndpoint } from "./engine-clients.ts";
 
@@ -118,10 +118,11 @@ export async function kafkaClient(machine: EngineEndpoint, options: ConnectOptio
     read: (key) => lastValue(machine, options, key),
     /** A dropped user's open connection has no rights any more. */
     get ended() {
-      const refused = async () => {
-        while (isOpen && !(await isRefused(() => admin.fetchTopicOffsets(topic)))) await sleep(100);
-      };
-      return Promise.race([closed, refused()]);
+      const refused = waitUntil(
+        "a call is refused",
+        async () => !isOpen || (await isRefused(() => admin.fetchTopicOffsets(topic))),
+      );
+      return Promise.race([closed, refused.then(() => undefined)]);
     },
     async close() {
       isOpen = false;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema, PeersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
@@ -142,10 +141,7 @@ describe.skipIf(skip !== undefined)("members of a cluster of kafka", { timeout: 
   async function whileWriting(numbers: readonly number[], work: () => Promise<unknown>): Promise<void> {
     let isOver = false;
     const writing = (async () => {
-      while (!isOver) {
-        await write(numbers);
-        await sleep(5);
-      }
+      while (!isOver) await waitUntil("a record is written", () => isOver || write(numbers), { everyMs: 5 });
     })();
     try {
       await work();

@@ -1,7 +1,7 @@
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { dirname, join } from "node:path";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { sendCommand } from "../../engines/front/front-commands.ts";
+import { watchDirectory } from "../../os/directory-watch.ts";
 import type { KeeperClient } from "../../os/keeper-client.ts";
 import { type SlotName, slotNames } from "./slots.ts";
 
@@ -33,6 +33,8 @@ const slotPorts: Readonly<Record<SlotName, number>> = { a: 20_001, b: 20_002 };
 const stop = { signal: "SIGUSR1", graceMs: 2_000 } as const;
 const startTimeoutMs = 10_000;
 const connectionLimit = 4_000;
+/** Delay between two attempts without a change of the sockets: a front that ended changes none. */
+const retryMs = 100;
 
 export function slotAddress(address: string, slot: SlotName): { readonly address: string; readonly port: number } {
   return { address, port: slotPorts[slot] };
@@ -65,18 +67,26 @@ export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFr
     });
   }
 
-  /** Sends a command that has no output; waits while a front that was just started has no socket yet. */
+  /**
+   * Sends a command that has no output. A front that was just started has no socket yet: it creates it by a new name in
+   * the sockets' directory.
+   */
   async function command(line: string, signal: AbortSignal): Promise<void> {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]);
-    for (;;) {
-      try {
-        const output = (await sendCommand({ commandSocket }, line, limit)).trim();
-        if (output !== "") throw new FrontRefused(output);
-        return;
-      } catch (error) {
-        if (error instanceof FrontRefused || !isRunning()) throw error;
-        await sleep(20, undefined, { signal: limit });
+    const sockets = watchDirectory(dirname(commandSocket));
+    try {
+      for (;;) {
+        try {
+          const output = (await sendCommand({ commandSocket }, line, limit)).trim();
+          if (output !== "") throw new FrontRefused(output);
+          return;
+        } catch (error) {
+          if (error instanceof FrontRefused || !isRunning()) throw error;
+          await sockets.changed(retryMs, limit);
+        }
       }
+    } finally {
+      sockets.close();
     }
   }
 
