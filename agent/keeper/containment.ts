@@ -25,6 +25,9 @@ const containerIds = 65_536;
 /** Limit of processes and threads of a container, over all its users. */
 const containerProcesses = 4_096;
 
+/** Directory of the data disk for the files of containers, which only their user may read. */
+export const containersName = "containers";
+
 /** Isolation of components on this host. */
 export interface Containment {
   readonly kind: "namespace" | "group";

@@ -3,7 +3,7 @@ import { mkdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { bootMs } from "./boot-clock.ts";
-import { chooseContainment, type Users } from "./containment.ts";
+import { chooseContainment, containersName, type Users } from "./containment.ts";
 import { createKeeper } from "./keeper.ts";
 import type { ComponentSpec } from "./keeper-protocol.ts";
 import { ensureDirectory, type Owner, openDirectory, setOwnership } from "./directory-handle.ts";
@@ -99,7 +99,7 @@ const directories: readonly (readonly [path: string, owner: Owner | undefined, m
   [join(runDir, "engine"), ownerOf("engine"), 0o770],
   containerOwner === undefined
     ? [dataDir, ownerOf("engine"), 0o770]
-    : [dataDir, ownerOf("engine"), 0o771, { name: "containers", owner: containerOwner, mode: 0o700 }],
+    : [dataDir, ownerOf("engine"), 0o771, { name: containersName, owner: containerOwner, mode: 0o700 }],
 ];
 for (const [path, owner, mode, inner] of directories) {
   mkdirSync(path, { recursive: true });

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from "node:path";
 import { type MachinePlan, rootBytesOf } from "../compute-provider.ts";
-import type { MachinePaths } from "../local/machine-paths.ts";
+import { machineDataDirectory, type MachinePaths } from "../local/machine-paths.ts";
 import { machineCodeDirectory } from "../local/machine-runtime.ts";
 
 /** Facts of a machine that its instance is made from, for containers and virtual machines. */
@@ -75,7 +75,7 @@ export function instanceConfig(spec: InstanceSpec) {
     devices: {
       root: rootOf(spec),
       eth0: nicOf(spec),
-      data: { type: "disk", path: "/data", source: dataSource(paths), shift: "true" },
+      data: { type: "disk", path: machineDataDirectory, source: dataSource(paths), shift: "true" },
       state: { type: "disk", path: "/var/lib/holdfast", source: paths.state, shift: "true" },
       node: { type: "disk", path: "/holdfast/node", source: dirname(spec.node), readonly: "true" },
       code: { type: "disk", path: machineCodeDirectory, source: spec.code, readonly: "true" },

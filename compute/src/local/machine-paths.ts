@@ -1,5 +1,8 @@
 import { join } from "node:path";
 
+/** Mount point of the data disk inside a machine. */
+export const machineDataDirectory = "/data";
+
 /** Paths of one machine on its host. */
 export interface MachinePaths {
   readonly directory: string;

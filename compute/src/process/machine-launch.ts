@@ -5,7 +5,7 @@ import { ComputeFailure, startFailureSentence } from "../compute-failure.ts";
 import type { Isolation } from "../local/host-abilities.ts";
 import { readIfExists } from "../local/atomic-file.ts";
 import { agentUidOf } from "../local/machine-number.ts";
-import type { MachinePaths } from "../local/machine-paths.ts";
+import { machineDataDirectory, type MachinePaths } from "../local/machine-paths.ts";
 import { type MachineRoot, mountTable } from "./mount-table.ts";
 
 const script = join(import.meta.dirname, "launch-machine.sh");
@@ -122,7 +122,7 @@ async function openLog(path: string): Promise<{ log: FileHandle; begin: number }
 async function passwdWith(image: string, uid: number): Promise<string> {
   const passwd = await readFile(join(image, "etc", "passwd"), "utf8");
   const users = [
-    ["holdfast", uid, "/data"],
+    ["holdfast", uid, machineDataDirectory],
     ["holdfast-agent", agentUidOf(uid), "/var/lib/holdfast"],
   ];
   return `${passwd}${users.map(([name, id, home]) => `${name}:x:${id}:${uid}::${home}:/bin/sh\n`).join("")}`;

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { MachineGroups } from "../local/control-groups.ts";
-import type { MachinePaths } from "../local/machine-paths.ts";
+import { machineDataDirectory, type MachinePaths } from "../local/machine-paths.ts";
 import { machineCodeDirectory, type MachineRuntime } from "../local/machine-runtime.ts";
 
 /** Inputs of a machine's root. */
@@ -27,8 +27,8 @@ export function mountTable(root: MachineRoot): string {
   const readOnly = "bind,ro,nosuid,nodev";
   const disk: Row =
     root.disk === "loop"
-      ? [paths.diskFile, "/data", "xfs", "loop,noatime,nosuid,nodev"]
-      : [paths.dataDirectory, "/data", "none", "bind"];
+      ? [paths.diskFile, machineDataDirectory, "xfs", "loop,noatime,nosuid,nodev"]
+      : [paths.dataDirectory, machineDataDirectory, "none", "bind"];
   const rows: Row[] = [
     [`${root.image}/usr`, "/usr", "none", readOnly],
     [`${root.image}/etc`, "/etc", "none", readOnly],

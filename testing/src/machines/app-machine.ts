@@ -5,11 +5,12 @@ import { type Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { containersDirectory } from "@holdfast/agent/workload/app/containers.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
-import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
+import { layoutOf, machineDataDirectory } from "@holdfast/compute/local/machine-paths.ts";
 import { readStorageTiers } from "@holdfast/compute/local/storage-tiers.ts";
 import { createProcessProvider } from "@holdfast/compute/process/process-provider.ts";
 import { readRun } from "@holdfast/compute/process/machine-run.ts";
@@ -213,7 +214,7 @@ export async function startAppMachine(loopbackBlock: string): Promise<AppMachine
     },
     async filesOf(name) {
       const pid = (await readRun(paths.run))?.init?.pid;
-      return readdir(`/proc/${pid}/root/data/containers/${name}`);
+      return readdir(join(`/proc/${pid}/root`, containersDirectory(machineDataDirectory), name));
     },
     pidsOf,
     agentPids,

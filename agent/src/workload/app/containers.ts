@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Release } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { containersName } from "../../../keeper/containment.ts";
 import { segmentsOf } from "../../../keeper/segment-log.ts";
 import type { ComponentStatus, KeeperClient } from "../../os/keeper-client.ts";
 import { ProgramFailed, type RunProgram } from "../../os/program.ts";
@@ -44,8 +45,13 @@ export function releaseLog(stateDir: string, releaseId: string): string {
   return join(stateDir, "log", `release-${releaseId}.log`);
 }
 
+/** Directory of the containers' files on the data disk. */
+export function containersDirectory(dataDir: string): string {
+  return join(dataDir, containersName);
+}
+
 export function createContainers({ keeper, run, stateDir, dataDir }: ContainersDeps): Containers {
-  const directory = join(dataDir, "containers");
+  const directory = containersDirectory(dataDir);
   const nameOf = (slot: SlotName) => `release-${slot}`;
   const isRunning = (slot: SlotName) => (keeper.component(nameOf(slot))?.state ?? "empty") !== "empty";
 
