@@ -14,7 +14,6 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until, waitUntil } from "@holdfast/testing/wait-until.ts";
 import { chooseContainment } from "./containment.ts";
@@ -27,8 +26,15 @@ type Request = KeeperRequest extends infer R ? (R extends KeeperRequest ? Omit<R
 /** A process with a child in a separate session, like a PostgreSQL backend. */
 const family = ["sh", "-c", "setsid sleep 1000 & echo made; sleep 1000"];
 let directory: string;
-/** The clock of deadlines. */
+/** The clock of deadlines, and how often it was read. */
 let bootMs = 0;
+let reads = 0;
+
+/** Resolves once the deadline of a component was compared with the clock again. */
+async function checkedAgain(): Promise<void> {
+  const before = reads;
+  await until(() => reads > before);
+}
 
 beforeEach(async () => {
   bootMs = 0;
@@ -53,7 +59,10 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
       socketPath,
       agent: undefined,
       specOfMain: () => specOf("agent", []),
-      bootMs: () => bootMs,
+      bootMs() {
+        reads += 1;
+        return bootMs;
+      },
       now: Date.now,
       note,
     });
@@ -135,7 +144,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     await agent.send({ op: "start", component: { ...specOf("engine", family), untilMs: bootMs + 300 } });
     await agent.send({ op: "extend", name: "engine", number: 7, untilMs: bootMs + 500 });
     bootMs = 499;
-    await sleep(300);
+    await checkedAgain();
     expect(statusIn(await agent.send({ op: "status" }), "engine").state).toBe("running");
     bootMs = 500;
     const ended = await agent.event((component) => component.state === "empty");
@@ -146,7 +155,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     await agent.send({ op: "start", component: { ...specOf("engine", family), untilMs: bootMs + 300 } });
     await agent.send({ op: "extend", name: "engine", number: 7, untilMs: bootMs + 500 });
     bootMs += 499;
-    await sleep(300);
+    await checkedAgain();
     expect(statusIn(await agent.send({ op: "status" }), "engine").state).toBe("running");
     await agent.send({ op: "extend", name: "engine", number: 8, untilMs: bootMs - 1 });
     const ended = await agent.event((component) => component.state === "empty");
@@ -159,8 +168,9 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     expect(await agent.send({ op: "extend", name: "engine", number: 4, untilMs: bootMs + 1 })).toMatchObject({
       ok: false,
     });
+    await agent.send({ op: "start", component: { ...specOf("other", family), untilMs: bootMs + 1_500 } });
     bootMs = 1_000_000;
-    await sleep(300);
+    await agent.event(({ name, state }) => name === "other" && state === "empty");
     expect(statusIn(await agent.send({ op: "status" }), "engine").state).toBe("running");
   });
 
