@@ -24,11 +24,14 @@ export function firstPeer(node: NodeSpec): NodeSpec {
   return { ...node, joining: true, forms: true };
 }
 
-/** Throws NOT_POSSIBLE if services of the engine cannot have this number of nodes. */
-export function requireMemberCount(databaseType: string, count: number): void {
+/** Throws NOT_POSSIBLE if services of the engine cannot have this number of nodes. `remedy` ends the message. */
+export function requireMemberCount(databaseType: string, count: number, remedy = ""): void {
   const counts = engineProfileOf(databaseType).memberCounts ?? defaultMemberCounts;
   if (counts.includes(count)) return;
   const reason = count === 2 ? ": with 2, the loss of either one loses the majority" : "";
   const noun = counts.join() === "1" ? "node" : "nodes";
-  throw new HoldfastError("NOT_POSSIBLE", `A service of ${databaseType} has ${counts.join(", ")} ${noun}${reason}.`);
+  throw new HoldfastError(
+    "NOT_POSSIBLE",
+    `A service of ${databaseType} has ${counts.join(", ")} ${noun}${reason}.${remedy}`,
+  );
 }

@@ -11,11 +11,16 @@ function refuseSwitchover(): never {
   throw new HoldfastError("NOT_POSSIBLE", "The members elect their leader: leadership moves by itself.");
 }
 
+const lastNodeRemedy = " Delete the service to remove its last node.";
+const fewerNodesRemedy = " For 1 node, create another service with 1 node and copy the data to it.";
+
 export const peerVerbs: MemberVerbs = {
   requireAddable: ({ spec }, count) => requireMemberCount(spec.databaseType, spec.nodes.length + count),
   requireRemovable({ spec }, node) {
     // A member that cannot join is removable from any number of members.
-    if (node.joining !== true) requireMemberCount(spec.databaseType, spec.nodes.length - 1);
+    if (node.joining === true) return;
+    const count = spec.nodes.length - 1;
+    requireMemberCount(spec.databaseType, count, count === 0 ? lastNodeRemedy : fewerNodesRemedy);
   },
   failOver: refuseSwitchover,
   requireReadyForSwitchover: async () => refuseSwitchover(),

@@ -287,8 +287,11 @@ test("switchovers are refused, and so are two nodes", async () => {
   const { object } = formed();
   const [node] = object.spec.nodes;
   expect(() => memberVerbsOf(object).failOver(object, node!, { operationId: "o", now: 1 })).toThrow("by itself");
-  expect(() => memberVerbsOf(object).requireRemovable(object, node!)).toThrow("has 1, 3, 4, 5 nodes");
+  expect(() => memberVerbsOf(object).requireRemovable(object, node!)).toThrow(
+    "has 1, 3, 4, 5 nodes: with 2, the loss of either one loses the majority. For 1 node, create another service",
+  );
   const { object: single } = formed(1);
+  expect(() => memberVerbsOf(single).requireRemovable(single, node!)).toThrow("Delete the service");
   expect(() => memberVerbsOf(single).requireAddable(single, 1)).toThrow("with 2, the loss of either one");
   for (const count of [2, 3, 4]) expect(() => memberVerbsOf(single).requireAddable(single, count)).not.toThrow();
   for (const count of [1, 3, 4, 5]) expect(() => requireMemberCount("valkey", count)).not.toThrow();
