@@ -1,12 +1,21 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./bin/longest-first.js";
+import { sourceFiles } from "./bin/source-files.js";
+
+/** Tests beside the code. Those of agents and compute providers start machines and engines. */
+const besideTheCode =
+  "{common,mtls,https,egress,feed,controller,gateway,dns,host,inference,issuer,sdk,console,cli,local,store,tds,image,testing}/**/*.test.ts";
+const ofMachines = "{agent,compute}/**/*.test.ts";
+const longLane = "**/*.long.test.ts";
+/** Files that replace a module by `vi.mock`, which other files of the worker would get, too. */
+const replacing = sourceFiles().filter(
+  (path) => path.endsWith(".test.ts") && readFileSync(join(import.meta.dirname, path), "utf8").includes("vi.mock("),
+);
 
 export default defineConfig({
   test: {
-    include: [
-      "{common,mtls,https,egress,feed,compute,controller,agent,gateway,dns,host,inference,issuer,sdk,console,cli,local,store,tds,image,testing,test}/**/*.test.ts",
-      "bin/*.test.js",
-    ],
     // Ends what hangs; how long a thing takes is measured in bench/, never here.
     testTimeout: 180_000,
     maxWorkers: 2,
@@ -16,5 +25,26 @@ export default defineConfig({
     hookTimeout: 180_000,
     // A poll ends as soon as it holds; the limit is for machines that are busy.
     expect: { poll: { timeout: 60_000, interval: 20 } },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "isolated",
+          include: ["test/**/*.test.ts", "bin/*.test.js", ofMachines, longLane, ...replacing],
+          isolate: true,
+        },
+      },
+      // A worker runs many of these files and evaluates the modules that they share once, which is most of the time of
+      // a short file. So a test file leaves no state in modules, in the process or in its environment.
+      {
+        extends: true,
+        test: {
+          name: "shared",
+          include: [besideTheCode],
+          exclude: ["**/node_modules/**", longLane, ...replacing],
+          isolate: false,
+        },
+      },
+    ],
   },
 });

@@ -1,4 +1,6 @@
-// The order of test files: the longest first, so that none of them runs alone at the end.
+// The order of test files: those with a worker of their own first, then those that share workers, since a worker ends
+// when a file of the other kind is next. Of each kind the longest come first, so that none of them runs alone at the
+// end.
 import { relative } from "node:path";
 import { BaseSequencer } from "vitest/node";
 import { estimateSeconds, readDurations } from "./durations.js";
@@ -13,6 +15,9 @@ export class LongestFirst extends BaseSequencer {
         return [moduleId, durations.get(path) ?? estimateSeconds(path)];
       }),
     );
-    return [...files].sort((a, b) => secondsOf.get(b.moduleId) - secondsOf.get(a.moduleId));
+    const sharesWorker = ({ project }) => Number(!project.config.isolate);
+    return [...files].sort(
+      (a, b) => sharesWorker(a) - sharesWorker(b) || secondsOf.get(b.moduleId) - secondsOf.get(a.moduleId),
+    );
   }
 }

@@ -15,6 +15,16 @@ export async function claim(name: string): Promise<boolean> {
   return server !== undefined;
 }
 
+const claimedWork = new Set<string>();
+
+/** Same as `claim`, for work that one process of the host does: true again in that process, for its next file. */
+export async function claimWork(name: string): Promise<boolean> {
+  if (claimedWork.has(name)) return true;
+  if (!(await claim(name))) return false;
+  claimedWork.add(name);
+  return true;
+}
+
 /** Runs `run` once no other test of this host runs one under the same name; throws after `withinMs` of waiting. */
 export async function oneAtATime<T>(name: string, run: () => Promise<T>, withinMs = 120_000): Promise<T> {
   if (process.platform !== "linux") return run();

@@ -4,7 +4,7 @@ import { type Program, type RecipeName, recipeOf } from "@holdfast/image/catalog
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findImage, findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { claim } from "../controller/claim.ts";
+import { claimWork } from "../controller/claim.ts";
 import { reportSkipped } from "../platform/skipped-tests.ts";
 import { waitUntil } from "../wait-until.ts";
 
@@ -20,7 +20,8 @@ const ofDirectory = createHash("sha256").update(imagesDir).digest("hex").slice(0
 export async function requireRecipes(file: string, ...recipes: RecipeName[]): Promise<string | undefined> {
   for (const recipe of recipes) {
     // One test builds the image; concurrent tests wait for it.
-    const isThere = async () => findImage(imagesDir, recipe) !== undefined || claim(`recipe-${recipe}-${ofDirectory}`);
+    const isThere = async () =>
+      findImage(imagesDir, recipe) !== undefined || claimWork(`recipe-${recipe}-${ofDirectory}`);
     await waitUntil(`the image of ${recipe} is built`, isThere, { withinMs: buildMs, everyMs: 500 });
     try {
       await ensureImage({ imagesDir, recipe, progress: (line) => console.error(line) });

@@ -4,7 +4,7 @@ import type { GoProgram } from "@holdfast/image/artifact.ts";
 import { ensureGoProgram, goProgramDirectory } from "@holdfast/image/go-program.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
-import { claim } from "../controller/claim.ts";
+import { claimWork } from "../controller/claim.ts";
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { waitUntil } from "../wait-until.ts";
 
@@ -47,7 +47,7 @@ async function s3Program(name: S3Program["name"]): Promise<S3Program> {
   const imagesDir = imagesDirectory(process.env);
   const module = modules[name];
   // One of all tests builds it; concurrent tests wait for that.
-  const isThere = async () => existsSync(goProgramDirectory(module, imagesDir)) || claim(name);
+  const isThere = async () => existsSync(goProgramDirectory(module, imagesDir)) || claimWork(name);
   await waitUntil(`the program of ${name} is built`, isThere, { withinMs: buildMs, everyMs: 500 });
   try {
     const progress = (line: string) => console.error(line);

@@ -5,7 +5,7 @@ import type { GoProgram } from "@holdfast/image/artifact.ts";
 import { ensureGoProgram, goProgramDirectory } from "@holdfast/image/go-program.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
-import { claim } from "../controller/claim.ts";
+import { claimWork } from "../controller/claim.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { waitUntil } from "../wait-until.ts";
@@ -22,7 +22,8 @@ const buildMs = 1_800_000;
 /** Path of the program, built at the first call (some minutes); `{ why }` where this host cannot have it. */
 async function victoriaLogsProgram(): Promise<string | { readonly why: string }> {
   const imagesDir = imagesDirectory(process.env);
-  const isThere = async () => existsSync(goProgramDirectory(victoriaLogsModule, imagesDir)) || claim("victoria-logs");
+  const isThere = async () =>
+    existsSync(goProgramDirectory(victoriaLogsModule, imagesDir)) || claimWork("victoria-logs");
   await waitUntil("VictoriaLogs is built", isThere, { withinMs: buildMs, everyMs: 500 });
   try {
     const progress = (line: string) => console.error(line);

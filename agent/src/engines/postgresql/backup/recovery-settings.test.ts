@@ -28,10 +28,11 @@ describe.skipIf(!hasImage)(
     /** Number of engines that recoveries of the copy started. */
     let starts = 0;
     let base: Awaited<ReturnType<typeof take>>;
+    let mask: number | undefined;
 
     beforeAll(async () => {
       // This process writes segments that the engine's user changes.
-      process.umask(0);
+      mask = process.umask(0);
       const counted =
         ({ pipe }: EngineDeps): EngineDeps["pipe"] =>
         (argv, options) => {
@@ -50,7 +51,10 @@ describe.skipIf(!hasImage)(
       await source.bringUp();
       await copy.writeConfig();
     });
-    afterAll(() => Promise.all([source?.remove(), copy?.remove()]));
+    afterAll(async () => {
+      if (mask !== undefined) process.umask(mask);
+      await Promise.all([source?.remove(), copy?.remove()]);
+    });
     beforeEach(() => onTestFailed(() => console.log(source.output(), copy.output())));
 
     function facetOf({ driver }: EngineMachine): BackupFacet {
