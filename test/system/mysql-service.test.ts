@@ -38,6 +38,8 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   let platform: Platform;
   let services: Services;
   let shop: RunningService;
+  /** Id of a copy that is restored beside the tests after it. */
+  let before: string;
 
   beforeAll(async () => {
     platform = await startPlatform({ environment: { HOLDFAST_IDLE_LOG_AFTER_S: "2" } });
@@ -144,7 +146,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     expect(rows).toEqual([{ slow: 2, size: 1_048_576 }]);
   });
 
-  it("is restored to the moment before rows were deleted, into a new service with other passwords", async () => {
+  it("begins a restore to the moment before rows were deleted", async () => {
     const { id } = expectStatus(await platform.rest.post<BackupJson>(path("/backups")), 202).json;
     const stateOf = async () => (await platform.rest.get<BackupJson>(path(`/backups/${id}`))).json.status;
     await waitUntil("the backup is complete", async () => (await stateOf()) === "completed");
@@ -157,14 +159,8 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     await waitUntil("the log of the moment is archived", isArchived);
     const body = { restore_point: point.toISOString(), target_service_name: "before" };
     const restored = await platform.rest.post<ServiceJson>(path("/backups/restore"), body);
-    const before = expectStatus(restored, 202).json.id;
-    await services.settled(before, "Running");
-    const copy = await services.open(before);
-    const found = await query("SELECT id FROM items ORDER BY id", { of: copy, password: copy.password });
-    expect(found).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
-    await expect(query("SELECT 1", { of: copy })).rejects.toThrow("Access denied");
+    before = expectStatus(restored, 202).json.id;
     await query("INSERT INTO items VALUES (2, 'two')");
-    await services.delete(before);
   });
 
   it("retains its data over a stop, a start and a killed engine", async () => {
@@ -176,6 +172,14 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     killAtOnce(engine ?? 0);
     const counted = () => query<{ count: number }>("SELECT COUNT(*) AS count FROM items").catch(() => []);
     await waitUntil("the engine is back with its rows", async () => (await counted())[0]?.count === 2);
+  });
+
+  it("is restored to that moment into a new service with other passwords", async () => {
+    await services.settled(before, "Running");
+    const copy = await services.open(before);
+    const found = await query("SELECT id FROM items ORDER BY id", { of: copy, password: copy.password });
+    expect(found).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+    await expect(query("SELECT 1", { of: copy })).rejects.toThrow("Access denied");
   });
 
   it("is measured", async () => {
@@ -192,6 +196,6 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   });
 
   it("is deleted", async () => {
-    await services.delete(shop.service.id);
+    await Promise.all([services.delete(shop.service.id), services.delete(before)]);
   });
 });
