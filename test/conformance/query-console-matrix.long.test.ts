@@ -1,16 +1,26 @@
 import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { allowedStatements } from "./query-console/allowed-statements.ts";
 import { type ConsoleMachine, consoleVersion, startConsoleMachine } from "./query-console/console-machine.ts";
 import { memoryStatements, testMemoryLimit } from "./query-console/memory-cases.ts";
 import { testRoutes } from "./query-console/route-cases.ts";
 
-describe.skipIf(!hasEngine("postgresql", consoleVersion))("every statement that the query console refuses", () => {
+describe.skipIf(!hasEngine("postgresql", consoleVersion))("every statement of the query console", () => {
   let subject: ConsoleMachine;
 
   beforeAll(async () => {
     subject = await startConsoleMachine();
   });
   afterAll(() => subject?.remove());
+
+  test(`runs ${allowedStatements.length} allowed statements`, async () => {
+    const refused: string[] = [];
+    for (const sql of allowedStatements) {
+      const response = await subject.execute(sql);
+      if ("refusal" in response) refused.push(`${sql}: ${response.refusal.message}`);
+    }
+    expect(refused).toEqual([]);
+  });
 
   testMemoryLimit(() => subject, memoryStatements);
   testRoutes(

@@ -25,12 +25,15 @@ describe.skipIf(!hasEngine("postgresql", consoleVersion))("the query console", (
   const resultOf = (sql: string, change?: Partial<ReadOnlyQuery>) => subject.resultOf(sql, change);
   const traces = () => subject.traces();
 
-  test(`runs ${allowedStatements.length} allowed statements`, async () => {
+  // The engine runs all of them in query-console-matrix.long.test.ts.
+  test(`admits ${allowedStatements.length} statements, and runs every fifth of them`, async () => {
     expect(allowedStatements.length).toBeGreaterThanOrEqual(100);
     const refused: string[] = [];
-    for (const sql of allowedStatements) {
-      const response = await execute(sql);
-      if ("refusal" in response) refused.push(`${sql}: ${response.refusal.message}`);
+    for (const [index, sql] of allowedStatements.entries()) {
+      const verdict = await subject.guard.check(sql);
+      if ("refused" in verdict) refused.push(`${sql}: ${verdict.refused}`);
+      const response = index % 5 === 0 ? await execute(sql) : undefined;
+      if (response !== undefined && "refusal" in response) refused.push(`${sql}: ${response.refusal.message}`);
     }
     expect(refused).toEqual([]);
   });
