@@ -147,6 +147,7 @@ function openGateway() {
   const observation = { instance: create(InstanceObservationSchema), observedAt: 0, bootId: "boot" };
   const fleet = { session: () => session, observation: () => observation };
   const api = createManagedServiceApi({
+    family: "databases",
     begin: unused,
     services,
     operations,

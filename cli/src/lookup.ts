@@ -1,6 +1,6 @@
 import type { Client } from "@holdfast/sdk/client.ts";
 import { NotFound } from "@holdfast/sdk/errors.ts";
-import type { App, Pipeline, Stack } from "@holdfast/sdk/responses.ts";
+import type { App, ManagedService, Pipeline, Stack } from "@holdfast/sdk/responses.ts";
 import { UsageError } from "./exit-code.ts";
 
 /** The parts of a command's context that look-ups use. */
@@ -15,9 +15,16 @@ export function isId(nameOrId: string): boolean {
 }
 
 /** The error of a name that is in no list, in the format of the API's own. */
-export function notFound(kind: "app" | "service" | "stack" | "pipeline", name: string): NotFound {
+export function notFound(kind: "app" | "service" | "files service" | "stack" | "pipeline", name: string): NotFound {
   const detail = `there is no ${kind} ${name}`;
-  const problem = { type: "about:blank", title: detail, status: 404, detail, instance: "", code: `${kind}_not_found` };
+  const problem = {
+    type: "about:blank",
+    title: detail,
+    status: 404,
+    detail,
+    instance: "",
+    code: `${kind.replace(" ", "_")}_not_found`,
+  };
   return new NotFound({ ...problem, errors: [] });
 }
 
@@ -26,6 +33,23 @@ export async function appOf({ client, signal }: Caller, nameOrId: string): Promi
   if (isId(nameOrId)) return client.apps.get(nameOrId, { signal });
   for await (const app of client.apps.list()) if (app.name === nameOrId) return app;
   throw notFound("app", nameOrId);
+}
+
+/** A files service by name or id. Throws NotFound. */
+export async function filesOf({ client, signal }: Caller, nameOrId: string): Promise<ManagedService> {
+  if (isId(nameOrId)) return client.files.get(nameOrId, { signal });
+  for await (const service of client.files.list({ name: nameOrId }, { signal })) return service;
+  throw notFound("files service", nameOrId);
+}
+
+/** A service of any family by name or id. Throws NotFound. */
+export async function monitoredOf(caller: Caller, nameOrId: string): Promise<ManagedService> {
+  const { client, signal } = caller;
+  if (isId(nameOrId)) return client.services.get(nameOrId, { signal }).catch(() => filesOf(caller, nameOrId));
+  for await (const service of client.services.list({ name: nameOrId }, { signal })) return service;
+  return filesOf(caller, nameOrId).catch(() => {
+    throw notFound("service", nameOrId);
+  });
 }
 
 /** A stack by name or id. Throws NotFound. */

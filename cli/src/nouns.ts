@@ -38,6 +38,9 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "query",      summary: "run one read-only SQL statement",                  load: async () => (await import("./nouns/query.ts")).addQuery },
     { name: "catalog",    summary: "show engines, plans, storage tiers and prices",               load: async () => (await import("./nouns/catalog.ts")).addCatalog },
   ] },
+  { title: "Files", nouns: [
+    { name: "files",      summary: "object storage with the S3 API, and its keys",     load: async () => (await import("./nouns/files.ts")).addFiles },
+  ] },
   { title: "Models", nouns: [
     { name: "inference",  summary: "language models behind one endpoint",              load: async () => (await import("./nouns/inference.ts")).addInference },
   ] },

@@ -1,5 +1,6 @@
 import type { Recipe, Software } from "./recipe.ts";
 import { apps } from "./recipes/apps.ts";
+import { files } from "./recipes/files.ts";
 import { kafka } from "./recipes/kafka.ts";
 import { mysql } from "./recipes/mysql.ts";
 import { sid } from "./recipes/sid.ts";
@@ -15,6 +16,7 @@ const all = {
   kafka,
   tsql,
   apps,
+  files,
 } as const satisfies Readonly<Record<string, Recipe>>;
 
 /** Name of a recipe, in lower-case letters: ids of its images begin with it. */

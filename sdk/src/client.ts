@@ -5,6 +5,7 @@ import { Backups } from "./backups.ts";
 import { Databases, DatabaseUsers } from "./databases.ts";
 import { Events } from "./events.ts";
 import { Exports } from "./exports.ts";
+import { Files } from "./files.ts";
 import {
   ApiKeys,
   Apps,
@@ -41,6 +42,8 @@ import { Webhooks } from "./webhooks.ts";
  */
 export interface Client {
   readonly services: Services;
+  /** Object storage. */
+  readonly files: Files;
   readonly operations: Operations;
   readonly backups: Backups;
   readonly tasks: Tasks;
@@ -109,6 +112,7 @@ export function createClient(options: TransportOptions): Client {
   const operations = new Operations(transport);
   return {
     services,
+    files: new Files(transport),
     operations,
     nodes: new Nodes(transport),
     backups: new Backups(transport),

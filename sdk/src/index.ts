@@ -8,6 +8,7 @@ export * from "./errors.ts";
 export type * from "./event-types.ts";
 export type { Events } from "./events.ts";
 export type { ExportFilter, Exports } from "./exports.ts";
+export type { Files } from "./files.ts";
 export type {
   ApiKeys,
   Apps,

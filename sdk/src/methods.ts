@@ -1,4 +1,57 @@
 // Printed from the protos by `npm run generate`: each of these methods is one request.
+
+import { type List, type ListOptions, listOf } from "./pages.ts";
+import type {
+  AlertRuleChange,
+  AppChange,
+  AuthChange,
+  AuthClientChange,
+  AuthIdpProviderChange,
+  AuthUserFilter,
+  BackupFilter,
+  BackupSettingsChange,
+  ChannelChange,
+  ConsumerGroupReset,
+  DatabaseUserChange,
+  FilesServiceChange,
+  FilesServiceFilter,
+  InferenceKeyChange,
+  InferenceProviderChange,
+  InferenceSettingsChange,
+  InferenceUsageQuery,
+  MetricQuery,
+  MetricsExportChange,
+  NewAlertRule,
+  NewApiKey,
+  NewApp,
+  NewAppDomain,
+  NewAttachment,
+  NewAuth,
+  NewAuthClient,
+  NewChannel,
+  NewDatabaseUser,
+  NewFilesKey,
+  NewFilesService,
+  NewInferenceKey,
+  NewMetricsExport,
+  NewNode,
+  NewPipeline,
+  NewQueue,
+  NewService,
+  NewSession,
+  NewStack,
+  NewToken,
+  NewTopic,
+  NewWebhook,
+  ParameterChange,
+  QueueChange,
+  RestoreChoice,
+  SampleFilter,
+  ServiceChange,
+  ServiceFilter,
+  TopicChange,
+  WebhookChange,
+} from "./requests.ts";
 import type {
   AlertRule,
   ApiKey,
@@ -36,6 +89,8 @@ import type {
   Deployment,
   Drill,
   EnabledAuth,
+  FilesConnection,
+  FilesKey,
   FiringAlert,
   Health,
   InferenceKey,
@@ -81,54 +136,6 @@ import type {
   UpgradePreview,
   Webhook,
 } from "./responses.ts";
-import type {
-  AlertRuleChange,
-  AppChange,
-  AuthChange,
-  AuthClientChange,
-  AuthIdpProviderChange,
-  AuthUserFilter,
-  BackupFilter,
-  BackupSettingsChange,
-  ChannelChange,
-  ConsumerGroupReset,
-  DatabaseUserChange,
-  InferenceKeyChange,
-  InferenceProviderChange,
-  InferenceSettingsChange,
-  InferenceUsageQuery,
-  MetricQuery,
-  MetricsExportChange,
-  NewAlertRule,
-  NewApiKey,
-  NewApp,
-  NewAppDomain,
-  NewAttachment,
-  NewAuth,
-  NewAuthClient,
-  NewChannel,
-  NewDatabaseUser,
-  NewInferenceKey,
-  NewMetricsExport,
-  NewNode,
-  NewPipeline,
-  NewQueue,
-  NewService,
-  NewSession,
-  NewStack,
-  NewToken,
-  NewTopic,
-  NewWebhook,
-  ParameterChange,
-  QueueChange,
-  RestoreChoice,
-  SampleFilter,
-  ServiceChange,
-  ServiceFilter,
-  TopicChange,
-  WebhookChange,
-} from "./requests.ts";
-import { type List, type ListOptions, listOf } from "./pages.ts";
 import { ApiMethods, type CallOptions, pathOf } from "./transport.ts";
 
 /** Alert rules on metrics of services, and firing alerts. */
@@ -625,6 +632,91 @@ export class ExportMethods extends ApiMethods {
   /** Tests the connection to the destination within 10 s, without data. At most 10 tests per minute. */
   test(id: string, options?: CallOptions): Promise<MetricsExportTest> {
     return this.transport.request("POST", pathOf("api", "v1", "metrics-exports", id, "test"), options);
+  }
+}
+
+/** Files services: object storage with the S3 API, one bucket each. */
+export class FilesMethods extends ApiMethods {
+  /**
+   * Creates a files service with one empty bucket. The response has the status Pending; the operation has the progress.
+   * It has no key yet.
+   */
+  create(body: NewFilesService, options?: CallOptions): Promise<ManagedService> {
+    return this.transport.request("POST", "/files-services", { ...options, body });
+  }
+
+  /** Lists the files services of the organization, oldest first. */
+  list(filter?: FilesServiceFilter, options?: ListOptions): List<ManagedService> {
+    return listOf(this.transport, "/files-services", "services", options, { ...filter });
+  }
+
+  /** Returns a files service with its operation in progress and its health. */
+  get(id: string, options?: CallOptions): Promise<ManagedService> {
+    return this.transport.request("GET", pathOf("files-services", id), options);
+  }
+
+  /**
+   * Changes a files service. A new plan or more storage starts an operation, and the response is 202 while it is in
+   * progress. A new allow-list takes effect within 5 s, for open connections too.
+   */
+  update(id: string, body: FilesServiceChange, options?: CallOptions): Promise<ManagedService> {
+    return this.transport.request("PATCH", pathOf("files-services", id), { ...options, body });
+  }
+
+  /** Starts a files service with the status Stopped or Error, with its data and keys. */
+  start(id: string, options?: CallOptions): Promise<ManagedService> {
+    return this.transport.request("POST", pathOf("files-services", id, "start"), options);
+  }
+
+  /** Stops the server. Data and keys stay. */
+  stop(id: string, options?: CallOptions): Promise<ManagedService> {
+    return this.transport.request("POST", pathOf("files-services", id, "stop"), options);
+  }
+
+  /** Restarts the server cleanly. */
+  restart(id: string, options?: CallOptions): Promise<ManagedService> {
+    return this.transport.request("POST", pathOf("files-services", id, "restart"), options);
+  }
+
+  /** Changes the plan. The server is restarted once with the settings of the new plan. */
+  resize(id: string, planName: string, options?: CallOptions): Promise<ManagedService> {
+    const path = pathOf("files-services", id, "resize");
+    return this.transport.request("POST", path, { ...options, body: { plan_name: planName } });
+  }
+
+  /** Increases the storage without a restart. Storage cannot shrink. */
+  expandStorage(id: string, storageSizeGb: number, options?: CallOptions): Promise<ManagedService> {
+    const path = pathOf("files-services", id, "storage", "expand");
+    return this.transport.request("POST", path, { ...options, body: { storage_size_gb: storageSizeGb } });
+  }
+
+  /** Creates a deleted files service again, on its retained disk, with its objects and keys. */
+  undelete(id: string, name?: string, options?: CallOptions): Promise<ManagedService> {
+    return this.transport.request("POST", pathOf("files-services", id, "undelete"), { ...options, body: { name } });
+  }
+
+  /** Returns everything that a client needs to connect, except a key. */
+  connection(id: string, options?: CallOptions): Promise<FilesConnection> {
+    return this.transport.request("GET", pathOf("files-services", id, "connection"), options);
+  }
+
+  /** Lists the keys of a files service by access key id, without their secrets. */
+  keys(serviceId: string, options?: ListOptions): List<FilesKey> {
+    return listOf(this.transport, pathOf("files-services", serviceId, "keys"), "keys", options);
+  }
+
+  /**
+   * Creates a pair of an access key id and a secret. The response has the secret, which no later call returns. The pair
+   * is accepted within 5 s.
+   */
+  createKey(serviceId: string, body: NewFilesKey, options?: CallOptions): Promise<FilesKey> {
+    return this.transport.request("POST", pathOf("files-services", serviceId, "keys"), { ...options, body });
+  }
+
+  /** Revokes a key: within 5 s its requests are refused. */
+  deleteKey(serviceId: string, keyId: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("files-services", serviceId, "keys", keyId);
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 }
 

@@ -11,6 +11,7 @@ import type {
   ChannelType,
   DestinationType,
   ExportDataType,
+  FilesAccess,
   InferenceKeyStatus,
   IssuerDomainChoice,
   LogLevel,
@@ -152,6 +153,35 @@ export interface ExtendedMessage {
   readonly receipt: string;
   /** Visibility timeout from now on. Omitted: the timeout of the queue. */
   readonly visibility_timeout_seconds?: number | undefined;
+}
+
+/** Changes the fields that are present. */
+export interface FilesServiceChange {
+  readonly name?: string | undefined;
+  readonly allowed_cidrs?: readonly string[] | undefined;
+  /** Null removes the expiry. */
+  readonly ttl_hours?: number | null | undefined;
+  readonly deletion_protection?: boolean | undefined;
+  /** Replaces all tags. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Null for the default window, which is derived from the service's id. */
+  readonly maintenance_window?: MaintenanceWindow | null | undefined;
+  /** A new plan. Plan and storage together are one operation. */
+  readonly plan_name?: string | undefined;
+  /** A new storage size. The current size changes nothing. */
+  readonly storage_size_gb?: number | undefined;
+  /** Enables, changes or disables automatic growth of the storage. */
+  readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
+}
+
+/** A filter of files services. All fields that are set must match. */
+export interface FilesServiceFilter {
+  readonly name?: string | undefined;
+  readonly status?: ServiceStatus | undefined;
+  /** A tag in the format "key:value". */
+  readonly tag?: string | undefined;
+  /** True to list deleted services that can be undeleted, instead of existing ones. */
+  readonly deleted?: boolean | undefined;
 }
 
 /** Changes the fields that are present. */
@@ -383,6 +413,34 @@ export interface NewDatabaseUser {
    * any role. PostgreSQL only; false by default.
    */
   readonly replication?: boolean | undefined;
+}
+
+/** A key to be created. */
+export interface NewFilesKey {
+  /** Unique among the keys of the service. */
+  readonly name: string;
+  /** Omitted: readwrite. */
+  readonly access?: FilesAccess | undefined;
+}
+
+/** A files service to be created. */
+export interface NewFilesService {
+  readonly name: string;
+  readonly plan_name: string;
+  /** Size in GB. */
+  readonly storage_size_gb: number;
+  readonly storage_tier?: string | undefined;
+  readonly zone?: string | undefined;
+  /** CIDR ranges that may connect. Omitted: the catalog's default. An empty list allows no client. */
+  readonly allowed_cidrs?: readonly string[] | undefined;
+  /** Hours after which the service is deleted. Omitted: no expiry. */
+  readonly ttl_hours?: number | undefined;
+  readonly deletion_protection?: boolean | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Omitted: a window at night, which is derived from the service's id. */
+  readonly maintenance_window?: MaintenanceWindow | undefined;
+  /** Omitted: no automatic growth. */
+  readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
 }
 
 export interface NewInferenceKey {

@@ -55,6 +55,8 @@ export type DestinationType =
 
 export type ExportDataType = "metrics" | "logs" | "both";
 
+export type FilesAccess = "readwrite" | "readonly";
+
 /** The combined result of the checks; "unknown" before the first report of an agent. */
 export type HealthStatus = "healthy" | "degraded" | "unhealthy" | "unknown";
 
@@ -953,6 +955,32 @@ export interface EnabledAuth {
 export interface Fault {
   readonly code: string;
   readonly message: string;
+}
+
+/** Everything that an S3 client needs to connect, except a key. */
+export interface FilesConnection {
+  /** URL for S3 clients, which use paths: the bucket is the first part of the path. */
+  readonly endpoint: string;
+  /** Name of the only bucket, fixed at creation. */
+  readonly bucket: string;
+  readonly region: string;
+  readonly host: string;
+  readonly port: number;
+  /** URL for clients in the private network; bucket, port and certificate are the same. */
+  readonly private_endpoint: string;
+  /** PEM of the certificate authority of the server certificate. */
+  readonly ca_certificate: string;
+}
+
+/** A pair of an access key id and a secret. */
+export interface FilesKey {
+  readonly id: string;
+  readonly name: string;
+  readonly access: FilesAccess;
+  readonly access_key_id: string;
+  /** Only in the response of the creation. */
+  readonly secret_access_key: string | null;
+  readonly created_at: string;
 }
 
 /** A firing alert. Notifications to channels have the same fields. */

@@ -50,9 +50,12 @@ export interface WaitOptions extends WaitLimits {
   readonly onProgress?: ((summary: TaskSummary) => void) | undefined;
 }
 
+/** Services of one family; without `taskSummary` a wait reports no progress. */
+type WaitedServices = Pick<Services, "get"> & Partial<Pick<Services, "taskSummary">>;
+
 /** Implements Client.waitFor. */
 export async function waitFor(
-  { services, operations }: { readonly services: Services; readonly operations: Operations },
+  { services, operations }: { readonly services: WaitedServices; readonly operations: Pick<Operations, "get"> },
   service: ManagedService | string,
   target: ServiceStatus | "gone",
   { timeoutMs = defaultTimeoutMs, signal, onProgress }: WaitOptions = {},
@@ -73,7 +76,7 @@ export async function waitFor(
       return { found: now };
     } else if (now.status === "Error" && target !== "gone") throw new ServiceFailed(now);
     else if (awaitedId !== undefined && target !== "gone") await expectSuccess(awaitedId, signal);
-    if (onProgress === undefined) return undefined;
+    if (onProgress === undefined || services.taskSummary === undefined) return undefined;
     const summary = await services.taskSummary(id, { signal });
     const text = JSON.stringify(summary);
     if (text !== last) onProgress(summary);

@@ -54,10 +54,13 @@ const unchecked = [
   /^gateway\/src\/openapi\/proto-comments\.ts$|^sdk\/src\/(responses|requests|methods|event-types)\.ts$/,
 ];
 
+/** Without files, whose name is an ordinary word. */
+const namedEngines = engineCatalog.filter(({ family }) => family === undefined);
+
 /** True if the file's code names an engine and is not the engine's own. */
 function namesEngine(path: string, text: string): boolean {
   const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/(^|\s)\/\/.*$/gm, "");
-  return engineCatalog.some(({ engine, title }) => {
+  return namedEngines.some(({ engine, title }) => {
     // The title of an engine is prose.
     const withoutTitle = code.replaceAll(new RegExp(String.raw`(?<!\w)${title}(?!\w)`, "g"), "");
     return !isOwn(path, engine) && wordOf(engine).test(withoutTitle);

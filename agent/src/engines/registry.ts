@@ -11,6 +11,7 @@ const loaders = {
   mysql: async () => (await import("./mysql/driver.ts")).createMysqlDriver,
   kafka: async () => (await import("./kafka/driver.ts")).createKafkaDriver,
   valkey: async () => (await import("./valkey/driver.ts")).createValkeyDriver,
+  files: async () => (await import("./files/driver.ts")).createFilesDriver,
   tsql: async () => (await import("./tsql/driver.ts")).createTsqlDriver,
 } satisfies Record<Engine, () => Promise<(deps: EngineDeps) => EngineDriver>>;
 

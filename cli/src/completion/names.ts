@@ -39,6 +39,12 @@ const services: Source = ({ client }) =>
 const sources: ReadonlyMap<string, Source> = new Map(
   Object.entries<Source>({
     service: services,
+    files: ({ client }) =>
+      suggest(
+        client.files.list(),
+        ({ name }) => name,
+        ({ status }) => status,
+      ),
     app: ({ client }) =>
       suggest(
         client.apps.list(),

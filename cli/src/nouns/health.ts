@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { nodeLabels } from "../lookup.ts";
+import { monitoredOf } from "../lookup.ts";
 
 interface HealthFlags {
   readonly history?: boolean;
@@ -13,8 +13,8 @@ export function addHealth(health: CliCommand): void {
     .option("--history", "show the history of changes, oldest first")
     .example("health orders")
     .example("health orders --history")
-    .does(async ({ client, output, serviceId, signal }, name: string, { history }: HealthFlags) => {
-      const id = await serviceId(name);
+    .does(async ({ client, output, signal }, name: string, { history }: HealthFlags) => {
+      const { id, nodes } = await monitoredOf({ client, signal }, name);
       if (history === true) {
         const changes = [];
         for await (const { timestamp, data } of client.health.history(id)) changes.push({ time: timestamp, ...data });
@@ -23,7 +23,7 @@ export function addHealth(health: CliCommand): void {
       const now = await client.health.get(id);
       if (output.format !== "table") return output.show(now);
       output.info(`${name} is ${now.status}${now.reason === null ? "" : `: ${now.reason}`}`);
-      const labels = await nodeLabels({ client, signal }, id);
+      const labels = new Map(nodes.map((node) => [node.id, node.hostname.split(".")[0] ?? node.id]));
       output.list(
         now.checks.map((check) => ({ ...check, node: labels.get(check.node_id) ?? check.node_id })),
         checkColumns,

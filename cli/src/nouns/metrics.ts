@@ -6,6 +6,7 @@ import { drawChart, shortFigure, timeAxis } from "../chart.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, collect } from "../flag-values.ts";
+import { monitoredOf } from "../lookup.ts";
 
 interface MetricFlags {
   readonly metric?: readonly string[];
@@ -36,7 +37,7 @@ export function addMetrics(metrics: CliCommand): void {
     .example("metrics orders cpu memory --period 24h --watch")
     .example("metrics orders disk_iops --output json")
     .does(async (context, name: string, named: readonly string[], flags: MetricFlags) => {
-      const service = await context.service(name);
+      const service = await monitoredOf(context, name);
       const selected = [...named, ...(flags.metric ?? [])];
       const metric = selected.length === 0 ? await collectedOf(context, service) : selected;
       const { period, resolution, node } = flags;

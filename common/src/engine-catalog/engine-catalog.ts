@@ -1,4 +1,5 @@
 import type { EngineRow, Topology } from "./engine-row.ts";
+import { files } from "./files.ts";
 import type { Parameter } from "./parameter.ts";
 import { kafka } from "./kafka.ts";
 import { mysql } from "./mysql.ts";
@@ -14,6 +15,7 @@ const rows = {
   valkey,
   tsql,
   kafka,
+  files,
 } satisfies Readonly<Record<string, EngineRow>>;
 
 /** Supported values of database_type. */
@@ -29,9 +31,20 @@ export const engineCatalog: readonly EngineFacts[] = Object.entries(rows).map(([
   ...row,
 }));
 
+/** Engines of managed databases. */
+export const databaseEngines: readonly EngineFacts[] = engineCatalog.filter(({ family }) => family === undefined);
+
 /** The engine's facts; undefined if the catalog lacks it. */
 export function engineOf(engine: string): EngineFacts | undefined {
   return engineCatalog.find((facts) => facts.engine === engine);
+}
+
+/** API of a service: managed databases, or files services. */
+export type ServiceFamily = "databases" | "files";
+
+/** Family of an engine's services; databases for an unknown engine. */
+export function familyOf(engine: string): ServiceFamily {
+  return engineOf(engine)?.family ?? "databases";
 }
 
 /** Engine of a name or alias, such as `postgresql` for `postgres`; returns any other string unchanged. */

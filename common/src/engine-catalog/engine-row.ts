@@ -10,6 +10,8 @@ export type Topology = "primary_replicas" | "peers";
 /** A row of the engine catalog: versions, port, parameters and features of one engine. */
 export interface EngineRow {
   readonly title: string;
+  /** API of its services; absent: databases. */
+  readonly family?: "files";
   /** Other names of the engine in descriptors. */
   readonly aliases?: readonly string[];
   /** Port for clients in connection strings. */
@@ -46,6 +48,8 @@ export interface EngineRow {
   readonly metrics?: readonly Metric[];
   /** Undefined for an engine without backups. */
   readonly backups?: EngineBackups;
+  /** True if the disk of a deleted service is retained for an undelete, although the engine has no backups. */
+  readonly retainsDisk?: true;
   /** Listener without TLS in the private network, disabled by default; undefined for an engine without one. */
   readonly privateListener?: { readonly port: number };
   /** Undefined for an engine without a pooler. */

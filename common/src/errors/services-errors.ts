@@ -6,6 +6,7 @@ export const servicesErrors = {
   SERVICE_NOT_FOUND:        { grpc: "NOT_FOUND",           status: 404, title: "No such service",                       help: "It does not exist, was deleted, or belongs to another organization. List the services to see their ids." },
   DATABASE_USER_NOT_FOUND:  { grpc: "NOT_FOUND",           status: 404, title: "No such database user",                 help: "List the users of the service to see their names." },
   DATABASE_NOT_FOUND:       { grpc: "NOT_FOUND",           status: 404, title: "No such database",                      help: "List the databases of the service to see their names." },
+  FILES_KEY_NOT_FOUND:      { grpc: "NOT_FOUND",           status: 404, title: "No such key",                           help: "List the keys of the files service to see their ids." },
   TOPIC_NOT_FOUND:          { grpc: "NOT_FOUND",           status: 404, title: "No such topic",                         help: "List the topics of the service to see their names." },
   CONSUMER_GROUP_NOT_FOUND: { grpc: "NOT_FOUND",           status: 404, title: "No such consumer group",                help: "List the consumer groups of the service to see their names." },
   CONSUMER_GROUP_ACTIVE:    { grpc: "FAILED_PRECONDITION", status: 409, title: "The consumer group has members",        help: "Stop its consumers, and wait until its state is Empty." },

@@ -28,21 +28,23 @@ export function createCatalogApi(deps: CatalogApiDeps): ServedService {
 function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDeps): Catalog {
   return create(CatalogSchema, {
     currency: catalog.currency,
-    engines: engines().map((engine) => ({
-      databaseType: engine.databaseType,
-      title: engine.title,
-      port: engine.port,
-      versions: engine.versions.map(({ version, available, reason }) => ({
-        version,
-        available,
-        ...(reason === undefined ? {} : { reason }),
+    engines: engines()
+      .filter(({ family }) => family === "databases")
+      .map((engine) => ({
+        databaseType: engine.databaseType,
+        title: engine.title,
+        port: engine.port,
+        versions: engine.versions.map(({ version, available, reason }) => ({
+          version,
+          available,
+          ...(reason === undefined ? {} : { reason }),
+        })),
+        defaultVersion: engine.defaultVersion,
+        parameters: parametersOf(engine).map(parameterMessage),
+        extensions: [...engine.extensions],
+        ...(engine.backups && { backups: { ...engine.backups } }),
+        ...(engine.pooler && { pooler: { port: engine.pooler.port, modes: [...engine.pooler.modes] } }),
       })),
-      defaultVersion: engine.defaultVersion,
-      parameters: parametersOf(engine).map(parameterMessage),
-      extensions: [...engine.extensions],
-      ...(engine.backups && { backups: { ...engine.backups } }),
-      ...(engine.pooler && { pooler: { port: engine.pooler.port, modes: [...engine.pooler.modes] } }),
-    })),
     plans: catalog.plans.map(({ planName, vcpu, memoryGb, kind, monthlyCents }) => ({
       planName,
       vcpu,

@@ -1,9 +1,11 @@
+import type { ServiceFamily } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { EngineBackups, EnginePooler, PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { PlanExcess } from "@holdfast/common/engine-catalog/plan-limits.ts";
 
 /** One engine that this installation offers: the versions that can run, and the check of its parameters. */
 export interface EngineOffer {
   readonly databaseType: string;
+  readonly family: ServiceFamily;
   readonly title: string;
   readonly port: number;
   readonly defaultVersion: string;

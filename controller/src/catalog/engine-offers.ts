@@ -1,5 +1,10 @@
 import { checkParameter } from "@holdfast/common/engine-catalog/check-parameter.ts";
-import { type EngineFacts, engineCatalog, parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import {
+  type EngineFacts,
+  engineCatalog,
+  familyOf,
+  parametersOf,
+} from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
@@ -15,6 +20,7 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
   const { engine } = facts;
   return {
     databaseType: engine,
+    family: familyOf(engine),
     title: facts.title,
     port: facts.port,
     defaultVersion: facts.defaultVersion,

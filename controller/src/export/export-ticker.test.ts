@@ -170,7 +170,7 @@ async function scenario() {
     const isOwned = (id: string) => organizations.has(exports.get(id)?.object.metadata.organizationId ?? "");
     const ticker = createExportTicker({
       exports,
-      targetsOf: createExportTargets({ owners: createServiceMonitoring(services), exports }),
+      targetsOf: createExportTargets({ owners: createServiceMonitoring(services, "databases"), exports }),
       shipper,
       states: own,
       ownership: { ...soleOwner, owns: isOwned },

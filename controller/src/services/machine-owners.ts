@@ -1,7 +1,7 @@
 import type { DrainResult, OwnerKind } from "#fleet/owner/owner-kind.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { drillKind, type DrillObject } from "./backup/drill/drill.ts";
-import { createServiceMonitoring } from "./monitored-services.ts";
+import { createServiceMonitoring, filesServiceKind } from "./monitored-services.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
 
 /** Owners of machines: services own the machines of their nodes, and restore drills their restore machines. */
@@ -24,7 +24,18 @@ export function createServiceOwners({
       isReplaceable: () => false,
       onHostLost: () => "retains",
       drain: (_, { hasOthers, mayStop }) => drainOfNode(hasOthers, mayStop),
-      monitoring: createServiceMonitoring(services),
+      monitoring: createServiceMonitoring(services, "databases"),
+    },
+    {
+      // Machines of files services are owned by their managed service; this kind has only their monitoring.
+      kind: filesServiceKind,
+      noun: "files service",
+      remedy: "Delete",
+      describe: () => undefined,
+      isReplaceable: () => false,
+      onHostLost: () => "retains",
+      drain: (_, { hasOthers, mayStop }) => drainOfNode(hasOthers, mayStop),
+      monitoring: createServiceMonitoring(services, "files"),
     },
     {
       kind: drillKind.name,

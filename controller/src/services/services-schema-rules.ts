@@ -1,4 +1,4 @@
-import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { databaseEngines } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { UpdateConfigurationRequestSchema } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
@@ -20,7 +20,7 @@ function parametersSchema(type: "string" | readonly string[]): JsonSchema {
     ...(values.length > 0 && { enum: type === "string" ? values : [...values, null] }),
   });
   return {
-    anyOf: engineCatalog.map(({ title, parameters }) => ({
+    anyOf: databaseEngines.map(({ title, parameters }) => ({
       title,
       properties: Object.fromEntries(parameters.map((parameter) => [parameter.name, valueOf(parameter)])),
       additionalProperties: false,
@@ -28,8 +28,8 @@ function parametersSchema(type: "string" | readonly string[]): JsonSchema {
   };
 }
 
-const engineSchema = { enum: engineCatalog.flatMap(({ engine, aliases = [] }) => [engine, ...aliases]) };
-const versionSchema = { enum: engineCatalog.flatMap(({ versions }) => versions) };
+const engineSchema = { enum: databaseEngines.flatMap(({ engine, aliases = [] }) => [engine, ...aliases]) };
+const versionSchema = { enum: databaseEngines.flatMap(({ versions }) => versions) };
 
 /** OpenAPI schemas that list the engines of this release with their parameters and versions. */
 export const servicesSchemaRules: readonly SchemaRule[] = [

@@ -57,7 +57,7 @@ import { managedServiceKind, type ManagedServiceObject } from "./service/managed
 import { managedServiceMessage } from "./service/managed-service-message.ts";
 import { createNameVerification } from "./service/network/name-verification.ts";
 import { createServiceCreation } from "./service/service-creation.ts";
-import { serviceAccessPart } from "./service/service-access.ts";
+import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
 import { serviceEventDefinitions } from "./service/service-event-definitions.ts";
 import { createFenceOrders } from "./service/member/primary-replicas/failover/fence-orders.ts";
 import { createFailureDetector } from "./service/member/primary-replicas/failover/failure-detector.ts";
@@ -68,6 +68,7 @@ import { servicesSchemaRules } from "./services-schema-rules.ts";
 import { operationTypes } from "#operation/operation-definition.ts";
 import { backupOperations } from "./backup/backup-operations.ts";
 import { engineOperations } from "./contents/change/engine-operations.ts";
+import { createFilesApi } from "./files/files-api.ts";
 import { serviceOperations } from "./service/service-operations.ts";
 import { taskTarget } from "./service/member/member-roles.ts";
 
@@ -82,7 +83,10 @@ import { taskTarget } from "./service/member/member-roles.ts";
 export const servicesSystem = declareSystem({
   name: "services",
   settings: servicesSettings,
-  scopes: { services: { rights: ["read", "write", "secrets", "data"], completeFrom: "developer" } },
+  scopes: {
+    services: { rights: ["read", "write", "secrets", "data"], completeFrom: "developer" },
+    files: { rights: ["read", "write"], completeFrom: "developer" },
+  },
   events: { ...serviceEventDefinitions, ...backupEventDefinitions },
   audited: {
     "holdfast.v1.ManagedServiceService": "managed-service",
@@ -93,6 +97,7 @@ export const servicesSystem = declareSystem({
     "holdfast.v1.ConsumerGroupService": "managed-service",
     "holdfast.v1.DatabaseService": "managed-service",
     "holdfast.v1.TopicService": "managed-service",
+    "holdfast.v1.FilesService": "managed-service",
     "holdfast.v1.DatabaseUserService": "database-user",
     "holdfast.admin.v1.MaintenanceService": "node-image",
     "holdfast.admin.v1.FailoverService": "managed-service",
@@ -116,6 +121,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   const { auditNow } = kernel.outbox;
   const { fleet, provider, machines, hosts, zone, warmPool, domain, awaitNames } = use(fleetPart);
   const { catalog, engines } = use(offersPart);
+  const databaseEngines = () => engines().filter(({ family }) => family === "databases");
   const [access, quotas, views] = [use(serviceAccessPart), use(quotasPart), use(backupContextPart)];
   const { index, drillIndex, liveArchive, readersOf, backupsOf, serviceBackups } = views;
   const { newestRestorePointOf, restoreSource } = serviceBackups;
@@ -176,28 +182,39 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   const rolloutLimiter = createRolloutLimiter({ ...changing, rolloutRecords, automationPauses, now: clock.now });
   const maintenance = createServiceMaintenance({ ...changing, ...updates, rolloutLimiter, log });
   const delivery = createWorkloadDelivery({ fleet, log });
+  const ofServices = {
+    ...changing,
+    ...resizing,
+    creation,
+    fleet,
+    sealer,
+    cursors,
+    serviceMessage,
+    pendingOf,
+    backupsOf,
+    deleted: views.deleted,
+    logs: createOwnerLogs({ fleet, cursors }),
+    monitoredOwners: createMonitoredOwners(use(ownerKinds)),
+    trustBundle: () => authority.trustBundle,
+  };
   return {
     name: "services",
-    gives: [databasesPart.of({ ...resizing, services, operations, users, engines, creation })],
+    gives: [databasesPart.of({ ...resizing, services, operations, users, engines: databaseEngines, creation })],
     serviceGauges: backupMetrics(backups),
     schemaRules: servicesSchemaRules,
     rpcs: [
-      createManagedServiceApi({
-        ...changing,
-        ...resizing,
-        access,
-        creation,
+      createManagedServiceApi({ ...ofServices, family: "databases", access, engines: databaseEngines }),
+      createFilesApi({
+        ...ofServices,
+        access: createServiceAccess({ services, operations, family: "files" }),
         engines,
-        fleet,
-        sealer,
-        cursors,
-        serviceMessage,
-        pendingOf,
-        backupsOf,
-        deleted: views.deleted,
-        logs: createOwnerLogs({ fleet, cursors }),
-        monitoredOwners: createMonitoredOwners(use(ownerKinds)),
-        trustBundle: () => authority.trustBundle,
+        users,
+        archives,
+        machines,
+        index,
+        liveArchive,
+        readersOf,
+        log,
       }),
       createNodeApi({ ...changing, access, quotas, catalog, sealer, fleet }),
       createForcedFailoverApi({ ...changing, fleet }),

@@ -1,5 +1,5 @@
 import { request } from "node:https";
-import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { databaseEngines } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { CATALOG } from "@holdfast/common/errors.ts";
 import { eventTypes } from "@holdfast/controller/systems.ts";
 import { describe, expect, it } from "vitest";
@@ -91,7 +91,7 @@ export function statusCases(fixture: ApiUnderTest): void {
       expect(Object.keys(description.json.webhooks)).toEqual([...eventTypes.keys()]);
       expect(Object.keys(description.json.paths)).toContain("/managed-services/{id}");
       // Versions are checked by a handler, not by the protos.
-      const version = { enum: engineCatalog.flatMap(({ versions }) => versions) };
+      const version = { enum: databaseEngines.flatMap(({ versions }) => versions) };
       const content = { "application/json": { schema: { properties: { version } } } };
       expect(description.json.paths).toMatchObject({ "/managed-services": { post: { requestBody: { content } } } });
       expectStatus(await open.get("/healthz"), 200);

@@ -14,6 +14,11 @@ import { startTemporaryProcess, type TemporaryProcess } from "../platform/tempor
 export interface TestImage {
   /** Runs a program of the image to its end; resolves with its output, rejects with the output when it fails. */
   run(argv: readonly string[], binds: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
+  /** Command line that runs a program of the image. */
+  command(
+    argv: readonly string[],
+    binds: readonly string[],
+  ): { readonly command: string; readonly args: readonly string[] };
   /** Starts a program of the image; the directories have the same path inside. Resolves once it printed `ready`. */
   start(argv: readonly string[], binds: readonly string[], ready: RegExp): Promise<TemporaryProcess>;
 }
@@ -46,6 +51,7 @@ const packagesOf = {
     "libpostgresql-jdbc-java",
     "default-jdk-headless",
   ],
+  files: ["util-linux", "mount", "python3-boto3"],
   tsql: ["util-linux", "mount", "freetds-bin"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
@@ -77,6 +83,7 @@ export async function testImage(suite: keyof typeof packagesOf): Promise<TestIma
       const { stdout } = await execute(command, args, { cwd: "/", env: { ...process.env, ...env } });
       return stdout;
     },
+    command: (argv, binds) => inImage(root, { argv, uid: testUid, binds, asRoot }),
     start: (argv, binds, ready) => startTemporaryProcess(inImage(root, { argv, uid: testUid, binds, asRoot }), ready),
   };
 }

@@ -4,18 +4,14 @@ import type { GoProgram } from "@holdfast/image/artifact.ts";
 import { ensureGoProgram, goProgramDirectory } from "@holdfast/image/go-program.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
+import { versitygw } from "@holdfast/image/recipes/files.ts";
 import { claimWork } from "../controller/claim.ts";
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { waitUntil } from "../wait-until.ts";
 
 /** Third-party S3 servers, as Go modules. */
 const modules = {
-  versitygw: {
-    module: "github.com/versity/versitygw",
-    version: "v1.8.0",
-    sum: "h1:au+wI+aybno/STsQiSm35Uu6Q6iK5MWReQxgO6SEMFc=",
-    package: "github.com/versity/versitygw/cmd/versitygw",
-  },
+  versitygw,
   // The last release of its community edition, which is published only as a module.
   minio: {
     module: "github.com/minio/minio",

@@ -19,6 +19,11 @@ export function applyAllowedCertificates(front: Front, signal: AbortSignal): Pro
   return replaceLists(front, "certificate", signal);
 }
 
+/** Replaces the lists of words in rules for requests; requests that have begun continue. */
+export function applyWords(front: Front, signal: AbortSignal): Promise<void> {
+  return replaceLists(front, "word", signal);
+}
+
 async function replaceLists(front: Front, by: FrontList["by"], signal: AbortSignal): Promise<void> {
   for (const list of listsOf(front)) if (list.by === by) await replaceList(front, list, signal);
 }

@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import type { ConfigFile, Listener } from "../engine-driver.ts";
-import { configName, type Front, type FrontBackend, type FrontListener, listsOf } from "./front.ts";
+import { configName, type Front, type FrontBackend, type FrontListener, type HttpRules, listsOf } from "./front.ts";
 
 /** HAProxy's configuration, and the lists of addresses and members that it names. */
 export function frontFiles(front: Front): ConfigFile[] {
@@ -39,7 +39,7 @@ defaults
   timeout client-hs 10s
   timeout server 24d
 ${listeners.map((listener) => frontendOf(front, listener)).join("")}${Object.entries(backends)
-  .map(([name, backend]) => backendOf(name, backend))
+  .map(([name, backend]) => backendOf(name, backend, hasRequests(front, name)))
   .join("")}`;
 }
 
@@ -47,11 +47,28 @@ function frontendOf(front: Front, listener: FrontListener): string {
   const { name, addresses, allows, connectionLimit, backend } = listener;
   const tls = tlsOptions(front, listener);
   return linesOf(`frontend ${name}`, [
+    ...(httpOf(listener) === undefined ? [] : ["mode http", "timeout http-request 30s", "timeout http-keep-alive 60s"]),
     ...(connectionLimit === undefined ? [] : [`maxconn ${connectionLimit}`]),
     ...addresses.map((address) => `bind ${endpointOf(address)}${tls}`),
     ...checksOf(listener).map((stage) => `tcp-request ${stage} reject unless ${conditionOf(front, allows)}`),
+    ...(httpOf(listener)?.rules ?? []),
     `default_backend ${backend}`,
   ]);
+}
+
+function httpOf(listener: FrontListener): HttpRules | undefined {
+  return listener.mode === "terminate" ? listener.http : undefined;
+}
+
+/** True if a listener forwards requests to this backend, by default or by a rule. */
+function hasRequests({ listeners }: Front, backend: string): boolean {
+  return listeners.some((listener) => {
+    const http = httpOf(listener);
+    return (
+      http !== undefined &&
+      (listener.backend === backend || http.rules.some((rule) => rule.startsWith(`use_backend ${backend} `)))
+    );
+  });
 }
 
 function tlsOptions({ certificateFile }: Front, { mode, allows }: FrontListener): string {
@@ -70,12 +87,13 @@ function conditionOf({ configDirectory }: Front, { by, file }: FrontListener["al
   return `{ ${by === "certificate" ? "ssl_c_s_dn(CN)" : "src"} -f ${join(configDirectory, file)} }`;
 }
 
-function backendOf(name: string, backend: FrontBackend): string {
-  if ("socket" in backend) return linesOf(`backend ${name}`, [`server ${name} unix@${backend.socket}`]);
+function backendOf(name: string, backend: FrontBackend, isHttp: boolean): string {
+  const mode = isHttp ? ["mode http"] : [];
+  if ("socket" in backend) return linesOf(`backend ${name}`, [...mode, `server ${name} unix@${backend.socket}`]);
   const { address, tls } = backend;
   const options =
     tls === undefined ? "" : ` ssl crt ${tls.certificateFile} ca-file ${tls.authorityFile} verify required`;
-  return linesOf(`backend ${name}`, [`server ${name} ${endpointOf(address)}${options}`]);
+  return linesOf(`backend ${name}`, [...mode, `server ${name} ${endpointOf(address)}${options}`]);
 }
 
 function endpointOf({ address, port }: Listener): string {

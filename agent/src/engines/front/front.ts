@@ -48,6 +48,16 @@ interface ListenerBase<BackendName extends string> {
 export interface TerminatingListener<BackendName extends string = string> extends ListenerBase<BackendName> {
   readonly mode: "terminate";
   readonly allows: AllowedNetworks | AllowedCertificates;
+  /** Present: HAProxy forwards requests of HTTP/1.1, under these rules, in place of bytes. */
+  readonly http?: HttpRules;
+}
+
+/** Rules for requests. */
+export interface HttpRules {
+  /** Lines of HAProxy's frontend, in its configuration language. They may read `list`. */
+  readonly rules: readonly string[];
+  /** A list of words that changes while HAProxy runs. */
+  readonly list: { readonly file: string; readonly words: readonly string[] };
 }
 
 /** The front never sees a certificate of the client, so only addresses are checked. */
@@ -102,7 +112,7 @@ export function frontCompanion(front: Front): Companion {
 
 /** A list of the front, each file once. */
 export interface FrontList {
-  readonly by: "network" | "certificate";
+  readonly by: "network" | "certificate" | "word";
   readonly file: string;
   readonly entries: readonly string[];
 }
@@ -110,7 +120,12 @@ export interface FrontList {
 /** The lists of all listeners. */
 export function listsOf({ listeners }: Pick<Front, "listeners">): FrontList[] {
   const byFile = new Map<string, FrontList>();
-  for (const { allows } of listeners) {
+  for (const listener of listeners) {
+    const { allows } = listener;
+    if (listener.mode === "terminate" && listener.http !== undefined) {
+      const { file, words } = listener.http.list;
+      byFile.set(file, { by: "word", file, entries: words });
+    }
     const entries = allows.by === "network" ? allows.cidrs : allows.commonNames;
     byFile.set(allows.file, { by: allows.by, file: allows.file, entries });
   }

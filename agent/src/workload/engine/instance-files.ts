@@ -1,5 +1,5 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { readIfExists, writeDurably, writeAtomically } from "@holdfast/common/durable-file.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
@@ -88,6 +88,8 @@ export async function syncConfigFiles(directory: string, files: readonly ConfigF
     files.map(async ({ name, content, mode }) => {
       const path = join(directory, name);
       if ((await readIfExists(path))?.toString("utf8") === content) return [];
+      // The engine reads files of subdirectories too.
+      if (name.includes("/")) await mkdir(dirname(path), { recursive: true, mode: 0o750 });
       await writeAtomically(path, content, mode);
       return [name];
     }),

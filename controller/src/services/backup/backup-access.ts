@@ -1,4 +1,5 @@
 import type { Call } from "@holdfast/common/call.ts";
+import { familyOf, type ServiceFamily } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
@@ -28,13 +29,19 @@ export function createBackupAccess(deps: {
   readonly access: Pick<ServiceAccess, "find">;
   readonly archives: Pick<Collection<ArchiveObject>, "get">;
   readonly index: Pick<BackupIndex, "of" | "get">;
+  /** Deleted services of other families are not found. Databases by default. */
+  readonly family?: ServiceFamily;
 }): BackupAccess {
+  const { family = "databases" } = deps;
   function owner(serviceId: string, call: Call): BackupOwner {
     const service = deps.access.find(serviceId, call);
     const archive = deps.archives.get(serviceId);
     const isOwn = archive?.object.metadata.organizationId === organizationOf(call);
     const exists = service !== undefined || hasBackupsLeft(archive?.object);
-    const accessible = isOwn && exists && mayTouch(call, "managed-service", serviceId) ? archive : undefined;
+    const deleted = archive?.object.status.deleted?.service;
+    const isOfFamily = deleted === undefined || familyOf(deleted.spec.databaseType) === family;
+    const accessible =
+      isOwn && exists && isOfFamily && mayTouch(call, "managed-service", serviceId) ? archive : undefined;
     if (service === undefined && accessible === undefined)
       throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
     return { id: serviceId, service, archive: accessible };

@@ -37,7 +37,7 @@ function keeps(
   backups: readonly BackupObject[],
   hasArchive = true,
 ): boolean {
-  const service = runningService({}, spec);
+  const service = runningService({}, spec, { observedGeneration: 1 });
   const deleted = { ...service, metadata: { ...service.metadata, deletionRequestedAt: 1 } };
   const archive: ArchiveObject | undefined = hasArchive ? newArchive(service, 0, 0) : undefined;
   const stored = <T>(object: T) => ({ object, modRevision: 1n });
@@ -64,6 +64,7 @@ test.each([
   ["could not be backed up", { finalBackup: "wanted" }, [final("failed")], true, true],
   ["is deleted permanently", { finalBackup: "skipped" }, [], true, false],
   ["never was running", {}, [], false, false],
+  ["is files, which have no backups", { databaseType: "files" }, [], false, true],
   ["has an unfinished restore", unfinished, [], true, false],
 ] as const)("the disk of a deleted service that %s is retained or not", (_, spec, backups, hasArchive, expected) => {
   expect(keeps(spec, backups, hasArchive)).toBe(expected);

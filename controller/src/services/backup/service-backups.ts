@@ -18,6 +18,7 @@ import {
   type ArchiveObject,
   type LogArchiving,
   type LogKey,
+  newArchive,
   undeletePeriodMs,
 } from "./archive/archive.ts";
 import { isOfOlderVersion } from "./archive/archive-source.ts";
@@ -108,11 +109,12 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
     return index.of(serviceId).flatMap(({ object }) => (isComplete(object) ? [object] : []));
   }
 
-  function retainsDisks({ metadata, spec }: ManagedServiceObject): boolean {
+  function retainsDisks({ metadata, spec, status }: ManagedServiceObject): boolean {
     if (metadata.deletionRequestedAt === undefined || spec.finalBackup === "skipped") return false;
-    // A service without an archive was never Running, and an unfinished restore has no complete data: nothing to
-    // retain.
-    if (archives.get(metadata.id) === undefined || unfinishedOrigin(spec) !== undefined) return false;
+    // A service without an archive was never Running, unless its engine has no backups, and an unfinished restore has
+    // no complete data: nothing to retain.
+    const hasData = archives.get(metadata.id) !== undefined || (retainsDisk(spec) && status.observedGeneration > 0);
+    if (!hasData || unfinishedOrigin(spec) !== undefined) return false;
     return !(spec.finalBackup === "wanted" && finalsOf(metadata.id, index).at(-1)?.status.state === "completed");
   }
 
@@ -153,8 +155,8 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
     recordDeletion(unit, service, users) {
       const { id } = service.metadata;
       const archive = archives.get(id);
-      if (archive === undefined) return;
-      const { object } = archive;
+      if (archive === undefined && !retainsDisks(service)) return;
+      const object = archive?.object ?? newArchive(service, clock.now(), clock.now());
       const newest = completedOf(id).at(-1);
       const retainedNodes = retainsDisks(service) ? service.spec.nodes.map((node) => node.id) : [];
       const hasRemains = newest !== undefined || retainedNodes.length > 0;
@@ -162,7 +164,9 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       const at = clock.now();
       const record = { at, until: at + undeletePeriodMs, service, users, backupId: newest?.metadata.id ?? null };
       const deleted = canBeUndeleted ? { ...record, ...(retainedNodes.length > 0 && { retainedNodes }) } : null;
-      unit.update(archiveKind, archive, { ...object, status: { ...object.status, deleted } });
+      const recorded = { ...object, status: { ...object.status, deleted } };
+      if (archive === undefined) unit.create(archiveKind, recorded);
+      else unit.update(archiveKind, archive, recorded);
     },
   };
 }
@@ -176,6 +180,11 @@ function targetOf({ targetTime, toLogEnd }: ServiceOrigin): NonNullable<RestoreS
 /** Final backups of the service, oldest first. */
 function finalsOf(serviceId: string, index: BackupIndex): BackupObject[] {
   return index.of(serviceId).flatMap(({ object }) => (object.spec.trigger === "final" ? [object] : []));
+}
+
+/** True if the engine has no backups, and the disk is retained instead. */
+function retainsDisk({ databaseType }: ManagedServiceObject["spec"]): boolean {
+  return engineOf(databaseType)?.retainsDisk === true;
 }
 
 /** True if the engine of the service has backups. */

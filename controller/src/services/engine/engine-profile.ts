@@ -33,6 +33,10 @@ export type ConnectionForms = Partial<Omit<Connection, keyof Message>>;
 export interface EngineProfile {
   /** Hash of a password in the engine's format. The password itself is never sent to a machine. */
   verifierOf(password: string): string;
+  /** True if the engine needs its users' passwords themselves: instance specs have them in place of verifiers. */
+  readonly usersHaveSecrets?: true;
+  /** False if a new service has no user. */
+  readonly hasDefaultUser?: false;
   /** Databases of a new service. */
   readonly databases: readonly string[];
   /** Database in connection strings. */

@@ -1,6 +1,7 @@
 /*
  * Profiles of the engines, by the value of `database_type`: a line for each.
  */
+export { files } from "./files.ts";
 export { kafka } from "./kafka.ts";
 export { mysql } from "./mysql.ts";
 export { postgresql } from "./postgresql.ts";

@@ -1,4 +1,4 @@
-import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { databaseEngines } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { plainPattern } from "@holdfast/common/plain-text.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 
@@ -21,7 +21,7 @@ const shortNames = { plan: "plan_name", storage_gb: "storage_size_gb" } as const
 
 /** Names of engines in descriptors. */
 export const databaseAliases: Readonly<Record<string, { readonly database_type: string }>> = Object.fromEntries(
-  engineCatalog.flatMap(({ engine, aliases = [] }) =>
+  databaseEngines.flatMap(({ engine, aliases = [] }) =>
     [...aliases, engine].map((name) => [name, { database_type: engine }]),
   ),
 );

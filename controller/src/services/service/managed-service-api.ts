@@ -1,7 +1,7 @@
 import { refuseIfManaged } from "#access/managed-by-parent.ts";
 import { type Call, type Handlers, serve, type ServedService } from "@holdfast/common/call.ts";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
-import { engineNamed } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { engineNamed, familyOf, type ServiceFamily } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import {
@@ -19,6 +19,7 @@ import type { Cursors } from "#kernel/page/cursor.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { newUser } from "../contents/user/new-user.ts";
+import { engineProfileOf } from "../engine/engine-profiles.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -49,6 +50,8 @@ import { withWritesAllowed } from "../scaling/storage-warning.ts";
 import { type RequestedSize, hasSize } from "../scaling/size-request.ts";
 
 export interface ManagedServiceApiDeps extends ResizeDeps {
+  /** Family of the services, which `access` finds and `engines` can create. */
+  readonly family: ServiceFamily;
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
@@ -71,9 +74,15 @@ export interface ManagedServiceApiDeps extends ResizeDeps {
   readonly fleet: Pick<Fleet, "observation" | "session">;
 }
 
-/** The RPCs of managed services. */
+/** The RPCs of managed databases. */
 export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedService {
-  const { access, services, cursors } = deps;
+  const { handlers, faults } = createServiceHandlers(deps);
+  return serve(ManagedServiceService, handlers, faults);
+}
+
+/** Handlers of the RPCs of one family of services, and their checks of requests. */
+export function createServiceHandlers(deps: ManagedServiceApiDeps) {
+  const { access, services, cursors, family } = deps;
   /** Message of an object without an operation in progress, cached for as long as the object is current. */
   const messages = new WeakMap<
     ManagedServiceObject,
@@ -142,6 +151,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
         const { serviceId, organizationId, now } = context;
         const user = { serviceId, organizationId, username: defaultUser, role: "admin" } as const;
         const { databaseType: engine } = service.spec;
+        if (engineProfileOf(engine).hasDefaultUser === false) return { ...designed, users: [] };
         return { ...designed, users: [newUser({ ...user, engine, sealer: deps.sealer, now }).user] };
       });
       call.setHeader("ETag", etag(service));
@@ -149,7 +159,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     },
 
     listManagedServices: async (request, call) => {
-      const { accepts, label } = listFilter(request);
+      const { accepts, label } = listFilter(request, family);
       if (request.deleted === true) {
         const page = {
           ...cursors.open(call, "deleted-services", label, request),
@@ -231,11 +241,12 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       return taskSummaryOf(object, (await access.inProgress(object, call.signal))?.object);
     },
   };
-  return serve(ManagedServiceService, handlers, {
-    createManagedService: (request) =>
+  const faults = {
+    createManagedService: (request: CreateManagedServiceRequest) =>
       newServiceFaults(withEngine(request), { catalog: deps.catalog, engines: deps.engines() }),
     updateManagedService: updateServiceFaults,
-  });
+  };
+  return { handlers, faults };
 }
 
 /** The sizes that the update mask names. */
@@ -263,7 +274,10 @@ function withEngine(request: CreateManagedServiceRequest): CreateManagedServiceR
 }
 
 /** The filter of a list request, and a label that binds its cursors to the filter. */
-function listFilter(request: ListManagedServicesRequest): {
+function listFilter(
+  request: ListManagedServicesRequest,
+  family: ServiceFamily,
+): {
   accepts: (service: ManagedServiceObject) => boolean;
   label: readonly unknown[];
 } {
@@ -272,8 +286,9 @@ function listFilter(request: ListManagedServicesRequest): {
   const colon = tag?.indexOf(":") ?? -1;
   const [key, value] = tag === undefined ? [] : [tag.slice(0, colon), tag.slice(colon + 1)];
   return {
-    label: [name, status, databaseType, tag],
+    label: [name, status, databaseType, tag, ...(family === "databases" ? [] : [family])],
     accepts: ({ metadata, spec, status: current }) =>
+      familyOf(spec.databaseType) === family &&
       (name === undefined || metadata.name === name) &&
       (status === undefined || serviceStatuses[current.state] === status) &&
       (databaseType === undefined || spec.databaseType === databaseType) &&

@@ -1,4 +1,5 @@
 import type { Call } from "@holdfast/common/call.ts";
+import { familyOf, type ServiceFamily } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
 import type { OperationObject } from "#operation/operation.ts";
@@ -28,11 +29,15 @@ export const serviceAccessPart = definePart<ServiceAccess>("access to services")
 export function createServiceAccess(deps: {
   services: Collection<ManagedServiceObject>;
   operations: Collection<OperationObject>;
+  /** Services of other families are not found. Databases by default. */
+  family?: ServiceFamily;
 }): ServiceAccess {
+  const { family = "databases" } = deps;
   const find = (id: string, call: Call) => {
     const organizationId = organizationOf(call);
     const service = deps.services.get(id);
-    const isOfOrganization = service?.object.metadata.organizationId === organizationId;
+    if (service === undefined || familyOf(service.object.spec.databaseType) !== family) return undefined;
+    const isOfOrganization = service.object.metadata.organizationId === organizationId;
     return isOfOrganization && mayTouch(call, "managed-service", id) ? service : undefined;
   };
   const require = (id: string, call: Call) => {

@@ -13,6 +13,8 @@ export interface SpecArgs {
   readonly addressOf: (nodeId: string) => string;
   readonly users: readonly DatabaseUserObject[];
   readonly replicationSecret: string;
+  /** The decrypted password of a user. */
+  readonly passwordOf: (user: DatabaseUserObject) => string;
   readonly catalog: CatalogData;
   readonly running: boolean;
   readonly generation: number;

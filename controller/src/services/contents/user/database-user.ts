@@ -21,6 +21,8 @@ export interface DatabaseUserSpec {
   readonly sealedPassword: string;
   /** Hash of the password in the engine's format, such as a SCRAM verifier (RFC 5803). */
   readonly verifier: string;
+  /** Key of a files service, whose access key id is the username; absent for a user of a database. */
+  readonly key?: { readonly id: string; readonly name: string };
 }
 
 export type DatabaseUserStatus = Readonly<Record<string, never>>;

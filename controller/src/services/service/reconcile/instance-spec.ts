@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { enginePortOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { enginePortOf, familyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { planOf } from "#catalog/catalog.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
+import { bucketOf } from "../../files/files-connection.ts";
 import { clientPorts, poolerOf, poolerPortOf } from "../pooler.ts";
 import { privatePortOf } from "../private-listener.ts";
 import { restartsOf } from "../member/restarts.ts";
@@ -51,9 +52,16 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
         ? []
         : [{ name: "private", address: addresses.address, port: privatePort, audience: "private" }]),
     ],
-    users: users.map(({ spec: user }) =>
-      create(EngineUserSchema, { username: user.username, role: user.role, verifier: user.verifier }),
-    ),
+    users: users.map((user) => {
+      const { username, role, verifier } = user.spec;
+      const { usersHaveSecrets } = engineProfileOf(spec.databaseType);
+      return create(EngineUserSchema, {
+        username,
+        role,
+        verifier: usersHaveSecrets === true ? args.passwordOf(user) : verifier,
+      });
+    }),
+    bucket: familyOf(spec.databaseType) === "files" ? bucketOf(spec) : "",
     restartCount: BigInt(restartsOf(spec, node).delivered),
     writesAllowedUntilMs: BigInt(spec.writesAllowedUntil ?? 0),
     databases: [...engineProfileOf(spec.databaseType).databases],

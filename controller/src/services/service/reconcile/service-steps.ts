@@ -122,7 +122,9 @@ export async function performServiceStep(
       const { catalog } = deps;
       const recoveryMemoryBytes = machine?.spec.ownMemoryBytes === undefined ? 0 : machine.spec.memoryBytes;
       const target = { service: object, node, running, generation, leaseProtocol, recoveryMemoryBytes };
-      const args = { ...target, addresses, addressOf, users, replicationSecret, catalog };
+      const passwordOf = (user: DatabaseUserObject) =>
+        deps.sealer.open(user.spec.sealedPassword, keyOf(databaseUserKind, user.metadata.id));
+      const args = { ...target, addresses, addressOf, users, replicationSecret, passwordOf, catalog };
       const value = { ...instanceSpecOf(args), ...(takesBackups(object, node) && deps.backups.instanceOf(object)) };
       deps.delivery.deliver(node.id, { workload: { case: "engine", value } });
       return;

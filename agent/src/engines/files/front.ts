@@ -1,0 +1,88 @@
+import { join } from "node:path";
+import { filesClients, filesKeyPrefixes } from "@holdfast/common/engine-catalog/files.ts";
+import { listenersOf } from "../addresses.ts";
+import { planOf } from "../effective-parameters.ts";
+import type { Instance } from "../engine-driver.ts";
+import type { Front } from "../front/front.ts";
+import { certificateFile, frontProgram, keyFile, listenerSocket, serverSocket } from "./layout.ts";
+
+/** Methods of requests that need space, while writes are blocked; otherwise empty. */
+const blockedList = "blocked.lst";
+
+/**
+ * The front of a files service. It terminates TLS, checks addresses and chooses the server by the prefix of the access
+ * key id. The choice is no protection: a server refuses a key that it does not have. While the disk is nearly full,
+ * the front refuses requests that need space as S3 does.
+ */
+export function frontOf(instance: Instance): Front<"writers" | "readers"> {
+  const { spec, paths } = instance;
+  const clients = filesClients(planOf(spec));
+  return {
+    nodeId: spec.nodeId,
+    program: frontProgram(paths.software),
+    configDirectory: paths.config,
+    commandSocket: listenerSocket(instance),
+    certificateFile: certificateFile(instance),
+    keyFile: keyFile(instance),
+    vcpu: spec.vcpu,
+    connectionLimit: clients,
+    idleComment: "An upload or a download may pause.",
+    listeners: [
+      {
+        name: "listener",
+        mode: "terminate",
+        addresses: listenersOf(instance),
+        connectionLimit: clients,
+        allows: { by: "network", file: "allowed.lst", cidrs: spec.allowedCidrs },
+        http: {
+          rules: rulesOf(instance),
+          list: { file: blockedList, words: instance.writesBlocked === true ? ["PUT", "POST"] : [] },
+        },
+        backend: "writers",
+      },
+    ],
+    backends: {
+      writers: { socket: serverSocket(instance, "writers") },
+      readers: { socket: serverSocket(instance, "readers") },
+    },
+  };
+}
+
+function rulesOf({ spec, paths }: Instance): string[] {
+  const bucket = `/${spec.bucket}`;
+  const blocked = `{ method -m str -f ${join(paths.config, blockedList)} }`;
+  const deletesMany = "{ query -m reg (^|&)delete(=|&|$) }";
+  const ofReaders = [
+    `{ req.hdr(authorization) -m sub Credential=${filesKeyPrefixes.readonly} }`,
+    `{ url_param(X-Amz-Credential) -m beg ${filesKeyPrefixes.readonly} }`,
+  ];
+  const oneBucket = "This service has one bucket, which can neither be deleted nor have others beside it.";
+  return [
+    // The server for readers refuses writes by itself; this holds even for requests that it does not know as writes.
+    ...refusal(
+      [403, "AccessDenied", "The key has the access readonly."],
+      ofReaders.map((isReader) => `!{ method GET HEAD OPTIONS } ${isReader}`),
+    ),
+    ...refusal(
+      [507, "InsufficientStorage", "The disk is nearly full. Delete objects, or expand the storage."],
+      [`${blocked} !${deletesMany}`],
+    ),
+    ...refusal(
+      [403, "AccessDenied", oneBucket],
+      [
+        `{ method PUT DELETE } !{ path_beg ${bucket}/ } !{ path ${bucket} }`,
+        `{ method DELETE } { path ${bucket} ${bucket}/ } !{ query -m found }`,
+        `{ method DELETE } { path ${bucket} ${bucket}/ } { query x-id=DeleteBucket }`,
+      ],
+    ),
+    ...ofReaders.map((isReader) => `use_backend readers if ${isReader}`),
+  ];
+}
+
+/** A rule for each condition, with status, code and message of the error in S3's XML. */
+function refusal([status, code, message]: [number, string, string], conditions: readonly string[]): string[] {
+  const body = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
+  return conditions.map(
+    (condition) => `http-request return status ${status} content-type application/xml string '${body}' if ${condition}`,
+  );
+}

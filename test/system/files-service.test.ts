@@ -1,0 +1,177 @@
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createFiles, type FilesConnectionJson, type FilesFixture, type KeyJson } from "./files/files-service.ts";
+
+// One platform with one files service: each test continues from the state of the one before.
+
+const skip = await requireRecipes(import.meta.filename, "files");
+/** The first run builds an image with the clients, which takes minutes on a busy machine. */
+const imageMs = 600_000;
+
+describe.skipIf(skip !== undefined)("a files service", () => {
+  let image: TestImage;
+  let platform: Platform;
+  let media: FilesFixture;
+  let writer: KeyJson;
+  let reader: KeyJson;
+
+  beforeAll(async () => {
+    const built = await testImage("files");
+    if (typeof built === "string") throw new Error(built);
+    image = built;
+  }, imageMs);
+  beforeAll(async () => {
+    platform = await startPlatform();
+    media = await createFiles(platform, image, "media");
+  });
+  afterAll(async () => {
+    media?.remove();
+    await platform?.remove();
+  });
+
+  const keyWorks = (key: KeyJson) =>
+    waitUntil(
+      "the key is accepted",
+      () =>
+        media.run(key, "first").then(
+          () => true,
+          () => undefined,
+        ),
+      { withinMs: 30_000 },
+    );
+
+  it("has an endpoint with one bucket, and no key at first", async () => {
+    const { json } = expectStatus(await platform.rest.get<FilesConnectionJson>(media.path("/connection")), 200);
+    expect(json).toMatchObject({ endpoint: `https://${json.host}:${json.port}`, region: "us-east-1" });
+    expect(json.bucket).toBe(json.host.split(".")[0]);
+    const { keys } = expectStatus(await platform.rest.get<PageJson<"keys", KeyJson>>(media.path("/keys")), 200).json;
+    expect(keys).toEqual([]);
+  });
+
+  it("stores objects of boto3, by name over TLS", async () => {
+    writer = await media.createKey("shop");
+    expect(writer).toMatchObject({ name: "shop", access: "readwrite" });
+    await keyWorks(writer);
+    const { bucket } = (await platform.rest.get<FilesConnectionJson>(media.path("/connection"))).json;
+    expect(await media.run(writer, "first")).toEqual({
+      body: "hello",
+      type: "text/plain",
+      metadata: { by: "boto3" },
+      range: "el",
+      buckets: [bucket],
+    });
+  });
+
+  it("lists and deletes 1,100 keys, in pages", async () => {
+    expect(await media.run(writer, "keys")).toEqual({ pages: 2, same: true, left: 0 });
+  });
+
+  it("has uploads in parts, checksums, conditional writes, presigned URLs and CORS", async () => {
+    expect(await media.run(writer, "uploads")).toEqual({
+      same: true,
+      checked: expect.any(String),
+      twice: "PreconditionFailed 412",
+      presigned: "sum",
+      unsigned: 403,
+      deleted: "404 404",
+      cors: ["https://shop.example"],
+    });
+  });
+
+  it("lets a key with the access readonly only read, and a bucket be neither added nor deleted", async () => {
+    reader = await media.createKey("site", "readonly");
+    const denied = "AccessDenied 403";
+    const may = { get: "", list: "", buckets: "", presigned: 200, "other bucket": denied, "bucket's end": denied };
+    const expected = { ...may, put: denied, delete: denied, upload: denied, policy: denied };
+    await waitUntil("the key is accepted", async () => (await media.run<{ get: string }>(reader, "access")).get === "");
+    expect(await media.run(reader, "access")).toEqual(expected);
+  });
+
+  it("shows a secret only once, and refuses a second key of the same name", async () => {
+    const page = await platform.rest.get<PageJson<"keys", KeyJson>>(media.path("/keys"));
+    expect(page.json.keys.map(({ name }) => name).toSorted()).toEqual(["shop", "site"]);
+    expect(page.text).not.toContain(writer.secret_access_key);
+    const again = await platform.rest.post<ProblemJson>(media.path("/keys"), { name: "shop" });
+    expect(expectStatus(again, 409).json.code).toBe("name_taken");
+    expectStatus(await platform.rest.post(media.path("/keys"), { name: "x", access: "admin" }), 400);
+  });
+
+  it("refuses a revoked key", async () => {
+    expectStatus(await platform.rest.delete(media.path(`/keys/${reader.id}`)), 204);
+    await waitUntil(
+      "the key is refused",
+      async () => (await media.run<{ get: string }>(reader, "access")).get === "InvalidAccessKeyId 403",
+    );
+    expectStatus(await platform.rest.delete(media.path(`/keys/${reader.id}`)), 404);
+  });
+
+  it("is no database, and databases are no files services", async () => {
+    const { id } = await media.get();
+    expectStatus(await platform.rest.get(`/managed-services/${id}`), 404);
+    expectStatus(await platform.rest.get(`/managed-services/${id}/database-users`), 404);
+    const { json } = await platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services");
+    expect(json.services).toEqual([]);
+    const listed = await platform.rest.get<PageJson<"services", ServiceJson>>("/files-services");
+    expect(listed.json.services.map((service) => service.id)).toEqual([id]);
+    const database = { name: "x", database_type: "files", plan_name: "tier-1", storage_size_gb: 1 };
+    expectStatus(await platform.rest.post("/managed-services", database), 400);
+  });
+
+  it("has health and metrics below its own paths", async () => {
+    const health = await platform.rest.get<{ status: string }>(media.path("/health"));
+    expect(expectStatus(health, 200).json.status).toBe("healthy");
+    const names = ["connections", "files_requests_per_sec", "files_objects", "files_bytes"];
+    const query = names.map((name) => `metric=${name}`).join("&");
+    await waitUntil("samples of all metrics", async () => {
+      const answer = await platform.rest.get<{ series: { metric: string; points: unknown[] }[] }>(
+        media.path(`/metrics?${query}&period=15m`),
+      );
+      const measured = expectStatus(answer, 200).json.series.filter(({ points }) => points.length > 0);
+      return names.every((name) => measured.some(({ metric }) => metric === name));
+    });
+  });
+
+  it("loses no acknowledged object when its servers are killed", async () => {
+    const child = media.start(writer, "stream");
+    const output = text(child.stdout ?? process.stdin);
+    const exited = once(child, "exit");
+    for (let kills = 0; kills < 3; kills += 1) {
+      const before = media.servers();
+      expect(before.length).toBe(2);
+      for (const pid of before) killAtOnce(pid);
+      await waitUntil("both servers run again", () => {
+        const now = media.servers();
+        return now.length === 2 && now.every((pid) => !before.includes(pid));
+      });
+    }
+    await media.settled("Running");
+    child.stdin?.end();
+    await exited;
+    const acknowledged = (await output).split("\n").filter((line) => line.startsWith("stream/"));
+    expect(acknowledged.length).toBeGreaterThan(0);
+    expect(await media.run<string[]>(writer, "streamed")).toEqual(expect.arrayContaining(acknowledged));
+  });
+
+  it("is stopped, started, protected from deletion, deleted and undeleted with its objects and keys", async () => {
+    expectStatus(await platform.rest.post(media.path("/stop")), 202);
+    await media.settled("Stopped");
+    expectStatus(await platform.rest.post(media.path("/start")), 202);
+    await media.settled("Running");
+    expectStatus(await platform.rest.patch(media.path(), { deletion_protection: true }), 200);
+    expectStatus(await platform.rest.delete(media.path()), 409);
+    expectStatus(await platform.rest.patch(media.path(), { deletion_protection: false }), 200);
+    expectStatus(await platform.rest.delete(media.path()), 202);
+    await waitUntil("it is deleted", async () => (await platform.rest.get(media.path())).status === 404);
+    expectStatus(await platform.rest.post(media.path("/undelete")), 202);
+    await media.settled("Running");
+    expect(await media.run(writer, "access")).toMatchObject({ get: "" });
+  });
+});
