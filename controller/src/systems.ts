@@ -8,7 +8,7 @@ import { inferenceSystem } from "#inference/inference-system.ts";
 import { insightSystem } from "#insight/insight-system.ts";
 import { kernelSystem } from "#kernel/kernel-system.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
-import { type SystemDeclaration, mergeDeclared, declareSystem } from "#kernel/system-declaration.ts";
+import { type SystemDeclaration, mergeDeclared } from "#kernel/system-declaration.ts";
 import { notifySystem } from "#notify/notify-system.ts";
 import { operationSystem } from "#operation/operation-system.ts";
 import { operatorSystem } from "#operator/operator-system.ts";
@@ -17,15 +17,6 @@ import { servicesSystem } from "#services/services-system.ts";
 import { compositionSystem } from "#composition/composition-system.ts";
 import { bundlesSystem } from "#bundles/bundles-system.ts";
 import { egressSystem } from "./egress-system.ts";
-
-/** The scopes of files, whose RPCs are planned. */
-const files = declareSystem({
-  name: "files",
-  scopes: { files: { rights: ["read", "write"], completeFrom: "developer" } },
-});
-
-/** Planned systems: they declare scopes of the specification and open nothing. */
-const plannedSystems = [files] as const;
 
 const list = [
   kernelSystem,
@@ -38,7 +29,6 @@ const list = [
   appSystem,
   notifySystem,
   insightSystem,
-  ...plannedSystems,
   queueSystem,
   exportSystem,
   inferenceSystem,
