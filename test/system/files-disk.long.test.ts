@@ -41,8 +41,8 @@ describe.skipIf(skip !== undefined)("a files service with a full disk", () => {
 
   it("refuses writes with 507 and serves reads", async () => {
     await waitUntil("the key is accepted", () => isAccepted("first"));
-    const filled = await media.run<{ refused: string; kept: boolean; count: number }>(key, "full");
-    expect(filled).toMatchObject({ refused: "InsufficientStorage 507", kept: true });
+    const filled = await media.run<{ refused: string; same: boolean; count: number }>(key, "full");
+    expect(filled).toMatchObject({ refused: "InsufficientStorage 507", same: true });
     // Nearly all of the disk was written.
     expect(filled.count).toBeGreaterThan(80);
     await waitUntil("writes are blocked before they reach the server", async () => {
@@ -58,7 +58,7 @@ describe.skipIf(skip !== undefined)("a files service with a full disk", () => {
   });
 
   it("accepts deletions on a full disk, and writes after them", async () => {
-    expect(await media.run(key, "full")).toMatchObject({ refused: "InsufficientStorage 507", kept: true });
+    expect(await media.run(key, "full")).toMatchObject({ refused: "InsufficientStorage 507", same: true });
     expect(await media.run<{ deleted: number }>(key, "emptied")).toMatchObject({ deleted: expect.any(Number) });
     await waitUntil("an object is written", () => isAccepted("first"));
   });

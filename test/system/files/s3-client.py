@@ -155,8 +155,8 @@ def full():
         refused = refusal(s3.put_object, Bucket=BUCKET, Key=f"full/{number:04}", Body=body)
         if refused != "":
             break
-    kept = s3.get_object(Bucket=BUCKET, Key="full/0000")["Body"].read() == body
-    return {"refused": refused, "kept": kept, "count": number}
+    same = s3.get_object(Bucket=BUCKET, Key="full/0000")["Body"].read() == body
+    return {"refused": refused, "same": same, "count": number}
 
 
 def emptied():
