@@ -134,7 +134,7 @@ def stream():
             s3.put_object(Bucket=BUCKET, Key=name, Body=body)
             print(name, flush=True)
             number += 1
-        except Exception as error:  # The server is down for a moment: the object is written again.
+        except Exception as error:  # Until the server runs again, the same object is written.
             print(f"# {type(error).__name__}", flush=True)
     return None
 
