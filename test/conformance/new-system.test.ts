@@ -240,7 +240,7 @@ test("the process of a data plane follows the feed of the new system", async () 
 test("the system contributes to points beside services, and a key is contributed once", async () => {
   expect(contributed).toEqual({
     subjects: ["managed-service", "note"],
-    owners: ["managed-service", "drill", "note"],
+    owners: ["managed-service", "files-service", "drill", "note"],
     resources: ["managed-service", "note"],
     policies: ["managed-service", "note"],
     grants: ["managed-service", "drill", "note"],
