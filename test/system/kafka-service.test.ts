@@ -255,12 +255,12 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
   });
 
   it("refuses what it does not have yet, with the engine's name", async () => {
-    const backup = await platform.rest.post<ProblemJson>(path("/backups"), { backup_type: "manual" });
-    expect(expectStatus(backup, 422).json.code).toBe("not_supported");
+    const databases = await platform.rest.post<ProblemJson>(path("/databases"), { name: "other" });
+    expect(expectStatus(databases, 422).json.code).toBe("not_supported");
     const node = await platform.rest.post<ProblemJson>(path("/nodes"), { role: "replica" });
-    expect(expectStatus(node, 422).text).toContain("A service of kafka has 1 node");
-    const three = { name: "three", database_type: "kafka", plan_name: "tier-1", storage_size_gb: 1, node_count: 3 };
-    expectStatus(await platform.rest.post<ProblemJson>("/managed-services", three), 422);
+    expect(expectStatus(node, 422).text).toContain("A service of kafka has 1, 3, 4, 5 nodes: with 2, the loss");
+    const two = { name: "two", database_type: "kafka", plan_name: "tier-1", storage_size_gb: 1, node_count: 2 };
+    expectStatus(await platform.rest.post<ProblemJson>("/managed-services", two), 422);
   });
 
   it("is measured", async () => {

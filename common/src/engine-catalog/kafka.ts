@@ -16,6 +16,7 @@ export const kafka: EngineRow = {
   parameters: kafkaParameters,
   managedParameters: kafkaManaged,
   sizing: kafkaSizing,
+  privateListener: { port: kafkaPrivatePort },
   extensions: [],
   hasDatabases: false,
   hasTopics: true,

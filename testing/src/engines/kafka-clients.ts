@@ -50,18 +50,25 @@ function kafkaOf(machine: EngineEndpoint, options: Options, more: Partial<KafkaC
   return { kafka, sockets };
 }
 
+/** A user of a service, and the listener that its client connects to: that with TLS unless `plain`. */
+interface ServiceLogin {
+  readonly username?: string;
+  readonly password?: string;
+  readonly plain?: boolean;
+}
+
 /** A client of a service whose connections resolve the names that brokers advertise by the platform's DNS. */
 export function serviceKafka(
   platform: Platform,
   { connection, password: ownPassword }: Pick<RunningService, "connection" | "password">,
-  { username = "app_user", password = ownPassword } = {},
+  { username = "app_user", password = ownPassword, plain = false }: ServiceLogin = {},
 ): Kafka {
-  const { host, port, ca_certificate: ca } = connection;
+  const { host, port, ca_certificate: ca, private_bootstrap_servers: privateServers } = connection;
   return new Kafka({
     clientId: "test",
-    brokers: [`${host}:${port}`],
+    brokers: plain ? (privateServers ?? "").split(",") : [`${host}:${port}`],
     logLevel: logLevel.NOTHING,
-    ssl: true,
+    ssl: !plain,
     sasl: { mechanism: "scram-sha-256", username, password },
     retry: { retries: 3, initialRetryTime: 100 },
     socketFactory({ host: name, port: to, onConnect }) {
@@ -74,6 +81,7 @@ export function serviceKafka(
           addressOf(platform, hostname).then(answer, (error: Error) => done(error, ""));
         },
       });
+      if (plain) return tcp.once("connect", onConnect);
       const socket = connectTls({ socket: tcp, ca, servername: name }, onConnect);
       tcp.on("error", (error) => socket.destroy(error));
       return socket;

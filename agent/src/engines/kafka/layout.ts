@@ -82,3 +82,8 @@ export function firstDirectoryId({ spec }: Pick<Instance, "spec">, number: numbe
 export function isReserved(name: string): boolean {
   return name.startsWith(platform);
 }
+
+/** True for a name that users' topics and groups may have. */
+export function isVisible(name: string): boolean {
+  return !name.startsWith("__") && !isReserved(name);
+}

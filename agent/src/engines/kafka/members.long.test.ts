@@ -97,7 +97,9 @@ describe.skipIf(skip !== undefined)("members of a cluster of kafka", { timeout: 
         const limit = AbortSignal.timeout(3_000);
         const isHere = (number: number) => found.report.members.includes(number);
         const next = instance.spec.peers?.leaving.find(isHere);
-        if (next !== undefined) await driver.peers?.leave(instance, next, limit).catch(() => undefined);
+        const change =
+          next === undefined ? driver.peers?.balance?.(instance, limit) : driver.peers?.leave(instance, next, limit);
+        await change?.catch(() => undefined);
         return isDone();
       },
       { withinMs, everyMs: 500 },
@@ -283,6 +285,12 @@ describe.skipIf(skip !== undefined)("members of a cluster of kafka", { timeout: 
   it("replace a member: a fourth one joins, and the first one is drained and removed", async () => {
     await whileWriting([1, 2, 3], async () => {
       await join(4, [1, 2, 3, 4]);
+      await settle("the fourth one has partitions, each of which has three replicas", [1, 2, 3, 4], async () => {
+        const { instance } = machineOf(2);
+        const { partitions: all } = await withSession(instance, AbortSignal.timeout(3_000), readPartitions);
+        const ofTopic = all.filter((each) => each.topic === topic);
+        return ofTopic.some(({ replicas }) => replicas.includes(4)) && all.every(({ inSync }) => inSync.length === 3);
+      });
       await changeMembers([1, 2, 3, 4], [1]);
       await settle("member 1 is removed", [1, 2, 3, 4], async () => {
         const found = await leaderReport([2, 3, 4]);

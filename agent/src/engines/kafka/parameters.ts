@@ -10,25 +10,41 @@ import { describeConfigs, incrementalAlterConfigs } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
 
-/** ConfigResource.Type.BROKER and AlterConfigOp.OpType.SET. */
-const brokerType = 4;
+/** ConfigResource.Type.TOPIC and BROKER, and AlterConfigOp.OpType.SET. */
+const [topicType, brokerType] = [2, 4];
 const set = 0;
 
-const minInSync = "min.insync.replicas";
+export const minInSync = "min.insync.replicas";
+const defaultReplicationFactor = "default.replication.factor";
+const transactionsTopic = "__transaction_state";
 
 /** Parameters of the broker. By default, writes with acks=all need two replicas once the service has three members. */
 export function brokerParameters(instance: Pick<Instance, "spec">): Map<string, string> {
   const parameters = effectiveParameters(instance);
-  const isChosen = lookUp(instance.spec.parameters, minInSync) !== undefined;
-  if (!isChosen && membersOf(instance.spec).length >= 3) parameters.set(minInSync, "2");
+  if (needsTwo(instance)) parameters.set(minInSync, "2");
   return parameters;
+}
+
+/** True if writes with acks=all need two replicas without a choice of the user. */
+function needsTwo({ spec }: Pick<Instance, "spec">): boolean {
+  return lookUp(spec.parameters, minInSync) === undefined && membersOf(spec).length >= 3;
 }
 
 /** Values of the catalog's parameters that the broker runs with. */
 export async function runningParameters(instance: Instance, session: Connection): Promise<Map<string, string>> {
-  const keys = [...brokerParameters(instance).keys()];
+  return describeBroker(session, ownNumber(instance), [...brokerParameters(instance).keys()]);
+}
+
+/** Number of replicas of topics that the session's broker creates. */
+export async function runningReplicationFactor(session: Connection, number: number): Promise<number> {
+  const found = await describeBroker(session, number, [defaultReplicationFactor]);
+  return Number(found.get(defaultReplicationFactor));
+}
+
+/** Only the broker itself describes its settings. */
+async function describeBroker(session: Connection, number: number, keys: string[]): Promise<Map<string, string>> {
   const answer = await session.call(describeConfigs, {
-    resources: [{ type: brokerType, name: String(ownNumber(instance)), keys }],
+    resources: [{ type: brokerType, name: String(number), keys }],
     includeSynonyms: false,
     includeDocumentation: false,
   });
@@ -36,6 +52,19 @@ export async function runningParameters(instance: Instance, session: Connection)
   if (found === undefined) throw new Error("the broker did not describe its settings");
   requireSuccess("DescribeConfigs", found);
   return new Map(found.configs.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])));
+}
+
+/** Has all brokers require two in-sync replicas, once all partitions have them, unless the user chose a number. */
+export async function raiseMinInSync(instance: Instance, session: Connection, numbers: readonly number[]) {
+  if (!needsTwo(instance)) return;
+  const configs = [{ name: minInSync, operation: set, value: "2" }];
+  const topic = { type: topicType, name: transactionsTopic, configs };
+  const resources = [...numbers.map((number) => ({ type: brokerType, name: String(number), configs })), topic];
+  const { results } = await session.call(incrementalAlterConfigs, { resources, validateOnly: false });
+  // The topic exists once there was a transaction.
+  for (const result of results)
+    if (result.type === brokerType || result.errorCode !== errorCodes.unknownTopicOrPartition)
+      requireSuccess("IncrementalAlterConfigs", result);
 }
 
 /** Sets settings of this broker, which it stores with the cluster's metadata: they win over its file. */
@@ -53,12 +82,19 @@ async function alterBroker(
   for (const result of results) requireSuccess("IncrementalAlterConfigs", result);
 }
 
-/** Applies live parameters to the running broker. Throws EngineRefused for a value that it rejects. */
+/**
+ * Applies live parameters to the running broker. Throws EngineRefused for a value that it rejects. A broker that now
+ * has others requires a second in-sync replica once its partitions have one (`raiseMinInSync`): until then writes with
+ * acks=all would be refused.
+ */
 export async function applyParameters(instance: Instance, session: Connection): Promise<void> {
   const running = await runningParameters(instance, session);
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
   const changed = [...brokerParameters(instance)].filter(
-    ([name, value]) => catalog.get(name)?.needsRestart === false && running.get(name) !== value,
+    ([name, value]) =>
+      catalog.get(name)?.needsRestart === false &&
+      running.get(name) !== value &&
+      !(name === minInSync && needsTwo(instance) && running.get(name) === "1"),
   );
   if (changed.length === 0) return;
   try {

@@ -2,6 +2,7 @@ import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
 import { membersOf } from "../members.ts";
 import type { PeersFacet } from "../peers-facet.ts";
+import { createBalance } from "./balance.ts";
 import { format } from "./bootstrap.ts";
 import { type Quorum, readPartitions, readQuorum } from "./cluster-view.ts";
 import { firstDirectoryId, ownNumber, portsOf } from "./layout.ts";
@@ -20,6 +21,7 @@ const sizeTimeoutMs = 1_000;
  * ones read the metadata first, and then get a vote.
  */
 export function createPeers(deps: EngineDeps): PeersFacet {
+  const balance = createBalance();
   return {
     formCluster(instance, signal) {
       const { controllers } = portsOf(instance);
@@ -55,6 +57,8 @@ export function createPeers(deps: EngineDeps): PeersFacet {
         const quorum = await readQuorum(instance, session);
         if (quorum !== undefined) await removeVote(session, quorum, number);
       }),
+
+    balance: (instance, signal) => withSession(instance, signal, (session) => balance(instance, session, signal)),
 
     report: (instance, signal) =>
       withSession(instance, signal, async (session) => {

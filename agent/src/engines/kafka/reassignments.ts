@@ -36,6 +36,52 @@ export function drainMoves({ partitions, brokers }: Placement, number: number): 
     .filter(({ replicas }) => replicas.length > 0);
 }
 
+/** Share of the average number of replicas that each broker has at least. */
+const fairShare = 0.8;
+
+/** Moves by which each partition of these topics has `factor` replicas, or one on each broker. */
+export function raiseMoves({ partitions, brokers }: Placement, factor: number, isRaised: (topic: string) => boolean) {
+  const desired = Math.min(factor, brokers.length);
+  const choose = createChoice(partitions, brokers);
+  return partitions
+    .filter(({ topic, replicas }) => isRaised(topic) && replicas.length < desired)
+    .map(({ topic, index, replicas }): Move => ({ topic, index, replicas: choose(replicas, desired) }));
+}
+
+/**
+ * Moves by which a broker that has few replicas, such as a new one, gets its share of them. Others keep theirs, so that
+ * no more data move than necessary. A replica takes the position of the one that it replaces, and so its leadership.
+ */
+export function spreadMoves({ partitions, brokers }: Placement): Move[] {
+  const load = new Map(brokers.map((number) => [number, 0]));
+  const topics = new Map<string, number>();
+  const count = ({ topic }: Partition, number: number, change: number) => {
+    load.set(number, (load.get(number) ?? 0) + change);
+    topics.set(`${number} ${topic}`, (topics.get(`${number} ${topic}`) ?? 0) + change);
+  };
+  for (const each of partitions) for (const number of each.replicas) count(each, number, 1);
+  const loadOf = (number: number) => load.get(number) ?? 0;
+  const total = brokers.reduce((sum, number) => sum + loadOf(number), 0);
+  const least = Math.floor((fairShare * total) / brokers.length);
+  const moves = new Map<Partition, Move>();
+  for (const number of brokers) {
+    while (loadOf(number) < least && moves.size < concurrentMoves) {
+      const [from = number] = brokers.toSorted((a, b) => loadOf(b) - loadOf(a) || a - b);
+      const ofTopic = ({ topic }: Partition) => topics.get(`${number} ${topic}`) ?? 0;
+      const [found] = partitions
+        .filter((each) => each.replicas.includes(from) && !each.replicas.includes(number) && !moves.has(each))
+        // A new broker gets partitions of each topic.
+        .toSorted((a, b) => ofTopic(a) - ofTopic(b));
+      if (found === undefined) break;
+      const { topic, index, replicas } = found;
+      moves.set(found, { topic, index, replicas: replicas.map((each) => (each === from ? number : each)) });
+      count(found, from, -1);
+      count(found, number, 1);
+    }
+  }
+  return [...moves.values()];
+}
+
 /** Chooses the brokers with the fewest replicas. Brokers that a partition has already come first. */
 function createChoice(partitions: readonly Partition[], brokers: readonly number[]) {
   const load = new Map(brokers.map((number) => [number, 0]));

@@ -1,7 +1,9 @@
 import { EngineRefused } from "../engine-errors.ts";
 import type { EngineTopic, NewTopic, TopicChange, TopicsFacet } from "../topics-facet.ts";
+import type { Instance } from "../instance.ts";
+import { readPartitions } from "./cluster-view.ts";
 import { groups } from "./groups.ts";
-import { isReserved } from "./layout.ts";
+import { isVisible } from "./layout.ts";
 import { endpointsOf } from "./offsets.ts";
 import {
   createPartitions,
@@ -15,7 +17,8 @@ import {
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
 import { type Sessions, withAllSessions, withSession } from "./session.ts";
-import { untilApplied } from "./users.ts";
+import { replicationFactorOf } from "./settings.ts";
+import { untilApplied } from "./until-applied.ts";
 
 const timeoutMs = 10_000;
 /** ConfigResource.Type.TOPIC, AlterConfigOp.OpType and DescribeConfigsResponse.ConfigSource. */
@@ -36,7 +39,8 @@ export const topics: TopicsFacet = {
     withAllSessions(instance, signal, async (sessions) => {
       const [session] = sessions;
       requireName(topic.name);
-      const { name, partitions = -1, replicationFactor = -1, config } = topic;
+      const { name, partitions = -1, config } = topic;
+      const replicationFactor = topic.replicationFactor ?? (await defaultFactorOf(instance, session));
       await requireCapacity(session, Math.max(partitions, 1), topic.partitionsMax);
       const configs = Object.entries(config).map(([key, value]) => ({ name: key, value }));
       const request = { name, partitions, replicationFactor, assignments: [], configs };
@@ -70,11 +74,6 @@ export const topics: TopicsFacet = {
 
   groups,
 };
-
-/** True for a name that users may have. */
-function isVisible(name: string): boolean {
-  return !name.startsWith("__") && !isReserved(name);
-}
 
 function requireName(name: string): void {
   if (!isVisible(name)) throw new EngineRefused(`The name ${name} is the platform's or the engine's.`);
@@ -174,6 +173,13 @@ async function sizesOf(sessions: Sessions, found: readonly EngineTopic[]): Promi
     }
   }
   return new Map([...largest].map(([name, sizes]) => [name, [...sizes.values()].reduce((sum, size) => sum + size, 0)]));
+}
+
+/** The engine itself chooses while members join: a broker that ran before them has a smaller default. */
+async function defaultFactorOf(instance: Instance, session: Connection): Promise<number> {
+  const { brokers } = await readPartitions(session);
+  const factor = replicationFactorOf(instance);
+  return brokers.length >= factor ? factor : -1;
 }
 
 /** Throws EngineRefused if the service would have too many partitions. */

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -8,12 +7,15 @@ import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { type AclBinding, aclsOf, keyOfAcl, principalOfUser, roleOfAcls } from "./access.ts";
 import { addAcls, listAcls, removeAcls } from "./acls.ts";
+import { otherMembers } from "../members.ts";
 import { isReserved, platform } from "./layout.ts";
 import { alterScramCredentials, describeScramCredentials } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, requireSuccess } from "./protocol/protocol-error.ts";
 import { acceptsUser, type ScramMechanism, type ScramSecret } from "./protocol/scram-client.ts";
 import { withClientSession, withSession } from "./session.ts";
+import { untilApplied, untilAppliedEverywhere } from "./until-applied.ts";
+import { markChange, removeMark } from "./user-marks.ts";
 
 const mechanismCodes: Readonly<Record<ScramMechanism, number>> = { "SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2 };
 
@@ -50,10 +52,10 @@ export const users: UsersFacet = {
         for (const result of results)
           if (result.errorCode !== errorCodes.resourceNotFound) requireSuccess("AlterUserScramCredentials", result);
       }
-      await untilApplied(signal, async () => {
-        const left = await listAcls(session, principal);
-        return left.length === 0 && !(await userNames(session)).includes(username);
-      });
+      await removeMark(session, username);
+      const isRemoved = async (at: Connection) =>
+        (await listAcls(at, principal)).length === 0 && !(await userNames(at)).includes(username);
+      await untilAppliedEverywhere(instance, signal, isRemoved);
       return { existed };
     }),
 
@@ -91,6 +93,9 @@ async function changeUser(
   if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);
   if (before.matches && before.role === role) return { changed: false, role };
   await putUser(instance, session, { username, role, verifier }, signal);
+  // The user's next connection may be to any broker.
+  if (otherMembers(instance).length > 0)
+    await untilAppliedEverywhere(instance, signal, await markChange(session, username));
   return { changed: true, role };
 }
 
@@ -178,15 +183,6 @@ async function hasVerifier(instance: Instance, username: string, verifier: strin
     if (!accepted) return false;
   }
   return true;
-}
-
-const appliedWithinMs = 10_000;
-const pollMs = 20;
-
-/** A broker applies a change some milliseconds after the controller committed it. */
-export async function untilApplied(signal: AbortSignal, isApplied: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(appliedWithinMs)]);
-  while (!(await isApplied())) await sleep(pollMs, undefined, { signal: limit });
 }
 
 /** The salted passwords of a verifier: `SCRAM-SHA-256$8192:SALT$SALTED,SCRAM-SHA-512$8192:SALT$SALTED` in base64. */

@@ -9,7 +9,7 @@ const reportTimeoutMs = 3_000;
 
 /** Membership of a running engine in its cluster. */
 export interface PeerWatch {
-  /** Sets the current report in the status, has a member that joins vote, and, at the leader, removes members. */
+  /** Sets the report in the status, has a member that joins vote, and, at the leader, removes members and balances. */
   check(engine: DrivenInstance, signal: AbortSignal): Promise<void>;
   /** Throws a message for users if the cluster needs this member now, and the other members are to run. */
   requireSafeStop(engine: DrivenInstance, signal: AbortSignal): Promise<void>;
@@ -27,7 +27,8 @@ export function createPeerWatch(deps: {
     // One change at a time: a cluster that loses two members together may lose its majority.
     const isHere = (number: number) => members.includes(number) || joining.includes(number);
     const next = instance.spec.peers?.leaving.find(isHere);
-    if (next !== undefined) await driver.peers?.leave(instance, next, signal);
+    if (next !== undefined) return driver.peers?.leave(instance, next, signal);
+    if (joining.length === 0) await driver.peers?.balance?.(instance, signal);
   }
 
   return {

@@ -51,8 +51,6 @@ export interface EngineProfile {
   readonly nameMax?: { readonly user?: number; readonly database?: number };
   /** True if users with the attribute REPLICATION can consume changes through logical slots. */
   readonly hasLogicalSlots?: true;
-  /** Numbers of nodes of a service whose members elect their leader; absent: 1, 3, 4 and 5. */
-  readonly memberCounts?: readonly number[];
   /** True if members that elect their leader authenticate to each other by a secret of the service. */
   readonly peersHaveSecret?: true;
   /** Absent for an engine without replicas. */

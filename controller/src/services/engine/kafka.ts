@@ -8,7 +8,6 @@ export const kafka: EngineProfile = {
   databases: [],
   connectionDatabase: "",
   peersHaveSecret: true,
-  memberCounts: [1],
   // Clients of Kafka have no URI: they get a list of brokers, and sign in by settings of their own.
   uri: ({ host, port }) => `${host}:${port}`,
   connectionForms: ({ service, nodeHosts, privateListener }) => ({

@@ -1,10 +1,9 @@
 import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { engineProfileOf } from "../../../engine/engine-profiles.ts";
 import type { ManagedServiceSpec, NodeSpec } from "../../managed-service.ts";
 
 /** Not two: the loss of either member would lose the majority. */
-const defaultMemberCounts: readonly number[] = [1, 3, 4, 5];
+const memberCounts: readonly number[] = [1, 3, 4, 5];
 
 /** True if the members of the engine's services elect their leader. */
 export function isCluster(databaseType: string): boolean {
@@ -26,12 +25,10 @@ export function firstPeer(node: NodeSpec): NodeSpec {
 
 /** Throws NOT_POSSIBLE if services of the engine cannot have this number of nodes. `remedy` ends the message. */
 export function requireMemberCount(databaseType: string, count: number, remedy = ""): void {
-  const counts = engineProfileOf(databaseType).memberCounts ?? defaultMemberCounts;
-  if (counts.includes(count)) return;
+  if (memberCounts.includes(count)) return;
   const reason = count === 2 ? ": with 2, the loss of either one loses the majority" : "";
-  const noun = counts.join() === "1" ? "node" : "nodes";
   throw new HoldfastError(
     "NOT_POSSIBLE",
-    `A service of ${databaseType} has ${counts.join(", ")} ${noun}${reason}.${remedy}`,
+    `A service of ${databaseType} has ${memberCounts.join(", ")} nodes${reason}.${remedy}`,
   );
 }
