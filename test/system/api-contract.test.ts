@@ -123,7 +123,7 @@ describe("the API's contract", () => {
         { kind: "snapshot", restore_points: "any_second", fork: true, increments: false },
         { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
         { kind: "full", restore_points: "any_second", fork: true, increments: true },
-        null,
+        { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
       ]);
       expect(json.engines[0]?.parameters).toContainEqual(
         expect.objectContaining({ name: "max_connections", type: "integer" }),

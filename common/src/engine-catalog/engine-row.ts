@@ -80,6 +80,8 @@ export interface EngineBackups {
   readonly kind: "full" | "snapshot";
   /** `any_second` needs an archived log; otherwise only the times of the backups can be restored. */
   readonly restorePoints: "any_second" | "snapshots";
+  /** True if a backup has no one moment, so that it is restored by its id and not by a time. */
+  readonly byIdOnly?: true;
   /** True if there are incremental backups. */
   readonly increments: boolean;
   readonly fork: boolean;

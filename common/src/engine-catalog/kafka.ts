@@ -25,4 +25,5 @@ export const kafka: EngineRow = {
   hasWarmPool: false,
   hasPreparedDisks: false,
   upgradesInPlace: true,
+  backups: { kind: "snapshot", restorePoints: "snapshots", byIdOnly: true, increments: false, fork: true },
 };

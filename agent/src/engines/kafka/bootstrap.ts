@@ -14,6 +14,7 @@ import {
   javaProgram,
   logDirectory,
   platform,
+  restoredFile,
   secretFile,
   serverProgram,
 } from "./layout.ts";
@@ -25,7 +26,8 @@ export async function bootstrap(deps: EngineDeps, instance: Instance, signal: Ab
   if (!existsSync(formattedFile(instance))) await format(deps, instance, ["--standalone"], signal);
 }
 
-async function prepareDirectory(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+/** Creates what the engine has beside its logs. */
+export async function prepareDirectory(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   const { runAsEngine: run } = deps;
   const directory = engineDirectory(instance);
   if (!existsSync(directory)) await run(["mkdir", "-m", "0750", directory], { signal });
@@ -49,7 +51,7 @@ export async function format(
   const { software } = instance.paths;
   const [draft, settings] = ["logs.partial", "format.properties"].map((name) => join(engineDirectory(instance), name));
   if (draft === undefined || settings === undefined) throw new Error("no paths");
-  await run(["rm", "-rf", draft, logDirectory(instance)], { signal });
+  await run(["rm", "-rf", draft, logDirectory(instance), restoredFile(instance)], { signal });
   const lines = quorumSettings(instance, draft).map(([name, value]) => `${name}=${value}\n`);
   await run(["tee", settings], { input: lines.join(""), signal });
   const java = [javaProgram(software), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"];

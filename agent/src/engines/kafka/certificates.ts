@@ -1,4 +1,4 @@
-import { createECDH, createPrivateKey, hkdfSync } from "node:crypto";
+import { createECDH, createPrivateKey, hkdfSync, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readEngineFile } from "../../os/engine-file.ts";
@@ -69,8 +69,9 @@ export async function createCertificates(
 
 /** Key of the members' authority: PKCS #8, the same on each machine of the service. */
 function authorityKeyOf({ spec }: Pick<Instance, "spec">): string {
-  const secret = spec.peers?.secret ?? "";
-  if (secret === "") throw new Error("The settings have no secret of the members.");
+  // The machine of a drill has no other members, ever.
+  const secret = spec.peers === undefined ? randomBytes(32) : spec.peers.secret;
+  if (secret.length === 0) throw new Error("The settings have no secret of the members.");
   const scalar = Buffer.from(hkdfSync("sha256", secret, "", `${platform} kafka members' authority`, 32));
   // Below 2^255, and so below the order of the curve.
   scalar.writeUInt8(scalar.readUInt8() & 0x7f);

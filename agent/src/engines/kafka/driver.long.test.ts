@@ -38,5 +38,4 @@ conformsToEngineDriver({
   },
   live: ["log.retention.ms", "3600000"],
   atStart: ["num.partitions", "3"],
-  hasBackups: false,
 });

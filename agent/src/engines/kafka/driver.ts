@@ -4,6 +4,7 @@ import { planOf } from "../effective-parameters.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
+import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { frontOf, hasPrivateListener, privateFrontOf } from "./front.ts";
 import {
@@ -64,6 +65,7 @@ export function createKafkaDriver(deps: EngineDeps): EngineDriver {
     explainFailure,
     users,
     topics,
+    backup: createBackup(deps),
     peers: createPeers(deps),
     metrics,
   };

@@ -8,6 +8,8 @@ import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, requireSuccess } from "./protocol/protocol-error.ts";
 import { withAllSessions } from "./session.ts";
 
+type CommittedOffset = Omit<EngineGroupOffset, "endOffset"> & { readonly metadata: string | null };
+
 /** Groups of a call; each answer has the offsets of all their partitions. */
 const groupsPerCall = 100;
 const noId = Buffer.alloc(16).toString("base64url");
@@ -71,10 +73,33 @@ async function coordinatorOf(sessions: readonly Connection[], group: string): Pr
 
 /** Groups of users that one broker coordinates. Partitions that no broker leads are left out. */
 async function groupsOf(session: Connection, sessions: readonly Connection[]): Promise<EngineGroup[]> {
+  const { found, committed } = await readGroups(session);
+  const ends = await offsetsAt(sessions, partitionsOf([...committed.values()].flat()), latest);
+  return found.map(({ id, state }) => ({
+    name: id,
+    state,
+    offsets: (committed.get(id) ?? []).flatMap((each) => {
+      const endOffset = ends.get(`${each.topic} ${each.partition}`);
+      const { topic, partition, offset } = each;
+      return endOffset === undefined ? [] : [{ topic, partition, offset, endOffset }];
+    }),
+  }));
+}
+
+/** Offsets of all groups of users, without those of open transactions. */
+export function committedOffsets(instance: Instance, signal: AbortSignal) {
+  return withAllSessions(instance, signal, async (sessions) => {
+    const all = await Promise.all(sessions.map(readGroups));
+    return all.flatMap(({ committed }) => [...committed].map(([name, offsets]) => ({ name, offsets })));
+  });
+}
+
+/** Groups of users that one broker coordinates, with their offsets. */
+async function readGroups(session: Connection) {
   const listed = await session.call(listGroups, { states: [] });
   requireSuccess("ListGroups", listed);
   const found = listed.groups.filter(({ id }) => !isReserved(id));
-  const committed = new Map<string, Omit<EngineGroupOffset, "endOffset">[]>();
+  const committed = new Map<string, CommittedOffset[]>();
   for (let at = 0; at < found.length; at += groupsPerCall) {
     const requested = found.slice(at, at + groupsPerCall).map(({ id }) => ({ id, topics: null }));
     const answer = await session.call(offsetFetch, { groups: requested, requireStable: false });
@@ -82,19 +107,13 @@ async function groupsOf(session: Connection, sessions: readonly Connection[]): P
       committed.set(
         id,
         topics.flatMap(({ name: topic, partitions }) =>
-          partitions.flatMap(({ index: partition, offset }) => (offset < 0 ? [] : [{ topic, partition, offset }])),
+          partitions.flatMap(({ index: partition, offset, metadata: text }) =>
+            offset < 0 ? [] : [{ topic, partition, offset, metadata: text }],
+          ),
         ),
       );
   }
-  const ends = await offsetsAt(sessions, partitionsOf([...committed.values()].flat()), latest);
-  return found.map(({ id, state }) => ({
-    name: id,
-    state,
-    offsets: (committed.get(id) ?? []).flatMap((each) => {
-      const endOffset = ends.get(`${each.topic} ${each.partition}`);
-      return endOffset === undefined ? [] : [{ ...each, endOffset }];
-    }),
-  }));
+  return { found, committed };
 }
 
 /** Each partition once, by topic. */

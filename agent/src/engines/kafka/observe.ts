@@ -13,13 +13,11 @@ import { describeLogDirs } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, isTransient, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
 import { withSession } from "./session.ts";
+import { kafkaVersion } from "./version.ts";
 
 const probeMs = 2_000;
 /** With less space than this a write fails. */
 const fullBytes = 1 << 20;
-/** The release that the image has. */
-const version = "3.9.2";
-
 const unknown: EngineObservation = {
   responded: false,
   version: "",
@@ -82,7 +80,7 @@ async function readBroker(instance: Instance, session: Connection): Promise<Engi
     .map(([name]) => name);
   return {
     responded: true,
-    version,
+    version: kafkaVersion,
     checks: [liveness, partitions, quorum],
     pendingRestart,
     effectiveParameters: Object.fromEntries(running),

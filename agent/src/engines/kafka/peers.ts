@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
 import { membersOf } from "../members.ts";
@@ -5,7 +6,7 @@ import type { PeersFacet } from "../peers-facet.ts";
 import { createBalance } from "./balance.ts";
 import { format } from "./bootstrap.ts";
 import { type Quorum, readPartitions, readQuorum } from "./cluster-view.ts";
-import { firstDirectoryId, ownNumber, portsOf } from "./layout.ts";
+import { firstDirectoryId, ownNumber, portsOf, restoredFile } from "./layout.ts";
 import { addVoter, describeLogDirs, removeVoter, unregisterBroker } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, requireSuccess } from "./protocol/protocol-error.ts";
@@ -23,12 +24,14 @@ const sizeTimeoutMs = 1_000;
 export function createPeers(deps: EngineDeps): PeersFacet {
   const balance = createBalance();
   return {
-    formCluster(instance, signal) {
+    async formCluster(instance, signal) {
+      // Restored topics are in a cluster of this member already.
+      if (existsSync(restoredFile(instance))) return;
       const { controllers } = portsOf(instance);
       const voters = membersOf(instance.spec).map(
         ({ number, address }) => `${number}@${address}:${controllers}:${firstDirectoryId(instance, number)}`,
       );
-      return format(deps, instance, ["--initial-controllers", voters.join()], signal);
+      await format(deps, instance, ["--initial-controllers", voters.join()], signal);
     },
 
     join: (instance, signal) => format(deps, instance, ["--no-initial-controllers"], signal),

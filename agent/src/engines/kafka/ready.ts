@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
@@ -6,7 +7,7 @@ import { addAcls } from "./acls.ts";
 import { loadCoordinators } from "./coordinators.ts";
 import { frontsOf } from "./front.ts";
 import { createHeartbeatTopic, hasHeartbeatTopic, probe } from "./heartbeat.ts";
-import { ownNumber } from "./layout.ts";
+import { ownNumber, restoredFile } from "./layout.ts";
 import { applyParameters } from "./parameters.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, isTransient, KafkaRefusal } from "./protocol/protocol-error.ts";
@@ -44,7 +45,8 @@ async function initialize(instance: Instance, session: Connection, signal: Abort
     const present = await completeUsers(session);
     for (const user of instance.spec.users)
       if (!present.includes(user.username)) await putUser(instance, session, user, signal);
-    await createHeartbeatTopic(session, replicationFactorOf(instance));
+    // The members of a restored cluster join later, and the topics are replicated then.
+    await createHeartbeatTopic(session, existsSync(restoredFile(instance)) ? 1 : replicationFactorOf(instance));
   }
   await loadCoordinators(session, ownNumber(instance));
   await settleWriteBlock(instance, session);

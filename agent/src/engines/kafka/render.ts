@@ -6,13 +6,17 @@ import { brokerSettings } from "./settings.ts";
 
 /** The broker's settings, those of its log, and the front's files. */
 export function render(instance: Instance): ConfigFile[] {
-  const settings = brokerSettings(instance).map(([name, value]) => `${name}=${escaped(value)}\n`);
   const head = `# Written by the agent of ${instance.spec.nodeId}: changes made here are lost.\n`;
   return [
-    { name: settingsName, content: `${head}${settings.join("")}`, mode: 0o640 },
+    { name: settingsName, content: `${head}${propertiesOf(brokerSettings(instance))}`, mode: 0o640 },
     { name: loggingName, content: logging, mode: 0o640 },
     ...frontsOf(instance).flatMap(frontFiles),
   ];
+}
+
+/** Text of a file of Java's properties. */
+export function propertiesOf(settings: readonly (readonly [name: string, value: string])[]): string {
+  return settings.map(([name, value]) => `${name}=${escaped(value)}\n`).join("");
 }
 
 /** A value of Java's properties. */

@@ -99,6 +99,31 @@ export function replicationFactorOf({ spec }: Pick<Instance, "spec">): number {
   return Math.min(Math.max(membersOf(spec).length, 1), 3);
 }
 
+/**
+ * Settings of a broker without listeners for clients, which is alone: members that are to join do not exist yet. It
+ * deletes no records.
+ */
+export function privateSettings(instance: Instance): Settings {
+  const { address } = instance.spec;
+  const { brokers, controllers } = portsOf(instance);
+  const listeners = `BROKERS://${address}:${brokers},CONTROLLERS://${address}:${controllers}`;
+  const own: Settings = [
+    ["listeners", listeners],
+    ["advertised.listeners", listeners],
+    ["listener.security.protocol.map", "BROKERS:SSL,CONTROLLERS:SSL"],
+    ["controller.quorum.bootstrap.servers", `${address}:${controllers}`],
+    ["offsets.topic.replication.factor", "1"],
+    ["transaction.state.log.replication.factor", "1"],
+    ["transaction.state.log.min.isr", "1"],
+    ["default.replication.factor", "1"],
+    ["min.insync.replicas", "1"],
+    ["auto.create.topics.enable", "false"],
+    ["log.cleaner.enable", "false"],
+    ["log.retention.check.interval.ms", "86400000"],
+  ];
+  return [...new Map([...brokerSettings(instance), ...own])];
+}
+
 /** The file of all settings. */
 export function brokerSettings(instance: Instance): Settings {
   const members = Math.max(membersOf(instance.spec).length, 1);

@@ -7,8 +7,12 @@ const appliedWithinMs = 10_000;
 const pollMs = 20;
 
 /** A broker applies a change some milliseconds after the controller committed it. */
-export async function untilApplied(signal: AbortSignal, isApplied: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(appliedWithinMs)]);
+export async function untilApplied(
+  signal: AbortSignal,
+  isApplied: () => Promise<boolean>,
+  withinMs = appliedWithinMs,
+): Promise<void> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
   while (!(await isApplied())) await sleep(pollMs, undefined, { signal: limit });
 }
 

@@ -318,6 +318,13 @@ const aclFilter = {
   permission: int8,
 };
 
+export const initProducerId = api(
+  "InitProducerId",
+  [22, 4],
+  struct({ transactionalId: nullableString, timeoutMs: int32, producerId: int64, producerEpoch: int16 }),
+  struct({ throttleMs, errorCode, producerId: int64, producerEpoch: int16 }),
+);
+
 export const describeAcls = api(
   "DescribeAcls",
   [29, 3],

@@ -2,6 +2,7 @@
 // biome-ignore format: a table
 export const errorCodes = {
   unknownServer:            -1,
+  offsetOutOfRange:          1,
   unknownTopicOrPartition:   3,
   leaderNotAvailable:        5,
   notLeader:                 6,

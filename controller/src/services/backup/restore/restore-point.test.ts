@@ -255,3 +255,9 @@ test("without a log a time of the window is restored from the newest backup at o
       gaps: [],
     });
 });
+
+test("a backup without one moment is restored by its id alone, and the refusal names the newest one", () => {
+  const choose = (...backups: readonly BackupObject[]) => choosePoint(now, "kafka", undefined, backups);
+  expect(() => choose(base("older", 10), base("newer", 20))).toThrow(/restore a backup by its id.*newest one is newer/);
+  expect(() => choose()).toThrow(/There is none yet/);
+});

@@ -16,7 +16,7 @@ export interface ChosenPoint {
 /**
  * The restore for a point in time (milliseconds since 1970). With a log: the newest base backup whose log contains it;
  * without one: the newest backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and
- * `gaps`.
+ * `gaps`, and for an engine whose backups are restored by id alone.
  */
 export function choosePoint(
   point: number,
@@ -25,6 +25,7 @@ export function choosePoint(
   backups: readonly BackupObject[],
 ): ChosenPoint {
   const completed = backups.filter(({ status }) => status.state === "completed");
+  if (engineOf(databaseType)?.backups?.byIdOnly === true) throw byIdOnly(databaseType, completed);
   const isExact = engineOf(databaseType)?.backups?.restorePoints === "any_second";
   const log = archive?.status.log ?? [];
   const leadsTo = (backup: BackupObject) => (logTo(backup, log, point)?.at(-1)?.toTime ?? 0) >= point;
@@ -37,6 +38,16 @@ export function choosePoint(
   if (!isWithin || before === undefined || gaps.some(({ from, to }) => point > from && point < to))
     throw unavailable(point, span, gaps);
   return { backupId: before.metadata.id, targetTime: point };
+}
+
+function byIdOnly(databaseType: string, completed: readonly BackupObject[]): HoldfastError {
+  const newest = withoutDamaged(completed).at(-1)?.metadata.id;
+  const advice = newest === undefined ? "There is none yet." : `The newest one is ${newest}.`;
+  return new HoldfastError(
+    "RESTORE_POINT_UNAVAILABLE",
+    `A ${databaseType} cannot be restored to a time: restore a backup by its id. ${advice}`,
+    { members: { earliest: null, latest: null, gaps: [] } },
+  );
 }
 
 function unavailable(point: number, span: TimeSpan | undefined, gaps: readonly TimeSpan[]): HoldfastError {

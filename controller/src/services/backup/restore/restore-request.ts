@@ -8,6 +8,7 @@ import { planSizeOf } from "#catalog/catalog.ts";
 import { runnableParameters } from "#catalog/parameter-choice.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
 import { newService, newServiceFaults, type NewServiceContext } from "../../service/new-service.ts";
+import { withFirstMember } from "../../service/member/peers/first-peer.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import type { BackupSource } from "../archive/archive.ts";
@@ -58,7 +59,8 @@ export function restoredService(
       `This installation cannot create a service with the source's settings: ${inherited.field} ${inherited.detail}.`,
     );
   const { service, operation } = newService(request, context);
-  const spec = { ...service.spec, origin: { ...origin, restoreId: context.operationId, finishedAt: null } };
+  const nodes = withFirstMember(service.spec.nodes);
+  const spec = { ...service.spec, nodes, origin: { ...origin, restoreId: context.operationId, finishedAt: null } };
   return { service: { ...service, spec }, operation };
 }
 

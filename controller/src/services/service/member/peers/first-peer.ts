@@ -23,6 +23,11 @@ export function firstPeer(node: NodeSpec): NodeSpec {
   return { ...node, joining: true, forms: true };
 }
 
+/** First members of which only the first one forms the cluster, with restored data: the others join it afterwards. */
+export function withFirstMember(nodes: readonly NodeSpec[]): NodeSpec[] {
+  return nodes.map(({ forms, ...node }, index) => (forms === true && index === 0 ? { ...node, forms } : node));
+}
+
 /** Throws NOT_POSSIBLE if services of the engine cannot have this number of nodes. `remedy` ends the message. */
 export function requireMemberCount(databaseType: string, count: number, remedy = ""): void {
   if (memberCounts.includes(count)) return;

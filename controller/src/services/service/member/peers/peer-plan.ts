@@ -24,9 +24,9 @@ export function planPeers(
     if (node.leaving === true) return planLeaving(member, report, planNode);
     const steps = planNode(member);
     if (service.spec.power === "off") return steps;
-    if (isForming(service)) return hasAddresses ? steps : steps.filter(isPreparation);
+    if (isForming(service) && node.forms === true) return hasAddresses ? steps : steps.filter(isPreparation);
     if (node.joining === true) {
-      const mayJoin = node.id === next?.id && node.announced === true && report !== undefined;
+      const mayJoin = !isForming(service) && node.id === next?.id && node.announced === true && report !== undefined;
       return mayJoin ? steps : steps.filter(isPreparation);
     }
     return steps.filter((step) => !isStop(step) || maySpare(service, member, report));

@@ -57,7 +57,7 @@ function notePeers(
     events.push(nodeEvent("node.added", before, node));
     return joined(node);
   });
-  const isFormed = !forming || (nodes.every(({ joining }) => joining !== true) && report !== undefined);
+  const isFormed = !forming || (nodes.every(({ forms }) => forms !== true) && report !== undefined);
   const leader = report?.leader ?? before.status.cluster?.leader ?? "";
   const hasChanged = nodes.some((node, index) => node !== before.spec.nodes[index]);
   // Instance specs change: a formed member must not form a cluster again, and addresses or members have changed.

@@ -1,0 +1,56 @@
+import type { OpenedSource } from "../../backup-facet.ts";
+import type { Instance } from "../../engine-driver.ts";
+import type { EngineTopic } from "../../topics-facet.ts";
+import { committedOffsets } from "../groups.ts";
+import { topics } from "../topics.ts";
+import { kafkaVersion } from "../version.ts";
+import { frame } from "./frames.ts";
+import { createPartitionReader } from "./partition-reader.ts";
+
+/** Name of the only stream. */
+export const snapshotStream = "topics";
+
+/**
+ * Reads the topics of users with their settings and the offsets of consumer groups, by Kafka's own protocol and without
+ * a copy on disk. Batches are those of the log, so offsets, times, headers and transactions are the source's. The
+ * groups come first: a group is never ahead of its data. There is no one moment across partitions.
+ */
+export async function openSnapshot(instance: Instance, signal: AbortSignal): Promise<OpenedSource> {
+  // Partitions are read later, so each has all records that were acknowledged before.
+  const dataTime = new Date();
+  const groups = await committedOffsets(instance, signal);
+  const names = (await topics.list(instance, [], signal)).map(({ name }) => name);
+  const found = names.length === 0 ? [] : await topics.list(instance, names, signal);
+
+  async function* snapshot(): AsyncGenerator<Buffer> {
+    for (const { name, offsets } of groups) yield frame({ kind: "group", name, offsets });
+    const reader = createPartitionReader(instance, signal);
+    for (const topic of found) yield* topicFrames(reader, topic);
+    yield frame({ kind: "end" });
+  }
+
+  return {
+    streams: [{ name: snapshotStream, bytes: snapshot() }],
+    totalBytes: found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    end: async () => ({ version: kafkaVersion, dataTime, positions: null }),
+    close: async () => undefined,
+  };
+}
+
+async function* topicFrames(
+  reader: ReturnType<typeof createPartitionReader>,
+  { name, partitions, config, partitionStates }: EngineTopic,
+): AsyncGenerator<Buffer> {
+  yield frame({ kind: "topic", name, partitions, config });
+  for (const { partition, startOffset: start } of partitionStates) {
+    yield frame({ kind: "partition", partition, start });
+    const batches = reader.read({ topic: name, partition, start });
+    let next = await batches.next();
+    for (; next.done !== true; next = await batches.next()) {
+      const content = Buffer.concat(next.value.map(({ bytes }) => bytes));
+      yield frame({ kind: "batches", bytes: content.length }, content);
+    }
+    if (next.value === undefined) return yield frame({ kind: "topic_deleted" });
+    yield frame({ kind: "partition_end", ...next.value });
+  }
+}
