@@ -49,7 +49,9 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     platform = await startPlatform();
     services = createServices(platform);
     const parameters = { "group.initial.rebalance.delay.ms": "0" };
-    bus = await services.createRunning("bus", { database_type: "kafka", parameters });
+    const { id } = await services.create("bus", { database_type: "kafka", parameters });
+    await services.settled(id, "Running", longMs);
+    bus = await services.open(id);
   }, longMs);
   afterAll(() => platform?.remove(), longMs);
 
@@ -172,8 +174,10 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
   it("a fork of three brokers replicates its records", async () => {
     const body = { name: "forked", backup_id: backup.id, node_count: 3 };
     const copy = await created(await platform.rest.post(pathOf(bus, "/fork"), body));
-    await waitUntil("each partition has three replicas", async () =>
-      (await topicOf(copy)).partition_states.every(({ in_sync: inSync }) => inSync.length === 3),
+    await waitUntil(
+      "each partition has three replicas",
+      async () => (await topicOf(copy)).partition_states.every(({ in_sync: inSync }) => inSync.length === 3),
+      { withinMs: longMs },
     );
     expect(await readTopic(serviceKafka(platform, copy), topic)).toEqual(before);
     await services.delete(copy.service.id);

@@ -130,10 +130,14 @@ describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: lon
   it("gets a fourth broker, which gets partitions, and loses its leader after its data moved", async () => {
     expectStatus(await platform.rest.post(path("/nodes"), { role: "replica" }), 202);
     const four = await isComplete(4);
-    await waitUntil("the new broker has partitions", async () => {
-      const { brokers, inSync } = await placementOf("ledger");
-      return brokers.join() === "1,2,3,4" && inSync === 3;
-    });
+    await waitUntil(
+      "the new broker has partitions",
+      async () => {
+        const { brokers, inSync } = await placementOf("ledger");
+        return brokers.join() === "1,2,3,4" && inSync === 3;
+      },
+      { withinMs: longMs },
+    );
     await isComplete(4);
     const leader = leaderIn(four);
     expectStatus(await platform.rest.delete(path(`/nodes/${leader}`)), 202);
@@ -197,7 +201,9 @@ describe.skipIf(skip !== undefined)("a Kafka that grows", { timeout: longMs }, (
   beforeAll(async () => {
     platform = await startPlatform();
     services = createServices(platform);
-    bus = await services.createRunning("bus", { database_type: "kafka", private_listener: true });
+    const { id } = await services.create("bus", { database_type: "kafka", private_listener: true });
+    await services.settled(id, "Running", longMs);
+    bus = await services.open(id);
   }, longMs);
   afterAll(() => platform?.remove());
 
@@ -211,10 +217,14 @@ describe.skipIf(skip !== undefined)("a Kafka that grows", { timeout: longMs }, (
     expect(expectStatus(one, 422).json.detail).toContain("the loss of either one loses the majority");
     expectStatus(await platform.rest.post(path("/nodes"), { role: "replica", count: 2 }), 202);
     await services.settled(bus.service.id, "Running", longMs);
-    await waitUntil("the topic has three replicas", async () => {
-      const { json } = await platform.rest.get<TopicJson>(path("/topics/orders"));
-      return json.partition_states.every(({ in_sync: inSync }) => inSync.length === 3);
-    });
+    await waitUntil(
+      "the topic has three replicas",
+      async () => {
+        const { json } = await platform.rest.get<TopicJson>(path("/topics/orders"));
+        return json.partition_states.every(({ in_sync: inSync }) => inSync.length === 3);
+      },
+      { withinMs: longMs, describe: () => services.describe(bus.service.id) },
+    );
     await producer.send({ topic: "orders", acks: -1, messages: [{ key: "2", value: "after" }] });
     await producer.disconnect();
     const later = await platform.rest.post<TopicJson>(path("/topics"), { name: "later" });
@@ -223,9 +233,13 @@ describe.skipIf(skip !== undefined)("a Kafka that grows", { timeout: longMs }, (
     killAtOnce(first?.engine ?? 0);
     const { service } = await services.open(bus.service.id);
     expect(service.nodes).toHaveLength(3);
-    await waitUntil("records are read without the first broker", async () => {
-      const records = await readTopic(serviceKafka(platform, await services.open(bus.service.id)), "orders");
-      return records.map(({ value }) => value).join() === "before,after";
-    });
+    await waitUntil(
+      "records are read without the first broker",
+      async () => {
+        const records = await readTopic(serviceKafka(platform, await services.open(bus.service.id)), "orders");
+        return records.map(({ value }) => value).join() === "before,after";
+      },
+      { withinMs: longMs },
+    );
   });
 });

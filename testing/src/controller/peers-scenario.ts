@@ -70,16 +70,21 @@ export class PeersScenario {
   /** Members whose engine begins to start again, and never completes it. */
   readonly hanging = new Set<string>();
   readonly numbersUsed = new Set<number>();
+  /** Numbers of the first members, which form the cluster. */
+  private readonly forming: readonly number[];
   private readonly drained = new Map<number, number>();
   private ids = 0;
   private seen: { readonly object: ManagedServiceObject; readonly observed: ObservedService } | undefined;
 
-  constructor(count: number) {
+  /** `arranged` returns the nodes of the new service for those of one that all first members form. */
+  constructor(count: number, arranged: (nodes: NodeSpec[]) => NodeSpec[] = (nodes) => nodes) {
     const { service, operation } = newServiceObject();
-    const nodes = Array.from({ length: count }, (_, index): NodeSpec => {
+    const first = Array.from({ length: count }, (_, index): NodeSpec => {
       const number = index + 1;
       return firstPeer({ id: `n-${number}`, hostname: `db-${number}.local`, zone: "local", number });
     });
+    const nodes = arranged(first);
+    this.forming = nodes.flatMap(({ forms, number = 0 }) => (forms === true ? [number] : []));
     const spec = { ...service.spec, databaseType: "valkey", nodes, nextNodeNumber: count + 1 };
     const status = nodes.map(({ id }) => ({ id, status: "Provisioning", address: "", publicAddress: "" }) as const);
     this.object = { ...service, spec, status: { ...service.status, primaryNodeId: "", nodes: status } };
@@ -251,7 +256,8 @@ export class PeersScenario {
       if (this.cluster.length > 0 && !this.cluster.includes(member.number)) this.violations.push("a second cluster");
       if (this.acknowledged > 0 && member.writes === 0 && this.object.status.cluster?.formed === true)
         this.violations.push(`member ${member.number} forms a cluster that exists`);
-      this.cluster = this.cluster.length === 0 ? [...first] : this.cluster;
+      const own = first.filter((number) => this.forming.includes(number));
+      this.cluster = this.cluster.length === 0 ? own : this.cluster;
     } else {
       if (!this.hasMajority()) return;
       if (!this.cluster.includes(member.number)) this.cluster = [...this.cluster, member.number];

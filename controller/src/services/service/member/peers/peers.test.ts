@@ -11,7 +11,7 @@ import { newService, type NewServiceContext } from "../../new-service.ts";
 import type { SpecArgs } from "../../spec-args.ts";
 import { memberSettingsOf } from "../member-settings.ts";
 import { memberVerbsOf } from "../member-verbs.ts";
-import { requireMemberCount } from "./first-peer.ts";
+import { requireMemberCount, withFirstMember } from "./first-peer.ts";
 
 // No engine on offer elects its leader yet.
 vi.mock("@holdfast/common/engine-catalog/engine-catalog.ts", async (original) => ({
@@ -45,6 +45,16 @@ test("three members form one cluster, which is stored", () => {
     cluster: { formed: true, leader: "n-1" },
     health: { status: "healthy" },
   });
+});
+
+test("of a cluster with restored data, the first member forms it, and the others join one by one", () => {
+  const scenario = new PeersScenario(3, withFirstMember);
+  expect(scenario.object.spec.nodes.map(({ forms }) => forms)).toEqual([true, undefined, undefined]);
+  scenario.settle(3);
+  expect(scenario.cluster).toEqual([1]);
+  scenario.settle(30);
+  expectSettled(scenario);
+  expect(scenario.cluster.toSorted()).toEqual([1, 2, 3]);
 });
 
 test("a restart reaches one member after another, and the leader last", () => {
