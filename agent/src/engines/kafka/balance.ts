@@ -3,7 +3,13 @@ import { membersOf } from "../members.ts";
 import { readPartitions } from "./cluster-view.ts";
 import { heartbeatTopic } from "./heartbeat.ts";
 import { isVisible } from "./layout.ts";
-import { minInSync, raiseMinInSync, runningReplicationFactor } from "./parameters.ts";
+import {
+  minInSync,
+  needsTwo,
+  raiseMinInSync,
+  raiseMinInSyncOfTransactions,
+  runningReplicationFactor,
+} from "./parameters.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { raiseMoves, spreadMoves, startMoves } from "./reassignments.ts";
 import { withMemberSession } from "./session.ts";
@@ -38,7 +44,11 @@ export function createBalance(): (instance: Instance, session: Connection, signa
       const isDefault = await everyBrokerHas(instance, factor, signal);
       const others = isMarked && isDefault ? [] : raise((topic) => topic !== heartbeatTopic);
       if (others.length > 0) return startMoves(session, others);
-      if (isMarked) await raiseMinInSync(instance, session, numbers);
+      if (isMarked && needsTwo(instance)) {
+        for (const { number, address } of membersOf(instance.spec))
+          await withMemberSession(instance, address, signal, (at) => raiseMinInSync(at, number));
+        await raiseMinInSyncOfTransactions(session);
+      }
       if (isMarked && isDefault) settledFor = settled;
     }
     const own = raise((topic) => !isVisible(topic));

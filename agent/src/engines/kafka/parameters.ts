@@ -26,7 +26,7 @@ export function brokerParameters(instance: Pick<Instance, "spec">): Map<string, 
 }
 
 /** True if writes with acks=all need two replicas without a choice of the user. */
-function needsTwo({ spec }: Pick<Instance, "spec">): boolean {
+export function needsTwo({ spec }: Pick<Instance, "spec">): boolean {
   return lookUp(spec.parameters, minInSync) === undefined && membersOf(spec).length >= 3;
 }
 
@@ -54,17 +54,18 @@ async function describeBroker(session: Connection, number: number, keys: string[
   return new Map(found.configs.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])));
 }
 
-/** Has all brokers require two in-sync replicas, once all partitions have them, unless the user chose a number. */
-export async function raiseMinInSync(instance: Instance, session: Connection, numbers: readonly number[]) {
-  if (!needsTwo(instance)) return;
-  const configs = [{ name: minInSync, operation: set, value: "2" }];
-  const topic = { type: topicType, name: transactionsTopic, configs };
-  const resources = [...numbers.map((number) => ({ type: brokerType, name: String(number), configs })), topic];
-  const { results } = await session.call(incrementalAlterConfigs, { resources, validateOnly: false });
-  // The topic exists once there was a transaction.
-  for (const result of results)
-    if (result.type === brokerType || result.errorCode !== errorCodes.unknownTopicOrPartition)
-      requireSuccess("IncrementalAlterConfigs", result);
+/** Has the session's own broker require two in-sync replicas. Another broker would refuse the call. */
+export function raiseMinInSync(session: Connection, number: number): Promise<void> {
+  return alterConfigs(session, { type: brokerType, name: String(number) }, [[minInSync, "2"]]);
+}
+
+/** Has the topic of transactions, whose setting is its own, require two. It exists once there was a transaction. */
+export async function raiseMinInSyncOfTransactions(session: Connection): Promise<void> {
+  try {
+    await alterConfigs(session, { type: topicType, name: transactionsTopic }, [[minInSync, "2"]]);
+  } catch (error) {
+    if (!(error instanceof KafkaRefusal) || error.code !== errorCodes.unknownTopicOrPartition) throw error;
+  }
 }
 
 /** Sets settings of this broker, which it stores with the cluster's metadata: they win over its file. */
@@ -73,12 +74,18 @@ async function alterBroker(
   session: Connection,
   settings: readonly (readonly [name: string, value: string])[],
 ): Promise<void> {
-  if (settings.length === 0) return;
+  if (settings.length > 0)
+    await alterConfigs(session, { type: brokerType, name: String(ownNumber(instance)) }, settings);
+}
+
+async function alterConfigs(
+  session: Connection,
+  resource: { readonly type: number; readonly name: string },
+  settings: readonly (readonly [name: string, value: string])[],
+): Promise<void> {
   const configs = settings.map(([name, value]) => ({ name, operation: set, value }));
-  const { results } = await session.call(incrementalAlterConfigs, {
-    resources: [{ type: brokerType, name: String(ownNumber(instance)), configs }],
-    validateOnly: false,
-  });
+  const request = { resources: [{ ...resource, configs }], validateOnly: false };
+  const { results } = await session.call(incrementalAlterConfigs, request);
   for (const result of results) requireSuccess("IncrementalAlterConfigs", result);
 }
 
