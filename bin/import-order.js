@@ -15,7 +15,7 @@ const orders = [
       ["image", "https", "egress", "feed", "tds"],
       ["compute"],
       ["gateway"],
-      ["controller", "agent", "dns", "host", "inference", "issuer", "store"],
+      ["controller", "agent", "dns", "host", "inference", "issuer", "registry", "store"],
       ["local"],
       ["cli"],
     ],

@@ -5,6 +5,7 @@ import { dnsSettings } from "../../dns/src/config.ts";
 import { settings as hostSettings } from "../../host/src/config.ts";
 import { inferenceSettings } from "../../inference/src/config.ts";
 import { issuerSettings } from "../../issuer/src/config.ts";
+import { registrySettings } from "../../registry/src/config.ts";
 import { storeSettings } from "../../store/src/config.ts";
 import { link, type Pages, table } from "./pages.ts";
 
@@ -65,6 +66,12 @@ function settingsGroups(): Group[] {
       process: "inference",
       about: "Settings of the inference proxy.",
       settings: Object.values(inferenceSettings),
+    },
+    {
+      name: "registry",
+      process: "registry",
+      about: "Settings of the registry of images.",
+      settings: Object.values(registrySettings),
     },
     { name: "issuer", process: "issuer", about: "Settings of an issuer.", settings: Object.values(issuerSettings) },
     {

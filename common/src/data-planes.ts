@@ -10,6 +10,7 @@ export const dataPlanes = {
   issuer: { certificateNames: ["localhost"] },
   store: { certificateNames: [storeName] },
   inference: { certificateNames: ["localhost"] },
+  registry: { certificateNames: ["localhost"] },
 } as const satisfies Record<string, { readonly certificateNames: readonly string[] }>;
 
 export type DataPlaneName = keyof typeof dataPlanes;
@@ -59,6 +60,10 @@ export interface DataPlaneHost {
   readonly keysDirectory: string;
   readonly runDirectory: string;
   readonly objects: { readonly directory: string; readonly keyFile: string };
+  /** Directory of the node images. */
+  readonly imagesDirectory: string;
+  /** User id for a program of the data plane; no machine and no other program of the host has it. */
+  readonly programUid: number;
   /** Address for other machines; undefined if they are not to reach the installation. */
   readonly advertisedAddress: string | undefined;
   /** Loopback address of the installation for the host's resolver. */

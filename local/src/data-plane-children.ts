@@ -15,6 +15,7 @@ import type { Layout } from "./layout.ts";
 import { objectsDirectory } from "./object-store.ts";
 import { nodeChild } from "./node-child.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
+import { dataPlaneUid } from "./program-user.ts";
 import { UserError } from "./user-error.ts";
 
 /** Number of processes that share a data plane's port; one unless the operator sets more. Throws a UserError. */
@@ -66,6 +67,8 @@ function dataPlaneHost(name: DataPlaneName, parts: PlatformParts): DataPlaneHost
     keysDirectory: layout.keys,
     runDirectory: layout.run,
     objects: { directory: objectsDirectory(parts) ?? layout.objects, keyFile: secrets.storeKeyFile },
+    imagesDirectory: parts.imagesDir,
+    programUid: dataPlaneUid(installation.loopback_block),
     advertisedAddress: advertised?.address,
     resolverAddress: resolverAddressOf(installation),
     listenersOn: (address) => listenersOf(address, installation.ports[name], advertised),

@@ -2,6 +2,7 @@ import type { DataPlane, DataPlaneName } from "@holdfast/common/data-planes.ts";
 import { dnsPlane } from "@holdfast/dns/data-plane.ts";
 import { inferencePlane } from "@holdfast/inference/data-plane.ts";
 import { issuerPlane } from "@holdfast/issuer/data-plane.ts";
+import { registryPlane } from "@holdfast/registry/data-plane.ts";
 import { storePlane } from "@holdfast/store/data-plane.ts";
 
 /** The processes of data planes that an installation starts, each declared in its package. */
@@ -10,4 +11,5 @@ export const localDataPlanes: Readonly<Record<DataPlaneName, DataPlane>> = {
   issuer: issuerPlane,
   store: storePlane,
   inference: inferencePlane,
+  registry: registryPlane,
 };

@@ -28,6 +28,11 @@ export function inferenceUrlOf({ ports, advertise = loopback }: Installation): s
   return `https://${endpointText(advertise, ports.inference)}/v1`;
 }
 
+/** URL of the registry of images, whose host and port are the first part of an image's name. */
+export function registryUrlOf({ ports, advertise = loopback }: Installation): string {
+  return `https://${endpointText(advertise, ports.registry)}`;
+}
+
 /** Address of the DNS server for clients. */
 export function dnsServerOf({ installation, machineHost, advertised }: PlatformParts): string {
   return endpointText(advertised?.advertise ?? machineHost.address, installation.ports.dns);
@@ -68,6 +73,9 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_INFERENCE_NAMES: [
       ...new Set([`inference.${domain}`, ...(advertised ? [advertised.advertise, advertised.address] : [])]),
     ].join(","),
+    HOLDFAST_REGISTRY_NAMES: [
+      ...new Set([`registry.${domain}`, ...(advertised ? [advertised.advertise, advertised.address] : [])]),
+    ].join(","),
     HOLDFAST_ISSUERS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
     HOLDFAST_OBJECTS: objectsUrl(parts),
     HOLDFAST_OBJECTS_KEY_FILE: objectsDirectory(parts) === undefined ? secrets.objectsKeyFile : secrets.storeKeyFile,
@@ -102,6 +110,7 @@ export function writeAdminFile(parts: PlatformParts): void {
     base_url: url,
     grpc_url: url,
     inference_url: inferenceUrlOf(installation),
+    registry_url: registryUrlOf(installation),
     ...credentials,
     ca_file: layout.authority,
     dns_server: dnsServerOf(parts),

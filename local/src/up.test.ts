@@ -84,6 +84,7 @@ test("an installation starts, prints its address, stops, and is the same at the 
     "base_url",
     "grpc_url",
     "inference_url",
+    "registry_url",
     "username",
     "password",
     "api_key_id",

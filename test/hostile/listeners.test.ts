@@ -30,6 +30,8 @@ const listeners: Readonly<Record<string, string>> = {
   "issuer/src/issuer-server.ts":            "test/hostile/issuer-inherited-names.test.ts",
   "issuer/src/main.ts":                     "test/hostile/listeners.test.ts",
   "mtls/src/mtls-listener.ts":              "test/hostile/agents-port.test.ts",
+  "registry/src/main.ts":                   "registry/src/registry-server.test.ts",
+  "registry/src/registry-server.ts":        "registry/src/registry-server.test.ts",
   "store/src/main.ts":                      "store/src/store-server.test.ts",
   "store/src/store-server.ts":              "store/src/store-server.test.ts",
   "tds/src/tds-server.ts":                  "tds/src/session/sign-in.test.ts",
@@ -46,7 +48,7 @@ const probes = [
 const checkout = join(import.meta.dirname, "../..");
 const textOf = (path: string) => readFileSync(join(checkout, path), "utf8");
 const opens =
-  /(?<!function )\b(?:listenAt|openAt|createApiServer|createMtlsListener|serveMetrics|startTcpServer|startUdpServer|startStoreServer)\(/;
+  /(?<!function )\b(?:listenAt|openAt|createApiServer|createMtlsListener|serveMetrics|startTcpServer|startUdpServer|startStoreServer|startRegistryServer)\(/;
 const makesServer = /\bcreate(?:Secure)?(?:Server|Socket)\(/;
 const begins = /\.(?:listen|bind)\(/;
 

@@ -25,6 +25,7 @@ import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { authKind, isEnabled } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
+import { contributeRegistry, registrySettings } from "./registry/contribute-registry.ts";
 import { appSchemaRules } from "./app-schema-rules.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
@@ -35,11 +36,14 @@ import type { Changes } from "#kernel/store/unit-of-work.ts";
  */
 export const appSystem = declareSystem({
   name: "app",
-  settings: appSettings,
+  settings: { ...appSettings, ...registrySettings },
   scopes: { apps: { rights: ["read", "write", "data"], completeFrom: "developer" } },
   audited: { "holdfast.v1.AppService": "app", "holdfast.v1.AppAuthService": "app" },
   events: authEventDefinitions,
-  contribute: contributeIssuerFeed,
+  contribute: (kernel, useLater, settings) => [
+    ...contributeIssuerFeed(kernel, useLater, settings),
+    ...contributeRegistry(kernel, useLater, settings),
+  ],
   open: openAppSystem,
 });
 

@@ -73,6 +73,7 @@ export const defaultLimits: FleetLimits = {
     issuer: 64,
     store: 8,
     inference: 8,
+    registry: 8,
     machine: 8,
   },
   failedEnrollments: { burst: 100, perSecond: 1 },

@@ -11,6 +11,7 @@ export interface AdminFile {
   readonly base_url: string;
   readonly grpc_url: string;
   readonly inference_url: string;
+  readonly registry_url: string;
   readonly username: string;
   readonly password: string;
   readonly api_key_id: string;

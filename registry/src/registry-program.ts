@@ -1,0 +1,225 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, chown, mkdir, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readIfExists } from "@holdfast/common/durable-file.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { runProgram } from "@holdfast/common/run-program.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
+import { recipeOf } from "@holdfast/image/catalog.ts";
+import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
+import type { Launch } from "@holdfast/image/in-image.ts";
+import { ensureImage } from "@holdfast/image/make-image.ts";
+import { findPlatformProgram } from "@holdfast/image/platform-program.ts";
+import { programPid } from "@holdfast/image/program-pid.ts";
+import { tokenService } from "./access-token.ts";
+
+/**
+ * Debian's docker-registry as a child of this process. It listens on a socket in the file system, as a user that has
+ * only its own directory, and starts with the first request: an installation without apps has no such process. It ends
+ * when there was no request for some minutes; before its next start, layers of deleted images are removed, which
+ * docker-registry does safely only while it does not run.
+ */
+export interface RegistryProgram {
+  /**
+   * Runs the function with the path of the socket, and the program running until the function ends. Rejects with
+   * NotInstalled if this host cannot have it.
+   */
+  use<T>(work: (socket: string) => Promise<T>): Promise<T>;
+  /** Remembers that a deletion left layers behind. */
+  markGarbage(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The host cannot have the program; the message says why. */
+export class NotInstalled extends Error {}
+
+export interface RegistryProgramDeps {
+  readonly directory: string;
+  readonly uid: number;
+  readonly imagesDir: string;
+  /** Certificate that tokens are verified by, PEM. */
+  readonly certificate: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly log: Log;
+}
+
+/** Directory of the images; the only one that belongs to the program. */
+export function imagesBelow(directory: string): string {
+  return join(directory, "images");
+}
+
+const [program, version] = ["registry", "2"] as const;
+const idleMs = 10 * 60_000;
+const startTimeoutMs = 30_000;
+const pollMs = 20;
+const graceMs = 5_000;
+
+export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgram {
+  const { directory, uid, imagesDir, log } = deps;
+  const asRoot = process.getuid?.() === 0;
+  const images = imagesBelow(directory);
+  const socket = join(images, "registry.sock");
+  const configFile = join(directory, "config.json");
+  const garbageFile = join(directory, "garbage");
+  let running: ChildProcess | undefined;
+  let starting: Promise<void> | undefined;
+  let stopping: Promise<void> | undefined;
+  let users = 0;
+  let idle: NodeJS.Timeout | undefined;
+
+  async function launchOf(argv: readonly string[]): Promise<Launch> {
+    const recipe = recipeOf(program, version);
+    try {
+      if (recipe !== undefined)
+        await ensureImage({ imagesDir, recipe, progress: (line) => log.info("image", { progress: line }) });
+    } catch (error) {
+      if (!(error instanceof ImageImpossible)) throw error;
+      log.warn("no image with docker-registry", { reason: error.message });
+    }
+    const found = findPlatformProgram(imagesDir, program, version, deps.environment);
+    if (found === undefined) throw new NotInstalled("this installation has no docker-registry");
+    const [name = "", ...words] = argv;
+    return found.launch({ argv: [found.executable(name), ...words], uid, binds: [directory], asRoot });
+  }
+
+  async function writeFiles(): Promise<void> {
+    await mkdir(images, { recursive: true, mode: 0o700 });
+    const authorities = join(directory, "token-authorities.pem");
+    const config = {
+      version: 0.1,
+      log: { level: "warn", accesslog: { disabled: true } },
+      storage: {
+        filesystem: { rootdirectory: images },
+        delete: { enabled: true },
+        maintenance: { uploadpurging: { enabled: true, age: "24h", interval: "1h", dryrun: false } },
+      },
+      http: { net: "unix", addr: socket, relativeurls: true },
+      auth: {
+        token: {
+          // Required, and replaced: clients are sent to /auth/token of the host that they called.
+          realm: "https://localhost/auth/token",
+          autoredirect: true,
+          service: tokenService,
+          issuer: tokenService,
+          rootcertbundle: authorities,
+        },
+      },
+    };
+    await writeFile(authorities, deps.certificate, { mode: 0o644 });
+    await writeFile(configFile, JSON.stringify(config), { mode: 0o644 });
+    // The program reads its configuration, and writes only its images: this process writes no file where a link of the
+    // program could lead elsewhere.
+    await chmod(directory, 0o755);
+    if (asRoot) await chown(images, uid, uid);
+    await rm(socket, { force: true });
+  }
+
+  /** A failure is repeated before the next start: images are served with or without garbage. */
+  async function collectGarbage(): Promise<void> {
+    const { command, args } = await launchOf(["docker-registry", "garbage-collect", configFile]);
+    try {
+      await runProgram(command, args, { cwd: "/", maxBuffer: 64 << 20 });
+      await rm(garbageFile, { force: true });
+      log.info("garbage collected", {});
+    } catch (error) {
+      log.error("garbage not collected", { error });
+    }
+  }
+
+  async function start(): Promise<void> {
+    await stopping;
+    await writeFiles();
+    if ((await readIfExists(garbageFile)) !== undefined) {
+      await collectGarbage();
+    }
+    const { command, args } = await launchOf(["docker-registry", "serve", configFile]);
+    const env = { PATH: deps.environment["PATH"] };
+    const child = spawn(command, args, { cwd: "/", env, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    const ended = Promise.withResolvers<never>();
+    ended.promise.catch(() => undefined);
+    child.once("error", (error) => ended.reject(error));
+    child.once("exit", (code, signal) => {
+      if (running === child) running = undefined;
+      log.info("docker-registry ended", { code, signal });
+      ended.reject(new Error("docker-registry ended before it listened"));
+    });
+    running = child;
+    try {
+      await Promise.race([untilAccepts(socket), ended.promise]);
+    } catch (error) {
+      child.kill("SIGKILL");
+      throw error;
+    }
+    log.info("docker-registry started", {});
+  }
+
+  async function end(): Promise<void> {
+    const child = running;
+    if (child?.pid === undefined) return;
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    const pid = programPid(child.pid);
+    try {
+      if (pid !== undefined) process.kill(pid, "SIGTERM");
+    } catch (error) {
+      // It ended by itself before the signal.
+      if (!hasCode(error, "ESRCH")) throw error;
+    }
+    const force = setTimeout(() => child.kill("SIGKILL"), graceMs);
+    await exited;
+    clearTimeout(force);
+  }
+
+  function stop(): Promise<void> {
+    clearTimeout(idle);
+    stopping ??= (starting ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(end)
+      .catch((error: unknown) => log.error("docker-registry not stopped", { error }))
+      .finally(() => {
+        stopping = undefined;
+      });
+    return stopping;
+  }
+
+  return {
+    async use(work) {
+      users += 1;
+      clearTimeout(idle);
+      try {
+        if (running === undefined || stopping !== undefined)
+          starting ??= start().finally(() => {
+            starting = undefined;
+          });
+        await starting;
+        return await work(socket);
+      } finally {
+        users -= 1;
+        if (users === 0) {
+          clearTimeout(idle);
+          idle = setTimeout(stop, idleMs).unref();
+        }
+      }
+    },
+    markGarbage: () => writeFile(garbageFile, "", { mode: 0o600 }),
+    stop,
+  };
+}
+
+/** Resolves once a program accepts connections on the socket. */
+async function untilAccepts(path: string): Promise<void> {
+  const limit = AbortSignal.timeout(startTimeoutMs);
+  while (!(await accepts(path))) await sleep(pollMs, undefined, { signal: limit });
+}
+
+function accepts(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const connection = connect(path);
+    connection.once("connect", () => {
+      connection.destroy();
+      resolve(true);
+    });
+    connection.once("error", () => resolve(false));
+  });
+}
