@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
-import { days, factor, hours, minutes, seconds } from "./flag-values.ts";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { days, factor, hours, minutes, seconds, timeOrAge, timeOrDelay } from "./flag-values.ts";
+
+beforeEach(() => vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2030-01-31T12:00:00Z") }));
+afterEach(() => vi.useRealTimers());
 
 test.each([
   ["0", 0],
@@ -40,4 +43,13 @@ test.each([
 test("a duration that is not an integer of the flag's unit is refused", () => {
   expect(() => minutes("5s")).toThrow("it is not a whole number of minutes");
   expect(() => hours("90m")).toThrow("it is not a whole number of hours");
+});
+
+test.each([
+  [timeOrAge, "30m", "2030-01-31T11:30:00.000Z"],
+  [timeOrDelay, "30m", "2030-01-31T12:30:00.000Z"],
+  [timeOrDelay, "1d", "2030-02-01T12:00:00.000Z"],
+  [timeOrDelay, "2031-01-01T00:00:00Z", "2031-01-01T00:00:00Z"],
+])("a distance from now is a time: %s %s is %s", (parse, text, time) => {
+  expect(parse(text)).toBe(time);
 });

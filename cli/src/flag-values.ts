@@ -31,10 +31,16 @@ export const minutes = duration("m", "minutes");
 export const hours = duration("h", "hours");
 export const days = duration("d", "days");
 
+const durationPattern = /^\d{1,9}[smhd]$/;
+
 /** Parses a time in RFC 3339, or an age such as 30m, to a time in RFC 3339. */
 export function timeOrAge(text: string): string {
-  const age = /^\d{1,9}[smhd]$/.test(text) ? seconds(text) : undefined;
-  return age === undefined ? text : new Date(Date.now() - age * 1_000).toISOString();
+  return durationPattern.test(text) ? new Date(Date.now() - seconds(text) * 1_000).toISOString() : text;
+}
+
+/** Parses a time in RFC 3339, or a distance from now such as 30d, to a time in RFC 3339. */
+export function timeOrDelay(text: string): string {
+  return durationPattern.test(text) ? new Date(Date.now() + seconds(text) * 1_000).toISOString() : text;
 }
 
 /** Parses a factor such as 1.5. */

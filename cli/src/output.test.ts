@@ -89,7 +89,7 @@ describe("output", () => {
   test("numbers have at most four digits, sizes a unit, and times are ages on a terminal", () => {
     const row = { total_time: 0.16370400000000002, size_bytes: 123_456_789, created_at: "2030-01-31T12:00:00Z" };
     const columns = ["total_time", "size_bytes", "created_at"];
-    expect(renderTable([row], columns).split("\n")[1]).toBe("0.1637      123 MB  2030-01-31T12:00:00Z");
+    expect(renderTable([row], columns).split("\n")[1]).toBe("0.164ms     123 MB  2030-01-31T12:00:00Z");
     const at = (time: string) =>
       renderTable([row], ["created_at"], { columns: 80, color: false, now: Date.parse(time) }).split("\n")[1];
     expect(

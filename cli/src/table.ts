@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { shortFigure } from "./chart.ts";
+import { measureOf, measureText, withoutUnit } from "./measures.ts";
 import { printable } from "./printable.ts";
 
 /** The width and colors of a table. */
@@ -125,10 +125,7 @@ function nameOf(field: string): string {
 }
 
 function titleOf(column: string): string {
-  return nameOf(column)
-    .replace(/_bytes$/, "")
-    .replaceAll("_", " ")
-    .toUpperCase();
+  return withoutUnit(nameOf(column)).replaceAll("_", " ").toUpperCase();
 }
 
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
@@ -147,10 +144,11 @@ function ageText(text: string, now: number): string {
   return distance >= 0 ? `${amount} ago` : `in ${amount}`;
 }
 
-/** The text of a table cell: sizes with a unit, times as ages, and a drain as its state and progress. */
+/** The text of a table cell: sizes and durations with a unit, times as ages, and a drain as its state and progress. */
 function tableCell(value: object, column: string, now: number | undefined): string {
   const content = contentOf(value, column);
-  if (typeof content === "number" && /_bytes$|Bytes$/.test(column)) return shortFigure(content, "bytes");
+  const measure = typeof content === "number" ? measureOf(nameOf(column)) : undefined;
+  if (measure !== undefined) return measureText(content as number, measure);
   if (now !== undefined && typeof content === "string" && timePattern.test(content)) return ageText(content, now);
   const { drain } = value as {
     readonly drain?: { readonly state?: string; readonly machines?: number; left?: number };

@@ -1,6 +1,6 @@
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
-import { omitUndefined, integer } from "../flag-values.ts";
+import { omitUndefined, integer, timeOrDelay } from "../flag-values.ts";
 
 const service = "BackupService";
 
@@ -76,7 +76,11 @@ export function addAdminArchives(admin: CliCommand): void {
   command
     .command("expiry")
     .description("list expired objects, which will be deleted; deletes nothing itself")
-    .option("--at <time>", "list objects that are expired at this time, RFC 3339; now by default")
+    .option(
+      "--at <time>",
+      "list objects that are expired at this time: RFC 3339, or a time from now such as 7d",
+      timeOrDelay,
+    )
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives expiry --at 2026-12-01T00:00:00Z")
     .does((context, { limit, at }: Flags) => showAdminList(context, expiries, omitUndefined({ at }), limit));

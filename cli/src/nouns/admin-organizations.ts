@@ -1,7 +1,7 @@
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
-import { omitUndefined, collect, integer } from "../flag-values.ts";
+import { omitUndefined, collect, integer, timeOrDelay } from "../flag-values.ts";
 
 const maxEntries = 1_000;
 const service = "OrganizationService";
@@ -92,7 +92,11 @@ export function addAdminKeys(admin: CliCommand): void {
     .command("create <organization> <name>")
     .description("create a key; its secret is shown only once")
     .option("--scope <scope>", "scope, such as services:read (repeatable); all scopes of an owner by default", collect)
-    .option("--expires-at <time>", "expiry time, RFC 3339; without expiry by default")
+    .option(
+      "--expires-at <time>",
+      "expiry time: RFC 3339, or a time from now such as 30d; none by default",
+      timeOrDelay,
+    )
     .example("admin keys create 019a... first")
     .does(async ({ passwordClient, output }, organizationId: string, name: string, { scope, expiresAt }: KeyFlags) => {
       const request = { organizationId, name, ...omitUndefined({ scopes: scope, expiresAt }) };

@@ -2,7 +2,7 @@ import type { AlertCondition, AlertNoData, AlertSeverity } from "@holdfast/sdk/r
 import { InvalidArgumentError, Option } from "commander";
 import type { AlertRuleChange } from "@holdfast/sdk/requests.ts";
 import type { CliCommand } from "../command.ts";
-import { omitUndefined, minutes, take } from "../flag-values.ts";
+import { omitUndefined, minutes, take, timeOrAge } from "../flag-values.ts";
 
 const columns = ["id", "name", "severity", "duration_minutes", "notification_channel_id", "state", "since", "value"];
 const firingColumns = ["service_name", "alert_name", "severity", "state", "current_value", "fired_at", "rule_id"];
@@ -111,7 +111,7 @@ export function addAlerts(alerts: CliCommand): void {
   alerts
     .command("events <service>")
     .description("show events of fired and resolved alerts, oldest first")
-    .option("--since <time>", "only events since this time, RFC 3339")
+    .option("--since <time>", "only events since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
     .example("alerts events orders")
     .does(async ({ client, output, serviceId }, name: string, { since }: { since?: string }) =>
       output.list(await take(client.alerts.events(await serviceId(name), omitUndefined({ since }))), eventColumns),

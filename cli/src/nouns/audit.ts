@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { take, integer } from "../flag-values.ts";
+import { take, integer, timeOrAge } from "../flag-values.ts";
 
 const columns = ["time", "actor", "source", "action", "object_kind", "object_id", "result"];
 
@@ -17,8 +17,8 @@ export function addAudit(audit: CliCommand): void {
     .option("--actor <actor>", "only changes by this actor, such as user:anna or api_key:hfk_...")
     .option("--object <id>", "only changes of this object")
     .option("--action <action>", "only changes with this action, such as managed-service.create")
-    .option("--since <time>", "only changes since this time, RFC 3339")
-    .option("--until <time>", "only changes before this time, RFC 3339")
+    .option("--since <time>", "only changes since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
+    .option("--until <time>", "only changes before this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
     .option("--limit <count>", "maximum number of entries", integer, 100)
     .example("audit --limit 20")
     .example("audit --actor user:anna --since 2026-01-31T00:00:00Z")

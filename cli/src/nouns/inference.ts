@@ -3,7 +3,7 @@ import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { omitUndefined, take, integer } from "../flag-values.ts";
+import { omitUndefined, take, integer, timeOrAge, timeOrDelay } from "../flag-values.ts";
 import { organizationOf } from "../lookup.ts";
 
 const providerColumns = ["provider", "enabled", "base_url", "eu_route", "capabilities", "updated_at"];
@@ -19,8 +19,8 @@ export function addInference(inference: CliCommand): void {
     .command("usage")
     .description("show usage and cost, at most 5 s old")
     .addOption(new Option("--group-by <group>", "grouping of the sums").choices(["model", "key"]).default("model"))
-    .option("--from <time>", "start of the period, RFC 3339; the beginning of this month by default")
-    .option("--to <time>", "end of the period, RFC 3339; now by default")
+    .option("--from <time>", "start of the period: RFC 3339, or an age such as 7d; this month by default", timeOrAge)
+    .option("--to <time>", "end of the period: RFC 3339, or an age such as 1d; now by default", timeOrAge)
     .example("inference usage --group-by model")
     .does(async ({ client, output }, flags: { groupBy: string; from?: string; to?: string }) => {
       const query = { group_by: flags.groupBy, ...omitUndefined({ from: flags.from, to: flags.to }) };
@@ -172,7 +172,11 @@ function addKeys(keys: CliCommand): void {
     .description("create a key; its secret is shown only once")
     .option("--rpm <requests>", "maximum number of requests in 60 s", integer)
     .option("--tokens <tokens>", "maximum number of tokens in a month (UTC), input and output", integer)
-    .option("--expires-at <time>", "expiry time, RFC 3339; without expiry by default")
+    .option(
+      "--expires-at <time>",
+      "expiry time: RFC 3339, or a time from now such as 30d; none by default",
+      timeOrDelay,
+    )
     .example("inference keys create app --rpm 60 --tokens 100000")
     .does(async ({ client, output }, name: string, flags: KeyFlags) =>
       output.show(await client.inference.createKey(await organizationOf(client), { name, ...limitsOf(flags) })),
@@ -200,7 +204,7 @@ function addKeys(keys: CliCommand): void {
     .option("--name <name>", "new name")
     .option("--rpm <requests>", "maximum number of requests in 60 s", integer)
     .option("--tokens <tokens>", "maximum number of tokens in a month (UTC), input and output", integer)
-    .option("--expires-at <time>", "new expiry time, RFC 3339")
+    .option("--expires-at <time>", "new expiry time: RFC 3339, or a time from now such as 30d", timeOrDelay)
     .example("inference keys update 019a... --rpm 120")
     .does(async ({ client, output }, id: string, flags: KeyFlags) => {
       const change = { ...limitsOf(flags), ...omitUndefined({ name: flags.name }) };

@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { omitUndefined, collect, take, hours } from "../flag-values.ts";
+import { omitUndefined, collect, take, hours, timeOrDelay } from "../flag-values.ts";
 
 const columns = ["id", "name", "scopes", "expires_at", "last_used_at", "last_used_from"];
 
@@ -8,7 +8,11 @@ export function addKeys(keys: CliCommand): void {
     .command("create <name>")
     .description("create a key; its secret is shown only once")
     .requiredOption("--scope <scope>", "scope, such as services:read (repeatable)", collect)
-    .option("--expires-at <time>", "expiry time, RFC 3339; without expiry by default")
+    .option(
+      "--expires-at <time>",
+      "expiry time: RFC 3339, or a time from now such as 30d; none by default",
+      timeOrDelay,
+    )
     .example("keys create dashboard --scope services:read")
     .example("keys create deploy --scope services:read --scope services:write --expires-at 2027-01-31T00:00:00Z")
     .does(async ({ client, output }, name: string, flags: { scope: string[]; expiresAt?: string }) =>

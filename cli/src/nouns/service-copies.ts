@@ -2,7 +2,7 @@ import type { ManagedService, Operation } from "@holdfast/sdk/responses.ts";
 import { InvalidArgumentError } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { omitUndefined, integer } from "../flag-values.ts";
+import { omitUndefined, integer, timeOrAge } from "../flag-values.ts";
 import { withSource } from "./restore-moments.ts";
 import { serviceFields } from "./service-fields.ts";
 import { waitForService, type WaitFlags, withWait } from "./service-wait.ts";
@@ -30,7 +30,7 @@ export function addServiceCopies(services: CliCommand): void {
   withWait(services.command("restore <service>"))
     .description("create a service with the data of another one, as of a time or of a backup, without its replicas")
     .requiredOption("--name <name>", "name of the new service")
-    .option("--to <time>", "time of the data, RFC 3339 with Z or an offset")
+    .option("--to <time>", "time of the data: RFC 3339 with Z or an offset, or an age such as 30m", timeOrAge)
     .option("--backup <backup-id>", "completed backup, instead of a time")
     .option("--plan <plan>", "plan; the original service's plan by default")
     .option("--zone <zone>", "zone; the original service's zone by default")
