@@ -13,6 +13,9 @@ const localCommands = new Map([
   ["host", (args) => [local, ...args]],
   ["clean", (args) => [local, ...args]],
   ["dns", (args) => [local, ...args]],
+  ["install", (args) => [local, ...args]],
+  ["upgrade", (args) => [local, ...args]],
+  ["uninstall", (args) => [local, ...args]],
   ["images", ([, ...args]) => [join(checkout, "image", "src", "main.ts"), ...args]],
 ]);
 

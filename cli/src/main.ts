@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Interrupted } from "./exit-code.ts";
@@ -16,7 +16,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.
 
 process.exitCode = await runCli(process.argv.slice(2), {
   environment: process.env,
-  defaultDirectory: installationAbove(process.cwd()) ?? fileURLToPath(new URL("../../.holdfast", import.meta.url)),
+  defaultDirectory: installationAbove(process.cwd()) ?? ownInstallation(),
   signal: ending.signal,
   stdout: process.stdout,
   stderr: process.stderr,
@@ -25,6 +25,12 @@ process.exitCode = await runCli(process.argv.slice(2), {
 // The channel to the launcher and an open standard input would keep this process alive.
 if (process.connected) process.disconnect();
 process.stdin.unref?.();
+
+/** `.holdfast` in the checkout; in an installed release it is a link to the data directory. */
+function ownInstallation(): string {
+  const path = fileURLToPath(new URL("../../.holdfast", import.meta.url));
+  return existsSync(path) ? realpathSync(path) : path;
+}
 
 /** The local installation of this directory, or of one above it. */
 function installationAbove(start: string): string | undefined {

@@ -10,7 +10,8 @@ import { formats } from "./output.ts";
 const notes = `
 Credentials: HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN; else the profile (holdfast login); else
 the installation in this directory. Flags take precedence over the environment, and the environment over the profile.
-To run a platform: holdfast up, holdfast host, holdfast dns, holdfast images, holdfast clean, each with --help.
+To run a platform: holdfast up, host, dns, images, clean; as a service: holdfast install, upgrade, uninstall; each with
+--help.
 
 Exit codes:
 ${Object.entries(exitCodes)

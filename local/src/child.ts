@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Launch } from "@holdfast/image/in-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 import type { BoundedLog } from "./bounded-log.ts";
+import { type Liveness, watchLiveness } from "./liveness-watch.ts";
 import type { PortName } from "./ports.ts";
 import { signalIfRunning } from "./recorded-process.ts";
-import { type Liveness, watchLiveness } from "./liveness-watch.ts";
 
 export interface ChildSpec {
   readonly name: string;
@@ -39,8 +39,8 @@ export interface Child {
   readonly name: string;
   /** Resolves when it is ready for the first time; rejects when it is stopped before. */
   readonly ready: Promise<void>;
-  /** Stops in order, then by force. Resolves when it has ended. */
-  stop(): Promise<void>;
+  /** Stops in order, by its stop signal or another one, then by force. Resolves when it has ended. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** Run time after which a process counts as healthy, so that its next restart has the first delay. */
@@ -121,23 +121,23 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
   return {
     name: spec.name,
     ready: becameReady.promise,
-    async stop() {
+    async stop(signal = spec.stopSignal) {
       stopping = true;
       clearTimeout(retry);
       watch?.close();
-      if (running !== undefined) await end(running, spec);
+      if (running !== undefined) await end(running, signal, spec.graceMs);
       becameReady.reject(new Error(`${spec.name} was stopped`));
       deps.log.close();
     },
   };
 }
 
-async function end(child: ChildProcess, spec: ChildSpec): Promise<void> {
+async function end(child: ChildProcess, signal: NodeJS.Signals, graceMs: number): Promise<void> {
   const closed = new Promise((resolve) => child.once("close", resolve));
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const program = programPid(child.pid);
-  if (program !== undefined) signalIfRunning(program, spec.stopSignal);
-  const force = setTimeout(() => child.kill("SIGKILL"), spec.graceMs);
+  if (program !== undefined) signalIfRunning(program, signal);
+  const force = setTimeout(() => child.kill("SIGKILL"), graceMs);
   await closed;
   clearTimeout(force);
 }

@@ -1,3 +1,4 @@
+import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { addressNetworkOf } from "@holdfast/compute/local/address-network.ts";
@@ -26,7 +27,7 @@ export function readCommonOptions<N extends ProviderName>(
   checkout: string,
   offered: readonly N[],
 ) {
-  const dataDir = resolve(flags["data"] ?? environment["HOLDFAST_DATA"] ?? join(checkout, ".holdfast"));
+  const dataDir = resolve(flags["data"] ?? environment["HOLDFAST_DATA"] ?? defaultDirectory(checkout));
   const named = flags["provider"] ?? environment["HOLDFAST_PROVIDER"];
   const provider = named === undefined ? undefined : readProvider(named, offered);
   const incusSocket = flags["incus-socket"] ?? environment["HOLDFAST_INCUS_SOCKET"];
@@ -37,6 +38,12 @@ export function readCommonOptions<N extends ProviderName>(
     ...(incusSocket && { incusSocket }),
     ...(publicAddresses && { publicAddresses }),
   };
+}
+
+/** `.holdfast` in the checkout; in an installed release it is a link to the data directory. */
+function defaultDirectory(checkout: string): string {
+  const path = join(checkout, ".holdfast");
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /**

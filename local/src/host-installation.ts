@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import type { BlockRegistry } from "./block-registry.ts";
 import { readJson, writeAtomically } from "./files.ts";
-import { isUnrouted } from "./host-routes.ts";
 import type { HostOptions } from "./host-options.ts";
+import { isUnrouted } from "./host-routes.ts";
 import { addressBlockOf } from "./incus-host.ts";
 import { type Installation, nextPublicAddresses, providerOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
@@ -67,9 +67,14 @@ function withOptions(
   };
 }
 
+/** True once the host has a certificate of its installation. */
+export function hasJoined(layout: Layout): boolean {
+  return existsSync(join(hostIdentityDirectory(layout), "identity.json"));
+}
+
 /** Removes the description of a host that could not join, so that it can join with other options. */
 export function deleteHostInstallation(layout: Layout, registry: BlockRegistry, installation: HostInstallation): void {
-  if (existsSync(join(hostIdentityDirectory(layout), "identity.json"))) return;
+  if (hasJoined(layout)) return;
   rmSync(layout.installation, { force: true });
   registry.release({ directory: layout.root, block: installation.loopback_block });
 }

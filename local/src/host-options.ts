@@ -10,6 +10,8 @@ export interface HostOptions {
   readonly dataDir: string;
   /** Path of the join file; absent once the host has joined. */
   readonly joinFile?: string;
+  /** Path of a join file that is not read once the host has joined, so that a service can name it at each start. */
+  readonly firstJoinFile?: string;
   readonly provider?: HostProviderName;
   /** Socket of an existing Incus daemon. */
   readonly incusSocket?: string;
@@ -32,10 +34,20 @@ export const hostUsage = [
   "  --address-block 127.N          loopback block, unique among the installations of this machine",
   "  `npm start -- --help` describes --provider, --incus-socket, --public-addresses and --data.",
   "",
-  "`holdfast admin hosts add` creates the file. HOLDFAST_DATA, HOLDFAST_PROVIDER and HOLDFAST_INCUS_SOCKET are flags too.",
+  "`holdfast admin hosts add` creates the file. Each flag is also an environment variable: HOLDFAST_DATA, ...; the file",
+  "that HOLDFAST_JOIN names is read until the host has joined.",
 ].join("\n");
 
-const flagNames = ["data", "join", "provider", "incus-socket", "listen", "address-block", "public-addresses"];
+/** Flags of `npm start -- host`; each is also an environment variable. */
+export const hostFlagNames: readonly string[] = [
+  "data",
+  "join",
+  "provider",
+  "incus-socket",
+  "listen",
+  "address-block",
+  "public-addresses",
+];
 
 /** Flags first, then the environment, then `.holdfast` in the checkout. Throws a UserError for unknown flags. */
 export function readHostOptions(
@@ -43,15 +55,19 @@ export function readHostOptions(
   environment: Readonly<Record<string, string | undefined>>,
   checkout: string,
 ): HostOptions {
-  const flags = readFlags(args, flagNames, hostUsage);
+  const flags = readFlags(args, hostFlagNames, hostUsage);
   const common = readCommonOptions(flags, environment, checkout, hostProviders);
-  const { join: joinFile, listen, "address-block": addressBlock } = flags;
+  const { join: joinFile } = flags;
+  const firstJoinFile = environment["HOLDFAST_JOIN"];
+  const listen = flags["listen"] ?? environment["HOLDFAST_LISTEN"];
+  const addressBlock = flags["address-block"] ?? environment["HOLDFAST_ADDRESS_BLOCK"];
   if (listen !== undefined && !isEndpoint(listen)) throw new UserError(`--listen: ${listen} is not HOST:PORT`);
   if (addressBlock !== undefined && !/^127\.([1-9]\d?|1\d\d|2[0-4]\d|25[0-4])$/.test(addressBlock))
     throw new UserError(`--address-block: ${addressBlock} is not 127.N`);
   return {
     ...common,
     ...(joinFile && { joinFile: resolve(joinFile) }),
+    ...(firstJoinFile && { firstJoinFile: resolve(firstJoinFile) }),
     ...(listen && { listen }),
     ...(addressBlock && { addressBlock }),
   };

@@ -1,8 +1,10 @@
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { clean } from "./clean.ts";
 import { dnsUsage, runDnsCommand } from "./dns-command.ts";
+import { handOverTo } from "./hand-over.ts";
 import { hostDeps } from "./host-deps.ts";
 import { hostUsage, readHostOptions } from "./host-options.ts";
+import { installUsage, isInstallCommand, runInstallCommand } from "./installed/install-command.ts";
 import { readOptions, usage } from "./options.ts";
 import { runHost } from "./run-host.ts";
 import { up } from "./up.ts";
@@ -10,6 +12,8 @@ import { UserError } from "./user-error.ts";
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
+// systemd starts the next supervisor, such as one of another release.
+process.on("SIGUSR2", () => handOverTo(stop));
 // The launcher has the other end of the channel: without it, nothing could stop this process.
 process.on("disconnect", () => stop.abort());
 
@@ -24,15 +28,21 @@ function supervise(): void {
   });
 }
 
+function usageOf(command: string | undefined): string {
+  if (isInstallCommand(command)) return installUsage;
+  return command === "host" ? hostUsage : command === "dns" ? dnsUsage : usage;
+}
+
 try {
   // `npm start -- host` arrives as `up host`.
   const [first, ...rest] = process.argv.slice(2);
   const args = first === "up" && rest[0] === "host" ? rest : [first ?? "", ...rest];
   if (args.some((word) => word === "--help" || word === "-h")) {
-    const text = args[0] === "host" ? hostUsage : args[0] === "dns" ? dnsUsage : usage;
-    process.stdout.write(`${text}\n`);
+    process.stdout.write(`${usageOf(args[0])}\n`);
   } else if (args[0] === "dns") {
     await runDnsCommand(args.slice(1), deps);
+  } else if (isInstallCommand(args[0])) {
+    await runInstallCommand(args, deps);
   } else if (args[0] === "host") {
     supervise();
     await runHost(readHostOptions(args.slice(1), process.env, deps.checkout), deps, stop.signal);

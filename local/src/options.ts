@@ -1,9 +1,10 @@
-import { lookUp } from "@holdfast/common/look-up.ts";
 import { isIP } from "node:net";
-import { objectsUrlOf } from "./object-store.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { readCommonOptions, readFlags } from "./flags.ts";
 import type { InstallationRequest } from "./installation.ts";
+import { variableOf } from "./installed/settings-file.ts";
 import { providers } from "./machine-host.ts";
+import { objectsUrlOf } from "./object-store.ts";
 import { type PortName, portPlans } from "./ports.ts";
 import { UserError } from "./user-error.ts";
 
@@ -40,7 +41,8 @@ export const usage = [
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
 ].join("\n");
 
-const flagNames = [
+/** Flags of `npm start --`; each is also an environment variable. */
+export const flagNames: readonly string[] = [
   "data",
   "provider",
   "incus-socket",
@@ -64,7 +66,7 @@ export function readOptions(
   const flags = readFlags(rest, flagNames, usage);
   const ports: Partial<Record<PortName, number>> = {};
   for (const [name, { flag }] of Object.entries(portPlans) as [PortName, { flag: string }][]) {
-    const value = lookUp(flags, flag) ?? lookUp(environment, `HOLDFAST_${flag.replaceAll("-", "_").toUpperCase()}`);
+    const value = lookUp(flags, flag) ?? lookUp(environment, variableOf(flag));
     if (value !== undefined) ports[name] = readPort(flag, value);
   }
   const common = readCommonOptions(flags, environment, checkout, providers);

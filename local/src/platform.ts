@@ -1,14 +1,14 @@
-import { rmSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, rmSync } from "node:fs";
 import { request } from "node:https";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
-import { writeAdminFile, controllerChild, localUrlOf } from "./platform-children.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import { type Child, type ChildSpec, startChild } from "./child.ts";
 import { dataPlaneChildren } from "./data-plane-children.ts";
 import { etcdChild } from "./etcd.ts";
 import { historyChild, initHistory, isHistoryCreated } from "./history.ts";
+import { controllerChild, localUrlOf, writeAdminFile } from "./platform-children.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { busyPorts, busyPortsError } from "./ports.ts";
 import type { ProgramUser } from "./program-user.ts";
@@ -40,9 +40,9 @@ export interface Platform {
   stopStores(): Promise<void>;
   /**
    * Stops all processes in order, callers before servers, without losing data. Possible at any time after or during
-   * start.
+   * start. With `keepsMachines` the machines continue, and the next start adopts them.
    */
-  stop(): Promise<void>;
+  stop(options?: { readonly keepsMachines?: boolean }): Promise<void>;
 }
 
 /** Time for a keeper to stop its engine in order. */
@@ -95,7 +95,7 @@ export function createPlatform(deps: PlatformDeps): Platform {
 
   const startEtcd = (signal: AbortSignal) =>
     launch(etcdChild(deps.etcd, user, { layout, ports: installation.ports, pki }), signal);
-  const stop = async (name: string) => children.get(name)?.stop();
+  const stop = async (name: string, signal?: NodeJS.Signals) => children.get(name)?.stop(signal);
 
   async function startMachineHost(signal: AbortSignal): Promise<void> {
     if (machineHost.daemon !== undefined) await launch(machineHost.daemon, signal);
@@ -132,11 +132,12 @@ export function createPlatform(deps: PlatformDeps): Platform {
 
     start: (signal) => unlessPortTaken(signal, startAll),
 
-    async stop() {
+    async stop({ keepsMachines = false } = {}) {
       rmSync(layout.admin, { force: true });
       await stop("controller");
-      await stopMachines();
-      if (machineHost.daemon !== undefined) await stop(machineHost.daemon.name);
+      if (!keepsMachines) await stopMachines();
+      // Its own stop signal would stop the machines.
+      if (machineHost.daemon !== undefined) await stop(machineHost.daemon.name, keepsMachines ? "SIGKILL" : undefined);
       await Promise.all(dataPlaneChildren(parts).map(({ name }) => stop(name)));
       await stop("history");
       await stop("etcd");

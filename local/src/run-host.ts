@@ -9,18 +9,21 @@ import { createBlockRegistry } from "./block-registry.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import { type Child, type ChildSpec, startChild } from "./child.ts";
 import { createMachineHost } from "./create-machine-host.ts";
+import { isHandOver } from "./hand-over.ts";
 import {
   deleteHostInstallation,
   type HostInstallation,
+  hasJoined,
   hostIdentityDirectory,
   machineBlockOf,
   openHostInstallation,
 } from "./host-installation.ts";
 import type { HostOptions } from "./host-options.ts";
 import { type Layout, layoutOf, makeHostDirectories } from "./layout.ts";
-import { machineGraceMs } from "./platform.ts";
 import { nodeChild } from "./node-child.ts";
+import { machineGraceMs } from "./platform.ts";
 import { listenProblem } from "./ports.ts";
+import { recordServing } from "./serving-record.ts";
 import { ensureNodeImage } from "./software.ts";
 import { takeSupervisorLock } from "./supervisor-lock.ts";
 import { aborted } from "./up.ts";
@@ -34,7 +37,8 @@ import type { UpDeps } from "./with-platform.ts";
 export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortSignal): Promise<void> {
   const { checkout, environment, clock, print } = deps;
   const layout = layoutOf(options.dataDir);
-  const file = options.joinFile === undefined ? undefined : readJoinFile(options.joinFile);
+  const joinFile = options.joinFile ?? (hasJoined(layout) ? undefined : options.firstJoinFile);
+  const file = joinFile === undefined ? undefined : readJoinFile(joinFile);
   const imagesDir = imagesDirectory(environment);
   await ensureNodeImage({ imagesDir, print, signal });
   makeHostDirectories(layout);
@@ -56,6 +60,7 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
       return child.ready;
     };
     const { daemon } = machineHost;
+    let endServing: (() => void) | undefined;
     try {
       if (daemon !== undefined) await launch(daemon);
       await machineHost.open(signal);
@@ -76,13 +81,17 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
       print(
         `host ${installation.host.id} serves at ${installation.host.listen}. Ctrl-C stops it and retains all data.`,
       );
+      endServing = recordServing(layout.run, checkout);
       await aborted(signal);
     } finally {
       print("stopping");
+      endServing?.();
+      const keepsMachines = isHandOver(signal);
       const [program] = children.filter(({ name }) => name === "host");
       await program?.stop();
-      if (daemon === undefined || children.length > 0) await machineHost.stopMachines(machineGraceMs);
-      for (const child of children) if (child !== program) await child.stop();
+      if (!keepsMachines && (daemon === undefined || children.length > 0))
+        await machineHost.stopMachines(machineGraceMs);
+      for (const child of children) if (child !== program) await child.stop(keepsMachines ? "SIGKILL" : undefined);
       print("stopped; `npm start -- host` continues from the same state");
     }
   } finally {

@@ -1,12 +1,14 @@
 import { join } from "node:path";
 import { namesNotice } from "./dns-command.ts";
-import { requireSameStore, installKeyFiles } from "./object-store.ts";
-import { layoutOf, type Layout } from "./layout.ts";
+import { isHandOver } from "./hand-over.ts";
+import { type Layout, layoutOf } from "./layout.ts";
+import { installKeyFiles, requireSameStore } from "./object-store.ts";
 import type { Options } from "./options.ts";
 import { baseUrlOf } from "./platform-children.ts";
-import { type UpDeps, withPlatform } from "./with-platform.ts";
 import { withProgress } from "./progress.ts";
 import { serviceRoute } from "./service-route.ts";
+import { recordServing } from "./serving-record.ts";
+import { type UpDeps, withPlatform } from "./with-platform.ts";
 
 /** Runs the platform until the signal fires, then stops it in order. */
 export async function up(options: Options, deps: UpDeps, signal: AbortSignal): Promise<void> {
@@ -15,9 +17,9 @@ export async function up(options: Options, deps: UpDeps, signal: AbortSignal): P
   if (objects !== undefined) requireSameStore(layoutOf(dataDir), objects);
   installKeyFiles(layoutOf(dataDir), { objectsKey });
   await withPlatform(options, deps, signal, async (platform, { layout, installation, machineHost, advertised }) => {
+    let endServing: (() => void) | undefined;
     try {
-      const isDefault = options.dataDir === join(checkout, ".holdfast");
-      const holdfast = isDefault ? "./bin/holdfast.js" : `HOLDFAST_DATA=${layout.root} ./bin/holdfast.js`;
+      const holdfast = programOf(options.dataDir, deps);
       // An unreadable file of the resolver must not fail a start.
       const notice = namesNotice(installation, layout.root, holdfast).catch(() => undefined);
       await withProgress(print, async (begin) => {
@@ -28,13 +30,21 @@ export async function up(options: Options, deps: UpDeps, signal: AbortSignal): P
       const fromElsewhere =
         network === undefined || advertised === undefined ? [] : serviceRoute(network, advertised.listen);
       print(welcome(baseUrlOf(installation), layout, holdfast, [await notice, ...fromElsewhere]));
+      endServing = recordServing(layout.run, checkout);
       await aborted(signal);
     } finally {
       print("stopping");
-      await platform.stop();
+      endServing?.();
+      await platform.stop({ keepsMachines: isHandOver(signal) });
       print("stopped; `npm start` continues from the same state");
     }
   });
+}
+
+/** The command line of this installation, for lines to paste. */
+function programOf(dataDir: string, { checkout, environment }: UpDeps): string {
+  if (environment["HOLDFAST_PROGRAM"] === "holdfast") return "holdfast";
+  return dataDir === join(checkout, ".holdfast") ? "./bin/holdfast.js" : `HOLDFAST_DATA=${dataDir} ./bin/holdfast.js`;
 }
 
 /** Resolves when the signal fires. */

@@ -140,7 +140,9 @@ function profileNamed(name: string | undefined, environment: Environment): Sourc
 /** The installation with its admin.json in this directory. */
 function installationIn(directory: string | undefined): Source[] {
   if (!directory) return [];
-  const text = readIfPresent(join(directory, "admin.json"));
+  const text = readIfPermitted(join(directory, "admin.json"));
+  if (text === "not permitted")
+    return [{ missing: `only the operator reads ${directory}: holdfast login --base-url URL` }];
   if (text === undefined) return [{ missing: whyMissing(directory) }];
   // The token of admin.json expires within hours; its API key does not.
   const { token: _, ...admin } = JSON.parse(text) as Profile;
@@ -181,6 +183,16 @@ function basic(name: string, secret: string): Credentials {
 
 function trimmed(baseUrl: string): string {
   return baseUrl.replace(/\/+$/, "");
+}
+
+/** Other users of the host have profiles, and must not fail because of the operator's file. */
+function readIfPermitted(path: string): string | "not permitted" | undefined {
+  try {
+    return readIfPresent(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EACCES") return "not permitted";
+    throw error;
+  }
 }
 
 function readIfPresent(path: string): string | undefined {

@@ -1,0 +1,109 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { readText, writeAtomically } from "../files.ts";
+import { layoutOf } from "../layout.ts";
+import { servingCode } from "../serving-record.ts";
+import { UserError } from "../user-error.ts";
+import type { UpDeps } from "../with-platform.ts";
+import {
+  type InstalledKind,
+  type InstalledPaths,
+  installedKinds,
+  settingsFileOf,
+  unitNames,
+} from "./installed-paths.ts";
+import { parseSettings, type Settings, settingsText } from "./settings-file.ts";
+import type { ServiceManager } from "./systemd.ts";
+import { launcherText, nodeLink, unitText } from "./units.ts";
+
+/** Dependencies of the commands install, upgrade and uninstall. */
+export interface InstalledDeps extends UpDeps {
+  readonly paths: InstalledPaths;
+  readonly systemd: ServiceManager;
+}
+
+/** Number of automatic restarts after which a start counts as failed. */
+const restartsMax = 3;
+const pollMs = 200;
+
+/** Kinds whose unit exists. */
+export function kindsInstalled(paths: InstalledPaths): InstalledKind[] {
+  return installedKinds.filter((kind) => existsSync(join(paths.units, unitNames[kind])));
+}
+
+/** Settings of a kind; empty if it is not installed. */
+export function readSettings(paths: InstalledPaths, kind: InstalledKind): Settings {
+  const file = settingsFileOf(paths, kind);
+  try {
+    return parseSettings(readText(file) ?? "");
+  } catch (error) {
+    throw error instanceof UserError ? new UserError(`${file}: ${error.message}`) : error;
+  }
+}
+
+/** Paths with the cache that the settings name. */
+export function withCache(paths: InstalledPaths, { HOLDFAST_CACHE: cache }: Settings): InstalledPaths {
+  return { ...paths, cache: cache ?? paths.cache };
+}
+
+export function dataDirectoryOf(paths: InstalledPaths, kind: InstalledKind, { HOLDFAST_DATA: data }: Settings): string {
+  return data ?? paths.data[kind];
+}
+
+/** Writes settings, unit and launcher of a kind. */
+export function writeProgram(paths: InstalledPaths, kind: InstalledKind, settings: Settings): void {
+  mkdirSync(paths.settings, { recursive: true, mode: 0o755 });
+  mkdirSync(paths.units, { recursive: true, mode: 0o755 });
+  mkdirSync(dirname(paths.launcher), { recursive: true, mode: 0o755 });
+  writeAtomically(settingsFileOf(paths, kind), settingsText(settings), 0o600);
+  writeUnit(paths, kind, settings);
+  writeAtomically(paths.launcher, launcherText(withCache(paths, settings)), 0o755);
+}
+
+/** Writes the unit of a kind; its settings remain as the operator wrote them. */
+export function writeUnit(paths: InstalledPaths, kind: InstalledKind, settings: Settings): void {
+  const text = unitText(kind, withCache(paths, settings), dataDirectoryOf(paths, kind, settings));
+  writeAtomically(join(paths.units, unitNames[kind]), text, 0o644);
+}
+
+/** Installs the packages and Node of a release, and links its default data directory. */
+export async function prepareRelease(directory: string, { cache, data }: InstalledPaths): Promise<void> {
+  mkdirSync(cache, { recursive: true, mode: 0o755 });
+  const script = `import("./bin/set-up.js").then((each) => each.setUp()).then(({ node }) => console.log(node))`;
+  const node = await new Promise<string>((resolve, reject) => {
+    execFile(
+      process.execPath,
+      ["--eval", script],
+      { cwd: directory, env: { ...process.env, HOLDFAST_CACHE: cache }, encoding: "utf8" },
+      (error, stdout, stderr) => {
+        if (error === null) resolve(stdout.trim());
+        else reject(new UserError(`the packages of the release cannot be installed: ${stderr.trim()}`));
+      },
+    );
+  });
+  symlinkSync(node, join(directory, nodeLink));
+  symlinkSync(data.platform, join(directory, ".holdfast"));
+}
+
+/**
+ * Resolves when the unit's supervisor has started everything from a release. Throws a UserError with the newest lines
+ * of its log when it ends repeatedly, or has not started after the time limit.
+ */
+export async function untilServing(
+  { paths, systemd, clock }: InstalledDeps,
+  kind: InstalledKind,
+  id: string,
+  limitMs: number,
+): Promise<void> {
+  const unit = unitNames[kind];
+  const { run } = layoutOf(dataDirectoryOf(paths, kind, readSettings(paths, kind)));
+  const first = (await systemd.state(unit)).restarts;
+  const deadline = clock.now() + limitMs;
+  while (servingCode(run) !== join(paths.releases, id)) {
+    const { restarts } = await systemd.state(unit);
+    if (restarts - first > restartsMax || clock.now() > deadline)
+      throw new UserError(`${unit} does not start:\n${(await systemd.log(unit, 15)).trim()}`);
+    await clock.sleep(pollMs);
+  }
+}
