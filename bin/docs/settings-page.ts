@@ -5,6 +5,7 @@ import { dnsSettings } from "../../dns/src/config.ts";
 import { settings as hostSettings } from "../../host/src/config.ts";
 import { inferenceSettings } from "../../inference/src/config.ts";
 import { issuerSettings } from "../../issuer/src/config.ts";
+import { acmeSettings } from "../../local/src/acme/config.ts";
 import { registrySettings } from "../../registry/src/config.ts";
 import { storeSettings } from "../../store/src/config.ts";
 import { link, type Pages, table } from "./pages.ts";
@@ -79,6 +80,12 @@ function settingsGroups(): Group[] {
       process: "store",
       about: "Settings of the process that serves the objects of a directory to machines.",
       settings: Object.values(storeSettings),
+    },
+    {
+      name: "acme",
+      process: "acme",
+      about: "Settings of the process that obtains the API's certificate from a public authority.",
+      settings: Object.values(acmeSettings),
     },
     { name: "dns", process: "dns", about: "Settings of a DNS server.", settings: Object.values(dnsSettings) },
   ];

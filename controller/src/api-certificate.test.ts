@@ -80,3 +80,19 @@ test("files without a certificate and its key are refused with the setting, and 
   expect(refused(good.certFile, other.keyFile)).toContain("is not the key of the certificate");
   expect(refused(nameless.certFile, nameless.keyFile)).toContain("the certificate has no DNS name");
 });
+
+test("files that another program writes may be absent at the start", () => {
+  const next = filesOf("later", "DNS:db.example.com");
+  const files = { certFile: join(directory, "fullchain.pem"), keyFile: join(directory, "privkey.pem") };
+  const log = logOf();
+  expect(() => openApiCertificate(files, log)).toThrow("cannot be read");
+  const own = openApiCertificate({ ...files, isAwaited: true }, log);
+  own.reload();
+  expect(own.certificates.find("db.example.com")).toBeUndefined();
+  expect(log.lines).toEqual([]);
+  writeFileSync(files.keyFile, readFileSync(next.keyFile));
+  writeFileSync(files.certFile, readFileSync(next.certFile));
+  own.reload();
+  expect(own.certificates.find("db.example.com")).toBeDefined();
+  own.close();
+});

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import type { Log } from "@holdfast/common/log.ts";
 import { type Certificates, createCertificates, type KeyPair } from "@holdfast/https/certificates.ts";
 
@@ -9,6 +9,8 @@ export interface ApiCertificateFiles {
   readonly certFile: string;
   /** PEM file of its private key. */
   readonly keyFile: string;
+  /** True if another program writes the files later, such as a client of ACME. */
+  readonly isAwaited?: boolean;
 }
 
 /**
@@ -30,14 +32,16 @@ export function openApiCertificate(files: ApiCertificateFiles, log: Pick<Log, "i
   const certificates = createCertificates();
   if (files.certFile === "" && files.keyFile === "")
     return { certificates, reload: () => undefined, close: () => undefined };
-  let current = readPair(files);
-  let names = namesOf(current);
-  for (const name of names) certificates.set(name, current);
+  const isAbsent = files.isAwaited === true && !existsSync(files.certFile);
+  let current = isAbsent ? undefined : readPair(files);
+  let names = current === undefined ? [] : namesOf(current);
+  if (current !== undefined) for (const name of names) certificates.set(name, current);
 
   function reload(): void {
+    if (current === undefined && !existsSync(files.certFile)) return;
     try {
       const next = readPair(files);
-      if (next.cert === current.cert && next.key === current.key) return;
+      if (next.cert === current?.cert && next.key === current.key) return;
       const nextNames = namesOf(next);
       for (const name of nextNames) certificates.set(name, next);
       for (const name of names) if (!nextNames.includes(name)) certificates.delete(name);

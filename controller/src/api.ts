@@ -92,7 +92,11 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   });
   const { privateKey: key, certificate: cert } = identity.current;
   const apiCertificate = openApiCertificate(
-    { certFile: deps.config.apiCertFile, keyFile: deps.config.apiCertKeyFile },
+    {
+      certFile: deps.config.apiCertFile,
+      keyFile: deps.config.apiCertKeyFile,
+      isAwaited: deps.config.apiCertAwaited === "yes",
+    },
     log,
   );
   const { certificates } = apiCertificate;

@@ -29,6 +29,11 @@ const apiSettings = {
     "",
   ),
   apiCertKeyFile: text("HOLDFAST_API_CERT_KEY_FILE", "PEM file of the private key of the operator's certificate", ""),
+  apiCertAwaited: text(
+    "HOLDFAST_API_CERT_AWAITED",
+    "yes: the two files of the certificate may not exist yet; until then clients get the installation's own certificate",
+    "",
+  ),
   ownAddresses: {
     ...addresses,
     parse(value: string) {

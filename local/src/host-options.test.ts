@@ -10,6 +10,12 @@ test.each([
     { HOLDFAST_DATA: "/d" },
     { dataDir: "/f", joinFile: "/j.json", listen: "[::]:8450", addressBlock: "127.90" },
   ],
+  [
+    "the settings of a service",
+    [],
+    { HOLDFAST_JOIN: "/j.json", HOLDFAST_LISTEN: "192.0.2.2:8450", HOLDFAST_ADDRESS_BLOCK: "127.90" },
+    { dataDir: "/code/.holdfast", firstJoinFile: "/j.json", listen: "192.0.2.2:8450", addressBlock: "127.90" },
+  ],
 ])("with %s the options are as expected", (_, args, environment, expected) => {
   expect(readHostOptions(args, environment, "/code")).toEqual(expected);
 });

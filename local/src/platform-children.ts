@@ -3,6 +3,7 @@ import { endpointText } from "@holdfast/common/endpoint.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { controllerFlags } from "@holdfast/controller/node-flags.ts";
 import type { ChildSpec } from "./child.ts";
+import { acmeCertificateSettings, isAcmeEnabled } from "./acme/acme-child.ts";
 import { identityDirectories } from "./data-plane-children.ts";
 import { domainOf, type Installation, resolverAddressOf } from "./installation.ts";
 import { objectsDirectory, objectsUrl } from "./object-store.ts";
@@ -88,6 +89,7 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_CA_FILE: layout.authority,
     ...identityDirectories(layout),
     HOLDFAST_DEFAULT_ALLOWED_CIDRS: machineHost.allowedCidrs.join(","),
+    ...acmeCertificateSettings(parts),
   };
 }
 
@@ -105,7 +107,8 @@ export function writeAdminFile(parts: PlatformParts): void {
   const { layout, installation, secrets, environment } = parts;
   const { organization: _, ...credentials } = secrets.bootstrap;
   // With a certificate of the operator, only IP addresses have the certificate that `ca_file` verifies.
-  const url = lookUp(environment, "HOLDFAST_API_CERT_FILE") ? localUrlOf(installation) : baseUrlOf(installation);
+  const hasOwn = lookUp(environment, "HOLDFAST_API_CERT_FILE") || isAcmeEnabled(environment);
+  const url = hasOwn ? localUrlOf(installation) : baseUrlOf(installation);
   const admin = {
     base_url: url,
     grpc_url: url,

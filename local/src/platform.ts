@@ -3,6 +3,7 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
+import { acmeChild } from "./acme/acme-child.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import { type Child, type ChildSpec, startChild } from "./child.ts";
 import { dataPlaneChildren } from "./data-plane-children.ts";
@@ -119,6 +120,8 @@ export function createPlatform(deps: PlatformDeps): Platform {
     // long.
     if (!isHistoryCreated(layout)) await history;
     await launch(controllerChild(parts), signal);
+    const acme = acmeChild(parts);
+    if (acme !== undefined) await launch(acme, signal);
     await Promise.all([etcd, history]);
     await untilHealthy(localUrlOf(installation), layout.authority, signal);
     writeAdminFile(parts);
@@ -134,6 +137,7 @@ export function createPlatform(deps: PlatformDeps): Platform {
 
     async stop({ keepsMachines = false } = {}) {
       rmSync(layout.admin, { force: true });
+      await stop("acme");
       await stop("controller");
       if (!keepsMachines) await stopMachines();
       // Its own stop signal would stop the machines.

@@ -1,0 +1,48 @@
+import { isIP } from "node:net";
+import { join } from "node:path";
+import { lookUp } from "@holdfast/common/look-up.ts";
+import type { ChildSpec } from "../child.ts";
+import type { Layout } from "../layout.ts";
+import { nodeChild } from "../node-child.ts";
+import type { PlatformParts } from "../platform-parts.ts";
+import { UserError } from "../user-error.ts";
+import { certificateFiles } from "./certificate-store.ts";
+
+type AcmeParts = Pick<PlatformParts, "layout" | "environment" | "advertised" | "checkout">;
+
+const directoryOf = ({ pki }: Layout) => join(pki, "acme");
+
+/** True if the operator wants the API's certificate from a public authority. */
+export function isAcmeEnabled(environment: PlatformParts["environment"]): boolean {
+  return Boolean(lookUp(environment, "HOLDFAST_ACME_EMAIL"));
+}
+
+/** Settings of controllers for a certificate that the ACME client obtains; none if it is not enabled. */
+export function acmeCertificateSettings({
+  layout,
+  environment,
+}: Pick<AcmeParts, "layout" | "environment">): Record<string, string> {
+  if (!isAcmeEnabled(environment)) return {};
+  if (lookUp(environment, "HOLDFAST_API_CERT_FILE"))
+    throw new UserError("HOLDFAST_ACME_EMAIL and HOLDFAST_API_CERT_FILE are two certificates of the API; set one");
+  const { certificate, key } = certificateFiles(directoryOf(layout));
+  return {
+    HOLDFAST_API_CERT_FILE: certificate,
+    HOLDFAST_API_CERT_KEY_FILE: key,
+    HOLDFAST_API_CERT_AWAITED: "yes",
+  };
+}
+
+/** The process that obtains and renews the certificate of the advertised name; undefined if it is not enabled. */
+export function acmeChild({ layout, environment, advertised, checkout }: AcmeParts): ChildSpec | undefined {
+  if (!isAcmeEnabled(environment)) return undefined;
+  const name = advertised?.advertise;
+  if (name === undefined || isIP(name) !== 0)
+    throw new UserError("HOLDFAST_ACME_EMAIL: a certificate needs a public name of this machine: --advertise NAME");
+  const authorities = lookUp(environment, "HOLDFAST_ACME_CA_FILE");
+  return nodeChild("acme", join(checkout, "local", "src", "acme", "main.ts"), environment, {
+    HOLDFAST_ACME_NAMES: [name, ...(lookUp(environment, "HOLDFAST_ACME_NAMES")?.split(",") ?? [])].join(","),
+    HOLDFAST_ACME_STATE_DIR: directoryOf(layout),
+    ...(authorities && { NODE_EXTRA_CA_CERTS: authorities }),
+  });
+}
