@@ -42,7 +42,7 @@ try {
 }
 `;
 
-describe.skipIf(!hasSystemd)("install, upgrade and uninstall under systemd", { timeout: 60_000 }, () => {
+describe.skipIf(!hasSystemd)("install, upgrade and uninstall under systemd", { timeout: 180_000 }, () => {
   let machine: SystemdMachine;
   let directory: string;
   let data: string;
