@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import type { Deployment, Project } from "@holdfast/sdk";
+import type { Deployment, Project } from "@holdfast/sdk/index.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";

@@ -38,11 +38,23 @@ describe("the packed SDK", () => {
     expect(directories.map(({ name }) => name)).toEqual(["node", "queue"]);
   });
 
+  test.each([
+    ["@holdfast/sdk", "createClient"],
+    ["@holdfast/sdk/node", "createNodeClient"],
+    ["@holdfast/sdk/queue", "createQueue"],
+  ])("is imported as %s by a program beside it", async (name, member) => {
+    writeFileSync(join(project, "import.js"), `import { ${member} } from "${name}"; console.log(typeof ${member});`);
+    const { stdout } = await run(process.execPath, [join(project, "import.js")]);
+    expect(stdout).toBe("function\n");
+  });
+
   test("passes publint and attw", async () => {
     const data = readFileSync(tarball);
     const bytes = data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength);
     const { messages, pkg } = await publint({ pack: { tarball: bytes }, strict: true });
-    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+    // The sources are for the packages of the checkout, which run without a build.
+    const ofSources = 'pkg.exports["./*.ts"] is ./src/*.ts but does not match any files.';
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([ofSources]);
     const result = await checkPackage(createPackageFromTarballData(new Uint8Array(bytes)));
     expect(result.types).toMatchObject({ kind: "included" });
     // The package has ES modules only: `require`, and resolvers without "exports", are known not to load it.
@@ -53,6 +65,7 @@ describe("the packed SDK", () => {
       ".",
       "./node",
       "./queue",
+      "./*.ts",
       "./package.json",
     ]);
   });

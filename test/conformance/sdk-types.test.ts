@@ -1,7 +1,7 @@
 import type { EventDefinitions } from "@holdfast/controller/systems.ts";
 import { describe, expect, test } from "vitest";
-import type * as sdk from "@holdfast/sdk";
-import { createClient } from "@holdfast/sdk";
+import type * as sdk from "@holdfast/sdk/index.ts";
+import { createClient } from "@holdfast/sdk/index.ts";
 import { findRestMethod, restMethods } from "@holdfast/testing/api/api-methods.ts";
 import { nameOf } from "@holdfast/testing/contract/authorization-cases.ts";
 import { contractFileOf, mergeTables } from "@holdfast/testing/contract/contracts.ts";

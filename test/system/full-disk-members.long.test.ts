@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "@holdfast/sdk";
+import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { openValkey, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { fillDisk, freeBytes } from "@holdfast/testing/machines/fill-disk.ts";
 import { asOperator, createOrganizations } from "@holdfast/testing/platform/organizations.ts";

@@ -6,7 +6,7 @@ import type { Kind } from "@holdfast/controller/kernel/store/kind.ts";
 import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { isFinished, operationKind } from "@holdfast/controller/operation/operation.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Project, Stack, StackMigration } from "@holdfast/sdk";
+import type { Project, Stack, StackMigration } from "@holdfast/sdk/index.ts";
 import { type BundleFixture, startBundleFixture, valkeySpec } from "@holdfast/testing/composition/bundle-fixture.ts";
 import { createCrashingControllers } from "@holdfast/testing/composition/crashing-controllers.ts";
 import { killAfterWrites, watchWrites } from "@holdfast/testing/composition/kill-after-write.ts";

@@ -3,7 +3,7 @@ import { PipelineService, PipelineStatus } from "@holdfast/proto/holdfast/v1/pip
 import { ProjectService, ProjectStatus } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import { StackService, StackStatus } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Deployment, Pipeline, PipelineDetail, Project, ProjectPlan, Stack } from "@holdfast/sdk";
+import type { Deployment, Pipeline, PipelineDetail, Project, ProjectPlan, Stack } from "@holdfast/sdk/index.ts";
 import { type BundleFixture, startBundleFixture, valkeySpec } from "@holdfast/testing/composition/bundle-fixture.ts";
 import { openDatabaseUrl, openValkeyUrl } from "@holdfast/testing/composition/open-url.ts";
 import { outputsOf } from "@holdfast/testing/composition/outputs-of.ts";

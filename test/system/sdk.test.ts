@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Client, ConnectionFailed, createClient, verifyWebhook } from "@holdfast/sdk";
+import { type Client, ConnectionFailed, createClient, verifyWebhook } from "@holdfast/sdk/index.ts";
 import { createNodeClient, saveProfile } from "@holdfast/sdk/node/index.ts";
 import { installSdk, packSdk, sdkDirectory } from "@holdfast/testing/platform/packed-sdk.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";

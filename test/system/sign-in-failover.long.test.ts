@@ -1,6 +1,6 @@
 import * as client from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk";
+import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk/index.ts";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import { argumentsAndEnvironment, findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
 import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Stack, StackMigration, StackPreview, StackTemplate, UpgradePreview } from "@holdfast/sdk";
+import type { Stack, StackMigration, StackPreview, StackTemplate, UpgradePreview } from "@holdfast/sdk/index.ts";
 import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "@holdfast/sdk";
+import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, type Services } from "@holdfast/testing/platform/services.ts";

@@ -5,7 +5,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "@holdfast/sdk";
+import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/acknowledged-writer.ts";
 import { commandOnce } from "@holdfast/testing/api/clients.ts";
 import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "@holdfast/sdk";
+import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/acknowledged-writer.ts";
 import { commandOnce } from "@holdfast/testing/api/clients.ts";
 import type { OperationJson } from "@holdfast/testing/api/service-json.ts";

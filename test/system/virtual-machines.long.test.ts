@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import type { IncusClient } from "@holdfast/compute/incus/incus-client.ts";
 import { guestKey, instanceName } from "@holdfast/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Maintenance } from "@holdfast/sdk";
+import type { Maintenance } from "@holdfast/sdk/index.ts";
 import { writeRows } from "../faults/acknowledged-writer.ts";
 import { setFrozen } from "../faults/fault-fixture.ts";
 import { type ChangingGuests, createChangingGuests } from "@holdfast/testing/machines/changing-guests.ts";

@@ -1,4 +1,4 @@
-import type { AppDomain } from "@holdfast/sdk";
+import type { AppDomain } from "@holdfast/sdk/index.ts";
 import { appOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
 import { omitUndefined, take } from "../flag-values.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import type { AppAuth, AuthTask, NewAuthSmtp } from "@holdfast/sdk";
+import type { AppAuth, AuthTask, NewAuthSmtp } from "@holdfast/sdk/index.ts";
 import { appOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ReplicationStatus } from "@holdfast/sdk";
+import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
 import type { EtcdMembers } from "@holdfast/testing/platform/etcd-members.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ServiceNode } from "@holdfast/sdk";
+import type { ServiceNode } from "@holdfast/sdk/index.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import type { CutDirection } from "@holdfast/testing/network/network-cuts.ts";
 import type { SlowNetwork } from "@holdfast/testing/network/slow-network.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk";
+import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk/index.ts";
 import { addressOf, queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";

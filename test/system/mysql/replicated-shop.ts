@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { type Connection, createConnection } from "mysql2/promise";
-import type { ReplicationStatus } from "@holdfast/sdk";
+import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { ReplicationStatus } from "@holdfast/sdk";
+import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import { isHealthy, type OperationJson } from "@holdfast/testing/api/service-json.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";

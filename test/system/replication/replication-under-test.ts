@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk";
+import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk/index.ts";
 import { type AcknowledgedWriter, writeRows } from "../../faults/acknowledged-writer.ts";
 import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";

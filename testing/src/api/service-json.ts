@@ -1,4 +1,4 @@
-import type { Connection, LogPage, ManagedService, Operation, Problem } from "@holdfast/sdk";
+import type { Connection, LogPage, ManagedService, Operation, Problem } from "@holdfast/sdk/index.ts";
 
 /**
  * Responses of the API as tests read them: in the SDK's types, which are compared with the protos (ADR 8). The shape of

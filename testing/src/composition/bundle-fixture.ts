@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Deployment, Project } from "@holdfast/sdk";
+import type { Deployment, Project } from "@holdfast/sdk/index.ts";
 import type { RestResponse } from "../api/rest-response.ts";
 import { createCommandLine, type CommandResult } from "../platform/command-line.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";

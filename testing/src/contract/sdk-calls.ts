@@ -1,8 +1,8 @@
 import type { DescMessage, DescService } from "@bufbuild/protobuf";
-import type * as sdk from "@holdfast/sdk";
+import type * as sdk from "@holdfast/sdk/index.ts";
 import type { RestEntry, RestShape } from "../api/rest-types.ts";
 
-export type * as sdk from "@holdfast/sdk";
+export type * as sdk from "@holdfast/sdk/index.ts";
 
 /** Calls of a client by full name of the method; `Wrong` is the union of methods whose responses differ. */
 export interface SdkCalls<Wrong = never> {

@@ -1,4 +1,4 @@
-import type { Maintenance } from "@holdfast/sdk";
+import type { Maintenance } from "@holdfast/sdk/index.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { RestResponse } from "../api/rest-response.ts";
 import type { OperationJson, ProblemJson } from "../api/service-json.ts";

@@ -1,8 +1,8 @@
+import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ensurePnpm } from "../../../bin/set-up.js";
 import { oneAtATime } from "../controller/claim.ts";
 
 const run = promisify(execFile);
@@ -10,14 +10,24 @@ const run = promisify(execFile);
 /** The directory of the SDK's package. */
 export const sdkDirectory = join(import.meta.dirname, "..", "..", "..", "sdk");
 
-/** Packs the SDK as it is published, with the exports of its publishConfig; resolves to the tarball's path. */
+const root = join(sdkDirectory, "..");
+
+/** The command by which docs/start/api.md packs the SDK, such as `npm pack ./sdk`. */
+function packCommand(): readonly string[] {
+  const [command] = /^npm pack [^#\n]*/m.exec(readFileSync(join(root, "docs", "start", "api.md"), "utf8")) ?? [];
+  assert(command !== undefined, "docs/start/api.md has a command that packs the SDK");
+  return command.trim().split(/\s+/);
+}
+
+/** Packs the SDK by the documented command; resolves to the tarball's path. */
 export async function packSdk(directory: string): Promise<string> {
-  const args = [await ensurePnpm(), "pack", "--json", "--pack-destination", directory];
+  const [npm = "", ...args] = packCommand();
+  const options = ["--json", "--pack-destination", directory];
   // The package is built in the checkout, where concurrent builds would conflict.
-  const { stdout } = await oneAtATime("pack the SDK", () => run(process.execPath, args, { cwd: sdkDirectory }));
-  // Scripts of the package may print before npm's own output.
-  const { filename } = JSON.parse(stdout.slice(stdout.indexOf("{\n"))) as { filename: string };
-  return filename;
+  const { stdout } = await oneAtATime("pack the SDK", () => run(npm, [...args, ...options], { cwd: root }));
+  const [packed] = JSON.parse(stdout) as { filename: string }[];
+  assert(packed !== undefined, "npm names the package that it made");
+  return join(directory, packed.filename);
 }
 
 /** A user's project with the tarball as its only package; no registry is contacted. */
