@@ -103,7 +103,7 @@ describe("the inference proxy", () => {
     const expected = wrongResponses.map(({ name, charge }) => {
       if (charge === undefined) return [name, undefined];
       const { prompt, completion } = charge;
-      const isEstimated = prompt === "estimate" || completion === "estimate";
+      const isEstimated = charge.isEstimated === true || prompt === "estimate" || completion === "estimate";
       // The prompt has 20 bytes and one message, and its estimate is its reservation.
       const promptTokens = prompt === "estimate" ? 11 : prompt;
       const completionTokens = completion === "estimate" ? expect.toSatisfy(isWithinReservation) : completion;

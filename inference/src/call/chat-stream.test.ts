@@ -46,6 +46,22 @@ describe("a stream", () => {
     );
   });
 
+  test.each([
+    [{ total_tokens: 50 }, { prompt_tokens: 11, completion_tokens: 39, total_tokens: 50 }],
+    [
+      { prompt_tokens: 10, completion_tokens: 5, total_tokens: 100, x: 1 },
+      { prompt_tokens: 10, completion_tokens: 5, total_tokens: 100, x: 1 },
+    ],
+    [
+      { prompt_tokens: "7", completion_tokens: null, total_tokens: -1 },
+      { prompt_tokens: 11, completion_tokens: 39, total_tokens: 50 },
+    ],
+  ])("with the usage %j ends with the provider's numbers", (usage, expected) => {
+    const { stream } = passed(`${chunk("a")}data: ${JSON.stringify({ choices: [], usage })}\n\n${done}`);
+    const [, text = ""] = /^data: (.*)\n/.exec(stream.ending({ promptTokens: 11, completionTokens: 39 })) ?? [];
+    expect(JSON.parse(text)).toMatchObject({ choices: [], usage: expected });
+  });
+
   test("reports the last usage if there are several", () => {
     expect(passed(usageChunk(1) + usageChunk(4) + done).stream.usage).toMatchObject({ completion_tokens: 4 });
   });

@@ -2,6 +2,7 @@ import { createParser } from "eventsource-parser";
 import type { Tokens } from "../journal/journal-state.ts";
 import { isRecord } from "./check-call.ts";
 import { textsOf } from "./upstream-body.ts";
+import { tokenCount } from "./usage.ts";
 
 /** Reads a provider's event stream while it is forwarded. */
 export interface ChatStream {
@@ -21,7 +22,10 @@ export interface ChatStream {
   readonly text: string;
   /** Start of a response without any event, such as a page of HTML; otherwise empty. */
   readonly otherText: string;
-  /** The end of the client's stream: a chunk with the usage and without choices, then the end mark. */
+  /**
+   * The end of the client's stream: a chunk with the usage and without choices, then the end mark. Numbers that the
+   * provider reported remain; the given ones replace those that are missing.
+   */
   ending(usage: Tokens): string;
 }
 
@@ -142,6 +146,7 @@ export function createChatStream({ model, count }: { readonly model: string; rea
     },
     ending({ promptTokens, completionTokens }) {
       const { id = "chatcmpl", created = 0 } = last;
+      const numbers = isRecord(reported) ? reported : {};
       const chunk = {
         id,
         object: "chat.completion.chunk",
@@ -149,10 +154,10 @@ export function createChatStream({ model, count }: { readonly model: string; rea
         model: last["model"] ?? model,
         choices: [],
         usage: {
-          ...(isRecord(reported) && reported),
-          prompt_tokens: promptTokens,
-          completion_tokens: completionTokens,
-          total_tokens: promptTokens + completionTokens,
+          ...numbers,
+          prompt_tokens: tokenCount(numbers["prompt_tokens"]) ?? promptTokens,
+          completion_tokens: tokenCount(numbers["completion_tokens"]) ?? completionTokens,
+          total_tokens: tokenCount(numbers["total_tokens"]) ?? promptTokens + completionTokens,
         },
       };
       return `data: ${JSON.stringify(chunk)}\n\ndata: ${endMark}\n\n`;

@@ -39,7 +39,25 @@ describe("usage that a provider reports", () => {
       { completion_tokens: 7, total_tokens: 12 },
       { promptTokens: 5, completionTokens: 7, cachedTokens: 0 },
     ],
-    ["with only the total", "chat", { total_tokens: 12 }, undefined],
+    ["with only the total", "chat", { total_tokens: 12 }, { totalTokens: 12, cachedTokens: 0 }],
+    [
+      "with a total above both parts",
+      "chat",
+      { prompt_tokens: 10, completion_tokens: 5, total_tokens: 100 },
+      { promptTokens: 10, completionTokens: 90, cachedTokens: 0 },
+    ],
+    [
+      "with a total below both parts",
+      "chat",
+      { ...both, total_tokens: 3 },
+      { promptTokens: 5, completionTokens: 7, cachedTokens: 0 },
+    ],
+    [
+      "of an embedding with a total above the prompt",
+      "embeddings",
+      { prompt_tokens: 5, total_tokens: 12 },
+      { promptTokens: 12, completionTokens: 0, cachedTokens: 0 },
+    ],
     [
       "of an embedding with only the total",
       "embeddings",
@@ -95,6 +113,19 @@ describe("usage that a provider reports", () => {
       estimated: false,
       aboveReservation: true,
     });
+  });
+
+  test.each([
+    // total, text, prompt, completion
+    [150, "one two three", 100, 50],
+    [30, "one two three", 27, 3],
+    [2, "one two three", 0, 2],
+    [0, "one two three", 0, 0],
+    [5_000, "", 100, 4_900],
+  ])("of %i tokens in total with the text %j is charged as %i + %i", async (totalTokens, text, prompt, completion) => {
+    const used = await usageOf({ totalTokens, cachedTokens: 0 }, { ...call, text });
+    expect(used).toMatchObject({ promptTokens: prompt, completionTokens: completion, estimated: true });
+    expect(used.aboveReservation).toBe(totalTokens > 110 ? true : undefined);
   });
 
   test("has a separate price for cached tokens", async () => {

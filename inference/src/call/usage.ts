@@ -10,6 +10,8 @@ const maxTokens = 1_000_000_000;
 export interface ReportedUsage extends Partial<Tokens> {
   /** Tokens of the prompt that the provider read from its cache. */
   readonly cachedTokens: number;
+  /** The sum of both parts, if the provider reported nothing else. */
+  readonly totalTokens?: number;
 }
 
 /** Facts about a call in addition to its reported usage. */
@@ -23,21 +25,23 @@ export interface CountedCall {
 
 /**
  * Parses reported usage; undefined if it contains no count. A missing part is the total without the other part; 0 is a
- * count.
+ * count. A total above both parts counts: some providers report reasoning in the total alone, and charge it as output.
  */
 export function readUsage(kind: CallKind, value: unknown): ReportedUsage | undefined {
   if (!isRecord(value)) return undefined;
-  const total = countOf(value["total_tokens"]);
-  const prompt = countOf(value["prompt_tokens"]);
+  const total = tokenCount(value["total_tokens"]);
+  const prompt = tokenCount(value["prompt_tokens"]);
   // Embeddings have no output.
-  const completion = kind === "embeddings" ? 0 : countOf(value["completion_tokens"]);
+  const completion = kind === "embeddings" ? 0 : tokenCount(value["completion_tokens"]);
+  if (total !== undefined && prompt === undefined && completion === undefined)
+    return { totalTokens: total, cachedTokens: 0 };
   const restOf = (part: number | undefined) =>
     total === undefined || part === undefined || part > total ? undefined : total - part;
-  const promptTokens = prompt ?? restOf(completion);
-  const completionTokens = completion ?? restOf(prompt);
+  const promptTokens = kind === "embeddings" ? max(prompt, total) : (prompt ?? restOf(completion));
+  const completionTokens = kind === "embeddings" ? 0 : max(completion, restOf(prompt));
   if (promptTokens === undefined && (completionTokens === undefined || kind === "embeddings")) return undefined;
   const details = value["prompt_tokens_details"];
-  const cached = isRecord(details) ? countOf(details["cached_tokens"]) : undefined;
+  const cached = isRecord(details) ? tokenCount(details["cached_tokens"]) : undefined;
   return {
     ...(promptTokens !== undefined && { promptTokens }),
     ...(completionTokens !== undefined && { completionTokens }),
@@ -45,7 +49,13 @@ export function readUsage(kind: CallKind, value: unknown): ReportedUsage | undef
   };
 }
 
-function countOf(value: unknown): number | undefined {
+/** The larger one of the numbers that are present. */
+function max(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
+}
+
+/** A reported number of tokens; undefined if it is not a plausible number. */
+export function tokenCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= maxTokens
     ? value
     : undefined;
@@ -53,13 +63,14 @@ function countOf(value: unknown): number | undefined {
 
 /**
  * Usage of a call. Reported numbers count as reported, even above the reservation. A number that was not reported is
- * the proxy's own count, which never exceeds the reservation.
+ * the proxy's own count, which never exceeds the reservation; of a total without its parts only the division is an
+ * estimate.
  */
 export async function usageOf(reported: ReportedUsage | undefined, call: CountedCall): Promise<Used> {
-  const { reserved, price, text } = call;
-  const { promptTokens = reserved.promptTokens, cachedTokens = 0 } = reported ?? {};
-  const completionTokens = reported?.completionTokens ?? Math.min(await countTokens(text), reserved.completionTokens);
-  const tokens = { promptTokens, completionTokens };
+  const { reserved, price } = call;
+  const { cachedTokens = 0 } = reported ?? {};
+  const tokens = await tokensOf(reported, call);
+  const { promptTokens, completionTokens } = tokens;
   const isAbove = promptTokens + completionTokens > reserved.promptTokens + reserved.completionTokens;
   return {
     ...tokens,
@@ -67,6 +78,18 @@ export async function usageOf(reported: ReportedUsage | undefined, call: Counted
     estimated: reported?.promptTokens === undefined || reported.completionTokens === undefined,
     ...(isAbove && { aboveReservation: true as const }),
   };
+}
+
+async function tokensOf(reported: ReportedUsage | undefined, { reserved, text }: CountedCall): Promise<Tokens> {
+  const { totalTokens, promptTokens = reserved.promptTokens } = reported ?? {};
+  if (totalTokens !== undefined) {
+    // The reserved prompt is an upper bound, so the output is at least what was sent.
+    const sent = Math.min(await countTokens(text), totalTokens);
+    const completionTokens = Math.max(sent, totalTokens - reserved.promptTokens);
+    return { promptTokens: totalTokens - completionTokens, completionTokens };
+  }
+  const counted = async () => Math.min(await countTokens(text), reserved.completionTokens);
+  return { promptTokens, completionTokens: reported?.completionTokens ?? (await counted()) };
 }
 
 /** Maximum length of a piece: counting takes time by the square of a word's length, so a long word is split. */

@@ -5,6 +5,8 @@ import { gzipSync } from "node:zlib";
 export interface Charge {
   readonly prompt: number | "estimate";
   readonly completion: number | "estimate";
+  /** True if the division of a reported total is an estimate. */
+  readonly isEstimated?: true;
 }
 
 /** A response of a provider that is not a plain completion, and its effects. */
@@ -78,6 +80,8 @@ export const wrongResponses: readonly WrongResponse[] = [
   { name: "usage without output tokens", respond: withUsage({ prompt_tokens: 11 }), status: 200, body: "Hello there", charge: { prompt: 11, completion: "estimate" } },
   { name: "usage with the total and the prompt", respond: withUsage({ prompt_tokens: 11, total_tokens: 14 }), status: 200, body: "Hello there", charge: reported },
   { name: "usage with the total and the output", respond: withUsage({ completion_tokens: 3, total_tokens: 14 }), status: 200, body: "Hello there", charge: reported },
+  { name: "usage with only the total", respond: withUsage({ total_tokens: 30 }), status: 200, body: '"total_tokens":30', charge: { prompt: 11, completion: 19, isEstimated: true } },
+  { name: "usage with a total above both parts", respond: withUsage({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 28 }), status: 200, body: '"total_tokens":28', charge: { prompt: 10, completion: 18 } },
   { name: "usage as text", respond: withUsage({ prompt_tokens: "11", completion_tokens: "3" }), status: 200, body: "Hello there", charge: { prompt: "estimate", completion: "estimate" } },
   { name: "no usage, and more text than requested", respond: respondWith(200, { choices: [{ index: 0, message: { role: "assistant", content: "many words ".repeat(500) } }] }), status: 200, body: "many words", charge: { prompt: "estimate", completion: "estimate" } },
   { name: "far more usage than reserved", respond: withUsage({ prompt_tokens: 60_000, completion_tokens: 15 }), status: 200, body: "Hello there", charge: { prompt: 60_000, completion: 15 } },
@@ -102,6 +106,8 @@ export const wrongResponses: readonly WrongResponse[] = [
   { name: "a stream cut after output", isStream: true, respond: broken(delta("Hello"), events), status: 200, body: "incomplete", charge: { prompt: "estimate", completion: "estimate" } },
   { name: "a stream without an end mark", isStream: true, respond: streamed(delta("Hello") + finish), status: 200, body: endMark, charge: { prompt: "estimate", completion: "estimate" } },
   { name: "a stream with usage and without an end mark", isStream: true, respond: streamed(delta("Hello") + finish + usageEvent), status: 200, body: endMark, charge: reported },
+  { name: "a stream with only the total", isStream: true, respond: streamed(delta("Hello") + finish + event({ choices: [], usage: { total_tokens: 30 } }) + endMark), status: 200, body: '"total_tokens":30', charge: { prompt: 11, completion: 19, isEstimated: true } },
+  { name: "a stream with a total above both parts", isStream: true, respond: streamed(delta("Hello") + finish + event({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 28 } }) + endMark), status: 200, body: '"prompt_tokens":10,"completion_tokens":5,"total_tokens":28', charge: { prompt: 10, completion: 18 } },
   { name: "a stream with comments", isStream: true, respond: streamed(`: wait\n\n${delta("Hello")}${finish}${usageEvent}${endMark}`), status: 200, body: ": wait\n\n", charge: reported },
   { name: "an event of three megabytes", isStream: true, respond: streamed(delta("x".repeat(3 << 20)) + finish + usageEvent + endMark), status: 200, body: endMark, charge: reported },
   { name: "a stream of another coding", isStream: true, respond: respondWith(200, gzipSync(delta("Hello") + endMark), { ...events, "content-encoding": "gzip" }), status: 502, body: "gzip" },
