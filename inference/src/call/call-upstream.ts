@@ -3,7 +3,7 @@ import type { EgressResponse } from "@holdfast/egress/egress-response.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { type ApiError, apiError } from "../http/api-error.ts";
 import { isRecord } from "./check-call.ts";
-import { type ProviderError, providerErrorOf, providerErrorIn } from "./provider-error.ts";
+import { errorInAnswer, errorInRefusal, type ProviderError, providerErrorOf } from "./provider-error.ts";
 import type { Route } from "./route-call.ts";
 
 /** A successful response of the provider, whose body is not read yet, or an error. */
@@ -60,34 +60,36 @@ export async function callUpstream(
   if (status === 200) return { response };
   const text = await textOf(response);
   const refusal = parse(text);
-  const reported = providerErrorOf(refusal);
   const usage = isRecord(refusal) ? refusal["usage"] : undefined;
-  return { error: refusalOf(response, reported && withoutKey(reported, route)), usage };
+  return { error: refusalOf(response, errorInRefusal(withoutKey(text, route))), usage };
 }
 
 /** The error for a response with status 200 that is not a completion, with the provider's message. */
 export function notACompletion(text: string, route: Route): ApiError {
-  const reported = providerErrorIn(text);
+  const reported = errorInAnswer(withoutKey(text, route));
   if (reported?.message === undefined)
     return apiError("upstream_error", "The provider's response is not a completion.");
-  return failedWith(withoutKey(reported, route));
+  return failedWith(reported);
 }
 
 /** The error that the provider sent within a stream. */
 export function errorInStream(data: unknown, route: Route): ApiError {
-  const reported = providerErrorOf(data) ?? {};
-  return failedWith(withoutKey({ message: "The provider ended the stream with an error.", ...reported }, route));
+  const reported = providerErrorOf(parse(withoutKey(JSON.stringify(data), route))) ?? {};
+  return failedWith({ message: "The provider ended the stream with an error.", ...reported });
 }
 
-function failedWith({ message = "", param, ...provider }: ProviderError): ApiError {
-  return apiError("upstream_error", message, { ...(param !== undefined && { param }), provider });
+/** The code remains the proxy's, because the status is: a provider may use one of the proxy's codes. */
+function failedWith({ message = "", param, ...cause }: ProviderError): ApiError {
+  return apiError("upstream_error", message, {
+    ...(param !== undefined && { param }),
+    ...(Object.keys(cause).length > 0 && { cause }),
+  });
 }
 
-/** The provider's error without the key: some providers quote the key that they refuse. */
-function withoutKey(error: ProviderError, { apiKey }: Route): ProviderError {
-  const { message } = error;
-  if (message === undefined || apiKey === "") return error;
-  return { ...error, message: message.replaceAll(apiKey, "***") };
+/** The text of a provider without the key, also as in JSON: some providers quote the key that they refuse. */
+function withoutKey(text: string, { apiKey }: Route): string {
+  if (apiKey === "") return text;
+  return text.replaceAll(apiKey, "***").replaceAll(JSON.stringify(apiKey).slice(1, -1), "***");
 }
 
 /** An error for the client without internal details. */
@@ -117,22 +119,25 @@ function refusalOf({ status, headers }: EgressResponse, reported: ProviderError 
   }
   if (status >= 300 && status < 400)
     return apiError("upstream_error", "The provider responded with a redirect, which is not followed.");
-  return apiError("upstream_error", `The provider responded with ${status}.`, forwarded);
+  const words = reported?.message === undefined ? "." : `: ${reported.message}`;
+  return apiError("upstream_error", `The provider responded with ${status}${words}`, forwarded);
 }
 
+/** The start of the body, up to its end or a failure. */
 async function textOf(response: EgressResponse): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
     for await (const chunk of response.body) {
-      bytes += chunk.length;
-      if (bytes > maxErrorBytes) break;
       chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes >= maxErrorBytes) break;
     }
-  } catch {
-    return "";
+  } catch (error) {
+    // The status is the error; a body that is cut off only has fewer words.
+    if (!(error instanceof Error)) throw error;
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(chunks).subarray(0, maxErrorBytes).toString();
 }
 
 function parse(text: string): unknown {

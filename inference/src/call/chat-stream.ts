@@ -1,7 +1,7 @@
 import { createParser } from "eventsource-parser";
 import type { Tokens } from "../journal/journal-state.ts";
 import { isRecord } from "./check-call.ts";
-import { textsOf } from "./upstream-body.ts";
+import { textsOf, usageIn } from "./upstream-body.ts";
 import { tokenCount } from "./usage.ts";
 
 /** Reads a provider's event stream while it is forwarded. */
@@ -92,7 +92,7 @@ export function createChatStream({ model, count }: { readonly model: string; rea
       }
       last = chunk;
       readChoices(chunk);
-      reported = chunk["usage"] ?? reported;
+      reported = usageIn(chunk) ?? reported;
       if (chunk["usage"] === undefined || chunk["usage"] === null) {
         out += `data: ${data}\n\n`;
         return;

@@ -13,8 +13,9 @@ import { type ChatStream, createChatStream, type StreamBroken } from "./chat-str
 import type { CheckedCall } from "./check-call.ts";
 import { isRecord } from "./check-call.ts";
 import type { Drains } from "./drains.ts";
+import { withoutMark } from "./provider-error.ts";
 import type { Route } from "./route-call.ts";
-import { textsOf, upstreamBody } from "./upstream-body.ts";
+import { textsOf, upstreamBody, usageIn } from "./upstream-body.ts";
 import { readUsage, usageOf } from "./usage.ts";
 
 interface Deps {
@@ -42,14 +43,17 @@ export async function serveCall(routed: RoutedCall, client: ClientResponse, deps
   try {
     const { organizationId } = admitted.reservation;
     const accept = call.stream ? "text/event-stream" : "application/json";
-    const options = { egress: deps.egress, organizationId, accept, signal: drain.signal };
+    const finished = new AbortController();
+    const signal = AbortSignal.any([drain.signal, finished.signal]);
+    const options = { egress: deps.egress, organizationId, accept, signal };
     const upstream = await callUpstream(route, upstreamBody(call), options);
     if ("error" in upstream) {
       await settle(routed, { usage: upstream.usage, text: "", hasOutput: false }, deps);
       return client.fail(upstream.error);
     }
     deps.metrics.firstByte(call.provider, client.sinceStartS());
-    const read = { response: upstream.response, isAbandoned: () => drain.signal.aborted };
+    const stop = () => finished.abort(new Error("the response is complete"));
+    const read = { response: upstream.response, isAbandoned: () => drain.signal.aborted, stop };
     if (call.stream) await passStream(routed, read, client, deps);
     else await passComplete(routed, read, client, deps);
   } finally {
@@ -96,7 +100,13 @@ interface ReadResponse {
   readonly response: EgressResponse;
   /** True once the rest of the response is not read, because the client disconnected. */
   readonly isAbandoned: () => boolean;
+  /** Ends the request. */
+  readonly stop: () => void;
 }
+
+const byteOrderMark = Buffer.from("\ufeff");
+/** Duration that a finished stream with its usage may stay open, until the end mark. */
+const finishedMs = 2_000;
 
 async function passComplete(
   routed: RoutedCall,
@@ -114,35 +124,40 @@ async function passComplete(
     return client.fail(bodyFailure(error));
   }
   const isPlain = isAscii(bytes);
-  const text = isPlain ? bytes.toString("latin1") : bytes.toString();
+  const text = isPlain ? bytes.toString("latin1") : withoutMark(bytes.toString());
   const body = parsed(text);
   const outputs = body?.[routed.call.kind === "chat" ? "choices" : "data"];
   const hasOutput = Array.isArray(outputs) && outputs.length > 0;
-  await settle(routed, { usage: body?.["usage"], text: textsOf(body), hasOutput }, deps);
+  await settle(routed, { usage: usageIn(body), text: textsOf(body), hasOutput }, deps);
   if (!hasOutput) return client.fail(notACompletion(text, routed.route));
   if (isPlain) client.json(text, "latin1");
-  else client.json(bytes);
+  else client.json(bytes.subarray(bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0));
 }
 
 async function passStream(
   routed: RoutedCall,
-  { response, isAbandoned }: ReadResponse,
+  { response, isAbandoned, stop }: ReadResponse,
   client: ClientResponse,
   deps: Deps,
 ): Promise<void> {
   const { call, route } = routed;
   const stream = createChatStream({ model: `${call.provider}/${call.model}`, count: call.count });
   let failure: ApiError | undefined;
+  let closing: NodeJS.Timeout | undefined;
   try {
     for await (const bytes of response.body) {
       const out = stream.push(bytes);
       if (out !== "") await client.event(out);
       if (stream.isDone || stream.broken !== undefined) break;
+      if (stream.isFinished && stream.usage !== undefined) closing ??= setTimeout(stop, finishedMs);
     }
     if (stream.broken !== undefined) failure = brokenStream(stream.broken, route);
     else if (!stream.isFinished) failure = incomplete(stream, route);
   } catch (error) {
-    failure = bodyFailure(error);
+    // A finished response may stay open, or be reset, in place of the end mark.
+    if (!stream.isFinished) failure = bodyFailure(error);
+  } finally {
+    clearTimeout(closing);
   }
   // A finished response is output, even an empty one.
   const hasOutput = stream.hasOutput || failure === undefined || isAbandoned();

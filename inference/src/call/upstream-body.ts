@@ -24,6 +24,14 @@ export function upstreamBody({ text, members, body, model, stream }: CheckedCall
   return out + text.slice(at);
 }
 
+/** Usage object of a response or chunk, of any shape: some providers have it in a choice. */
+export function usageIn(response: unknown): unknown {
+  if (!isRecord(response)) return undefined;
+  const choices = Array.isArray(response["choices"]) ? (response["choices"] as readonly unknown[]) : [];
+  const inChoice = choices.find((choice) => isRecord(choice) && isRecord(choice["usage"]));
+  return response["usage"] ?? (isRecord(inChoice) ? inChoice["usage"] : undefined);
+}
+
 /** Text of a response or chunk, for the proxy's own count of tokens. */
 export function textsOf(response: unknown): string {
   if (!isRecord(response) || !Array.isArray(response["choices"])) return "";

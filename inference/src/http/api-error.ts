@@ -8,6 +8,8 @@ export interface ApiError {
   readonly param?: string;
   /** The provider's type and code, which replace the proxy's in the response. */
   readonly provider?: { readonly type?: string; readonly code?: string };
+  /** The provider's type and code beside the proxy's, as the member `provider` of the response. */
+  readonly cause?: { readonly type?: string; readonly code?: string };
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -19,6 +21,7 @@ const codes = {
   invalid_key:              { status: 401, type: "authentication_error" },
   rate_limited:             { status: 429, type: "rate_limit_error" },
   request_too_large:        { status: 413, type: "invalid_request_error" },
+  unsupported_encoding:     { status: 415, type: "invalid_request_error" },
   invalid_model:            { status: 400, type: "invalid_request_error" },
   provider_not_configured:  { status: 412, type: "invalid_request_error" },
   eu_residency_unavailable: { status: 403, type: "permission_error" },
@@ -36,9 +39,9 @@ export type ErrorCode = keyof typeof codes;
 export function apiError(
   code: ErrorCode,
   message: string,
-  details: Pick<ApiError, "param" | "headers" | "provider"> & { readonly status?: number } = {},
+  details: Pick<ApiError, "param" | "headers" | "provider" | "cause"> & { readonly status?: number } = {},
 ): ApiError {
-  const { param, headers, provider, status } = details;
+  const { param, headers, provider, cause, status } = details;
   return {
     ...codes[code],
     ...(status !== undefined && { status }),
@@ -47,10 +50,11 @@ export function apiError(
     ...(param !== undefined && { param }),
     ...(headers && { headers }),
     ...(provider && { provider }),
+    ...(cause && { cause }),
   };
 }
 
 /** Body of an error response, and of an error event in a stream. */
-export function errorBody({ message, type, param, code, provider }: ApiError): string {
-  return JSON.stringify({ error: { message, type, param: param ?? null, code, ...provider } });
+export function errorBody({ message, type, param, code, provider, cause }: ApiError): string {
+  return JSON.stringify({ error: { message, type, param: param ?? null, code, ...provider, provider: cause } });
 }

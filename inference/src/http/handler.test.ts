@@ -136,6 +136,16 @@ test("a key has at most 100 calls in flight", async () => {
   expect(served).toHaveLength(100);
 });
 
+test("a compressed body is 415, and the message names its coding", async () => {
+  const url = await serve(false);
+  const headers = { authorization: `Bearer ${secret}`, "content-encoding": "gzip" };
+  const response = await fetch(url, { method: "POST", headers, body: Buffer.from([0x1f, 0x8b, 8, 0]) });
+  expect(response.status).toBe(415);
+  const message = "The body has the Content-Encoding gzip; send it uncompressed.";
+  expect(await response.json()).toMatchObject({ error: { code: "unsupported_encoding", message } });
+  expect(served).toEqual([]);
+});
+
 test("deeply nested JSON is 400 at any depth, without a log line", async () => {
   const url = await serve(false);
   release();

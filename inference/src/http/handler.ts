@@ -73,6 +73,11 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
     if (counted.kind === "unavailable") return client.fail(unavailable);
     if (counted.kind === "refused")
       return client.fail(rateLimited(`The key may send ${key.rateLimitRpm} requests in 60 s.`, counted.retryInMs));
+    const coding = request.headers["content-encoding"] ?? "identity";
+    if (coding !== "identity") {
+      const message = `The body has the Content-Encoding ${coding.slice(0, 64)}; send it uncompressed.`;
+      return client.fail(apiError("unsupported_encoding", message));
+    }
     const read = await readBody(request, key.organizationId, deps.bodyBudget);
     if (read.kind === "too large")
       return client.fail(apiError("request_too_large", `A body has at most ${maxBodyBytes} bytes.`));

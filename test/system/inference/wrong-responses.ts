@@ -60,7 +60,7 @@ const html = "<html><head><title>x</title></head><body><h1>502 Bad Gateway</h1><
 export const wrongResponses: readonly WrongResponse[] = [
   // Responses without a completion.
   { name: "a page of HTML", respond: respondWith(200, html, { "content-type": "text/html" }), status: 502, body: "502 Bad Gateway" },
-  { name: "an error object with 200", respond: respondWith(200, { error: { message: "overheated", type: "server_error", code: "hot", param: null } }), status: 502, body: '"message":"overheated","type":"server_error","param":null,"code":"hot"' },
+  { name: "an error object with 200", respond: respondWith(200, { error: { message: "overheated", type: "server_error", code: "hot", param: null } }), status: 502, body: '"message":"overheated","type":"api_error","param":null,"code":"upstream_error","provider":{"type":"server_error","code":"hot"}' },
   { name: "an error text with 200", respond: respondWith(200, { error: "overheated" }), status: 502, body: '"message":"overheated"' },
   { name: "a message with 200", respond: respondWith(200, { message: "overheated" }), status: 502, body: '"message":"overheated"' },
   { name: "an empty object", respond: respondWith(200, {}), status: 502, body: "not a completion" },
@@ -92,12 +92,14 @@ export const wrongResponses: readonly WrongResponse[] = [
   { name: "a list of invalid members", respond: respondWith(422, { detail: [{ loc: ["body", "top_p"], msg: "too hot", type: "x" }] }), status: 422, body: '"message":"too hot","type":"api_error","param":"top_p"' },
   { name: "an error text", respond: respondWith(404, { error: "no such model" }), status: 404, body: '"message":"no such model"' },
   { name: "a refusal with 403", respond: respondWith(403, { error: { message: "not in your region" } }), status: 502, body: '"message":"not in your region","type":"api_error","param":null,"code":"provider_auth_failed"' },
+  { name: "a text with 400", respond: respondWith(400, "plain text reason", { "content-type": "text/plain" }), status: 400, body: '"message":"plain text reason"' },
+  { name: "a text with 503", respond: respondWith(503, "overloaded", { "content-type": "text/plain" }), status: 502, body: "responded with 503: overloaded" },
   { name: "a refusal with 401", respond: respondWith(401, { error: { message: `the key ${providerKey} is wrong` } }), status: 502, body: "provider_auth_failed" },
   { name: "an error that quotes the key", respond: respondWith(400, { error: { message: `bad header: Bearer ${providerKey}` } }), status: 400, body: "bad header: Bearer ***" },
   // Streams.
   { name: "a page of HTML in place of a stream", isStream: true, respond: streamed(html, { "content-type": "text/html" }), status: 502, body: "502 Bad Gateway" },
   { name: "a JSON error in place of a stream", isStream: true, respond: respondWith(200, { error: { message: "overheated", code: "hot" } }), status: 502, body: '"message":"overheated"' },
-  { name: "an error as first event", isStream: true, respond: streamed(event({ error: { message: "overheated", code: "hot" } })), status: 502, body: '"message":"overheated","type":"api_error","param":null,"code":"hot"' },
+  { name: "an error as first event", isStream: true, respond: streamed(event({ error: { message: "overheated", code: "hot" } })), status: 502, body: '"message":"overheated","type":"api_error","param":null,"code":"upstream_error","provider":{"code":"hot"}' },
   { name: "an error event", isStream: true, respond: streamed("event: error\ndata: overheated\n\n"), status: 502, body: '"message":"overheated"' },
   { name: "an error after output", isStream: true, respond: streamed(delta("Hello") + event({ error: { message: "overheated" } })), status: 200, body: 'data: {"error":{"message":"overheated"', charge: { prompt: "estimate", completion: "estimate" } },
   { name: "a stream cut before any output", isStream: true, respond: broken(": wait\n\n", events), status: 200, body: "incomplete" },
