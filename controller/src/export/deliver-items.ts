@@ -8,7 +8,7 @@ export interface Delivered {
   readonly taken: number;
   readonly refused: number;
   readonly tooOld: number;
-  /** Status and message about refused items; undefined if there are none. */
+  /** Status and message about items that the destination did not accept; undefined if there are none. */
   readonly detail: string | undefined;
 }
 

@@ -32,6 +32,8 @@ export interface ExportRun {
 export interface StreamResult {
   /** Status and message; undefined if the stream succeeded. */
   readonly error: string | undefined;
+  /** True if the error is about items that were dropped: the ones that wait are sent without a delay. */
+  readonly hasDropped: boolean;
   /** Delay that the destination requested (Retry-After). */
   readonly afterMs: number | undefined;
   readonly hasSent: boolean;
@@ -141,7 +143,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
   ): Promise<void> {
     const { taken, tooOld, refused, detail } = delivered;
     const exportId = integration.metadata.id;
-    if (refused > 0) log.warn("export refused", { export: exportId, stream, refused, detail });
+    if (detail !== undefined) log.warn("export refused", { export: exportId, stream, refused, tooOld, detail });
     await states.advance(exportId, run.epoch, {
       cursors,
       samples: stream === "metrics" ? taken : 0,
@@ -319,7 +321,7 @@ function createProgress() {
     end(delivered: Delivered) {
       isWaiting = false;
       taken += delivered.taken;
-      if (delivered.refused > 0) refusal = delivered.detail;
+      refusal = delivered.detail ?? refusal;
     },
     /** Items before this time are delivered, and later ones wait. */
     setBehindSince(timeMs: number) {
@@ -328,9 +330,10 @@ function createProgress() {
     caughtUp() {
       behindSinceMs = undefined;
     },
-    /** A destination that refused everything has failed, even if nothing waits. */
+    /** A destination that refused everything, also as too old, has failed, even if nothing waits. */
     result(error: string | undefined, afterMs: number | undefined): StreamResult {
-      return { error: error ?? (taken === 0 ? refusal : undefined), afterMs, hasSent, behindSinceMs };
+      const hasDropped = error === undefined && taken === 0 && refusal !== undefined;
+      return { error: hasDropped ? refusal : error, hasDropped, afterMs, hasSent, behindSinceMs };
     },
   };
 }

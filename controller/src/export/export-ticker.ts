@@ -180,7 +180,8 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
         behindSinceMs: behind.length === 0 ? null : Math.min(...behind),
         hasSent: ends.some(({ hasSent }) => hasSent),
       };
-      isBehind = end.error === null && end.behindSinceMs !== null;
+      // Items that were dropped after an outage must not delay later ones until those are too old as well.
+      isBehind = end.behindSinceMs !== null && ends.every((each) => each.error === undefined || each.hasDropped);
       if (isChanged(entry.state, end)) entry.state = await states.endTick(id, run.epoch, end);
       await announce(stored, entry.state, run, workLease);
     } catch (error) {

@@ -70,12 +70,38 @@ describe("responses about single items", () => {
   test.each([
     [400, "out of order sample", "too_old"],
     [400, "label name is invalid", "refused"],
-    [409, "store locally for endpoint: conflict", "too_old"],
+    [
+      400,
+      "the sample has been rejected because its timestamp is too old (err-mimir-sample-timestamp-too-old)",
+      "too_old",
+    ],
+    [400, "duplicate sample for timestamp 1764246000000", "too_old"],
+    [409, "store locally for endpoint a:10901: conflict", "too_old"],
+    [
+      409,
+      "2 errors: store locally for endpoint a:10901: conflict; forwarding request to endpoint b:10901: 1",
+      "too_old",
+    ],
+    [409, "conflict\n", "too_old"],
+    [409, "store locally for endpoint a:10901: add 1 samples: out of order sample\n", "too_old"],
+    [409, "store locally for endpoint a:10901: add 114 series: out of order labels\n", "refused"],
+    [409, "tenant conflict, wrong cluster", "refused"],
+    [409, "", "refused"],
     [422, "err-mimir-label-invalid", "refused"],
   ])("a remote write response: %i %s is %s", (status, body, reason) => {
     const verdict = destinations.prometheus_remote_write.interpret(responseOf(status, body), request(2));
     expect(verdict).toMatchObject({ kind: "divide", reason });
   });
+});
+
+test.each([
+  [400, "entry for stream '{}' has timestamp too old: 2026-01-01T00:00:00Z", "too_old"],
+  [400, "entry out of order", "too_old"],
+  [400, "could not parse labels", "refused"],
+  [409, "tenant conflict", "refused"],
+])("a response of Loki: %i %s is %s", (status, body, reason) => {
+  const verdict = destinations.log_aggregator.interpret(responseOf(status, body), request(2));
+  expect(verdict).toMatchObject({ kind: "divide", reason });
 });
 
 describe("status", () => {

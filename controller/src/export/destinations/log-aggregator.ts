@@ -10,7 +10,7 @@ import {
 } from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
 import { piecesOf } from "./request-encoding.ts";
-import { verdictOfStatus, messageOf } from "./verdict.ts";
+import { tooOldVerdict, verdictOfStatus } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 1_000_000 };
 /** Labels that identify the streams; users' labels must not replace them. */
@@ -40,8 +40,7 @@ export const logAggregator: Destination = {
   interpret({ status, retryAfterMs, body }, { items }) {
     // Some versions of Loki respond to an empty push with 422, after they accepted the credential.
     if (items.length === 0 && status === 422) return { kind: "accepted" };
-    if (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096)))
-      return { kind: "divide", reason: "too_old", detail: messageOf(status) };
+    if (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096))) return tooOldVerdict(status);
     return verdictOfStatus(status, retryAfterMs);
   },
 };

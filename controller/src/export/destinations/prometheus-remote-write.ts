@@ -10,14 +10,20 @@ import {
   tenantHeaders,
 } from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
-import { verdictOfStatus, messageOf } from "./verdict.ts";
+import { tooOldVerdict, verdictOfStatus } from "./verdict.ts";
 import { writeRequest } from "./write-request.ts";
 
 const paths = "/api/v1/write (Prometheus, VictoriaMetrics), /api/v1/push (Mimir, Cortex), /api/v1/receive (Thanos)";
 const samplesMax = 5_000;
 
-/** Error texts of receivers about samples that are too old or duplicate: a retry would be refused too. */
-const tooLate = /out of order|out of bounds|too old|duplicate sample|older than/i;
+/**
+ * Error texts of receivers about samples that are too old or duplicate: a retry would be refused too. Mimir has hyphens
+ * (`err-mimir-sample-out-of-order`). `out of order labels` is about something else.
+ */
+const tooLate =
+  /out[- ]of[- ]order(?! labels)|out[- ]of[- ]bounds|too[- ]old|duplicate[- ](sample|timestamp)|older than/i;
+/** Thanos before 0.31 responds with this word, alone or after the name of an endpoint. */
+const conflict = /(^|: )conflict\s*($|;)/i;
 
 /** Prometheus remote write 1.0: Prometheus, VictoriaMetrics, Mimir, Thanos and compatible services. */
 export const prometheusRemoteWrite: Destination = {
@@ -50,9 +56,10 @@ export const prometheusRemoteWrite: Destination = {
     },
   },
   interpret({ status, retryAfterMs, body }) {
-    // Thanos responds with 409 to samples that it has, or that are older than its newest.
-    if (status === 409 || (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096))))
-      return { kind: "divide", reason: "too_old", detail: messageOf(status) };
+    const text = body.toString("utf8", 0, 4_096);
+    // Thanos responds with 409 to samples that it has, or that are older than its newest; others with 400.
+    const isTooLate = (status === 400 || status === 409) && tooLate.test(text);
+    if (isTooLate || (status === 409 && conflict.test(text))) return tooOldVerdict(status);
     return verdictOfStatus(status, retryAfterMs);
   },
 };

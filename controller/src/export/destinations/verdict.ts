@@ -102,6 +102,15 @@ export function verdictOfStatus(status: number, retryAfterMs?: number): Verdict 
   }
 }
 
+/** The verdict on a refusal whose text is about the items' times: they are too old, or the destination has them. */
+export function tooOldVerdict(status: number): Verdict {
+  return {
+    kind: "divide",
+    reason: "too_old",
+    detail: `HTTP ${status}: the destination refuses the data as too old or repeated`,
+  };
+}
+
 /** Responses that a web server or a sign-in page sends for any path. */
 const webPage = /^\s*(<!doctype html|<html)/i;
 
