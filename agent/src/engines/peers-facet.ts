@@ -29,8 +29,8 @@ export interface PeersFacet {
    */
   leave(instance: Instance, number: number, signal: AbortSignal): Promise<void>;
   /**
-   * Places data on all members and replicates what has too few copies. Called at the leader, repeatedly, while no member
-   * joins or leaves: a call continues the work of an earlier one. Absent for an engine that does this by itself.
+   * Places data on all members and replicates what has too few copies. Called at the leader, repeatedly, while no
+   * member joins or leaves: a call continues the work of an earlier one. Absent for an engine that does this by itself.
    */
   balance?(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Reads the current state from the running engine. */
