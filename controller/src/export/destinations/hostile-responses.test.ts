@@ -18,6 +18,8 @@ import { destinations } from "./destinations.ts";
 
 const names = Object.keys(hostileResponses) as (keyof typeof hostileResponses)[];
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
+/** Far above the deadline, for machines that are busy: many of these responses never end by themselves. */
+const endMaxMs = 60_000;
 /** Maximum for all connections of one destination: bytes read, and bytes in socket buffers. */
 const responsesBytesMax = 128 << 20;
 
@@ -43,7 +45,7 @@ describe.concurrent.each(Object.values(destinations))("$type", (destination) => 
       destination.logs === undefined ? undefined : delivery.entries(exportEntries(3, nowMs)),
       delivery.probe(),
     ]);
-    expect(performance.now() - started).toBeLessThan(8_000);
+    expect(performance.now() - started).toBeLessThan(endMaxMs);
     for (const end of ends) {
       if (end.status === "rejected") {
         expect(end.reason).toBeInstanceOf(DeliveryFailed);
