@@ -154,6 +154,7 @@ export interface EventData {
     readonly slot: string;
     readonly database: string;
     readonly plugin: string;
+    readonly reason: string;
     readonly from_node_id: string;
     readonly to_node_id: string;
   };

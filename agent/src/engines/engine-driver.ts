@@ -8,7 +8,7 @@ import type { Instance } from "./instance.ts";
 import type { PeersFacet } from "./peers-facet.ts";
 import type { QueuesFacet } from "./queues-facet.ts";
 import type { TopicsFacet } from "./topics-facet.ts";
-import type { LogicalSlot } from "./logical-slot.ts";
+import type { LogicalSlots } from "./logical-slot.ts";
 import type { FollowingState, ReplicationFacet } from "./replication-facet.ts";
 import type { UpgradeFacet } from "./upgrade-facet.ts";
 
@@ -175,8 +175,8 @@ export interface EngineObservation {
   readonly replication?:
     | { readonly role: "primary" }
     | { readonly role: "replica"; readonly state: FollowingState; readonly received?: string };
-  /** Logical slots of a primary with replicas; absent for an engine without such slots. */
-  readonly logicalSlots?: readonly LogicalSlot[];
+  /** Logical slots of an engine that takes writes; absent for a replica, and for an engine without such slots. */
+  readonly logicalSlots?: LogicalSlots;
   /** Memory that the data take, for an engine that has all data in memory. */
   readonly memoryDataBytes?: number;
 }

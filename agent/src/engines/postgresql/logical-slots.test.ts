@@ -25,15 +25,47 @@ describe.skipIf(!hasEngine("postgresql", version))("logical slots of a primary",
       const { replication: state, logicalSlots } = await machine.driver.observe(instance, machine.signal);
       return { ...state, logicalSlots };
     };
-    expect(await reported()).toEqual({ role: "primary", logicalSlots: [] });
+    expect(await reported()).toEqual({ role: "primary", logicalSlots: { usable: [], lost: [] } });
     await withSession(machine.instance, machine.signal, async (session) => {
       await session.rows("SELECT pg_create_logical_replication_slot('passing', 'pgoutput', true)");
       await session.rows("SELECT pg_create_logical_replication_slot('changes', 'pgoutput')");
       const [row] = await session.rows<{ database: string }>("SELECT current_database() AS database");
       expect(await reported()).toEqual({
         role: "primary",
-        logicalSlots: [{ name: "changes", database: row?.database, plugin: "pgoutput" }],
+        logicalSlots: { usable: [{ name: "changes", database: row?.database, plugin: "pgoutput" }], lost: [] },
       });
     });
   });
+
+  test("are degraded before they lose their log, and after it, without replicas too", async () => {
+    const observed = async () => {
+      const { logicalSlots, checks } = await machine.driver.observe(machine.instance, machine.signal);
+      return { logicalSlots, check: checks.find(({ name }) => name === "logical_slots") };
+    };
+    expect((await observed()).check).toEqual({ name: "logical_slots", status: "healthy", reason: "" });
+    // The slot of a small disk retains 256 MB, in segments of 16 MB.
+    await writeSegments(10);
+    expect((await observed()).check).toMatchObject({
+      status: "degraded",
+      reason: expect.stringMatching(/retain half.*: changes\./),
+    });
+    await writeSegments(10);
+    await withSession(machine.instance, machine.signal, (session) => session.rows("CHECKPOINT"));
+    const { logicalSlots, check } = await observed();
+    expect(logicalSlots).toMatchObject({ usable: [], lost: [{ name: "changes", lostReason: "wal_removed" }] });
+    expect(check).toMatchObject({
+      status: "degraded",
+      reason: expect.stringMatching(/^Lost logical slots: changes\./),
+    });
+    await withSession(machine.instance, machine.signal, (session) =>
+      session.rows("SELECT pg_drop_replication_slot('changes')"),
+    );
+    expect(await observed()).toEqual({ logicalSlots: { usable: [], lost: [] }, check: undefined });
+  });
+
+  const writeSegments = (count: number) =>
+    withSession(machine.instance, machine.signal, async (session) => {
+      for (let written = 0; written < count; written += 1)
+        await session.rows("SELECT pg_logical_emit_message(true, 'test', 'x'), pg_switch_wal()");
+    });
 });

@@ -1,13 +1,13 @@
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { roleOf } from "../members.ts";
-import type { LogicalSlot } from "../logical-slot.ts";
 import { activityChecks, readActivity } from "./activity-checks.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
 import { retainUnarchived } from "./backup/archive-state.ts";
 import type { DataSize } from "./data-size.ts";
 import { type DatabaseList, invalidReason, limitedReason, listDatabases } from "./database-list.ts";
 import { platform } from "./layout.ts";
+import { readLogicalSlots } from "./logical-slots.ts";
 import type { Pooler } from "./pooler/pooler.ts";
 import { resetPreloadSettings } from "./preload-settings.ts";
 import { followingState, readStatus } from "./replication/status.ts";
@@ -80,6 +80,7 @@ async function readEngine(
   );
   if (row === undefined) throw new Error("a SELECT without FROM gave no row");
   const replication = instance.spec.replication === undefined ? undefined : await observeReplication(session);
+  const logical = following ? undefined : await readLogicalSlots(session);
   return {
     responded: true,
     version: row.version.split(" ")[0] ?? "",
@@ -89,22 +90,16 @@ async function readEngine(
       ...activityChecks(await readActivity(session), instance.spec.platformAccess.length > 0),
       // A replica sees a DROP DATABASE in progress like an interrupted one.
       ...(following ? [] : [databasesCheck(await listDatabases(session))]),
+      ...(logical?.check === undefined ? [] : [logical.check]),
     ],
     pendingRestart: following ? row.pending : [...row.pending, ...raisedParameters(instance)],
     effectiveParameters: Object.fromEntries([...row.settings, ...pinnedParameters(instance)]),
     ...(replication && { replication: replication.reported }),
-    ...(replication?.logicalSlots && { logicalSlots: replication.logicalSlots }),
+    ...(logical && { logicalSlots: logical.slots }),
   };
 }
 
 const resumeReplay = `SELECT CASE WHEN pg_is_in_recovery() AND pg_get_wal_replay_pause_state() = 'paused' THEN pg_wal_replay_resume() END`;
-
-/**
- * Logical slots that consumers can use: not those that lost log, nor temporary ones, which end with their session.
- * Their number is limited by `max_replication_slots`, which users cannot set.
- */
-const logicalSlots = `SELECT slot_name AS name, database, plugin FROM pg_replication_slots
-  WHERE slot_type = 'logical' AND NOT temporary AND wal_status IS DISTINCT FROM 'lost' ORDER BY slot_name`;
 
 function databasesCheck({ invalid, limited }: DatabaseList): EngineCheck {
   const reasons = [
@@ -118,11 +113,9 @@ function databasesCheck({ invalid, limited }: DatabaseList): EngineCheck {
 async function observeReplication(session: Session): Promise<{
   readonly reported: NonNullable<EngineObservation["replication"]>;
   readonly checks: readonly EngineCheck[];
-  readonly logicalSlots?: readonly LogicalSlot[];
 }> {
   const status = await readStatus(session);
-  if (status.role === "primary")
-    return { reported: { role: "primary" }, checks: [], logicalSlots: await session.rows<LogicalSlot>(logicalSlots) };
+  if (status.role === "primary") return { reported: { role: "primary" }, checks: [] };
   const state = followingState(status);
   return { reported: { role: "replica", state, received: status.position }, checks: [replicationCheck(state)] };
 }

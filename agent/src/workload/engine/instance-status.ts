@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { PeersObservationSchema, ReplicationObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { EngineObservation } from "../../engines/engine-driver.ts";
-import type { LogicalSlot } from "../../engines/logical-slot.ts";
+import type { LogicalSlots } from "../../engines/logical-slot.ts";
 import type { DiscardedLog, FollowingState, ShutdownPosition } from "../../engines/replication-facet.ts";
 import type { PeersReport } from "../../engines/peers-facet.ts";
 import { createWorkloadStatus, type WorkloadStatus } from "../workload-status.ts";
@@ -67,7 +67,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let offersPooler = false;
   let textLibraries: readonly string[] = [];
   let replication: ReplicationState | undefined;
-  let logicalSlots: readonly LogicalSlot[] | undefined;
+  let logicalSlots: LogicalSlots | undefined;
   let peers: PeersState | undefined;
   let fencedGeneration = 0n;
   let discardedLog: DiscardedLog | undefined;
@@ -201,7 +201,7 @@ function peersMessage({ quorum, members, joining = [], safeToRestart, leaving, .
 
 function replicationMessage(
   replication: ReplicationState | undefined,
-  slots: readonly LogicalSlot[] | undefined,
+  slots: LogicalSlots | undefined,
   fencedGeneration: bigint,
   discarded: DiscardedLog | undefined,
 ) {
@@ -211,7 +211,7 @@ function replicationMessage(
     ...(discarded && {
       discarded: { ...discarded, bytes: BigInt(discarded.bytes), savedBytes: BigInt(discarded.savedBytes) },
     }),
-    ...(slots && { logicalSlots: { slots: slots.map((slot) => ({ ...slot })) } }),
+    ...(slots && { logicalSlots: { slots: [...slots.usable], lost: [...slots.lost] } }),
     role: role ?? "",
     state: state ?? "",
     copiedBytes: BigInt(Math.round(copiedBytes)),

@@ -247,6 +247,7 @@ describe("pending updates", () => {
     ["stopped",        { spec: { power: "off" as const }, status: { state: "Stopped" as const } }, {}, /stopped.*Start it/],
     ["in Error",       { status: { state: "Error" as const } }, {}, /must be Running/],
     ["with an invalid database", { status: { health: degraded("databases") } }, {}, undefined],
+    ["with a lost slot",         { status: { health: degraded("logical_slots") } }, {}, undefined],
     ["not healthy otherwise",    { status: { health: degraded("databases", "storage") } }, {}, /It must be healthy/],
     ["not healthy",    { status: { health: { status: "degraded" as const, since: 0, reason: "The disk is 90% full.", checks: [] } } }, {}, /90% full/],
     ["out of space",   {}, { freeBytes: 1n << 20n }, /64 MiB/],

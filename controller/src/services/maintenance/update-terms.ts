@@ -47,11 +47,14 @@ export function obstacleOf(
   return undefined;
 }
 
-/** True if the service is healthy, except for invalid databases, which do not depend on the image. */
+/** Checks of what users did or do inside of the engine, which does not depend on the image. */
+const usersChecks: readonly string[] = ["databases", "logical_slots"];
+
+/** True if the service is healthy, except for invalid databases and consumers that are behind. */
 function isHealthy({ status, checks }: ServiceHealth): boolean {
-  const isAboutDatabases = ({ name }: HealthCheck) => name === "databases";
+  const isOfUsers = ({ name }: HealthCheck) => usersChecks.includes(name);
   const found = checks.filter((check) => check.status !== "healthy");
-  return status === "healthy" || (found.length > 0 && found.every(isAboutDatabases));
+  return status === "healthy" || (found.length > 0 && found.every(isOfUsers));
 }
 
 /** Reason why the image cannot be changed while a host does not respond; undefined if all hosts respond. */

@@ -282,6 +282,8 @@ export interface NodeStatus {
 export interface SlotMemory {
   readonly nodeId: string;
   readonly slots: readonly LogicalSlot[];
+  /** Names of the slots that the engine invalidated; absent: none. */
+  readonly lost?: readonly string[];
 }
 
 /** A logical replication slot of PostgreSQL. */

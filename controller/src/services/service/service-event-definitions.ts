@@ -161,20 +161,26 @@ export const serviceEventDefinitions = {
     example: { ...running, missing: ["orders-k3v9q2zt-2.local.holdfast.test"] },
   },
   "service.slot_lost": {
-    when: "a new PostgreSQL primary lacks a logical slot of the old one: its consumer must start again",
+    when: "PostgreSQL invalidates a logical slot, or a new primary lacks one of the old: its consumer must start again",
     data: {
       ...serviceData,
       slot: { type: "string", meaning: "name of the slot" },
       database: { type: "string", meaning: "database of the slot" },
       plugin: { type: "string", meaning: "output plugin of the slot" },
+      reason: {
+        type: "string",
+        meaning:
+          "`not_copied`: a new primary lacks it; otherwise the engine's `invalidation_reason`, such as `wal_removed`",
+      },
       from_node_id: { type: "uuid", meaning: "node that has the slot" },
-      to_node_id: { type: "uuid", meaning: "new primary" },
+      to_node_id: { type: "uuid", meaning: "primary: the same node, unless the slot was not copied" },
     },
     example: {
       ...running,
       slot: "changes",
       database: "app",
       plugin: "pgoutput",
+      reason: "not_copied",
       from_node_id: "0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42",
       to_node_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f11",
     },

@@ -86,7 +86,7 @@ for (const version of ["17", "18"])
         return setting?.names === memberName(members.numberOf(old));
       });
       const observed = await next.driver.observe(next.instance, next.signal);
-      expect(observed.logicalSlots).toMatchObject([{ name: "along", plugin: "pgoutput" }]);
+      expect(observed.logicalSlots).toMatchObject({ usable: [{ name: "along", plugin: "pgoutput" }], lost: [] });
       // The old primary drops its own slots, since the new one's are to be there.
       await old.writeConfig();
       await replicationOf(old).rewind(old.instance, old.signal);

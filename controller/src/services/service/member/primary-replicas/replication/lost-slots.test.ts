@@ -12,9 +12,16 @@ const slot = (replication: string) => {
   return { name, database, plugin: "pgoutput" };
 };
 
-/** The current primary reports these slots, or none yet. */
-function observed(service: ManagedServiceObject, names: readonly string[] | undefined): ObservedService {
-  const replication = { role: "primary", logicalSlots: names && { slots: names.map(slot) } };
+/** The current primary reports these slots, or none yet; those with ` lost` at their end were invalidated. */
+function observed(
+  service: ManagedServiceObject,
+  names: readonly string[] | undefined,
+  role: "primary" | "" = "primary",
+): ObservedService {
+  const isLost = (name: string) => name.endsWith(" lost");
+  const lost = names?.filter(isLost).map((name) => ({ ...slot(name.slice(0, -5)), lostReason: "wal_removed" }));
+  const slots = names?.filter((name) => !isLost(name)).map(slot);
+  const replication = { role, logicalSlots: slots && { slots, lost } };
   const nodes = service.spec.nodes.map((node) => ({
     node,
     machine: undefined,
@@ -56,3 +63,36 @@ test("slots that the new primary lacks are announced once each, and dropped ones
   const lost = (what: string) => [`service.slot_lost ${what} by pgoutput true`];
   expect(replication).toEqual([[], [], [], lost("a of app"), [], lost("b of app"), [], [], [], lost("d of another")]);
 });
+
+test.each(["primary", ""] as const)(
+  "slots that the engine invalidates are announced once each, by role '%s'",
+  (role) => {
+    let service = runningService();
+    const [first] = service.spec.nodes;
+    if (first === undefined) throw new Error("it has no node");
+    service = { ...service, spec: { ...service.spec, nodes: [first, { ...first, id: "second" }] } };
+    const second = "second";
+    const reports: [primary: string, names: string[]][] = [
+      [first.id, ["a", "b"]],
+      [first.id, ["a", "b lost"]],
+      [first.id, ["a", "b lost"]],
+      // It was dropped, created again, and lost again.
+      [first.id, ["a", "b"]],
+      [first.id, ["a", "b lost"]],
+      // Slots that were copied are invalidated on each member.
+      [second, ["a", "b lost"]],
+      [second, ["a lost"]],
+      [second, []],
+      // The slot was lost before any report of it.
+      [second, ["c lost"]],
+    ];
+    const announced = reports.map(([primaryNodeId, names]) => {
+      service = { ...service, status: { ...service.status, primaryNodeId } };
+      const { memory, events } = rememberSlots(service, observed(service, names, role));
+      if (memory !== undefined) service = { ...service, status: { ...service.status, slots: memory } };
+      return events.map(({ data }) => [data["slot"], data["reason"], data["from_node_id"] === data["to_node_id"]]);
+    });
+    const lost = (name: string) => [[name, "wal_removed", true]];
+    expect(announced).toEqual([[], lost("b"), [], [], lost("b"), [], lost("a"), [], lost("c")]);
+  },
+);

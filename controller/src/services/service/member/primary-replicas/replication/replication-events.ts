@@ -30,9 +30,9 @@ export function rememberDiscarded(
 }
 
 /**
- * One `service.slot_lost` event for each logical slot of the old primary that the new primary lacks. `memory`: the
- * slots of the current primary; undefined if unchanged. A slot that disappears without a primary change was dropped, so
- * there is no event.
+ * One `service.slot_lost` event for each logical slot that the primary's engine invalidated, and for each one of the
+ * old primary that a new primary lacks. `memory`: the slots of the current primary; undefined if unchanged. A slot that
+ * disappears without a primary change was dropped, so there is no event.
  */
 export function rememberSlots(
   service: ManagedServiceObject,
@@ -41,24 +41,41 @@ export function rememberSlots(
   const nothingNew = { memory: undefined, events: [] };
   const primary = observed.nodes.find(({ node }) => node.id === namedPrimary(service));
   const replication = primary?.instance?.replication;
-  if (primary?.isCurrent !== true || replication?.role !== "primary" || replication.logicalSlots === undefined)
+  // The engine of a service without replicas reports slots and no role.
+  if (primary?.isCurrent !== true || replication?.role === "replica" || replication?.logicalSlots === undefined)
     return nothingNew;
-  const slots = replication.logicalSlots.slots.map(({ name, database, plugin }) => ({ name, database, plugin }));
   const { id: nodeId } = primary.node;
+  const slots = replication.logicalSlots.slots.map(({ name, database, plugin }) => ({ name, database, plugin }));
+  const invalidated = replication.logicalSlots.lost;
+  const lost = invalidated.map(({ name }) => name);
+  const memory: SlotMemory = { nodeId, slots, ...(lost.length > 0 && { lost }) };
   const before = service.status.slots ?? { nodeId, slots: [] };
-  const isSame = before.nodeId === nodeId && JSON.stringify(before.slots) === JSON.stringify(slots);
   // Nothing is written for services without slots.
-  if (isSame || (before.slots.length === 0 && slots.length === 0)) return nothingNew;
-  const lost =
-    before.nodeId === nodeId ? [] : before.slots.filter(({ name }) => !slots.some((slot) => slot.name === name));
-  const events = lost.map(({ name: slot, database, plugin }) =>
+  const isSame = JSON.stringify(textOf(before)) === JSON.stringify(textOf(memory));
+  if (isSame || [before, memory].every((each) => each.slots.length === 0 && each.lost === undefined)) return nothingNew;
+  const isThere = (name: string) => lost.includes(name) || slots.some((slot) => slot.name === name);
+  const missing = before.nodeId === nodeId ? [] : before.slots.filter(({ name }) => !isThere(name));
+  const events = [
+    ...invalidated
+      .filter(({ name }) => before.lost?.includes(name) !== true)
+      .map((slot) => ({ slot, from: nodeId, reason: slot.lostReason })),
+    ...missing.map((slot) => ({ slot, from: before.nodeId, reason: "not_copied" })),
+  ].map(({ slot: { name: slot, database, plugin }, from, reason }) =>
     serviceEvent("service.slot_lost", service, {
       slot,
       database,
       plugin,
-      from_node_id: before.nodeId,
+      reason,
+      from_node_id: from,
       to_node_id: nodeId,
     }),
   );
-  return { memory: { nodeId, slots }, events };
+  return { memory, events };
 }
+
+/** The memory with its members in one order. */
+const textOf = ({ nodeId, slots, lost }: SlotMemory) => [
+  nodeId,
+  slots.map(({ name, database, plugin }) => [name, database, plugin]),
+  lost ?? [],
+];
