@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema, PoolerSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectConsumer } from "@holdfast/testing/engines/change-consumer.ts";
 import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
@@ -96,6 +97,27 @@ function serves(version: string): void {
     const own = await open("holdfast_z", "known");
     expect((await own.query("SELECT current_user AS name")).rows).toEqual([{ name: "holdfast_z" }]);
     await own.end();
+  });
+
+  it("serves users with the attribute REPLICATION, also when it is given while they are connected", async () => {
+    const { driver, instance, signal } = machine;
+    const before = await open("app_user", "secret");
+    const alter = (replication: boolean) =>
+      driver.users?.put(instance, create(EngineUserSchema, { username: "app_user", replication }), signal, {
+        expected: "present",
+      });
+    await alter(true);
+    const after = await open("app_user", "secret");
+    for (const client of [before, after])
+      expect((await client.query("SELECT current_user AS name")).rows).toEqual([{ name: "app_user" }]);
+    await Promise.all([before.end(), after.end()]);
+    const consumer = await connectConsumer(pooled(), { user: "app_user", password: "secret" });
+    expect(await consumer.command("IDENTIFY_SYSTEM")).toMatch(/^\d+$/);
+    await consumer.end();
+    const physical = connectConsumer(pooled(), { user: "app_user", password: "secret", replication: "true" });
+    await expect(physical).rejects.toThrow(/replication connection|not|refused/);
+    await alter(false);
+    await expect(connectConsumer(pooled(), { user: "app_user", password: "secret" })).rejects.toThrow();
   });
 
   it("rejects the platform's roles and database", async () => {
