@@ -1013,7 +1013,10 @@ export class ProjectMethods extends ApiMethods {
     return this.transport.request("POST", pathOf("projects", name, "deployments", deploymentId, "abort"), options);
   }
 
-  /** Returns differences between resources and their descriptor. */
+  /**
+   * Returns differences between resources and the last deployment's descriptor, also those that it recorded and did not
+   * apply.
+   */
   drift(name: string, options?: CallOptions): Promise<ProjectDrift> {
     return this.transport.request("GET", pathOf("projects", name, "drift"), options);
   }

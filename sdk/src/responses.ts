@@ -1591,7 +1591,7 @@ export interface ProjectDrift {
   readonly resources: readonly {
     readonly logical_name: string;
     readonly kind: string;
-    /** Differences: `before` is the recorded value, `after` the actual one. */
+    /** Differences: `before` is the value of the descriptor, `after` the actual one. */
     readonly changes: readonly PlanChange[];
   }[];
 }

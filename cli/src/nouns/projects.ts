@@ -175,12 +175,14 @@ async function descriptorIn(file: string): Promise<ProjectDescriptor> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${file}: ${error.code === "ENOENT" ? "the file does not exist" : error.message}`);
   });
-  const { parse } = await import("yaml");
+  const { parse, YAMLParseError } = await import("yaml");
   try {
     // Merge keys (`<<: *base`) are of YAML 1.1, and common in descriptors.
     const read: unknown = parse(text, { merge: true });
     if (typeof read === "object" && read !== null && !Array.isArray(read)) return read as ProjectDescriptor;
   } catch (error) {
+    if (error instanceof YAMLParseError && error.code === "MULTIPLE_DOCS")
+      throw new UsageError(`${file} has several YAML documents; a descriptor is one, without a line of --- after it`);
     throw new UsageError(`${file}: ${error instanceof Error ? error.message : String(error)}`);
   }
   throw new UsageError(`${file} is not a descriptor: it must be an object with name and resources`);

@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { Change, CostLine, Difference, Observation, ResourceSpec } from "#resource-kind/resource-kind.ts";
+import type { Change, CostLine, Difference, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import { specChanges } from "#resource-kind/spec-changes.ts";
 import type { CompositionObject, DesiredMember, Member } from "./composition.ts";
 import type { Observe } from "./composition-step.ts";
 import type { PlanEntry, RedactedChange } from "./deployment.ts";
 import type { Descriptor } from "./descriptor.ts";
+import { driftOf, notApplied } from "./drift.ts";
 
 /** The plan of a deployment, before anything is written. */
 export interface DeployPlan {
@@ -122,8 +122,9 @@ function entryOf(desired: DesiredMember, member: Member | undefined, context: Pr
       monthlyCents,
     };
   }
-  const pendingChanges = difference.change === "unchanged" ? [] : difference.changes.map(redactedChange);
   const observed = context.observe(member);
+  const recorded = difference.change === "unchanged" ? [] : difference.changes;
+  const pendingChanges = notApplied(recorded, desired.spec, observed.actual).map(redactedChange);
   const stoppedReason = observed.phase === "running" ? null : `It is not running: ${observed.detail ?? observed.phase}`;
   return {
     ...nothing,
@@ -167,18 +168,6 @@ function unmanagedEntry(member: Member, context: PricedContext): PlanEntry {
     reason: "The descriptor does not contain it; the resource remains unchanged.",
     monthlyCents: centsOf(member.kind, context.specOf(member), context),
   };
-}
-
-/** Differences between the applied spec of a resource and its observed values. */
-export function driftOf(
-  member: Member,
-  { specOf, observe }: Pick<PlanContext, "specOf" | "observe">,
-): readonly Change[] {
-  const recorded = specOf(member);
-  const { actual }: Observation = observe(member);
-  const reported = Object.keys(recorded).filter((key) => Object.hasOwn(actual, key));
-  const pick = (from: ResourceSpec) => Object.fromEntries(reported.map((key) => [key, lookUp(from, key)]));
-  return specChanges(pick(recorded), pick(actual));
 }
 
 /** The change without secret values, for records and responses. */

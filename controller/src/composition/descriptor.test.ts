@@ -59,7 +59,11 @@ describe("a descriptor", () => {
     [{ parameters: { max_connections: 100 } }, "parameters.max_connections", "needs quotes"],
     [{ storage_gb: "10" }, "storage_gb", "must be a whole number, without quotes and without a unit; it is text"],
     [{ storage_gb: "10GB" }, "storage_gb", "without a unit; it is text"],
-    [{ deletion_protection: "yes" }, "deletion_protection", "must be true or false, without quotes; it is text"],
+    [
+      { deletion_protection: "yes" },
+      "deletion_protection",
+      "must be true or false (not yes or no), without quotes; it is text",
+    ],
     [{ tags: ["a"] }, "tags", 'must have members: lines such as "key: value", indented below it; it is a list'],
     [
       { allowed_cidrs: "10.0.0.0/8" },

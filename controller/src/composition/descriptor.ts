@@ -276,7 +276,7 @@ const typeDetails: ReadonlyMap<unknown, string> = new Map(
     string: 'must be text; a value that looks like a number or true needs quotes, as in version: "17"',
     integer: "must be a whole number, without quotes and without a unit",
     number: "must be a number, without quotes and without a unit",
-    boolean: "must be true or false, without quotes",
+    boolean: "must be true or false (not yes or no), without quotes",
     object: 'must have members: lines such as "key: value", indented below it',
     array: 'must be a list: lines that begin with "- ", below it',
   }),

@@ -17,11 +17,12 @@ import { amountOf } from "#catalog/price.ts";
 import type { CompositionSystem } from "#composition/composition-system.ts";
 import { compositionKind, type CompositionObject, type Member, nameKindOf } from "#composition/composition.ts";
 import { newComposition, redeployed } from "#composition/deploy.ts";
-import { driftOf, planDeploy, redactedChange } from "#composition/deploy-plan.ts";
+import { planDeploy, redactedChange } from "#composition/deploy-plan.ts";
 import { deploymentKind, type DeploymentObject, isEnded, newDeployment } from "#composition/deployment.ts";
 import { snapshotOf } from "#composition/deployment-progress.ts";
 import { descriptorSchema } from "#composition/descriptor-schema.ts";
 import { type Descriptor, invalidDescriptor } from "#composition/descriptor.ts";
+import { driftFromDescriptor } from "#composition/drift.ts";
 import { nameHolderOf, requireFreeNames } from "#composition/name-holder.ts";
 import { notCreated, type Observe } from "#composition/composition-step.ts";
 import type { Kernel } from "#kernel/kernel.ts";
@@ -202,9 +203,12 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     async getDrift({ name }, call) {
       const { object } = requireByName(compositions, name, call);
       const { observe: observed, specOf } = await planOf({ name, members: [] }, object, call);
+      const desired = seal.desired(object);
+      const desiredOf = (member: Member) => desired.find((each) => each.name === member.name);
+      const context = { kinds, specOf, observe: observed };
       const resources = object.status.members
         .filter(({ step }) => step === "ready")
-        .map((member) => ({ member, changes: driftOf(member, { specOf, observe: observed }) }))
+        .map((member) => ({ member, changes: driftFromDescriptor(member, desiredOf(member), context) }))
         .filter(({ changes }) => changes.length > 0);
       return {
         resources: resources.map(({ member, changes }) => ({

@@ -715,7 +715,7 @@ export type ResourceDrift = Message<"holdfast.v1.ResourceDrift"> & {
   kind: string;
 
   /**
-   * Differences: `before` is the recorded value, `after` the actual one.
+   * Differences: `before` is the value of the descriptor, `after` the actual one.
    *
    * @generated from field: repeated holdfast.v1.PlanChange changes = 3;
    */
@@ -737,7 +737,7 @@ export type ResourceDriftJson = {
   kind?: string;
 
   /**
-   * Differences: `before` is the recorded value, `after` the actual one.
+   * Differences: `before` is the value of the descriptor, `after` the actual one.
    *
    * @generated from field: repeated holdfast.v1.PlanChange changes = 3;
    */
@@ -1510,7 +1510,8 @@ export const ProjectService: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Returns differences between resources and their descriptor.
+   * Returns differences between resources and the last deployment's descriptor, also those that it recorded and did not
+   * apply.
    *
    * @generated from rpc holdfast.v1.ProjectService.GetDrift
    */
