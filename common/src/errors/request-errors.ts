@@ -10,7 +10,7 @@ export const requestErrors = {
   METHOD_NOT_ALLOWED:       { grpc: "UNIMPLEMENTED",       status: 405, title: "The path has no such method",           help: "The header Allow names the methods of the path." },
   NAME_TAKEN:               { grpc: "ALREADY_EXISTS",      status: 409, title: "The name is taken",                     help: "Choose another name, or wait until the object with this name is deleted." },
   WRONG_STATE:              { grpc: "FAILED_PRECONDITION", status: 409, title: "Not possible in this state",            help: "The detail names the state and how to leave it." },
-  MANAGED_BY_PARENT:        { grpc: "FAILED_PRECONDITION", status: 409, title: "The object is managed by another one",  help: "managed_by names the parent. Change the parent, which applies the change to its members." },
+  MANAGED_BY_PARENT:        { grpc: "FAILED_PRECONDITION", status: 409, title: "The object is managed by another one",  help: "managed_by names the parent. The detail has what is possible while the object belongs to it." },
   PRECONDITION_FAILED:      { grpc: "ABORTED",             status: 412, title: "The object has changed",                help: "Read it again and send its new ETag in If-Match." },
   BODY_TOO_LARGE:           { grpc: "INVALID_ARGUMENT",    status: 413, title: "The body is too large",                 help: "The detail has the limit of this method." },
   UNSUPPORTED_MEDIA_TYPE:   { grpc: "INVALID_ARGUMENT",    status: 415, title: "The body must be JSON",                 help: "Send Content-Type: application/json." },

@@ -13,3 +13,13 @@ test.each(["delete", "stop", "resize", "rename"])("a managed object refuses %s b
 test.each(["start", "restart", "expand"])("a managed object admits %s by its users", (action) => {
   expect(() => refuseIfManaged(child, action)).not.toThrow();
 });
+
+test.each([
+  ["project", "delete", "delete the project, or deploy a descriptor without it and release it from the project first."],
+  ["project", "rename", "which has no rename: deploy a descriptor without it and release it from the project first."],
+  ["stack", "delete", "which deletes it: delete the stack."],
+  ["pipeline", "resize", "which has no resize of its members."],
+])("a refusal by a %s of %s names only what it offers", (kind, action, remedy) => {
+  const managed = { ...own, metadata: { ...own.metadata, managedBy: { kind, id: "p" } } };
+  expect(() => refuseIfManaged(managed, action)).toThrow(remedy);
+});

@@ -14,8 +14,16 @@ const parentActions: ReadonlySet<string> = new Set(["delete", "stop", "resize", 
 export function refuseIfManaged({ metadata }: Resource<unknown, unknown>, action: string): void {
   const { managedBy } = metadata;
   if (managedBy === undefined || !parentActions.has(action)) return;
-  const parent = `${managedBy.kind} ${managedBy.id}`;
-  throw new HoldfastError("MANAGED_BY_PARENT", `It belongs to ${parent}; ${action} the ${managedBy.kind} instead.`, {
+  const detail = `It belongs to ${managedBy.kind} ${managedBy.id}, ${remedyOf(managedBy.kind, action)}.`;
+  throw new HoldfastError("MANAGED_BY_PARENT", detail, {
     members: { managed_by: { kind: managedBy.kind, id: managedBy.id }, action },
   });
+}
+
+/** What the parent offers: it can be deleted, and only a project releases a member. */
+function remedyOf(parent: string, action: string): string {
+  const isProject = parent === "project";
+  const release = "deploy a descriptor without it and release it from the project";
+  if (action === "delete") return `which deletes it: delete the ${parent}${isProject ? `, or ${release} first` : ""}`;
+  return `which has no ${action}${isProject ? `: ${release} first` : " of its members"}`;
 }
