@@ -20,7 +20,7 @@ export function refuseIfManaged({ metadata }: Resource<unknown, unknown>, action
   });
 }
 
-/** What the parent offers: it can be deleted, and only a project releases a member. */
+/** The way out that the parent offers: it can be deleted, and only a project releases a member. */
 function remedyOf(parent: string, action: string): string {
   const isProject = parent === "project";
   const release = "deploy a descriptor without it and release it from the project";
