@@ -120,6 +120,25 @@ function serves(version: string): void {
     await expect(connectConsumer(pooled(), { user: "app_user", password: "secret" })).rejects.toThrow();
   });
 
+  it("runs prepared statements again after a migration, once the sessions with the old ones were ended", async () => {
+    const direct = await connectPostgresql(machine, { user: "app_user", password: "secret" });
+    await direct.query("CREATE TABLE migrated (x int)");
+    const client = await open("app_user", "secret");
+    const select = { name: "all", text: "SELECT * FROM migrated" };
+    await client.query(select);
+    await direct.query("ALTER TABLE migrated ADD COLUMN y int");
+    await expect(client.query(select)).rejects.toThrow("cached plan must not change result type");
+    await direct.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE client_addr IS NULL AND usename = current_user AND datname = current_database() AND state = 'idle'`);
+    await waitUntil("the client gets a new session", () =>
+      client.query(select).then(
+        ({ fields }) => fields.length === 2,
+        () => false,
+      ),
+    );
+    await Promise.all([client.end(), direct.end()]);
+  });
+
   it("rejects the platform's roles and database", async () => {
     for (const role of ["holdfast", "holdfast_console", "holdfast_replica", poolerRole])
       await expect(open(role, "secret"), role).rejects.toThrow();
