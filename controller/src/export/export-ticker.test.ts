@@ -474,6 +474,41 @@ test("a destination that responds too slowly for a tick has failed", async () =>
   expect(await stateOf(id)).toMatchObject({ lastError: expect.stringContaining("too slow"), samples: 0, refused: 0 });
 });
 
+test.each([
+  [409, "tenant conflict, wrong cluster", "HTTP 409: the data conflict with those of the destination", "refused"],
+  [409, "out of order sample", "HTTP 409: the destination refuses the data as too old or repeated", "tooOld"],
+  [400, "out of bounds", "HTTP 400: the destination refuses the data as too old or repeated", "tooOld"],
+] as const)(
+  "a destination that drops everything by %i %s is announced as failing",
+  async (status, body, error, count) => {
+    const { organizationId, time, receiver, startTicker, stateOf, events, take } = await scenario();
+    const service = await addService(organizationId);
+    receiver.reply(() => ({ status, body }));
+    const id = await addExport(organizationId, receiver.url);
+    let published = 0;
+    const publish = async () => {
+      await service.publish(start + published * 15_000, 2);
+      published += 2;
+      time.now += 30_000;
+    };
+    startTicker();
+    await until(async () => {
+      await publish();
+      return (await stateOf(id))?.isAnnounced === true;
+    });
+    expect(await events(id)).toContain("export.failing");
+    const failed = await stateOf(id);
+    expect(failed).toMatchObject({ lastError: error, samples: 0 });
+    expect(failed?.[count]).toBeGreaterThan(0);
+    receiver.reply(take);
+    await until(async () => {
+      await publish();
+      return (await stateOf(id))?.isAnnounced === false;
+    });
+    expect(await stateOf(id)).toMatchObject({ lastError: null, consecutiveFailures: 0 });
+  },
+);
+
 test("after seven days of failures an integration is disabled, with an event", async () => {
   const { organizationId, time, receiver, startTicker, events } = await scenario();
   const service = await addService(organizationId);
