@@ -13,6 +13,7 @@ describe.skipIf(!hasEngine("postgresql", version))("logical slots of a primary",
     machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", version, {
       parameters: { wal_level: "logical" },
     });
+    machine.change({ storageBytes: 1n << 30n });
     await machine.bringUp();
   });
   afterAll(() => machine?.remove());

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema, PoolerSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectConsumer } from "@holdfast/testing/engines/change-consumer.ts";
 import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
@@ -111,13 +110,7 @@ function serves(version: string): void {
     for (const client of [before, after])
       expect((await client.query("SELECT current_user AS name")).rows).toEqual([{ name: "app_user" }]);
     await Promise.all([before.end(), after.end()]);
-    const consumer = await connectConsumer(pooled(), { user: "app_user", password: "secret" });
-    expect(await consumer.command("IDENTIFY_SYSTEM")).toMatch(/^\d+$/);
-    await consumer.end();
-    const physical = connectConsumer(pooled(), { user: "app_user", password: "secret", replication: "true" });
-    await expect(physical).rejects.toThrow(/replication connection|not|refused/);
     await alter(false);
-    await expect(connectConsumer(pooled(), { user: "app_user", password: "secret" })).rejects.toThrow();
   });
 
   it("runs prepared statements again after a migration, once the sessions with the old ones were ended", async () => {
