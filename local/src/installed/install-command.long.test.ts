@@ -63,7 +63,10 @@ describe.skipIf(!hasSystemd)("install, upgrade and uninstall under systemd", { t
     for (const folder of ["bin", "local/src"]) mkdirSync(join(checkout, folder), { recursive: true });
     writeFileSync(join(checkout, "package.json"), JSON.stringify({ version, type: "module" }));
     writeFileSync(join(checkout, "bin", "set-up.js"), "export const setUp = async () => ({ node: process.execPath });");
-    writeFileSync(join(checkout, "bin", "holdfast.js"), "console.log(process.argv.slice(2).join(' '));");
+    writeFileSync(
+      join(checkout, "bin", "holdfast.js"),
+      "import { realpathSync } from 'node:fs'; const data = realpathSync(import.meta.dirname + '/../.holdfast'); console.log(process.argv.slice(2).join(' '), 'in', data);",
+    );
     writeFileSync(join(checkout, "local", "src", "main.ts"), main);
     return checkout;
   }
@@ -83,7 +86,7 @@ describe.skipIf(!hasSystemd)("install, upgrade and uninstall under systemd", { t
     expect(printed).toMatch(/release 1\.0\.0-[0-9a-f]{12} runs, now and after each boot/);
     expect(await property("UnitFileState")).toBe("enabled");
     expect(environment()).toMatchObject({ HOLDFAST_DATA: data, HOLDFAST_DOMAIN: "svc.example.com" });
-    expect(await machine.run("holdfast", "services", "list")).toBe("services list\n");
+    expect(await machine.run("holdfast", "services", "list")).toBe(`services list in ${data}\n`);
   });
 
   it("changes one setting, retains the others, and the machine continues", async () => {

@@ -10,6 +10,8 @@ export interface InstalledPaths {
   readonly releases: string;
   /** Link to the release that starts next. */
   readonly current: string;
+  /** Link to the data directory of the platform, which commands use by default. */
+  readonly dataLink: string;
   /** The command `holdfast`. */
   readonly launcher: string;
   /** Units of systemd. */
@@ -28,6 +30,7 @@ export function installedPaths(root = "/"): InstalledPaths {
   return {
     releases: below("opt/holdfast/releases"),
     current: below("opt/holdfast/current"),
+    dataLink: below("opt/holdfast/data"),
     launcher: below("usr/local/bin/holdfast"),
     units: below("etc/systemd/system"),
     settings: below("etc/holdfast"),

@@ -13,6 +13,7 @@ import {
   settingsFileOf,
   unitNames,
 } from "./installed-paths.ts";
+import { replaceLink } from "./releases.ts";
 import { parseSettings, type Settings, settingsText } from "./settings-file.ts";
 import type { ServiceManager } from "./systemd.ts";
 import { launcherText, nodeLink, unitText } from "./units.ts";
@@ -58,6 +59,7 @@ export function writeProgram(paths: InstalledPaths, kind: InstalledKind, setting
   mkdirSync(dirname(paths.launcher), { recursive: true, mode: 0o755 });
   writeAtomically(settingsFileOf(paths, kind), settingsText(settings), 0o600);
   writeUnit(paths, kind, settings);
+  if (kind === "platform") replaceLink(paths.dataLink, dataDirectoryOf(paths, kind, settings));
   writeAtomically(paths.launcher, launcherText(withCache(paths, settings)), 0o755);
 }
 
@@ -68,7 +70,7 @@ export function writeUnit(paths: InstalledPaths, kind: InstalledKind, settings: 
 }
 
 /** Installs the packages and Node of a release, and links its default data directory. */
-export async function prepareRelease(directory: string, { cache, data }: InstalledPaths): Promise<void> {
+export async function prepareRelease(directory: string, { cache, dataLink }: InstalledPaths): Promise<void> {
   mkdirSync(cache, { recursive: true, mode: 0o755 });
   const script = `import("./bin/set-up.js").then((each) => each.setUp()).then(({ node }) => console.log(node))`;
   const node = await new Promise<string>((resolve, reject) => {
@@ -83,7 +85,7 @@ export async function prepareRelease(directory: string, { cache, data }: Install
     );
   });
   symlinkSync(node, join(directory, nodeLink));
-  symlinkSync(data.platform, join(directory, ".holdfast"));
+  symlinkSync(dataLink, join(directory, ".holdfast"));
 }
 
 /**

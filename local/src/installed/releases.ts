@@ -67,9 +67,14 @@ export function currentRelease({ current }: ReleasePaths): string | undefined {
 
 /** Has the release start next. */
 export function useRelease({ releases, current }: ReleasePaths, id: string): void {
-  const partial = `${current}.${randomUUID()}`;
-  symlinkSync(join(releases, id), partial);
-  renameSync(partial, current);
+  replaceLink(current, join(releases, id));
+}
+
+/** Creates a link, or has it refer to another path, atomically. */
+export function replaceLink(link: string, target: string): void {
+  const partial = `${link}.${randomUUID()}`;
+  symlinkSync(target, partial);
+  renameSync(partial, link);
 }
 
 /** Removes all releases but the retained ones and those that a process has mounted, such as a machine. */
