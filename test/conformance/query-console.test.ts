@@ -38,11 +38,15 @@ describe.skipIf(!hasEngine("postgresql", consoleVersion))("the query console", (
     expect(refused).toEqual([]);
   });
 
+  // All that the guard admits reach the engine in query-console-matrix.long.test.ts, every fifth of them here.
   test(`rejects ${attacks.length} attacks, and none leaves a trace`, async () => {
     expect(attacks.length).toBeGreaterThanOrEqual(300);
     const before = await traces();
     const passed: string[] = [];
-    for (const sql of attacks) if (!("refusal" in (await execute(sql)))) passed.push(sql.slice(0, 200));
+    const admitted: string[] = [];
+    for (const sql of attacks) if (!("refused" in (await subject.guard.check(sql)))) admitted.push(sql);
+    for (const [index, sql] of admitted.entries())
+      if (index % 5 === 0 && !("refusal" in (await execute(sql)))) passed.push(sql.slice(0, 200));
     expect(passed).toEqual([]);
     expect(await traces()).toEqual(before);
   });
