@@ -1,4 +1,4 @@
-import { isModule } from "./module-text.ts";
+import { compiledModule, isCompiled, isModule } from "./module-text.ts";
 
 /**
  * SQL functions for T-SQL functions that no expression of PostgreSQL can replace. Strings compare case-insensitively.
@@ -233,6 +233,11 @@ LANGUAGE sql STABLE AS $$
    WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1) AND (kind IS NULL OR upper(kind COLLATE "C") = 'P')
      AND p.pronamespace = COALESCE(to_regnamespace(quote_ident(NULLIF(holdfast_tsql.last_part(name, 2), ''))), 'dbo'::regnamespace)
      AND ${isModule}
+  UNION ALL
+  SELECT p.oid::int8::int FROM pg_proc p
+   WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1)
+     AND p.pronamespace = COALESCE(to_regnamespace(quote_ident(NULLIF(holdfast_tsql.last_part(name, 2), ''))), 'dbo'::regnamespace)
+     AND ${isCompiled} AND ${compiledModule} ->> 'kind' LIKE COALESCE(upper(kind COLLATE "C"), '%') COLLATE "C"
    LIMIT 1
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.object_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
@@ -242,7 +247,7 @@ CREATE OR REPLACE FUNCTION holdfast_tsql.object_name(id int) RETURNS text LANGUA
   UNION ALL
   SELECT COALESCE(s.spelling, p.proname) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
     LEFT JOIN holdfast_tsql.spelling s ON s.schema_name = n.nspname AND s.object_name = p.proname AND s.column_name = ''
-   WHERE p.oid = id::oid AND ${isModule}
+   WHERE p.oid = id::oid AND (${isModule} OR ${compiledModule} IS NOT NULL)
    LIMIT 1
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.schema_name(id int) RETURNS text LANGUAGE sql STABLE AS $$

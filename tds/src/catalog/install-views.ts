@@ -1,4 +1,4 @@
-import { isModule, moduleText } from "./module-text.ts";
+import { compiledModule, isCompiled, isModule, moduleText } from "./module-text.ts";
 
 /** Catalog views (`sys`, `INFORMATION_SCHEMA`) with the columns that drivers and tools read. */
 export const views = `
@@ -81,7 +81,16 @@ UNION ALL
 SELECT holdfast_tsql.spelled(n.nspname, p.proname, '')::varchar(128) COLLATE holdfast_tsql.ci_as, p.oid::int8::int, n.oid::int8::int, 0,
        'P'::char(2), 'SQL_STORED_PROCEDURE'::text, timestamp '2026-01-01', timestamp '2026-01-01', 0::int2
   FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
- WHERE ${isModule} AND has_function_privilege(p.oid, 'EXECUTE');
+ WHERE ${isModule} AND has_function_privilege(p.oid, 'EXECUTE')
+UNION ALL
+SELECT holdfast_tsql.spelled(n.nspname, p.proname, '')::varchar(128) COLLATE holdfast_tsql.ci_as, p.oid::int8::int, n.oid::int8::int,
+       COALESCE((SELECT g.tgrelid::int8::int FROM pg_trigger g WHERE g.tgfoid = p.oid LIMIT 1), 0), (m.module ->> 'kind')::char(2),
+       CASE m.module ->> 'kind' WHEN 'FN' THEN 'SQL_SCALAR_FUNCTION' WHEN 'IF' THEN 'SQL_INLINE_TABLE_VALUED_FUNCTION'
+         WHEN 'TF' THEN 'SQL_TABLE_VALUED_FUNCTION' ELSE 'SQL_TRIGGER' END::text,
+       timestamp '2026-01-01', timestamp '2026-01-01', 0::int2
+  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace CROSS JOIN LATERAL (SELECT ${compiledModule} AS module) m
+ WHERE ${isCompiled} AND (m.module ->> 'kind' IN ('FN', 'IF', 'TF') OR (m.module ->> 'kind' = 'TR' AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgfoid = p.oid)))
+   AND has_function_privilege(p.oid, 'EXECUTE');
 CREATE OR REPLACE VIEW sys.all_objects AS SELECT * FROM sys.objects;
 
 CREATE OR REPLACE VIEW sys.tables AS
@@ -93,7 +102,17 @@ CREATE OR REPLACE VIEW sys.views AS SELECT * FROM sys.objects WHERE type = 'V';
 CREATE OR REPLACE VIEW sys.procedures AS SELECT * FROM sys.objects WHERE type = 'P';
 CREATE OR REPLACE VIEW sys.sql_modules AS
 SELECT o.object_id, ${moduleText}::text AS definition, 1::int2 AS uses_ansi_nulls, 1::int2 AS uses_quoted_identifier
-  FROM sys.objects o JOIN pg_proc p ON p.oid::int8 = o.object_id WHERE o.type = 'P';
+  FROM sys.objects o JOIN pg_proc p ON p.oid::int8 = o.object_id WHERE o.type = 'P'
+UNION ALL
+SELECT p.oid::int8::int, (${compiledModule} ->> 'text')::text, 1::int2, 1::int2
+  FROM pg_proc p WHERE ${isCompiled} AND ${compiledModule} ->> 'text' IS NOT NULL AND has_function_privilege(p.oid, 'EXECUTE');
+
+CREATE OR REPLACE VIEW sys.triggers AS
+SELECT o.name, o.object_id, 1::int2 AS parent_class, 'OBJECT_OR_COLUMN'::varchar(60) AS parent_class_desc, o.parent_object_id AS parent_id,
+       o.type, o.type_desc, o.create_date, o.modify_date, o.is_ms_shipped,
+       COALESCE((SELECT bool_and(g.tgenabled = 'D') FROM pg_trigger g WHERE g.tgfoid::int8 = o.object_id), false)::int::int2 AS is_disabled,
+       COALESCE((SELECT bool_and(g.tgtype & 1 = 1) FROM pg_trigger g WHERE g.tgfoid::int8 = o.object_id), false)::int::int2 AS is_instead_of_trigger
+  FROM sys.objects o WHERE o.type = 'TR';
 
 CREATE OR REPLACE VIEW sys.types AS
 SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, id AS system_type_id, id AS user_type_id, 4 AS schema_id, max_length::int2 AS max_length, 0::int2 AS "precision", 0::int2 AS scale,

@@ -1,8 +1,8 @@
 import type { ColumnSource } from "../bind/scope.ts";
 import { type ObjectName, temporarySchema } from "../bind/object-name.ts";
-import type { ProcedureDefinition } from "../parse/ast.ts";
-import { parseProcedure } from "../parse/batch.ts";
-import { isModule, moduleText } from "./module-text.ts";
+import type { FunctionDefinition, ProcedureDefinition } from "../parse/ast.ts";
+import { parseModuleText } from "../parse/batch.ts";
+import { isModule, moduleText, type ModuleColumn, parseModuleHeader, type StoredModule } from "./module-text.ts";
 import { typeOfDomain, typeOfOid } from "../types/backend-type.ts";
 
 export interface TableDefinition {
@@ -11,6 +11,18 @@ export interface TableDefinition {
   readonly columns: readonly ColumnSource[];
   /** Columns of the primary key, in its order; empty without one. */
   readonly primaryKey: readonly string[];
+  readonly isView?: boolean;
+  /** Text of the source in FROM in place of its name, such as a subquery. */
+  readonly text?: string;
+}
+
+/** A function that a user created. */
+export interface UserFunction {
+  readonly name: ObjectName;
+  readonly definition: FunctionDefinition;
+  /** Columns of its rows; undefined for a scalar function. */
+  readonly columns: readonly ColumnSource[] | undefined;
+  readonly isExecutable: boolean;
 }
 
 export interface Procedure {
@@ -22,6 +34,11 @@ export interface Procedure {
 export interface TableCatalog {
   /** The procedure with this name; undefined if there is none. */
   procedure(name: ObjectName): Promise<Procedure | undefined>;
+  /** The function or trigger of T-SQL with this name, or another routine of PostgreSQL. */
+  module(name: ObjectName): Promise<StoredModule | "foreign" | undefined>;
+  /** Loads the definitions of these functions that are not cached. */
+  loadFunctions(names: readonly ObjectName[]): Promise<void>;
+  findFunction(name: ObjectName): UserFunction | undefined;
   /** Loads the definitions of these tables that are not cached. */
   load(names: readonly ObjectName[]): Promise<void>;
   /** A table or view; undefined if it does not exist. */
@@ -39,7 +56,7 @@ SELECT n.nspname, c.relname, a.attname,
        CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
        NOT a.attnotnull AND NOT t.typnotnull, a.attidentity, a.attgenerated,
        COALESCE(s.spelling, a.attname),
-       array_position(i.indkey::int2[], a.attnum)
+       array_position(i.indkey::int2[], a.attnum), c.relkind = 'v'
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -59,12 +76,18 @@ SELECT ${moduleText}, pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
  WHERE n.nspname = $1 AND lower(p.proname) = $2 AND ${isModule}
  ORDER BY p.proname = $2 DESC LIMIT 1`;
 
+const routineQuery = `
+SELECT p.prosrc, pg_catalog.has_function_privilege(p.oid, 'EXECUTE'), n.nspname, p.proname
+  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+ WHERE n.nspname = $1 AND lower(p.proname) = $2 ORDER BY p.proname = $2 DESC LIMIT 1`;
+
 type Query = (sql: string, values: readonly string[]) => Promise<(string | null)[][]>;
 
 /** Creates the cache of table definitions of one session; `clear` is called after DDL of any session. */
 export function createTableCatalog(query: Query): TableCatalog {
   const tables = new Map<string, TableDefinition | undefined>();
   const procedures = new Map<string, Procedure>();
+  const functions = new Map<string, UserFunction>();
   const spellings = new Map<string, ReadonlyMap<string, string>>();
   const key = ({ schema, name }: ObjectName) => `${schema}.${name}`;
   return {
@@ -73,10 +96,31 @@ export function createTableCatalog(query: Query): TableCatalog {
       if (cached !== undefined) return cached;
       const [row] = await query(procedureQuery, [name.schema, name.name]);
       if (row === undefined) return undefined;
-      const found = { definition: parseProcedure(row[0] ?? ""), isExecutable: row[1] === "t" };
+      const definition = parseModuleText(row[0] ?? "");
+      if (definition.kind !== "procedure") return undefined;
+      const found = { definition, isExecutable: row[1] === "t" };
       procedures.set(key(name), found);
       return found;
     },
+    async module(name) {
+      const [row] = await query(routineQuery, [name.schema, name.name]);
+      if (row === undefined) return undefined;
+      return parseModuleHeader(row[0] ?? "") ?? "foreign";
+    },
+    async loadFunctions(names) {
+      for (const name of names) {
+        if (functions.has(key(name))) continue;
+        const [row] = await query(routineQuery, [name.schema, name.name]);
+        const stored = row === undefined ? undefined : parseModuleHeader(row[0] ?? "");
+        if (row === undefined || stored === undefined) continue;
+        const definition = parseModuleText(stored.text);
+        if (definition.kind !== "function") continue;
+        const columns = stored.columns?.map(columnOf);
+        const own = { ...name, schema: row[2] ?? "", name: row[3] ?? "" };
+        functions.set(key(name), { name: own, definition, columns, isExecutable: row[1] === "t" });
+      }
+    },
+    findFunction: (name) => functions.get(key(name)),
     async load(names) {
       for (const name of names) {
         if (tables.has(key(name))) continue;
@@ -91,8 +135,13 @@ export function createTableCatalog(query: Query): TableCatalog {
     clear() {
       tables.clear();
       procedures.clear();
+      functions.clear();
     },
   };
+}
+
+function columnOf({ name: spelling, type, isNullable }: ModuleColumn): ColumnSource {
+  return { name: spelling.toLowerCase(), spelling, type, isNullable };
 }
 
 function tableOf(
@@ -121,5 +170,5 @@ function tableOf(
     .sort((left, right) => Number(left[10]) - Number(right[10]))
     .map((row) => row[2] ?? "");
   const schema = name.schema === temporarySchema ? temporarySchema : (first[0] ?? "");
-  return { schema, name: first[1] ?? "", columns, primaryKey };
+  return { schema, name: first[1] ?? "", columns, primaryKey, isView: first[11] === "t" };
 }

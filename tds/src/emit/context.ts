@@ -1,10 +1,11 @@
 import { type ObjectName, objectName, quoteName } from "../bind/object-name.ts";
 import type { Scope } from "../bind/scope.ts";
-import type { TableCatalog, TableDefinition } from "../catalog/table-catalog.ts";
+import type { TableCatalog, TableDefinition, UserFunction } from "../catalog/table-catalog.ts";
 import type { Call, Path, Query } from "../parse/ast.ts";
+import { refuse } from "../parse/unsupported.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { castType } from "../types/backend-type.ts";
-import type { TsqlType, Value } from "../types/tsql-type.ts";
+import { isCharacter, type TsqlType, type Value } from "../types/tsql-type.ts";
 
 /** An SQL expression for PostgreSQL, with its type in T-SQL. */
 export interface Typed {
@@ -55,6 +56,16 @@ export interface Emitters {
   call(call: Call, scope: Scope, context: EmitContext): Typed;
 }
 
+/** Names in the body of a function or trigger, which PostgreSQL runs: variables are no parameters there. */
+export interface ModuleNames {
+  /** Expressions of PostgreSQL by the names of variables in lower case. */
+  readonly variables: ReadonlyMap<string, { readonly sql: string; readonly type: TsqlType }>;
+  /** Definitions of table variables by their names in lower case. */
+  readonly tables: ReadonlyMap<string, TableDefinition>;
+  /** Condition for UPDATE(column); undefined outside of triggers. */
+  readonly updated?: (column: string) => string;
+}
+
 export interface TableVariable {
   readonly name: string;
 }
@@ -70,6 +81,7 @@ export class EmitContext {
   /** Common table expressions by their name in lower case. */
   readonly common = new Map<string, TableDefinition>();
   readonly emitters: Emitters;
+  readonly #module: ModuleNames | undefined;
   #aliases = 0;
 
   constructor(options: {
@@ -78,7 +90,9 @@ export class EmitContext {
     readonly session: SessionValues;
     readonly variables: ReadonlyMap<string, Variable>;
     readonly tableVariables: ReadonlyMap<string, TableVariable>;
+    readonly module?: ModuleNames;
   }) {
+    this.#module = options.module;
     this.emitters = options.emitters;
     this.catalog = options.catalog;
     this.session = options.session;
@@ -89,6 +103,8 @@ export class EmitContext {
   /** Adds a variable as a parameter of the statement; each variable is one parameter, however often it occurs. */
   variable(name: string): Typed {
     const folded = name.toLowerCase();
+    const local = this.#module?.variables.get(folded);
+    if (local !== undefined) return { ...local, isCollated: isCharacter(local.type) };
     const isGlobal = folded.startsWith("@@");
     const variable = isGlobal ? this.session.value(folded) : this.#variables.get(folded);
     if (variable === undefined) {
@@ -99,6 +115,7 @@ export class EmitContext {
   }
 
   parameter(name: string, { type, value }: Variable): Typed {
+    if (this.#module !== undefined) throw refuse("query clause", 0, `${name} in a function or trigger`);
     let number = this.#numbers.get(name);
     if (number === undefined) {
       this.values.push(value);
@@ -124,12 +141,35 @@ export class EmitContext {
   }
 
   tableVariable(name: string, line: number): TableDefinition {
+    const local = this.#module?.tables.get(name.toLowerCase());
+    if (local !== undefined) return local;
     const variable = this.#tableVariables.get(name.toLowerCase());
     const object = variable && { schema: "pg_temp", name: variable.name, written: name };
     const table = object && this.catalog.find(object);
     if (table === undefined)
       throw new SqlError(1087, `Must declare the table variable "${name}".`, { severity: 15, line });
     return table;
+  }
+
+  /** Definition of a function that a user created; error 4121 if there is none, 229 if the role may not call it. */
+  userFunction(path: Path, line: number): UserFunction {
+    const name = this.objectName(path, line);
+    const found = this.catalog.findFunction(name);
+    if (found === undefined) {
+      const message = `Cannot find the user-defined function "${name.written}", or the name is ambiguous.`;
+      throw new SqlError(4121, message, { line });
+    }
+    if (!found.isExecutable) {
+      const message = `The EXECUTE permission was denied on the object '${name.written}'.`;
+      throw new SqlError(229, message, { severity: 14, line });
+    }
+    return found;
+  }
+
+  updated(column: string): string {
+    if (this.#module?.updated === undefined)
+      throw new SqlError(156, "Incorrect syntax near the keyword 'UPDATE'.", { severity: 15 });
+    return this.#module.updated(column);
   }
 
   /** An alias that is unique in the statement and that clients cannot write, such as `":1"`. */

@@ -2,7 +2,7 @@ import { objectName, type ObjectName, qualified, quoteName, temporarySchema } fr
 import { moduleSource } from "../catalog/module-text.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { Scope } from "../bind/scope.ts";
-import type { ColumnDefinition, Ddl, Grant, Path, TableConstraint } from "../parse/ast.ts";
+import type { ColumnDefinition, CreateModule, Ddl, Grant, Path, TableConstraint } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { columnType } from "../types/backend-type.ts";
@@ -17,7 +17,7 @@ export interface EmittedDdl {
   readonly statements: readonly string[];
 }
 
-export function emitDdl(ddl: Exclude<Ddl, Grant>, context: EmitContext): EmittedDdl {
+export function emitDdl(ddl: Exclude<Ddl, Grant | CreateModule>, context: EmitContext): EmittedDdl {
   switch (ddl.kind) {
     case "createTable":
       return { statements: emitCreateTable(nameOf(ddl.path, context), ddl.columns, ddl.constraints, context) };
@@ -84,6 +84,11 @@ function emitDrop(ddl: Extract<Ddl, { kind: "drop" }>, context: EmitContext): st
     ddl.object === "SCHEMA" ? quoteName((path.at(-1) ?? "").toLowerCase()) : qualified(nameOf(path, context)),
   );
   const list = ddl.object === "PROCEDURE" ? names.map((name) => `${name}${noArguments}`) : names;
+  if (ddl.object === "TRIGGER") {
+    // PostgreSQL's triggers, one for each event, depend on their function.
+    const functions = names.map((name) => `${name}${noArguments}`);
+    return `DROP FUNCTION ${ddl.ifExists ? "IF EXISTS " : ""}${functions.join(", ")} CASCADE`;
+  }
   return `DROP ${ddl.object} ${ddl.ifExists ? "IF EXISTS " : ""}${list.join(", ")}`;
 }
 
@@ -130,7 +135,7 @@ function domains(columns: readonly ColumnDefinition[]): string[] {
 }
 
 /** Statement that stores the spelling of names with capital letters. */
-function spellings(name: ObjectName, path: Path, columns: readonly string[]): string[] {
+export function spellings(name: ObjectName, path: Path, columns: readonly string[]): string[] {
   const rows = [["", path.at(-1) ?? ""], ...columns.map((column) => [column.toLowerCase(), column])].filter(
     ([folded, spelling]) => folded !== spelling,
   );

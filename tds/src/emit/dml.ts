@@ -29,7 +29,7 @@ export interface EmittedDml extends EmittedQuery {
   readonly reseed?: string;
 }
 
-function targetTable(target: Target, context: EmitContext): TableDefinition {
+export function targetTable(target: Target, context: EmitContext): TableDefinition {
   return target.kind === "table" ? context.table(target.path, target.line) : context.tableVariable(target.name, 0);
 }
 
@@ -42,23 +42,32 @@ function column(table: TableDefinition, name: string) {
   return found;
 }
 
-export function emitInsert(insert: Insert, context: EmitContext): EmittedDml {
-  const common = emitCommonTables(insert.with, context);
-  const table = targetTable(insert.target, context);
-  const isIdentityInsert = context.session.identityInsert === qualified(table);
-  const named = insert.columns.map((name) => column(table, name));
-  const columns =
-    named.length > 0
-      ? named
-      : table.columns.filter((each) => each.isComputed !== true && (each.isIdentity !== true || isIdentityInsert));
-  const identity = table.columns.find((each) => each.isIdentity === true);
-  if (named.some((each) => each.isIdentity === true) && !isIdentityInsert) {
+/** Columns that an INSERT with this list of names has values for; without names, all that take values. */
+export function insertColumns(
+  table: TableDefinition,
+  names: readonly string[],
+  takesIdentity: boolean,
+): TableDefinition["columns"] {
+  if (names.length === 0)
+    return table.columns.filter((each) => each.isComputed !== true && (each.isIdentity !== true || takesIdentity));
+  const named = names.map((name) => column(table, name));
+  if (named.some((each) => each.isIdentity === true) && !takesIdentity) {
     const message = `Cannot insert a value for the identity column of '${table.name}' when IDENTITY_INSERT is OFF.`;
     throw new SqlError(544, message);
   }
   const computed = named.find((each) => each.isComputed === true);
   if (computed !== undefined)
     throw new SqlError(271, `The column "${computed.spelling}" cannot be modified because it is computed.`);
+  return named;
+}
+
+/** `returnsIdentity`: the identity is returned as an additional column. */
+export function emitInsert(insert: Insert, context: EmitContext, returnsIdentity = true): EmittedDml {
+  const common = emitCommonTables(insert.with, context);
+  const table = targetTable(insert.target, context);
+  const isIdentityInsert = context.session.identityInsert === qualified(table);
+  const columns = insertColumns(table, insert.columns, isIdentityInsert);
+  const identity = returnsIdentity ? table.columns.find((each) => each.isIdentity === true) : undefined;
   const names = columns.map(({ name }) => quoteName(name)).join(", ");
   const values =
     insert.source.kind === "default" ? "DEFAULT VALUES" : `(${names}) ${emitInsertSource(insert, columns, context)}`;
@@ -80,7 +89,8 @@ export function emitInsert(insert: Insert, context: EmitContext): EmittedDml {
   };
 }
 
-function reseedText(table: TableDefinition, identity: string): string {
+/** Statement that advances the sequence of an IDENTITY column past its values. */
+export function reseedText(table: TableDefinition, identity: string): string {
   const sequence = `pg_get_serial_sequence(${escapeLiteral(qualified(table))}, ${escapeLiteral(identity)})::regclass`;
   const highest = `(SELECT max(${quoteName(identity)}) AS v FROM ${qualified(table)})`;
   return `SELECT setval(s.q, m.v) FROM (SELECT ${sequence} AS q) AS s, ${highest} AS m WHERE m.v > COALESCE(pg_sequence_last_value(s.q), 0)`;
@@ -100,7 +110,7 @@ function emitInsertSource(insert: Insert, columns: TableDefinition["columns"], c
     });
     return `VALUES ${rows.join(", ")}`;
   }
-  if (source.kind === "default") return "";
+  if (source.kind !== "query") return "";
   const { sql, columns: own } = emitQuery(source, context);
   if (own.length !== columns.length) {
     const number = own.length < columns.length ? 120 : 121;

@@ -225,6 +225,8 @@ export function emitPredicate(predicate: Predicate, scope: Scope, context: EmitC
       const pattern = `(${expression(predicate.pattern).sql})::text`;
       return `(${predicate.isNegated ? "NOT " : ""}holdfast_tsql.is_like(${operand}, ${pattern}, ${escape}))`;
     }
+    case "updated":
+      return context.updated(predicate.column);
     case "exists":
       return `EXISTS (${context.emitters.query(predicate.query, context, scope).sql})`;
   }

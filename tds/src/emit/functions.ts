@@ -10,6 +10,7 @@ import { implicitly } from "./conversions.ts";
 import { dateFunctions } from "./date-functions.ts";
 import { emitComparison, emitExpression, emitOrder, emitPredicate, typeOfAll } from "./expressions.ts";
 import { plainFunctions } from "./plain-functions.ts";
+import { emitScalarCall } from "./user-functions.ts";
 
 const int: TsqlType = { name: "int" };
 
@@ -17,10 +18,7 @@ const refused: Readonly<Record<string, true>> = { CONTAINS: true, FREETEXT: true
 
 export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed {
   const name = (call.path.at(-1) ?? "").toUpperCase();
-  if (call.path.length > 1) {
-    const message = `Cannot find the user-defined function "${call.path.join(".")}", or the name is ambiguous.`;
-    throw new SqlError(4121, message, { line: call.line });
-  }
+  if (call.path.length > 1) return emitScalarCall(call, scope, context);
   if (lookUp(refused, name) === true) throw refuse("full-text search", call.line);
   const aggregate = lookUp(aggregates, name);
   if (aggregate !== undefined) return emitAggregate(call, name, scope, context);

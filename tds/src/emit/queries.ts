@@ -8,6 +8,7 @@ import { commonType } from "../types/tsql-type.ts";
 import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
 import { castTo } from "./conversions.ts";
 import { emitExpression, emitOrder, emitPredicate } from "./expressions.ts";
+import { emitTableCall } from "./user-functions.ts";
 
 export function emitQuery(query: Query, context: EmitContext, outer?: Scope): EmittedQuery {
   const common = emitCommonTables(query.with, context);
@@ -223,13 +224,26 @@ export function emitSource(source: TableSource, scope: Scope, context: EmitConte
 function tableText(table: TableDefinition, written: string, isOwnName: boolean, scope: Scope): string {
   const alias = written.toLowerCase();
   scope.add({ alias, object: isOwnName ? alias : undefined, columns: table.columns });
-  const name = table.schema === "" ? quoteName(table.name) : qualified(table);
+  const name = table.text ?? (table.schema === "" ? quoteName(table.name) : qualified(table));
   return `${name} AS ${quoteName(alias)}`;
 }
+
+/** Table functions of T-SQL; others are functions that users created. */
+export const builtInRowsets = ["STRING_SPLIT", "GENERATE_SERIES"];
 
 /** Rowset functions with the columns of their rows. */
 function emitRowset(source: Extract<TableSource, { kind: "function" }>, scope: Scope, context: EmitContext): string {
   const name = (source.call.path.at(-1) ?? "").toUpperCase();
+  if (source.call.path.length > 1 || !builtInRowsets.includes(name)) {
+    const called = emitTableCall(source.call, scope, context);
+    const quoted = (source.alias ?? source.call.path.at(-1) ?? "").toLowerCase();
+    const columns = called.columns.map((column, index) => {
+      const spelling = source.columns[index];
+      return spelling === undefined ? column : { ...column, name: spelling.toLowerCase(), spelling };
+    });
+    scope.add({ alias: quoted, object: undefined, columns });
+    return `${called.sql} AS ${quoteName(quoted)} (${columns.map((column) => quoteName(column.name)).join(", ")})`;
+  }
   const list = source.call.arguments.map((argument) => emitExpression(argument, scope, context).sql);
   const alias = (source.alias ?? name).toLowerCase();
   const [first, second] = list;

@@ -79,7 +79,9 @@ export type Predicate =
       readonly escape: Expression | undefined;
       readonly isNegated: boolean;
     }
-  | { readonly kind: "exists"; readonly query: Query };
+  | { readonly kind: "exists"; readonly query: Query }
+  /** UPDATE(column) in a trigger. */
+  | { readonly kind: "updated"; readonly column: string };
 
 export interface OrderItem {
   readonly expression: Expression;
@@ -189,6 +191,7 @@ export interface Insert {
   readonly source:
     | { readonly kind: "values"; readonly rows: readonly (readonly Expression[])[] }
     | { readonly kind: "default" }
+    | ExecuteStatement
     | Query;
   readonly output: Output | undefined;
 }
@@ -319,6 +322,7 @@ export type Ddl =
       /** The whole batch: calls parse it again. */
       readonly text: string;
     }
+  | CreateModule
   | {
       readonly kind: "createSequence";
       readonly path: Path;
@@ -328,7 +332,7 @@ export type Ddl =
     }
   | {
       readonly kind: "drop";
-      readonly object: "TABLE" | "VIEW" | "SCHEMA" | "SEQUENCE" | "PROCEDURE";
+      readonly object: "TABLE" | "VIEW" | "SCHEMA" | "SEQUENCE" | "PROCEDURE" | "FUNCTION" | "TRIGGER";
       readonly ifExists: boolean;
       readonly paths: readonly Path[];
     }
@@ -373,8 +377,50 @@ export type StatementBody =
   | { readonly kind: "begin" | "commit" | "rollback" | "save"; readonly name: string | undefined }
   | { readonly kind: "use"; readonly database: string }
   | { readonly kind: "waitfor"; readonly delay: Expression }
+  | ExecuteStatement
+  | CursorStatement
+  | InsertBulk;
+
+export interface CursorName {
+  readonly name: string;
+  readonly isGlobal: boolean;
+}
+
+export interface FetchPosition {
+  readonly direction: "NEXT" | "PRIOR" | "FIRST" | "LAST" | "ABSOLUTE" | "RELATIVE";
+  /** Row of ABSOLUTE and RELATIVE. */
+  readonly offset?: Expression;
+}
+
+export type CursorStatement =
+  | {
+      readonly kind: "declareCursor";
+      readonly name: string;
+      /** True for GLOBAL, false for LOCAL; undefined without either. */
+      readonly isGlobal: boolean | undefined;
+      readonly query: Query;
+    }
+  | { readonly kind: "openCursor" | "closeCursor" | "deallocateCursor"; readonly cursor: CursorName }
+  | {
+      readonly kind: "fetch";
+      readonly cursor: CursorName;
+      readonly position: FetchPosition;
+      /** Variables for the row; without any, the row is a result set. */
+      readonly into: readonly string[];
+    };
+
+export type ExecuteStatement =
   | { readonly kind: "execute"; readonly call: Execute }
   | { readonly kind: "executeText"; readonly text: Expression };
+
+/** Announces the message of a bulk load, whose rows have these columns. */
+export interface InsertBulk {
+  readonly kind: "insertBulk";
+  readonly path: Path;
+  readonly columns: readonly string[];
+  /** False if a NULL becomes the default of its column. */
+  readonly keepsNulls: boolean;
+}
 
 export interface Execute {
   readonly path: Path;
@@ -394,12 +440,56 @@ export interface Parameter {
   readonly isOutput: boolean;
 }
 
+type Replaces = Extract<Ddl, { kind: "createProcedure" }>["replaces"];
+
 /** A procedure as its text declares it. */
 export interface ProcedureDefinition {
+  readonly kind: "procedure";
   readonly path: Path;
-  readonly replaces: Extract<Ddl, { kind: "createProcedure" }>["replaces"];
+  readonly replaces: Replaces;
   readonly parameters: readonly Parameter[];
   readonly statements: readonly Statement[];
+}
+
+export interface FunctionDefinition {
+  readonly kind: "function";
+  readonly path: Path;
+  readonly replaces: Replaces;
+  readonly parameters: readonly Parameter[];
+  readonly returns:
+    | { readonly kind: "scalar"; readonly type: TsqlType }
+    /** Inline: the rows of one query. */
+    | { readonly kind: "query"; readonly query: Query }
+    /** Multi-statement: the rows of a table variable. */
+    | {
+        readonly kind: "table";
+        readonly name: string;
+        readonly columns: readonly ColumnDefinition[];
+        readonly constraints: readonly TableConstraint[];
+      };
+  readonly statements: readonly Statement[];
+}
+
+export type TriggerEvent = "INSERT" | "UPDATE" | "DELETE";
+
+export interface TriggerDefinition {
+  readonly kind: "trigger";
+  readonly path: Path;
+  readonly replaces: Replaces;
+  readonly table: Path;
+  readonly isInsteadOf: boolean;
+  readonly events: readonly TriggerEvent[];
+  readonly statements: readonly Statement[];
+}
+
+export type ModuleDefinition = ProcedureDefinition | FunctionDefinition | TriggerDefinition;
+
+/** CREATE or ALTER of a function or trigger, which PostgreSQL runs. */
+export interface CreateModule {
+  readonly kind: "createModule";
+  readonly definition: FunctionDefinition | TriggerDefinition;
+  /** The whole batch. */
+  readonly text: string;
 }
 
 export interface Statement {

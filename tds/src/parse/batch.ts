@@ -1,19 +1,14 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type {
-  CommonTable,
-  Execute,
-  Expression,
-  Parameter,
-  ProcedureDefinition,
-  Statement,
-  StatementBody,
-} from "./ast.ts";
+import type { CommonTable, Expression, ModuleDefinition, Statement, StatementBody } from "./ast.ts";
+import { parseCursorStatement, parseDeclareCursor } from "./cursor-statements.ts";
 import { parseDataType } from "./data-type.ts";
 import { parseAlter, parseCreate, parseDrop, parseTableElements, parseTruncate } from "./ddl-statements.ts";
 import { parseDelete, parseInsert, parseMerge, parseUpdate } from "./dml-statements.ts";
+import { parseCallOf, parseExecute } from "./execute-statements.ts";
 import { parseExpression, parsePredicate } from "./expressions.ts";
 import { parseGrant } from "./grant-statements.ts";
 import { tokenize } from "./lexer.ts";
+import { parseModule } from "./modules.ts";
 import { parseQuery, parseWith } from "./queries.ts";
 import { TokenStream } from "./token-stream.ts";
 import { refuse } from "./unsupported.ts";
@@ -23,11 +18,12 @@ export function parseBatch(text: string, quotedIdentifier = true): Statement[] {
   const stream = new TokenStream(tokenize(text, quotedIdentifier), parseQuery);
   skipSemicolons(stream);
   const { line } = stream.current;
-  const procedure = parseProcedureOf(stream);
-  if (procedure !== undefined) {
-    const { path, replaces } = procedure;
+  const definition = parseModule(stream, parseToEnd);
+  if (definition?.kind === "procedure") {
+    const { path, replaces } = definition;
     return [{ line, body: { kind: "createProcedure", path, replaces, text } }];
   }
+  if (definition !== undefined) return [{ line, body: { kind: "createModule", definition, text } }];
   const statements: Statement[] = [];
   // The first statement may be a call without EXECUTE.
   if (stream.isIdentifier && !startsStatement(stream)) {
@@ -43,44 +39,25 @@ function parseToEnd(stream: TokenStream): Statement[] {
   return statements;
 }
 
-/** Parses the text of CREATE PROCEDURE, as it was stored. */
-export function parseProcedure(text: string): ProcedureDefinition {
+/** Parses the text of CREATE or ALTER of a module, as it was stored. */
+export function parseModuleText(text: string): ModuleDefinition {
   const stream = new TokenStream(tokenize(text), parseQuery);
   skipSemicolons(stream);
-  const procedure = parseProcedureOf(stream);
-  if (procedure === undefined) throw stream.unexpected();
-  return procedure;
-}
-
-/** First words of the definitions of procedures. */
-const procedureHeads = [
-  { words: ["CREATE", "OR", "ALTER"], replaces: "any" },
-  { words: ["CREATE"], replaces: "none" },
-  { words: ["ALTER"], replaces: "required" },
-] as const;
-
-/** Parses a definition of a procedure, which extends to the end of its batch; undefined for another statement. */
-function parseProcedureOf(stream: TokenStream): ProcedureDefinition | undefined {
-  for (const { words, replaces } of procedureHeads) {
-    if (!stream.accept(...words, "PROCEDURE") && !stream.accept(...words, "PROC")) continue;
-    const path = stream.path();
-    const isParenthesized = stream.accept("(");
-    const parameters = stream.current.kind === "variable" ? stream.list(() => parseParameter(stream)) : [];
-    if (isParenthesized) stream.expect(")");
-    const { line } = stream.current;
-    if (stream.accept("WITH") && !stream.accept("RECOMPILE")) {
-      const option = stream.next().text;
-      throw refuse("query clause", line, `WITH ${option}`);
-    }
-    stream.expect("AS");
-    return { path, replaces, parameters, statements: parseToEnd(stream) };
-  }
-  return undefined;
+  const definition = parseModule(stream, parseToEnd);
+  if (definition === undefined) throw stream.unexpected();
+  return definition;
 }
 
 /** First words of statements that are not reserved words. */
 function startsStatement(stream: TokenStream): boolean {
   return stream.current.kind === "word" && stream.current.keyword === "THROW";
+}
+
+/** True if the expression of a RETURN follows, rather than the next statement. */
+function startsValue(stream: TokenStream): boolean {
+  const { kind, keyword } = stream.current;
+  if (kind === "word") return lookUp(parsers, keyword) === undefined && keyword !== "END" && keyword !== "ELSE";
+  return kind === "symbol" ? ["(", "-", "+", "~"].includes(keyword) : kind !== "end";
 }
 
 function skipSemicolons(stream: TokenStream): void {
@@ -131,8 +108,7 @@ const parsers: Readonly<Record<string, Parser>> = {
   CONTINUE: (stream) => single(stream, { kind: "continue" }),
   RETURN(stream) {
     stream.expect("RETURN");
-    const isValue = ["number", "variable", "string"].includes(stream.current.kind) || stream.is("(") || stream.is("-");
-    return { kind: "return", expression: isValue ? parseExpression(stream) : undefined };
+    return { kind: "return", expression: startsValue(stream) ? parseExpression(stream) : undefined };
   },
   PRINT(stream) {
     stream.expect("PRINT");
@@ -154,6 +130,10 @@ const parsers: Readonly<Record<string, Parser>> = {
   },
   EXEC: parseExecute,
   EXECUTE: parseExecute,
+  OPEN: parseCursorStatement,
+  FETCH: parseCursorStatement,
+  CLOSE: parseCursorStatement,
+  DEALLOCATE: parseCursorStatement,
 };
 
 function parseBody(stream: TokenStream): StatementBody {
@@ -170,16 +150,12 @@ const unsupportedStatements = [
   "BACKUP",
   "BULK",
   "CHECKPOINT",
-  "CLOSE",
   "DBCC",
-  "DEALLOCATE",
   "DENY",
   "DISABLE",
   "ENABLE",
-  "FETCH",
   "GOTO",
   "KILL",
-  "OPEN",
   "RECONFIGURE",
   "RESTORE",
   "REVERT",
@@ -203,7 +179,8 @@ function parseWithStatement(stream: TokenStream): StatementBody {
 function parseDeclare(stream: TokenStream): StatementBody {
   stream.expect("DECLARE");
   const { line } = stream.current;
-  if (stream.current.kind !== "variable") throw refuse("statement", line, "DECLARE CURSOR");
+  if (stream.current.kind !== "variable") return parseDeclareCursor(stream);
+  if (stream.peek(1).keyword === "CURSOR") throw refuse("query clause", line, "cursor variables");
   const first = stream.peek(1).keyword === "AS" ? stream.peek(2) : stream.peek(1);
   if (first.kind === "word" && first.keyword === "TABLE") {
     const name = stream.variable();
@@ -310,79 +287,4 @@ function parseRaiserror(stream: TokenStream): StatementBody {
   const list = stream.parenthesized(() => stream.list(() => parseExpression(stream)));
   const options = stream.accept("WITH") ? stream.list(() => stream.identifier().toUpperCase()) : [];
   return { kind: "raiserror", arguments: list, options };
-}
-
-function parseExecute(stream: TokenStream): StatementBody {
-  stream.next();
-  if (stream.is("(")) {
-    const text = stream.parenthesized(() => parseExpression(stream));
-    return { kind: "executeText", text };
-  }
-  return { kind: "execute", call: parseCallOf(stream) };
-}
-
-function parseCallOf(stream: TokenStream): Execute {
-  let resultVariable: string | undefined;
-  if (stream.current.kind === "variable" && stream.peek(1).text === "=") {
-    resultVariable = stream.variable();
-    stream.next();
-  }
-  const path = stream.path();
-  const list: Execute["arguments"][number][] = [];
-  if (startsArgument(stream)) {
-    list.push(
-      ...stream.list(() => {
-        let name: string | undefined;
-        if (stream.current.kind === "variable" && stream.peek(1).text === "=") {
-          name = stream.variable();
-          stream.next();
-        }
-        const value = parseArgument(stream);
-        const isOutput = stream.accept("OUTPUT") || stream.accept("OUT");
-        return { name, value, isOutput };
-      }),
-    );
-  }
-  return { path, resultVariable, arguments: list };
-}
-
-function startsArgument(stream: TokenStream): boolean {
-  const { kind } = stream.current;
-  if (kind === "word") return stream.is("NULL") || stream.is("DEFAULT");
-  return kind === "symbol" ? stream.is("-") || stream.is("+") : kind !== "end" && kind !== "quoted";
-}
-
-/** Argument of EXECUTE: a constant, a variable, or a word that counts as a string. */
-function parseArgument(stream: TokenStream): Expression {
-  const { kind, text } = stream.current;
-  if (kind === "quoted" || (stream.isIdentifier && stream.peek(1).text !== "("))
-    return { kind: "literal", type: { name: "nvarchar", length: Math.max(1, text.length) }, value: stream.next().text };
-  return parseExpression(stream, 4);
-}
-
-/** Parses the name of a procedure in an RPC message, such as `dbo.[Add order];1`. */
-export function parsePath(name: string): string[] {
-  const stream = new TokenStream(tokenize(name.replace(/;\d+$/, "")), parseQuery);
-  const path = stream.path();
-  if (!stream.isAtEnd) throw stream.unexpected();
-  return path;
-}
-
-/** Parses the parameter declaration of sp_executesql, such as `@a int, @b nvarchar(10) OUTPUT`. */
-export function parseParameters(declaration: string): Parameter[] {
-  const stream = new TokenStream(tokenize(declaration), parseQuery);
-  if (stream.isAtEnd) return [];
-  const parameters = stream.list(() => parseParameter(stream));
-  if (!stream.isAtEnd) throw stream.unexpected();
-  return parameters;
-}
-
-function parseParameter(stream: TokenStream): Parameter {
-  const name = stream.variable();
-  stream.accept("AS");
-  const type = parseDataType(stream);
-  const value = stream.accept("=") ? parseArgument(stream) : undefined;
-  const isOutput = stream.accept("OUTPUT") || stream.accept("OUT");
-  stream.accept("READONLY");
-  return { name, type, default: value, isOutput };
 }

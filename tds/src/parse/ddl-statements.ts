@@ -33,8 +33,8 @@ export function parseCreate(stream: TokenStream): Ddl {
 
 function refuseObject(stream: TokenStream, verb: string, line: number): Error {
   const { keyword } = stream.current;
-  if (keyword === "PROC" || keyword === "PROCEDURE") {
-    const message = "'CREATE/ALTER PROCEDURE' must be the first statement in a query batch.";
+  if (["PROC", "PROCEDURE", "FUNCTION", "TRIGGER"].includes(keyword) && verb !== "DROP") {
+    const message = `'CREATE/ALTER ${keyword}' must be the first statement in a query batch.`;
     return new SqlError(111, message, { severity: 15, line });
   }
   return refuse(lookUp(refusedObjects, keyword) ?? "statement", line, `${verb} ${keyword}`);
@@ -245,7 +245,7 @@ export function parseAlter(stream: TokenStream): Ddl {
 export function parseDrop(stream: TokenStream): Ddl {
   const { line } = stream.current;
   stream.expect("DROP");
-  for (const object of ["TABLE", "VIEW", "SCHEMA", "SEQUENCE", "PROCEDURE"] as const) {
+  for (const object of ["TABLE", "VIEW", "SCHEMA", "SEQUENCE", "PROCEDURE", "FUNCTION", "TRIGGER"] as const) {
     if (!stream.accept(object) && !(object === "PROCEDURE" && stream.accept("PROC"))) continue;
     const ifExists = stream.accept("IF", "EXISTS");
     return { kind: "drop", object, ifExists, paths: stream.list((): Path => stream.path()) };

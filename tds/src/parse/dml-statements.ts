@@ -4,12 +4,15 @@ import type {
   Delete,
   Expression,
   Insert,
+  InsertBulk,
   Merge,
   MergeClause,
   Output,
   Target,
   Update,
 } from "./ast.ts";
+import { parseDataType } from "./data-type.ts";
+import { parseExecute } from "./execute-statements.ts";
 import { parseExpression, parsePredicate, startsQuery } from "./expressions.ts";
 import {
   parseAlias,
@@ -46,8 +49,9 @@ function parseRows(stream: TokenStream): Expression[][] {
   return stream.list(() => stream.parenthesized(() => stream.list(() => parseExpression(stream))));
 }
 
-export function parseInsert(stream: TokenStream, common: readonly CommonTable[]): Insert {
+export function parseInsert(stream: TokenStream, common: readonly CommonTable[]): Insert | InsertBulk {
   stream.expect("INSERT");
+  if (common.length === 0 && stream.is("BULK") && stream.peek(1).kind !== "symbol") return parseInsertBulk(stream);
   stream.accept("INTO");
   const target = parseTarget(stream);
   const columns = stream.is("(") && !startsQuery(stream) ? stream.identifierList() : [];
@@ -55,8 +59,36 @@ export function parseInsert(stream: TokenStream, common: readonly CommonTable[])
   const begin = { kind: "insert", with: common, target, columns, output } as const;
   if (stream.accept("DEFAULT", "VALUES")) return { ...begin, source: { kind: "default" } };
   if (stream.is("VALUES")) return { ...begin, source: { kind: "values", rows: parseRows(stream) } };
-  if (stream.is("EXEC") || stream.is("EXECUTE")) throw refuse("statement", stream.current.line, "INSERT ... EXEC");
+  if (stream.is("EXEC") || stream.is("EXECUTE")) {
+    if (output !== undefined) throw refuse("query clause", stream.current.line, "OUTPUT of INSERT ... EXEC");
+    return { ...begin, source: parseExecute(stream) };
+  }
   return { ...begin, source: parseQuery(stream) };
+}
+
+/** `INSERT BULK t (a int, b nvarchar(50) COLLATE c) WITH (KEEP_NULLS, TABLOCK)`, which drivers send. */
+function parseInsertBulk(stream: TokenStream): InsertBulk {
+  stream.expect("BULK");
+  const path = stream.path();
+  const columns = stream.parenthesized(() =>
+    stream.list(() => {
+      const name = stream.anyIdentifier();
+      parseDataType(stream);
+      if (stream.accept("COLLATE")) stream.anyIdentifier();
+      if (!stream.accept("NOT", "NULL")) stream.accept("NULL");
+      return name;
+    }),
+  );
+  const options = stream.accept("WITH") ? stream.parenthesized(() => stream.list(() => parseBulkOption(stream))) : [];
+  return { kind: "insertBulk", path, columns, keepsNulls: options.includes("KEEP_NULLS") };
+}
+
+function parseBulkOption(stream: TokenStream): string {
+  const { keyword } = stream.current;
+  stream.anyIdentifier();
+  if (stream.accept("=")) stream.integer();
+  else if (stream.is("(")) stream.skipParentheses();
+  return keyword;
 }
 
 function parseAssignments(stream: TokenStream): Assignment[] {

@@ -285,6 +285,7 @@ function parseConjunction(stream: TokenStream): Predicate {
 function parseNegation(stream: TokenStream): Predicate {
   if (stream.accept("NOT")) return { kind: "not", operand: stream.nested(() => parseNegation(stream)) };
   if (stream.accept("EXISTS")) return { kind: "exists", query: stream.parenthesized(() => stream.query(stream)) };
+  if (stream.accept("UPDATE")) return { kind: "updated", column: stream.parenthesized(() => stream.identifier()) };
   if (stream.is("(") && !startsQuery(stream) && enclosesPredicate(stream))
     return stream.parenthesized(() => parsePredicate(stream));
   return parseComparison(stream);

@@ -30,7 +30,7 @@ interface Group {
   readonly hasComparison: boolean;
 }
 
-const comparisonTokens = "= <> != < > <= >= !< !> AND OR NOT IS IN LIKE BETWEEN EXISTS".split(" ");
+const comparisonTokens = "= <> != < > <= >= !< !> AND OR NOT IS IN LIKE BETWEEN EXISTS UPDATE".split(" ");
 
 /** Finds all groups by the position of their first token, in one pass, so that nesting does not multiply the cost. */
 function groupsOf(tokens: readonly Token[]): Map<number, Group> {

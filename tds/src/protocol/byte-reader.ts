@@ -1,5 +1,8 @@
 import { ProtocolError } from "./protocol-error.ts";
 
+/** A field continues after the bytes that a reader has. */
+export class EndOfBytes extends ProtocolError {}
+
 /** Reads the little-endian fields of one message. A field beyond its end is a ProtocolError. */
 export class ByteReader {
   #offset = 0;
@@ -19,8 +22,9 @@ export class ByteReader {
 
   /** Returns a view, not a copy. The length is checked before anything of that size is allocated. */
   bytes(length: number): Buffer {
-    if (length < 0 || length > this.remaining)
-      throw new ProtocolError(`a field of ${length} bytes at ${this.#offset} is longer than its message`);
+    if (length < 0) throw new ProtocolError(`a field at ${this.#offset} has a length of ${length}`);
+    if (length > this.remaining)
+      throw new EndOfBytes(`a field of ${length} bytes at ${this.#offset} is longer than its message`);
     this.#offset += length;
     return this.#bytes.subarray(this.#offset - length, this.#offset);
   }

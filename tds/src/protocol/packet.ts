@@ -31,10 +31,23 @@ export interface Message {
   readonly isIgnored: boolean;
   readonly resetsConnection: boolean;
   readonly keepsTransaction: boolean;
+  /** True for a packet of a streamed message that continues. */
+  readonly continues: boolean;
 }
+
+const emptyMessage: Omit<Message, "type"> = {
+  payload: Buffer.alloc(0),
+  isIgnored: false,
+  resetsConnection: false,
+  keepsTransaction: false,
+  continues: false,
+};
 
 /** Limit of the payload of a message by its type; a type without a limit is refused. */
 export type MessageLimit = (type: number) => number | undefined;
+
+/** Messages whose packets are passed on as they arrive: their length has no limit. */
+export const isStreamed = (type: number): boolean => type === packetTypes.bulkLoad;
 
 /** Joins packets to messages. Buffers at most the limit of the message that is being received. */
 export class MessageReader {
@@ -72,7 +85,7 @@ export class MessageReader {
       this.#pending = this.#pending.subarray(length);
       if (type === packetTypes.attention) {
         this.#clear();
-        yield { type, payload: Buffer.alloc(0), isIgnored: false, resetsConnection: false, keepsTransaction: false };
+        yield { ...emptyMessage, type };
         continue;
       }
       if (this.#type === undefined) this.#reset = status;
@@ -80,13 +93,16 @@ export class MessageReader {
       this.#partBytes += body.length;
       if (this.#partBytes > limit) throw new ProtocolError(`a message of type ${type} is longer than ${limit} bytes`);
       this.#parts.push(body);
-      if ((status & endOfMessage) === 0) continue;
+      const continues = (status & endOfMessage) === 0;
+      if (continues && !isStreamed(type)) continue;
       const reset = this.#reset & (resetConnection | resetConnectionSkipTransaction);
       const payload = this.#parts.length === 1 ? (this.#parts[0] ?? body) : Buffer.concat(this.#parts);
       this.#clear();
+      if (continues) this.#type = type;
       yield {
         type,
         payload,
+        continues,
         isIgnored: (status & ignoreEvent) !== 0,
         resetsConnection: reset !== 0,
         keepsTransaction: (reset & resetConnectionSkipTransaction) !== 0,

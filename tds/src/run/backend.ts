@@ -28,6 +28,12 @@ export interface RowReceiver {
   drained(): Promise<void>;
 }
 
+export interface Notice {
+  readonly code: string | undefined;
+  readonly message: string;
+  readonly detail: string | undefined;
+}
+
 /** One session of PostgreSQL for one session of a client. Statements run one at a time; values are text. */
 export interface Backend {
   readonly processId: number;
@@ -42,6 +48,8 @@ export interface Backend {
   script(sql: string): Promise<void>;
   /** Signal of the request in progress: its abort cancels a `query` or `stream` that runs, and refuses later ones. */
   attention: AbortSignal | undefined;
+  /** Receives what triggers report during a statement. */
+  onNotice: ((notice: Notice) => void) | undefined;
   end(): void;
 }
 
@@ -108,6 +116,7 @@ export async function openBackend(
   const backend: Backend = {
     processId: processID,
     attention: undefined,
+    onNotice: undefined,
     get inTransaction() {
       const status = client.getTransactionStatus();
       return status !== null && status !== "I";
@@ -167,6 +176,7 @@ export async function openBackend(
       client.end().catch(() => stream.destroy());
     },
   };
+  client.on("notice", ({ code, message = "", detail }) => backend.onNotice?.({ code, message, detail }));
   return backend;
 
   /** Runs a statement, which the attention of the request cancels; no cancel request is left for a later statement. */

@@ -1,4 +1,5 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
+import { moduleStates } from "../emit/module-body.ts";
 import { DatabaseError } from "./backend.ts";
 import { ProtocolError } from "../protocol/protocol-error.ts";
 import { ValueOutOfRange } from "../protocol/type-value.ts";
@@ -37,6 +38,8 @@ const numbers: Readonly<Record<string, { readonly number: number; readonly sever
   "55P03": { number: 1222, severity: 16 },
   "53100": { number: 1105, severity: 17 },
   "3D000": { number: 4060, severity: 11 },
+  "34000": { number: 16_917, severity: 16 },
+  "2BP01": { number: 3729, severity: 16 },
   "28P01": { number: 18456, severity: 14 },
   "28000": { number: 18456, severity: 14 },
 };
@@ -57,6 +60,8 @@ export function sqlErrorOf(error: unknown, line: number): SqlError {
   if (error instanceof ProtocolError) return new SqlError(8009, error.message, { line });
   if (!(error instanceof DatabaseError))
     return new SqlError(596, "The session with the database ended; connect again.", { severity: 21, line });
+  const raised = raisedError(error, line);
+  if (raised !== undefined) return raised;
   const known = lookUp(numbers, error.code ?? "");
   // The details of other errors contain the values of all columns of the row.
   const detail = error.detail !== undefined && ["23505", "23503"].includes(error.code ?? "") ? ` ${error.detail}` : "";
@@ -64,6 +69,20 @@ export function sqlErrorOf(error: unknown, line: number): SqlError {
   if (known === undefined) return new SqlError(50_000, message, { line });
   const isIndex = known.number === 2627 && indexPattern.test(error.constraint ?? "");
   return new SqlError(isIndex ? uniqueIndex : known.number, message, { severity: known.severity, line });
+}
+
+/** An error that a trigger raised: its number, severity and state are the detail. */
+function raisedError(
+  { code, detail, message }: InstanceType<typeof DatabaseError>,
+  line: number,
+): SqlError | undefined {
+  if (code !== moduleStates.error && code !== moduleStates.rollback) return undefined;
+  const [number = 50_000, severity = 16, state = 1] = (detail ?? "").split(",").map(Number);
+  const error = new SqlError(number, message, { severity, state, line });
+  error.isThrown = true;
+  // Triggers run with XACT_ABORT.
+  error.endsTransaction = true;
+  return error;
 }
 
 function sentence(text: string): string {
@@ -80,6 +99,6 @@ export function endsBatch({ number, severity }: SqlError): boolean {
 }
 
 /** Errors that roll back the transaction: failed conversions, deadlocks and conflicts. */
-export function endsTransaction({ number, severity }: SqlError): boolean {
-  return severity >= 19 || [241, 242, 245, 1205, 3960].includes(number);
+export function endsTransaction({ number, severity, endsTransaction: isRaised }: SqlError): boolean {
+  return isRaised || severity >= 19 || [241, 242, 245, 1205, 3960].includes(number);
 }

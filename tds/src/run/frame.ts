@@ -1,4 +1,15 @@
+import type { Query } from "../parse/ast.ts";
+import type { Column } from "../protocol/token.ts";
 import type { TableVariable, Variable } from "../emit/context.ts";
+
+/** A cursor of T-SQL; open ones are cursors of PostgreSQL that hold the rows of their query. */
+export interface Cursor {
+  readonly query: Query;
+  /** Quoted name in PostgreSQL. */
+  readonly name: string;
+  /** Columns of its rows; undefined while it is closed. */
+  columns: readonly Column[] | undefined;
+}
 
 /** The variables of one batch, call or text of dynamic SQL, by their names in lower case. */
 export interface Frame {
@@ -6,6 +17,8 @@ export interface Frame {
   readonly tableVariables: Map<string, TableVariable>;
   /** Names of the temporary tables that its statements created. */
   readonly temporaryTables: Set<string>;
+  /** LOCAL cursors by their names in lower case. */
+  readonly cursors: Map<string, Cursor>;
   /** Number of calls around it. */
   readonly depth: number;
   /** Name of the procedure; undefined in a batch. */
@@ -13,5 +26,12 @@ export interface Frame {
 }
 
 export function newFrame(depth = 0, procedure?: string): Frame {
-  return { variables: new Map(), tableVariables: new Map(), temporaryTables: new Set(), depth, procedure };
+  return {
+    variables: new Map(),
+    tableVariables: new Map(),
+    temporaryTables: new Set(),
+    cursors: new Map(),
+    depth,
+    procedure,
+  };
 }

@@ -1,19 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Execute, Expression, Predicate, Statement, StatementBody } from "../parse/ast.ts";
-import { parseBatch } from "../parse/batch.ts";
-import { refuse } from "../parse/unsupported.ts";
-import { Scope } from "../bind/scope.ts";
 import { qualified } from "../bind/object-name.ts";
-import { castTo } from "../emit/conversions.ts";
-import { emitExpression, emitPredicate } from "../emit/expressions.ts";
-import { isCharacter, isInteger, type TsqlType, type Value } from "../types/tsql-type.ts";
+import type { ExecuteStatement, Expression, Insert, Predicate, Statement, StatementBody } from "../parse/ast.ts";
+import { parseBatch } from "../parse/batch.ts";
+import { announceBulkLoad } from "./bulk-load.ts";
+import { execute } from "./calls.ts";
+import { closeCursors, runCursorStatement } from "./cursors.ts";
 import { endsBatch, endsTransaction, sqlErrorOf } from "./errors.ts";
-import { formatMessage } from "./format-message.ts";
+import { evaluate, evaluatePredicate } from "./evaluation.ts";
 import { newFrame } from "./frame.ts";
-import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
+import { insertResults } from "./insert-execute.ts";
+import { raise, thrownError } from "./raised-errors.ts";
+import type { RequestContext } from "./request-context.ts";
 import { setOption } from "./set-options.ts";
 import { SqlError } from "./sql-error.ts";
-import { createTable, runDdl, runDml } from "./statements.ts";
+import { createTable, runDdl } from "./definitions.ts";
+import { runDml } from "./statements.ts";
 import { doomedTransactionError } from "./transaction.ts";
 
 /** Max nesting of calls of procedures and dynamic SQL. */
@@ -46,6 +47,7 @@ export async function runBatch(text: string, request: RequestContext): Promise<b
     reportError(sqlErrorOf(error, 0), request);
     return false;
   } finally {
+    await closeCursors(request);
     await dropTableVariables(request);
     if (request.frame.depth === 0 && request.session.transaction.isDoomed && !request.signal.aborted) {
       await request.session.transaction.rollback(request.results);
@@ -63,6 +65,7 @@ export async function runProcedure(statements: readonly Statement[], request: Re
     const outcome = await runStatements(statements, request);
     return typeof outcome === "object" ? outcome.status : 0;
   } finally {
+    await closeCursors(request);
     await dropTables(request, [...request.frame.temporaryTables]);
     await dropTableVariables(request);
   }
@@ -128,6 +131,8 @@ function isRaised({ kind }: StatementBody): boolean {
 async function runStatement(statement: Statement, request: RequestContext): Promise<Outcome> {
   const { body, line } = statement;
   const { session, results, frame } = request;
+  const { options } = session;
+  if ((options.noExec || (options.fmtOnly && body.kind !== "query")) && body.kind !== "setOption") return "next";
   switch (body.kind) {
     case "query":
     case "insert":
@@ -136,6 +141,13 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
     case "merge":
       await beginImplicitly(request);
       if (session.transaction.isDoomed && body.kind !== "query") throw doomedTransactionError();
+      if (body.kind === "insert" && isExecute(body.source)) {
+        const { source } = body;
+        await insertResults(body, line, request, async (inner) => {
+          await runStatement({ body: source, line }, inner);
+        });
+        return "next";
+      }
       await session.transaction.withStatementSavepoint(() => runDml(body, line, request));
       return "next";
     case "createTable":
@@ -145,6 +157,7 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
     case "createSchema":
     case "createSequence":
     case "createProcedure":
+    case "createModule":
     case "grant":
     case "drop":
     case "dropIndex":
@@ -242,6 +255,17 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
     case "waitfor":
       await waitFor(body.delay, line, request);
       return "next";
+    case "insertBulk":
+      await announceBulkLoad(body, line, request);
+      results.done({});
+      return "next";
+    case "declareCursor":
+    case "openCursor":
+    case "fetch":
+    case "closeCursor":
+    case "deallocateCursor":
+      await runCursorStatement(body, line, request);
+      return "next";
     case "execute":
       await execute(body.call, line, request);
       return "next";
@@ -253,6 +277,10 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       return "next";
     }
   }
+}
+
+function isExecute(source: Insert["source"]): source is ExecuteStatement {
+  return source.kind === "execute" || source.kind === "executeText";
 }
 
 async function beginImplicitly({ session, results }: RequestContext): Promise<void> {
@@ -317,84 +345,6 @@ async function assign(name: string, expression: Expression, request: RequestCont
   variable.value = await evaluate(expression, request, variable.type);
 }
 
-/** Evaluates an expression as a value of the type, in PostgreSQL unless it is a literal that needs no conversion. */
-export async function evaluate(expression: Expression, request: RequestContext, type: TsqlType): Promise<Value> {
-  if (expression.kind === "literal") {
-    const { value, type: literalType } = expression;
-    if (value === null) return null;
-    if (isInteger(literalType) && type.name === "int") return value;
-    const max = typeof type.length === "number" ? type.length : Number.POSITIVE_INFINITY;
-    if (isCharacter(literalType) && (type.name === "nvarchar" || type.name === "varchar") && value.length <= max)
-      return value;
-  }
-  const { session, frame } = request;
-  await session.loadTables(expression, frame);
-  const context = session.context(frame);
-  const typed = castTo(emitExpression(expression, new Scope(), context), type);
-  const rows = await session.transaction.withStatementSavepoint(() =>
-    session.backend.query(`SELECT ${typed.sql}`, context.values),
-  );
-  return rows[0]?.[0] ?? null;
-}
-
-async function evaluatePredicate(predicate: Predicate, { session, frame }: RequestContext): Promise<boolean> {
-  await session.loadTables(predicate, frame);
-  const context = session.context(frame);
-  const sql = emitPredicate(predicate, new Scope(), context);
-  const rows = await session.transaction.withStatementSavepoint(() =>
-    session.backend.query(`SELECT ${sql}`, context.values),
-  );
-  return rows[0]?.[0] === "t";
-}
-
-const nvarcharMax: TsqlType = { name: "nvarchar", length: "max" };
-const int: TsqlType = { name: "int" };
-
-async function raise(
-  list: readonly Expression[],
-  options: readonly string[],
-  line: number,
-  request: RequestContext,
-): Promise<void> {
-  const [first, severity, state, ...parameters] = list;
-  if (first === undefined || severity === undefined || state === undefined)
-    throw new SqlError(102, "Incorrect syntax near 'RAISERROR'.", { severity: 15, line });
-  const isNumber = first.kind === "literal" && isInteger(first.type);
-  const format = isNumber ? "" : ((await evaluate(first, request, nvarcharMax)) ?? "");
-  const values: Value[] = [];
-  for (const parameter of parameters) values.push(await evaluate(parameter, request, nvarcharMax));
-  const level = Math.min(25, Math.max(0, Number((await evaluate(severity, request, int)) ?? 0)));
-  const number = isNumber ? Number(first.value) : 50_000;
-  const message = isNumber ? `Error ${number}.` : formatMessage(format, values);
-  const stateNumber = Math.min(255, Math.max(0, Number((await evaluate(state, request, int)) ?? 0)));
-  if (level > 10) throw new SqlError(number, message, { severity: level, state: stateNumber, line });
-  request.results.message({ number, state: stateNumber, severity: level, message, line });
-  if (options.includes("SETERROR")) request.session.lastError = number;
-}
-
-async function thrownError(list: readonly Expression[], line: number, request: RequestContext): Promise<SqlError> {
-  const caught = request.session.caught.at(-1);
-  if (list.length === 0) {
-    return (
-      caught ??
-      new SqlError(10_704, "To rethrow an error, a THROW statement must be used inside a CATCH block.", {
-        severity: 15,
-        line,
-      })
-    );
-  }
-  const [number, message, state] = list;
-  if (number === undefined || message === undefined || state === undefined)
-    return new SqlError(102, "Incorrect syntax near 'THROW'.", { severity: 15, line });
-  const errorNumber = Number((await evaluate(number, request, int)) ?? 0);
-  if (errorNumber < 50_000)
-    return new SqlError(35_100, `Error number ${errorNumber} in the THROW statement must be 50000 or higher.`, {
-      line,
-    });
-  const text = (await evaluate(message, request, nvarcharMax)) ?? "";
-  return new SqlError(errorNumber, text, { state: Number((await evaluate(state, request, int)) ?? 1), line });
-}
-
 async function waitFor(expression: Expression, line: number, request: RequestContext): Promise<void> {
   const text = (await evaluate(expression, request, { name: "varchar", length: 30 })) ?? "";
   const match = /^(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?$/.exec(text.trim());
@@ -403,41 +353,4 @@ async function waitFor(expression: Expression, line: number, request: RequestCon
   const [, hours, minutes, seconds = "0", fraction = "0"] = match;
   const ms = (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)) * 1_000 + Number(fraction.padEnd(3, "0"));
   await delay(ms, undefined, { signal: request.signal });
-}
-
-async function execute(call: Execute, line: number, request: RequestContext): Promise<void> {
-  const name = (call.path.at(-1) ?? "").toLowerCase();
-  if (call.path.length === 4) throw refuse("linked servers", line);
-  if (name.startsWith("sp_add_job") || name.startsWith("sp_update_job")) throw refuse("agent jobs", line);
-  if (name.startsWith("sp_cdc_")) throw refuse("change data capture", line);
-  if (name === "sp_addlinkedserver") throw refuse("linked servers", line);
-  const list: EvaluatedArgument[] = [];
-  for (const argument of call.arguments) {
-    const { value: expression } = argument;
-    const type =
-      expression.kind === "variable"
-        ? (request.frame.variables.get(expression.name.toLowerCase())?.type ?? nvarcharMax)
-        : expression.kind === "literal"
-          ? expression.type
-          : nvarcharMax;
-    const value = expression.kind === "default" ? null : await evaluate(expression, request, type);
-    const isDefault = expression.kind === "default";
-    list.push({ name: argument.name, type, value, isOutput: argument.isOutput, isDefault });
-  }
-  let status: number;
-  try {
-    status = await request.call(call, list, request);
-  } catch (error) {
-    throw sqlErrorOf(error, line);
-  }
-  for (const [index, argument] of call.arguments.entries()) {
-    const evaluated = list[index];
-    if (!argument.isOutput || argument.value.kind !== "variable" || evaluated === undefined) continue;
-    const variable = request.frame.variables.get(argument.value.name.toLowerCase());
-    if (variable !== undefined) variable.value = evaluated.value;
-  }
-  if (call.resultVariable !== undefined) {
-    const variable = request.frame.variables.get(call.resultVariable.toLowerCase());
-    if (variable !== undefined) variable.value = String(status);
-  }
 }

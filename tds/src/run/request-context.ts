@@ -1,7 +1,7 @@
 import type { Execute } from "../parse/ast.ts";
 import type { TsqlType, Value } from "../types/tsql-type.ts";
 import type { Frame } from "./frame.ts";
-import type { Results } from "./results.ts";
+import type { StatementResults } from "./statement-results.ts";
 import type { Session } from "./session.ts";
 
 export interface EvaluatedArgument {
@@ -24,7 +24,7 @@ export type CallProcedure = (
 /** Session, results, variables and cancellation of one request, which all of its statements share. */
 export interface RequestContext {
   readonly session: Session;
-  readonly results: Results;
+  readonly results: StatementResults;
   readonly frame: Frame;
   readonly signal: AbortSignal;
   readonly call: CallProcedure;

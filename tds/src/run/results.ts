@@ -1,3 +1,4 @@
+import type { WireFormat } from "../protocol/tds-version.ts";
 import {
   type Column,
   commands,
@@ -13,19 +14,13 @@ import {
   writeRow,
   writeTransactionChange,
 } from "../protocol/token.ts";
-import type { WireFormat } from "../protocol/tds-version.ts";
 import type { Response } from "../session/response.ts";
 import type { Value } from "../types/tsql-type.ts";
+import type { Done, StatementResults } from "./statement-results.ts";
 import type { SqlError } from "./sql-error.ts";
 
-export interface Done {
-  readonly command?: number;
-  readonly rowCount?: number;
-  readonly isError?: boolean;
-}
-
 /** The tokens of one request. A DONE is written when the next token or the end shows whether more follows. */
-export class Results {
+export class Results implements StatementResults {
   #pending: { status: number; command: number; rowCount: number } | undefined;
   readonly #response: Response;
   readonly #format: WireFormat;

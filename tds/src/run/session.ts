@@ -1,10 +1,14 @@
-import { createTableCatalog, type TableCatalog } from "../catalog/table-catalog.ts";
-import { EmitContext, type SessionValues, type Variable } from "../emit/context.ts";
+import { qualified } from "../bind/object-name.ts";
+import type { ColumnSource } from "../bind/scope.ts";
+import { createTableCatalog, type TableCatalog, type TableDefinition } from "../catalog/table-catalog.ts";
+import { EmitContext, type ModuleNames, type SessionValues, type Variable } from "../emit/context.ts";
+import { insertColumns, targetTable } from "../emit/dml.ts";
 import { emitCall } from "../emit/functions.ts";
 import { emitQuery } from "../emit/queries.ts";
-import type { Path } from "../parse/ast.ts";
+import type { Path, Target } from "../parse/ast.ts";
 import type { Backend } from "./backend.ts";
-import type { Frame } from "./frame.ts";
+import type { BulkTarget } from "./bulk-target.ts";
+import { type Cursor, type Frame, newFrame } from "./frame.ts";
 import { defaultOptions, type SetOptions } from "./set-options.ts";
 import type { SqlError } from "./sql-error.ts";
 import { Transaction } from "./transaction.ts";
@@ -22,6 +26,10 @@ export class Session {
   readonly isNotified: boolean;
   readonly caught: SqlError[] = [];
   readonly prepared = new Map<number, { readonly text: string; readonly declaration: string }>();
+  /** GLOBAL cursors by their names in lower case. */
+  readonly cursors = new Map<string, Cursor>();
+  /** @@FETCH_STATUS. */
+  fetchStatus = -1;
   options: SetOptions = defaultOptions();
   tryDepth = 0;
   rowCount = 0;
@@ -30,6 +38,7 @@ export class Session {
   lastIdentity: string | null = null;
   scopeIdentity: string | null = null;
   identityInsert: string | undefined;
+  bulkTarget: BulkTarget | undefined;
   readonly #user: string;
   readonly #hostName: string;
   readonly #appName: string;
@@ -67,12 +76,15 @@ export class Session {
   /** Restores the state of a new connection, for a request with the RESETCONNECTION flag. */
   async reset(keepsTransaction: boolean): Promise<void> {
     if (!keepsTransaction && this.transaction.count > 0) await this.transaction.rollback(undefined);
-    if (this.transaction.count === 0) await this.backend.script("DISCARD TEMP; RESET lock_timeout");
+    if (this.transaction.count === 0) await this.backend.script("CLOSE ALL; DISCARD TEMP; RESET lock_timeout");
     this.options = defaultOptions();
     this.transaction.isolation = "read committed";
     this.catalog.clear();
     this.prepared.clear();
+    this.cursors.clear();
+    this.fetchStatus = -1;
     this.identityInsert = undefined;
+    this.bulkTarget = undefined;
     this.lastIdentity = null;
     this.scopeIdentity = null;
     this.rowCount = 0;
@@ -89,12 +101,46 @@ export class Session {
     });
   }
 
+  /** A context for the body of a function or trigger. */
+  moduleContext(module: ModuleNames): EmitContext {
+    const frame = newFrame();
+    return new EmitContext({
+      emitters,
+      catalog: this.catalog,
+      session: this.#values(frame),
+      variables: frame.variables,
+      tableVariables: frame.tableVariables,
+      module,
+    });
+  }
+
   /** Loads the definitions of the tables that a statement names. */
   async loadTables(node: unknown, frame: Frame): Promise<void> {
     const context = this.context(frame);
     const names = tablesOf(node).map((path) => context.objectName(path, 0));
     for (const { name } of frame.tableVariables.values()) names.push({ schema: "pg_temp", name, written: name });
-    if (names.length > 0) await this.transaction.withStatementSavepoint(() => this.catalog.load(names));
+    const functions = functionsOf(node).map((path) => context.objectName(path, 0));
+    if (names.length + functions.length === 0) return;
+    await this.transaction.withStatementSavepoint(async () => {
+      await this.catalog.load(names);
+      await this.catalog.loadFunctions(functions);
+    });
+  }
+
+  /** The table of an INSERT, and the columns that its rows have. A bulk load may have those of an IDENTITY. */
+  async insertTarget(
+    target: Target,
+    names: readonly string[],
+    frame: Frame,
+    isBulk = false,
+  ): Promise<{ table: TableDefinition; columns: readonly ColumnSource[] }> {
+    await this.loadTables(target, frame);
+    const context = this.context(frame);
+    const table = targetTable(target, context);
+    return {
+      table,
+      columns: insertColumns(table, names, isBulk || context.session.identityInsert === qualified(table)),
+    };
   }
 
   #values(frame: Frame): SessionValues {
@@ -145,7 +191,7 @@ export class Session {
       case "@@procid":
         return int(0);
       case "@@fetch_status":
-        return int(-1);
+        return int(this.fetchStatus);
       case "@@lock_timeout":
         return int(this.options.lockTimeoutMs);
       case "@@datefirst":
@@ -178,13 +224,25 @@ export class Session {
   }
 }
 
+/** Paths of the functions that users may have created, in a part of the syntax tree. */
+function functionsOf(node: unknown, found: Path[] = []): Path[] {
+  if (Array.isArray(node)) for (const each of node) functionsOf(each, found);
+  else if (typeof node === "object" && node !== null) {
+    const { kind, call } = node as { kind?: string; call?: { path: Path } };
+    if (call !== undefined && kind === "call" && call.path.length > 1) found.push(call.path);
+    if (call !== undefined && kind === "function") found.push(call.path);
+    for (const value of Object.values(node)) functionsOf(value, found);
+  }
+  return found;
+}
+
 /** Paths of all tables in a part of the syntax tree. */
 function tablesOf(node: unknown, found: Path[] = []): Path[] {
   if (Array.isArray(node)) for (const each of node) tablesOf(each, found);
   else if (typeof node === "object" && node !== null) {
     const { kind, path, table } = node as { kind?: string; path?: Path; table?: Path };
     if ((kind === "table" || kind === "alterTable") && Array.isArray(path)) found.push(path);
-    if (kind === "createIndex" && Array.isArray(table)) found.push(table);
+    if ((kind === "createIndex" || kind === "trigger") && Array.isArray(table)) found.push(table);
     for (const value of Object.values(node)) tablesOf(value, found);
   }
   return found;

@@ -9,6 +9,8 @@ export class SqlError extends Error {
   procedure: string | undefined;
   /** True for THROW, which ends the batch. */
   isThrown = false;
+  /** True for errors of triggers, which roll back the transaction. */
+  endsTransaction = false;
 
   constructor(number: number, message: string, options: { severity?: number; state?: number; line?: number } = {}) {
     super(message);

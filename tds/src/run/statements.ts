@@ -1,15 +1,14 @@
-import { objectName, type ObjectName, qualified, quoteName, temporarySchema } from "../bind/object-name.ts";
+import { objectName, qualified, quoteName, temporarySchema } from "../bind/object-name.ts";
 import type { EmitContext, EmittedQuery, OutputColumn } from "../emit/context.ts";
-import { emitCreateTable, emitDdl } from "../emit/ddl.ts";
-import { emitDelete, type EmittedDml, emitInsert, emitMerge, emitUpdate } from "../emit/dml.ts";
-import { emitGrant } from "../emit/grants.ts";
+import { type EmittedDml, emitDelete, emitInsert, emitMerge, emitUpdate } from "../emit/dml.ts";
 import { emitQuery } from "../emit/queries.ts";
-import type { ColumnDefinition, Ddl, Dml, Grant, Path, Query, Select, TableConstraint } from "../parse/ast.ts";
+import type { ColumnDefinition, Dml, Path, Query, Select } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
 import { type Column, commands } from "../protocol/token.ts";
 import { columnType, typeOfOid } from "../types/backend-type.ts";
 import type { Value } from "../types/tsql-type.ts";
-import { DatabaseError, type FieldDef, type RowReceiver } from "./backend.ts";
+import type { FieldDef, RowReceiver } from "./backend.ts";
+import { createTable } from "./definitions.ts";
 import type { RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 
@@ -30,7 +29,8 @@ export async function runDml(statement: Dml, line: number, request: RequestConte
       await assignRows(select, emitted, context.values, request);
       return;
     }
-    const { rowCount } = await send(emitted, context.values, false, request);
+    const sql = session.options.fmtOnly ? `SELECT * FROM (${emitted.sql}) AS q LIMIT 0` : emitted.sql;
+    const { rowCount } = await send({ ...emitted, sql }, context.values, false, request);
     session.rowCount = rowCount;
     results.done({ command: commands.select, rowCount });
     return;
@@ -163,100 +163,4 @@ async function selectInto(query: Query, into: Path, line: number, request: Reque
   const { rowCount } = await send({ sql, columns: [] }, context.values, false, request);
   session.rowCount = rowCount;
   results.done({ command: commands.select, rowCount });
-}
-
-export async function runDdl(ddl: Ddl, line: number, request: RequestContext): Promise<void> {
-  const { session, frame } = request;
-  await session.loadTables(ddl, frame);
-  const context = session.context(frame);
-  if (ddl.kind === "grant") {
-    await runGrant(ddl, context.objectName(ddl.path, line), line, request);
-    return;
-  }
-  if (
-    ddl.kind === "createTable" &&
-    ddl.path.at(-1)?.startsWith("#") === true &&
-    ddl.path.at(-1)?.startsWith("##") === false
-  ) {
-    await createTable(context.objectName(ddl.path, line), ddl.columns, ddl.constraints, request);
-    return;
-  }
-  if (ddl.kind === "createProcedure" && ddl.replaces === "required") {
-    const name = context.objectName(ddl.path, line);
-    if ((await session.catalog.procedure(name)) === undefined)
-      throw new SqlError(208, `Invalid object name '${name.written}'.`, { line });
-  }
-  const { statements } = emitDdl(ddl, context);
-  try {
-    await runAll(statements, request);
-  } catch (error) {
-    const isMissing = error instanceof DatabaseError && ["42P01", "42704", "42883", "3F000"].includes(error.code ?? "");
-    if (isMissing && (ddl.kind === "drop" || ddl.kind === "dropIndex")) {
-      const name = ddl.kind === "drop" ? ddl.paths.map((path) => path.join(".")).join(", ") : ddl.name;
-      throw new SqlError(3701, `Cannot drop '${name}', because it does not exist or you have no permission.`, {
-        severity: 11,
-        line,
-      });
-    }
-    throw error;
-  } finally {
-    session.catalog.clear();
-  }
-}
-
-async function runGrant(grant: Grant, name: ObjectName, line: number, request: RequestContext): Promise<void> {
-  const roles: string[] = [];
-  for (const principal of grant.principals) roles.push(await roleOf(principal, line, request));
-  try {
-    await runAll([emitGrant(grant, name, roles)], request);
-  } catch (error) {
-    const isMissing = error instanceof DatabaseError && ["42P01", "42883", "3F000"].includes(error.code ?? "");
-    if (!isMissing) throw error;
-    const message = `Cannot find the object '${name.written}', because it does not exist or you do not have permission.`;
-    throw new SqlError(15_151, message, { line });
-  }
-}
-
-/** Name of a principal in PostgreSQL, where names differ by case. */
-async function roleOf(principal: string, line: number, { session }: RequestContext): Promise<string> {
-  if (principal === "public") return principal;
-  const sql = "SELECT rolname FROM pg_roles WHERE lower(rolname) = lower($1) ORDER BY rolname = $1 DESC LIMIT 1";
-  const [row] = await session.backend.query(sql, [principal]);
-  if (row?.[0] != null) return row[0];
-  const message = `Cannot find the principal '${principal}', because it does not exist or you do not have permission.`;
-  throw new SqlError(15_151, message, { line });
-}
-
-export async function createTable(
-  name: ObjectName,
-  columns: readonly ColumnDefinition[],
-  constraints: readonly TableConstraint[],
-  request: RequestContext,
-): Promise<void> {
-  const context = request.session.context(request.frame);
-  await runAll(emitCreateTable(name, columns, constraints, context), request);
-  request.session.catalog.clear();
-  if (name.schema !== temporarySchema) return;
-  request.frame.temporaryTables.add(name.name);
-  request.session.catalog.spell(
-    name,
-    columns.map((column) => column.name),
-  );
-}
-
-/** Runs the statements for one DDL statement of T-SQL in one transaction. */
-async function runAll(statements: readonly string[], { session }: RequestContext): Promise<void> {
-  const { backend } = session;
-  if (backend.inTransaction || statements.length === 1) {
-    for (const statement of statements) await backend.query(statement);
-    return;
-  }
-  await backend.script("BEGIN");
-  try {
-    for (const statement of statements) await backend.query(statement);
-    await backend.script("COMMIT");
-  } catch (error) {
-    await backend.script("ROLLBACK");
-    throw error;
-  }
 }

@@ -1,13 +1,15 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Execute } from "../parse/ast.ts";
-import { parseParameters, parsePath } from "../parse/batch.ts";
+import { parseParameters, parsePath } from "../parse/execute-statements.ts";
 import type { Value } from "../types/tsql-type.ts";
 import { sqlErrorOf } from "./errors.ts";
+import { converted } from "./evaluation.ts";
 import { newFrame } from "./frame.ts";
 import { depthInside, runBatch } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
+import type { Results } from "./results.ts";
 import { SqlError } from "./sql-error.ts";
-import { callUserProcedure, converted } from "./user-procedures.ts";
+import { callUserProcedure } from "./user-procedures.ts";
 
 type Procedure = (list: readonly EvaluatedArgument[], request: RequestContext) => Promise<number>;
 
@@ -159,6 +161,7 @@ export async function callRpc(
   name: string,
   list: readonly EvaluatedArgument[],
   isLast: boolean,
+  results: Results,
   request: RequestContext,
 ): Promise<void> {
   let status = 0;
@@ -172,12 +175,12 @@ export async function callRpc(
     if (request.signal.aborted) throw error;
     const failure = sqlErrorOf(error, 1);
     request.session.lastError = failure.number;
-    request.results.error(failure);
+    results.error(failure);
     isError = true;
   }
-  request.results.returnStatus(status);
+  results.returnStatus(status);
   for (const [ordinal, { name: parameter = "", type, value, isOutput }] of list.entries()) {
-    if (isOutput) request.results.returnValue({ ordinal, name: parameter, type, value });
+    if (isOutput) results.returnValue({ ordinal, name: parameter, type, value });
   }
-  request.results.endProcedure(isError, isLast);
+  results.endProcedure(isError, isLast);
 }

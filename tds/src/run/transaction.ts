@@ -1,7 +1,7 @@
 import { quoteName } from "../bind/object-name.ts";
 import type { IsolationLevel } from "../protocol/transaction-manager-request.ts";
 import type { Backend } from "./backend.ts";
-import type { Results } from "./results.ts";
+import type { StatementResults } from "./statement-results.ts";
 import { SqlError } from "./sql-error.ts";
 
 /** Isolation levels of PostgreSQL: read uncommitted is read committed there, and snapshot is repeatable read. */
@@ -40,7 +40,7 @@ export class Transaction {
     return this.#count;
   }
 
-  async begin(results: Results | undefined, name?: string, isolation = this.isolation): Promise<void> {
+  async begin(results: StatementResults | undefined, name?: string, isolation = this.isolation): Promise<void> {
     if (this.#count >= nestingMax) {
       const message = `BEGIN TRANSACTION exceeds the nesting limit of ${nestingMax}; commit or roll back first.`;
       throw new SqlError(nestedTooDeeply, message);
@@ -56,7 +56,7 @@ export class Transaction {
   }
 
   /** Errors 3902 without a transaction and 3930 in a doomed one. */
-  async commit(results: Results | undefined): Promise<void> {
+  async commit(results: StatementResults | undefined): Promise<void> {
     if (this.#count === 0)
       throw new SqlError(3902, "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.");
     if (this.isDoomed || this.#backend.hasFailed) throw doomedTransactionError();
@@ -76,7 +76,7 @@ export class Transaction {
   }
 
   /** Rolls back to the savepoint of that name, or the complete transaction. */
-  async rollback(results: Results | undefined, name?: string): Promise<void> {
+  async rollback(results: StatementResults | undefined, name?: string): Promise<void> {
     if (this.#count === 0)
       throw new SqlError(3903, "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.");
     const folded = name?.toLowerCase();
@@ -116,6 +116,20 @@ export class Transaction {
       return await run();
     } catch (error) {
       if (this.#backend.inTransaction) await this.#backend.script(`ROLLBACK TO SAVEPOINT ${statementSavepoint}`);
+      throw error;
+    }
+  }
+
+  /** Runs several statements of PostgreSQL of which all or none take effect, also without a transaction. */
+  async asOneStatement<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#count > 0) return this.withStatementSavepoint(run);
+    await this.#backend.script("BEGIN");
+    try {
+      const value = await run();
+      await this.#backend.script("COMMIT");
+      return value;
+    } catch (error) {
+      if (this.#backend.inTransaction) await this.#backend.script("ROLLBACK");
       throw error;
     }
   }

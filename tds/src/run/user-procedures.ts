@@ -1,9 +1,9 @@
 import { objectName } from "../bind/object-name.ts";
-import { castTo } from "../emit/conversions.ts";
 import type { Parameter, Path } from "../parse/ast.ts";
-import { isCharacter, type TsqlType, type Value } from "../types/tsql-type.ts";
+import type { Value } from "../types/tsql-type.ts";
+import { converted, evaluate } from "./evaluation.ts";
 import { newFrame } from "./frame.ts";
-import { depthInside, evaluate, runProcedure } from "./interpreter.ts";
+import { depthInside, runProcedure } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 
@@ -94,21 +94,4 @@ function parameterOf(title: string, parameters: readonly Parameter[], name: stri
   const found = parameters.find((each) => each.name.toLowerCase() === name.toLowerCase());
   if (found === undefined) throw new SqlError(8145, `${name} is not a parameter for procedure ${title}.`);
   return found;
-}
-
-/** Value converted to the declared type, by PostgreSQL if the types' families differ. */
-export async function converted(
-  { type, value }: EvaluatedArgument,
-  declared: TsqlType,
-  request: RequestContext,
-): Promise<Value> {
-  if (value === null || type.name === declared.name) return value;
-  if (isCharacter(type) && isCharacter(declared))
-    return typeof declared.length === "number" ? value.slice(0, declared.length) : value;
-  const context = request.session.context(newFrame());
-  const typed = castTo(context.parameter("value", { type, value }), declared);
-  const rows = await request.session.transaction.withStatementSavepoint(() =>
-    request.session.backend.query(`SELECT ${typed.sql}`, context.values),
-  );
-  return rows[0]?.[0] ?? null;
 }

@@ -1,4 +1,7 @@
-import { type Message, packetTypes } from "../protocol/packet.ts";
+import { moduleStates } from "../emit/module-body.ts";
+import { refuse } from "../parse/unsupported.ts";
+import type { Notice } from "../run/backend.ts";
+import { packetTypes } from "../protocol/packet.ts";
 import { ProtocolError } from "../protocol/protocol-error.ts";
 import { decodeRpcRequest } from "../protocol/rpc-request.ts";
 import { decodeSqlBatch } from "../protocol/sql-batch.ts";
@@ -8,19 +11,20 @@ import {
   decodeTransactionManagerRequest,
   type TransactionManagerRequest,
 } from "../protocol/transaction-manager-request.ts";
-import { refuse } from "../parse/unsupported.ts";
-import { sqlErrorOf } from "../run/errors.ts";
+import { CanceledLoad, runBulkLoad } from "../run/bulk-load.ts";
+import { endsTransaction, sqlErrorOf } from "../run/errors.ts";
 import { newFrame } from "../run/frame.ts";
 import { runBatch } from "../run/interpreter.ts";
-import { Results } from "../run/results.ts";
 import type { RequestContext } from "../run/request-context.ts";
+import { Results } from "../run/results.ts";
 import type { Session } from "../run/session.ts";
 import { callProcedure, callRpc } from "../run/system-procedures.ts";
+import type { Request } from "./message-source.ts";
 import type { Response } from "./response.ts";
 
 /** Serves one request. Errors of statements are part of the response; a ProtocolError ends the connection. */
 export async function serveRequest(
-  message: Message,
+  message: Request,
   session: Session,
   response: Response,
   format: WireFormat,
@@ -43,51 +47,91 @@ export async function serveRequest(
     }
     if (!session.isNotified) session.catalog.clear();
     backend.attention = signal;
-    await dispatch(message, format, request);
+    backend.onNotice = (notice) => reportNotice(notice, session, results);
+    await dispatch(message, format, request, results);
   } catch (error) {
     if (!signal.aborted) throw error;
     results.endCanceled();
   } finally {
     backend.attention = undefined;
+    backend.onNotice = undefined;
     session.tryDepth = 0;
     session.caught.length = 0;
   }
 }
 
-async function dispatch(message: Message, format: WireFormat, request: RequestContext): Promise<void> {
+/** Sends PRINT and RAISERROR of a trigger to the client. */
+function reportNotice({ code, message, detail }: Notice, session: Session, results: Results): void {
+  if (code !== moduleStates.message) return;
+  const [number = 0, severity = 0, state = 1] = (detail ?? "").split(",").map(Number);
+  results.message({ number, severity, state, message, line: 1 });
+  if (severity > 10) session.lastError = number;
+}
+
+async function dispatch(
+  message: Request,
+  format: WireFormat,
+  request: RequestContext,
+  results: Results,
+): Promise<void> {
   switch (message.type) {
     case packetTypes.sqlBatch:
       await runBatch(decodeSqlBatch(message.payload, format), request);
       request.signal.throwIfAborted();
-      request.results.endBatch();
+      results.endBatch();
       return;
     case packetTypes.rpc: {
       const calls = decodeRpcRequest(message.payload, format);
-      if (calls.length === 0) request.results.endProcedure(false, true);
+      if (calls.length === 0) results.endProcedure(false, true);
       for (const [index, { procedure, parameters }] of calls.entries()) {
         const list = parameters.map(({ name, type, value, isOutput }) => ({ name, type, value, isOutput }));
-        await callRpc(procedure, list, index === calls.length - 1, { ...request, frame: newFrame() });
+        await callRpc(procedure, list, index === calls.length - 1, results, { ...request, frame: newFrame() });
         request.signal.throwIfAborted();
       }
       return;
     }
     case packetTypes.transactionManager:
-      await runTransactionRequest(decodeTransactionManagerRequest(message.payload, format), request);
+      await runTransactionRequest(decodeTransactionManagerRequest(message.payload, format), request, results);
       return;
-    case packetTypes.bulkLoad: {
-      request.results.error(refuse("statement", 1, "bulk load"));
-      request.results.done({ isError: true });
-      request.results.endBatch();
+    case packetTypes.bulkLoad:
+      await serveBulkLoad(message, format, request, results);
       return;
-    }
     default:
       throw new ProtocolError(`unexpected message of type ${message.type} after the sign-in`);
   }
 }
 
+async function serveBulkLoad(
+  { body }: Request,
+  format: WireFormat,
+  request: RequestContext,
+  results: Results,
+): Promise<void> {
+  if (body === undefined) throw new ProtocolError("a bulk load has no rows");
+  const { session } = request;
+  try {
+    await runBulkLoad(body, format, request);
+  } catch (error) {
+    if (request.signal.aborted || error instanceof ProtocolError) throw error;
+    if (error instanceof CanceledLoad) {
+      results.endCanceled();
+      return;
+    }
+    const failure = sqlErrorOf(error, 1);
+    session.lastError = failure.number;
+    session.rowCount = 0;
+    if (session.transaction.count > 0 && (session.options.xactAbort || endsTransaction(failure)))
+      await session.transaction.rollback(results);
+    results.error(failure);
+    results.done({ isError: true });
+  }
+  results.endBatch();
+}
+
 async function runTransactionRequest(
   request: TransactionManagerRequest,
-  { session, results }: RequestContext,
+  { session }: RequestContext,
+  results: Results,
 ): Promise<void> {
   const { transaction } = session;
   try {

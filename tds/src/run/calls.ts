@@ -1,0 +1,46 @@
+import type { Execute } from "../parse/ast.ts";
+import { refuse } from "../parse/unsupported.ts";
+import type { TsqlType } from "../types/tsql-type.ts";
+import { sqlErrorOf } from "./errors.ts";
+import { evaluate } from "./evaluation.ts";
+import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
+
+const nvarcharMax: TsqlType = { name: "nvarchar", length: "max" };
+
+/** Runs EXECUTE of a procedure; variables get its OUTPUT values and its status. */
+export async function execute(call: Execute, line: number, request: RequestContext): Promise<void> {
+  const name = (call.path.at(-1) ?? "").toLowerCase();
+  if (call.path.length === 4) throw refuse("linked servers", line);
+  if (name.startsWith("sp_add_job") || name.startsWith("sp_update_job")) throw refuse("agent jobs", line);
+  if (name.startsWith("sp_cdc_")) throw refuse("change data capture", line);
+  if (name === "sp_addlinkedserver") throw refuse("linked servers", line);
+  const list: EvaluatedArgument[] = [];
+  for (const argument of call.arguments) {
+    const { value: expression } = argument;
+    const type =
+      expression.kind === "variable"
+        ? (request.frame.variables.get(expression.name.toLowerCase())?.type ?? nvarcharMax)
+        : expression.kind === "literal"
+          ? expression.type
+          : nvarcharMax;
+    const value = expression.kind === "default" ? null : await evaluate(expression, request, type);
+    const isDefault = expression.kind === "default";
+    list.push({ name: argument.name, type, value, isOutput: argument.isOutput, isDefault });
+  }
+  let status: number;
+  try {
+    status = await request.call(call, list, request);
+  } catch (error) {
+    throw sqlErrorOf(error, line);
+  }
+  for (const [index, argument] of call.arguments.entries()) {
+    const evaluated = list[index];
+    if (!argument.isOutput || argument.value.kind !== "variable" || evaluated === undefined) continue;
+    const variable = request.frame.variables.get(argument.value.name.toLowerCase());
+    if (variable !== undefined) variable.value = evaluated.value;
+  }
+  if (call.resultVariable !== undefined) {
+    const variable = request.frame.variables.get(call.resultVariable.toLowerCase());
+    if (variable !== undefined) variable.value = String(status);
+  }
+}
