@@ -56,7 +56,7 @@ async function ensureNode() {
 }
 
 /** Path of the pinned pnpm's program. */
-export async function ensurePnpm() {
+async function ensurePnpm() {
   const { packageManager } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
   const directory = join(cache, packageManager.replace("@", "-"));
   await ensureFromNpm(packageManager, directory, `installing ${packageManager.replace("@", " ")}`);

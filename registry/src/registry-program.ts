@@ -198,7 +198,7 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
         users -= 1;
         if (users === 0) {
           clearTimeout(idle);
-          idle = setTimeout(stop, idleMs).unref();
+          idle = setTimeout(() => void stop(), idleMs).unref();
         }
       }
     },

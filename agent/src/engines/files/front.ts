@@ -79,10 +79,14 @@ function rulesOf({ spec, paths }: Instance): string[] {
   ];
 }
 
-/** A rule for each condition, with status, code and message of the error in S3's XML. */
+/**
+ * A rule for each condition, with status, code and message of the error in S3's XML. The connection ends with it: a
+ * client that waits for `100 Continue` sends no body, so that its next request would be taken for the body.
+ */
 function refusal([status, code, message]: [number, string, string], conditions: readonly string[]): string[] {
   const body = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
   return conditions.map(
-    (condition) => `http-request return status ${status} content-type application/xml string '${body}' if ${condition}`,
+    (condition) =>
+      `http-request return status ${status} content-type application/xml string '${body}' hdr connection close if ${condition}`,
   );
 }
