@@ -3,6 +3,7 @@ import { chmod, chown, mkdir, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
 import { readIfExists } from "@holdfast/common/durable-file.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { runProgram } from "@holdfast/common/run-program.ts";
@@ -198,7 +199,7 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
         users -= 1;
         if (users === 0) {
           clearTimeout(idle);
-          idle = setTimeout(() => void stop(), idleMs).unref();
+          idle = setTimeout(() => inBackground(log, "stop of docker-registry", stop()), idleMs).unref();
         }
       }
     },
