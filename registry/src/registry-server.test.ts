@@ -93,12 +93,17 @@ describe.skipIf(skipped !== undefined)("the registry of images", () => {
     // A small image, and two that do not fit together within the organization's limit.
     const sizes = { small: 1_000, large: 7 * mib, other: 4 * mib };
     const layout = join(directory, "layout");
-    for (const [name, bytes] of Object.entries(sizes)) writeFileSync(join(directory, name), randomBytes(bytes));
+    for (const [name, bytes] of Object.entries(sizes)) {
+      const [tree, file] = [join(directory, name), join(directory, name, "file")];
+      mkdirSync(tree);
+      writeFileSync(file, randomBytes(bytes));
+      for (const path of [tree, file]) chownSync(path, testUid, testUid);
+    }
     chownSync(directory, testUid, testUid);
     await run(["umoci", "init", "--layout", layout]);
     for (const name of Object.keys(sizes)) {
       await run(["umoci", "new", "--image", `${layout}:${name}`]);
-      await run(["umoci", "insert", "--rootless", "--image", `${layout}:${name}`, join(directory, name), "/file"]);
+      await run(["umoci", "insert", "--rootless", "--image", `${layout}:${name}`, join(directory, name), "/"]);
     }
   }, 120_000);
   afterAll(async () => {

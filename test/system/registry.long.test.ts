@@ -1,4 +1,4 @@
-import { chownSync, copyFileSync, mkdirSync, readFileSync } from "node:fs";
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { inImage } from "@holdfast/image/in-image.ts";
@@ -37,7 +37,7 @@ describe.skipIf(skipped !== undefined)("the registry of an installation", () => 
     await run(["umoci", "init", "--layout", join(directory, "layout")]);
     await run(["umoci", "new", "--image", `${join(directory, "layout")}:shop`]);
     platform = await startPlatform();
-    copyFileSync(platform.admin.ca_file, join(directory, "authorities", "ca.crt"));
+    writeFileSync(join(directory, "authorities", "ca.crt"), platform.ca);
     ({ host } = new URL(platform.admin.registry_url));
     organizations = createOrganizations(platform);
     organization = await organizations.first();
