@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { text } from "node:stream/consumers";
+import { createInterface } from "node:readline";
 import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
@@ -141,9 +141,15 @@ describe.skipIf(skip !== undefined)("a files service", () => {
 
   it("loses no acknowledged object when its servers are killed", async () => {
     const child = media.start(writer, "stream");
-    const output = text(child.stdout ?? process.stdin);
-    const exited = once(child, "exit");
+    const lines = createInterface({ input: child.stdout ?? process.stdin });
+    const acknowledged: string[] = [];
+    lines.on("line", (line) => {
+      if (line.startsWith("stream/")) acknowledged.push(line);
+    });
+    const ended = once(lines, "close");
     for (let kills = 0; kills < 3; kills += 1) {
+      const count = acknowledged.length;
+      await waitUntil("the client writes", () => acknowledged.length > count);
       const before = media.servers();
       expect(before.length).toBe(2);
       for (const pid of before) killAtOnce(pid);
@@ -154,9 +160,7 @@ describe.skipIf(skip !== undefined)("a files service", () => {
     }
     await media.settled("Running");
     child.stdin?.end();
-    await exited;
-    const acknowledged = (await output).split("\n").filter((line) => line.startsWith("stream/"));
-    expect(acknowledged.length).toBeGreaterThan(0);
+    await ended;
     expect(await media.run<string[]>(writer, "streamed")).toEqual(expect.arrayContaining(acknowledged));
   });
 
