@@ -104,7 +104,9 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
         compression: at === 100 ? CompressionTypes.GZIP : CompressionTypes.None,
         messages: messages.slice(at, at + 50),
       });
-    const mover = kafka.producer({ transactionalId: "mover", maxInFlightRequests: 1, idempotent: true });
+    // The broker refuses a transaction until the one before has ended on all partitions.
+    const retry = { retries: 20 };
+    const mover = kafka.producer({ transactionalId: "mover", maxInFlightRequests: 1, idempotent: true, retry });
     await mover.connect();
     for (const end of ["commit", "abort"] as const) {
       const transaction = await mover.transaction();
