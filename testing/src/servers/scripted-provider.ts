@@ -63,6 +63,8 @@ const completeStream = [
 export const streamBytes = Buffer.from(completeStream.join(""));
 /** Number of bytes after which the first output is sent: its last line feed ends the event. */
 export const outputSentAt = Buffer.byteLength(completeStream[0] ?? "");
+/** Number of bytes after which the choice has its finish_reason. */
+export const finishSentAt = Buffer.byteLength(completeStream.slice(0, 4).join(""));
 /** Number of bytes after which the usage is sent. */
 export const usageSentAt = Buffer.byteLength(completeStream.slice(0, 5).join(""));
 
