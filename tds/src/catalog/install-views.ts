@@ -101,8 +101,8 @@ CREATE OR REPLACE VIEW sys.views AS SELECT * FROM sys.objects WHERE type = 'V';
 
 CREATE OR REPLACE VIEW sys.procedures AS SELECT * FROM sys.objects WHERE type = 'P';
 CREATE OR REPLACE VIEW sys.sql_modules AS
-SELECT o.object_id, ${moduleText}::text AS definition, 1::int2 AS uses_ansi_nulls, 1::int2 AS uses_quoted_identifier
-  FROM sys.objects o JOIN pg_proc p ON p.oid::int8 = o.object_id WHERE o.type = 'P'
+SELECT p.oid::int8::int AS object_id, ${moduleText}::text AS definition, 1::int2 AS uses_ansi_nulls, 1::int2 AS uses_quoted_identifier
+  FROM pg_proc p WHERE ${isModule} AND has_function_privilege(p.oid, 'EXECUTE')
 UNION ALL
 SELECT p.oid::int8::int, (${compiledModule} ->> 'text')::text, 1::int2, 1::int2
   FROM pg_proc p WHERE ${isCompiled} AND ${compiledModule} ->> 'text' IS NOT NULL AND has_function_privilege(p.oid, 'EXECUTE');

@@ -23,7 +23,7 @@ const rowCount = quoteName("@@rowcount");
 export const bodyLabel = quoteName(":body");
 
 /** Type of a variable in PL/pgSQL. All texts have one collation, so that comparisons of them are defined. */
-export function variableType(type: TsqlType): string {
+function variableType(type: TsqlType): string {
   return `${assignmentType(type)}${isCharacter(type) && type.name !== "xml" ? ` ${collate}` : ""}`;
 }
 

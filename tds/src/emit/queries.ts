@@ -229,7 +229,7 @@ function tableText(table: TableDefinition, written: string, isOwnName: boolean, 
 }
 
 /** Table functions of T-SQL; others are functions that users created. */
-export const builtInRowsets = ["STRING_SPLIT", "GENERATE_SERIES"];
+const builtInRowsets = ["STRING_SPLIT", "GENERATE_SERIES"];
 
 /** Rowset functions with the columns of their rows. */
 function emitRowset(source: Extract<TableSource, { kind: "function" }>, scope: Scope, context: EmitContext): string {
