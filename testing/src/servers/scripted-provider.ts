@@ -169,7 +169,7 @@ export async function startScriptedProvider(responses: ScriptedResponses = new M
       return json(response, 200, completionWith({ usage: reported }));
     }
     const odd: Readonly<Record<string, unknown>> = {
-      zero: { ...usage, prompt_tokens: 0, completion_tokens: 0 },
+      zero: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
       none: undefined,
       negative: { ...usage, completion_tokens: -3 },
       fraction: { ...usage, completion_tokens: 1.5 },
