@@ -115,6 +115,8 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     }
     await producer.send({ topic, acks: -1, messages: [{ partition: 0, key: "tail", value: "tail" }] });
     await producer.disconnect();
+    // The client knows the leaders of a topic once it has read its offsets.
+    await admin.fetchTopicOffsets(topic);
     await admin.deleteTopicRecords({ topic, partitions: [{ partition: 1, offset: "10" }] });
     await admin.setOffsets({
       groupId: "billing",
