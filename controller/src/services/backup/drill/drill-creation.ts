@@ -1,4 +1,5 @@
 import type { Clock } from "@holdfast/common/clock.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -86,7 +87,7 @@ export function newDrill(
   return drill;
 }
 
-/** The newest backup, and a random point in time if the log can restore one. */
+/** The newest backup, and a random point in time of an engine that is restored to one. */
 function restoresOf(
   service: ManagedServiceObject,
   newest: BackupObject,
@@ -95,6 +96,7 @@ function restoresOf(
 ): DrillRestore[] {
   const { databaseType } = service.spec;
   const first = { restoreId: newId(), backupId: newest.metadata.id, targetTime: null };
+  if (engineOf(databaseType)?.backups?.byIdOnly === true) return [first];
   const archive = liveArchive(service.metadata.id);
   const { span, gaps } = restorableOf(databaseType, archive, completed);
   const point = span && pointWithin(span, gaps, upSince(service), random());
