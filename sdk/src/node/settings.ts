@@ -141,8 +141,7 @@ function profileNamed(name: string | undefined, environment: Environment): Sourc
 function installationIn(directory: string | undefined): Source[] {
   if (!directory) return [];
   const text = readIfPermitted(join(directory, "admin.json"));
-  if (text === "not permitted")
-    return [{ missing: `only the operator reads ${directory}: holdfast login --base-url URL` }];
+  if (text === null) return [{ missing: `only the operator reads ${directory}: holdfast login --base-url URL` }];
   if (text === undefined) return [{ missing: whyMissing(directory) }];
   // The token of admin.json expires within hours; its API key does not.
   const { token: _, ...admin } = JSON.parse(text) as Profile;
@@ -185,12 +184,15 @@ function trimmed(baseUrl: string): string {
   return baseUrl.replace(/\/+$/, "");
 }
 
-/** Other users of the host have profiles, and must not fail because of the operator's file. */
-function readIfPermitted(path: string): string | "not permitted" | undefined {
+/**
+ * The file's text, undefined if it is absent, null if this user may not read it: other users of the host have profiles,
+ * and must not fail because of the operator's file.
+ */
+function readIfPermitted(path: string): string | null | undefined {
   try {
     return readIfPresent(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EACCES") return "not permitted";
+    if ((error as NodeJS.ErrnoException).code === "EACCES") return null;
     throw error;
   }
 }
