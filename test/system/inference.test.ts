@@ -29,6 +29,7 @@ import {
   usageSentAt,
 } from "@holdfast/testing/servers/scripted-provider.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { contentOf } from "../conformance/secrets/planted-secrets.ts";
 
 const providerKey = "sk-planted-5f1c9a7e";
 
@@ -414,7 +415,7 @@ describe("the inference proxy", () => {
       .flat()
       .filter((pid) => typeof pid === "number");
     const searched = [...platform.errorBodies, ...running.map((pid) => JSON.stringify(argumentsAndEnvironment(pid)))];
-    const texts = [stored, searched.join("\n"), ...files.map((file) => readFileSync(file, "latin1"))];
+    const texts = [stored, searched.join("\n"), ...files.map((file) => contentOf(file).toString("latin1"))];
     for (const secret of [providerKey, plantedPrompt, ...secrets, ...fixture.secrets])
       expect(texts.findIndex((text) => text.includes(secret))).toBe(-1);
   });
