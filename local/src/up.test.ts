@@ -116,7 +116,7 @@ test("a directory is run by one process, two directories share nothing, and clea
   const b = await start(deps, "b");
   expect(b.installation?.loopback_block).not.toBe(a.installation?.loopback_block);
   const ports = [a, b].flatMap((each) => Object.values(each.installation?.ports ?? {}));
-  expect(new Set(ports).size).toBe(18);
+  expect(new Set(ports).size).toBe(20);
   await a.stop();
   await clean(a.dataDir, deps);
   expect(existsSync(a.dataDir)).toBe(false);

@@ -1,6 +1,6 @@
 import type { EncodeContext, Encoder, ExportRequest } from "./destinations/destination.ts";
 import type { ExportItem } from "./export-item.ts";
-import type { Verdict } from "./destinations/verdict.ts";
+import { messageOf, type Verdict } from "./destinations/verdict.ts";
 import type { Configuration } from "./metrics-export.ts";
 
 /** Counts of the items of a completed delivery by their outcome. None of them is sent again. */
@@ -71,8 +71,7 @@ export async function deliverItems<I extends ExportItem>(
     let isPrepared = false;
     for (let tries = 1; ; tries += 1) {
       requests += 1;
-      if (requests > requestsMax)
-        throw new DeliveryFailed("HTTP 400: the destination refuses the data", { isTooMixed: true });
+      if (requests > requestsMax) throw new DeliveryFailed(totals.detail ?? messageOf(400), { isTooMixed: true });
       const verdict = await send(request);
       switch (verdict.kind) {
         case "accepted":
