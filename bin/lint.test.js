@@ -29,6 +29,14 @@ const cases = [
   ],
   ["a commit without a call", "export const e = (unit: { commit(): number }) => unit.commit();"],
 
+  ["a statement that waits for a time", `export const a = "SELECT pg_${"sleep"}(60)";`, "no-sql-sleep"],
+  [
+    "a template with such a statement",
+    `export const a = (b: string) => \`SELECT ${"SLEEP"}(1) FROM \${b}\`;`,
+    "no-sql-sleep",
+  ],
+  ["a statement that waits for a lock", 'export const a = "SELECT pg_advisory_lock(1)";'],
+
   ["a statement", "declare const f: () => Promise<void>;\nexport const e = () => {\n  void f();\n};", "no-void-call"],
   ["an arrow", "declare const f: () => Promise<void>;\nexport const e = () => void f();", "no-void-call"],
   [

@@ -1,10 +1,19 @@
 // Lint rules of this repository, as a plugin of oxlint.
 import { audited } from "./audited.js";
 import { noDoubleCast } from "./no-double-cast.js";
+import { noSqlSleep } from "./no-sql-sleep.js";
 import { noVoidCall } from "./no-void-call.js";
 import { comments, names, texts } from "./words.js";
 
 export default {
   meta: { name: "holdfast" },
-  rules: { audited, "no-double-cast": noDoubleCast, "no-void-call": noVoidCall, names, comments, texts },
+  rules: {
+    audited,
+    "no-double-cast": noDoubleCast,
+    "no-sql-sleep": noSqlSleep,
+    "no-void-call": noVoidCall,
+    names,
+    comments,
+    texts,
+  },
 };

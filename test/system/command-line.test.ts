@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -226,12 +227,13 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     });
     expect(failed.code).toBe(1);
 
-    const sleeping = shell.start(["services", "connect", "demo", "--", "-Xc", "SELECT pg_sleep(300)"], {
-      environment: organization,
-    });
+    // psql waits for a writer of the pipe.
+    const pipe = join(shell.home, "statements.sql");
+    execFileSync("mkfifo", [pipe]);
+    const waiting = shell.start(["services", "connect", "demo", "--", "-Xf", pipe], { environment: organization });
     await waitUntil("it is connected", () => readdirSync(shell.temporary).length > 0);
-    sleeping.child.kill("SIGTERM");
-    expect((await sleeping.ended).code).toBe(130);
+    waiting.child.kill("SIGTERM");
+    expect((await waiting.ended).code).toBe(130);
     expect(readdirSync(shell.temporary)).toEqual([]);
   });
 

@@ -204,17 +204,19 @@ describe("insight into a database", { timeout: 600_000 }, () => {
 
   it("lists a running query, and ends it by its session", async () => {
     const client = await connect();
-    const slow = client.query("SELECT pg_sleep(60)").catch((error: Error) => error.message);
+    const holder = await connect();
+    await holder.query("SELECT pg_advisory_lock(1)");
+    const slow = client.query("SELECT pg_advisory_lock(1) AS waits").catch((error: Error) => error.message);
     const running = await waitUntil("it is among the running", async () => {
       const { json } = await platform.rest.get<{ queries: { query_run_id: string; query: string }[] }>(
         pathOf(orders, "queries/running"),
       );
-      return json.queries.find(({ query }) => query === "SELECT pg_sleep(60)");
+      return json.queries.find(({ query }) => query === "SELECT pg_advisory_lock(1) AS waits");
     });
     expectStatus(await platform.rest.post(pathOf(orders, `queries/${running.query_run_id}/cancel`), {}), 200);
     expect(await slow).toMatch(/user request/);
     expect((await platform.rest.post(pathOf(orders, "queries/1-1/terminate"), {})).status).toBe(404);
-    await client.end();
+    await Promise.all([client.end(), holder.end()]);
   });
 
   it("runs a reading statement, and rejects all others with the reason", async () => {
@@ -285,7 +287,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     for (const sql of [
       "DELETE FROM parcels",
       "SELECT 1; DROP TABLE parcels",
-      "SELECT pg_sleep(9)",
+      "SELECT pg_advisory_lock(9)",
       "SELECT nope FROM parcels",
     ]) {
       script({ sql, explanation: "harm", warning: null });

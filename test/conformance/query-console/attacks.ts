@@ -165,7 +165,7 @@ const shadows = [
   "SELECT * FROM harmful_view",
   "SELECT * FROM harmful_behind",
   "SELECT count(*) FROM public.harmful_view",
-  "SELECT * FROM sleeping_view",
+  "SELECT * FROM locking_view",
   "SELECT * FROM harmful_rows",
   "SELECT orders.harm_order FROM orders",
   "SELECT (orders).harm_order FROM orders",

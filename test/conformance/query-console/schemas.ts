@@ -23,7 +23,7 @@ export const trapSchema = `
   CREATE DOMAIN harmful AS text CHECK (harm() = 1);
   CREATE VIEW harmful_view AS SELECT harm() AS harmed;
   CREATE VIEW harmful_behind AS SELECT * FROM harmful_view;
-  CREATE VIEW sleeping_view AS SELECT pg_sleep(1)::text AS slept;
+  CREATE VIEW locking_view AS SELECT pg_advisory_lock(1)::text AS locked;
   CREATE TABLE harmful_rows (id int);
   INSERT INTO harmful_rows VALUES (1);
   ALTER TABLE harmful_rows ENABLE ROW LEVEL SECURITY;

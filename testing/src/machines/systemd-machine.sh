@@ -2,10 +2,12 @@
 # installs. Units of the host's own boot do not run: they would change the kernel that the host shares.
 set -eu
 mount -t tmpfs tmpfs /run
-mkdir -p /run/upper/etc /run/work/etc /run/upper/bin /run/work/bin "$1/opt" "$1/state"
+mkdir -p "$1/opt" "$1/state"
 for each in etc bin; do
   case $each in etc) target=/etc ;; bin) target=/usr/local/bin ;; esac
-  mount -t overlay overlay -o "lowerdir=$target,upperdir=/run/upper/$each,workdir=/run/work/$each" "$target"
+  overlay=/run/overlay/$each
+  mkdir -p "$overlay/upper" "$overlay/scratch"
+  mount -t overlay overlay -o "lowerdir=$target,upperdir=$overlay/upper,workdir=$overlay/scratch" "$target"
 done
 mkdir -p /var/lib/holdfast
 mount --bind "$1/opt" /opt

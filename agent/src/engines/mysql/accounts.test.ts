@@ -54,14 +54,17 @@ describe.skipIf(skip !== undefined)("accounts that an admin of mysql creates in 
   it("under a name that only begins like the platform's are accounts of users", async () => {
     await admin.query("CREATE USER 'holdfastly'@'%' IDENTIFIED BY 'secret' REQUIRE SSL");
     const client = await enter("holdfastly");
-    const sleeping = ask(client, "SELECT SLEEP(600)");
-    await waitUntil("the query is listed", async () =>
-      (await running()).some(({ username }) => username === "holdfastly"),
-    );
-    expect(await listed()).toContain("holdfastly");
-    const writesBlocked = { ...machine.instance, writesBlocked: true };
-    await machine.driver.reload(writesBlocked, machine.signal);
-    expect(await sleeping).toMatch(ended);
+    await withSession(machine.instance, machine.signal, async (session) => {
+      await session.rows("SELECT GET_LOCK('held', 0)");
+      const waiting = ask(client, "SELECT GET_LOCK('held', 600)");
+      await waitUntil("the query is listed", async () =>
+        (await running()).some(({ username }) => username === "holdfastly"),
+      );
+      expect(await listed()).toContain("holdfastly");
+      const writesBlocked = { ...machine.instance, writesBlocked: true };
+      await machine.driver.reload(writesBlocked, machine.signal);
+      expect(await waiting).toMatch(ended);
+    });
     await machine.driver.reload(machine.instance, machine.signal);
     admin = await enter("app_user");
     const put = { username: "holdfastly", role: "readonly", verifier: mysqlVerifier("other") };

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { numberOf, type Session } from "./session.ts";
 
 /** SQL condition: a row of `threads` is a session of a client that has signed in. A user may have a thread's name. */
@@ -6,12 +7,13 @@ export const isSessionSql = (table: string): string =>
     AND NOT (${table}.processlist_user = 'unauthenticated user' AND ${table}.processlist_command = 'Connect'))`;
 
 const endRounds = 100;
+const pollMs = 50;
 
 /** Ends the sessions that the condition on the process list selects, and returns once all have ended. */
 export async function endAll(session: Session, condition: string): Promise<void> {
   for (let round = 0; round < endRounds; round += 1) {
     if ((await killAll(session, condition)) === 0) return;
-    await session.rows("DO SLEEP(0.05)");
+    await sleep(pollMs);
   }
   throw new Error("Sessions of a dropped account do not end.");
 }

@@ -51,12 +51,13 @@ describe.skipIf(skip !== undefined)("running queries of mysql 9.7", () => {
     expect(await waiting).toBe(1317);
     await first.query("ROLLBACK");
     // A canceled query leaves its session open; a terminated session is closed.
-    const sleeping = second.query("SELECT SLEEP(600)").catch((error: Error) => error.message);
-    const { session } = await find("SLEEP(600)");
+    await first.query("SELECT GET_LOCK('held', 0)");
+    const ended = second.query("SELECT GET_LOCK('held', 600)").catch((error: Error) => error.message);
+    const { session } = await find("GET_LOCK('held', 600)");
     expect(await sessions?.signal(machine.instance, session, { terminate: true }, machine.signal)).toEqual({
       found: true,
     });
-    expect(await sleeping).toMatch(/lost|closed|interrupted|killed/i);
+    expect(await ended).toMatch(/lost|closed|interrupted|killed/i);
     first.destroy();
     second.destroy();
   });

@@ -13,7 +13,7 @@ const users = [create(EngineUserSchema, { username: "app_user", role: "admin", v
 const hasImage = hasEngine("postgresql", "17");
 
 /** A statement that outlasts each of these time-outs. */
-const outlasting = "SELECT pg_sleep(0.05)";
+const outlasting = "SELECT count(*) FROM generate_series(1, 500000)";
 
 describe.skipIf(!hasImage)(`sessions of the platform${hasImage ? "" : " (skipped: there is no node image)"}`, () => {
   let machine: EngineMachine;

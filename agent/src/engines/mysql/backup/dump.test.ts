@@ -233,14 +233,14 @@ describe.skipIf(skip !== undefined)("a dump of MySQL", () => {
 
   it("has a position in the log although a long statement is in the way of the first lock", async () => {
     const client = await connect(source, "of the source");
-    await sleeping(client, "parent");
+    const holder = await waitForLock(client, "parent");
     const opened = await facetOf(source).open(source.instance, source.signal);
     expect(opened.streams.map(({ name }) => name)).toEqual([definitionsStream, "rows-1", "rows-2", "rows-3"]);
     const { positions, consistentTime } = await opened.end();
     expect(positions).toMatchObject({ branch: expect.stringMatching(/^[0-9a-f-]{36}:\d+$/) });
     expect(consistentTime).toBeInstanceOf(Date);
     await opened.close();
-    client.destroy();
+    for (const each of [client, holder]) each.destroy();
   });
 
   it.each([
@@ -249,22 +249,26 @@ describe.skipIf(skip !== undefined)("a dump of MySQL", () => {
   ])("has no position in the log while %s", async (_, statements) => {
     const [writer, reader] = [await connect(source, "of the source"), await connect(source, "of the source")];
     for (const sql of statements) await writer.query(sql);
-    await sleeping(reader, "child");
+    const holder = await waitForLock(reader, "child");
     const opened = await facetOf(source).open(source.instance, source.signal);
     expect((await opened.end()).positions).toBeNull();
     await opened.close();
     await writer.query(statements.length === 2 ? "ROLLBACK" : "XA ROLLBACK 'x'");
-    for (const client of [writer, reader]) client.destroy();
+    for (const client of [writer, reader, holder]) client.destroy();
   });
 
-  /** Resolves once a statement of the client has run for more than a second. */
-  async function sleeping(client: Connection, table: string): Promise<void> {
-    client.query(`SELECT SLEEP(60) FROM ${table}`).catch(() => undefined);
-    const running = `SELECT 1 FROM performance_schema.processlist WHERE info LIKE 'SELECT SLEEP%${table}' AND time > 1`;
+  /** Resolves with the holder of a lock once a statement of the client has waited for it more than a second. */
+  async function waitForLock(client: Connection, table: string): Promise<Connection> {
+    const holder = await connect(source, "of the source");
+    await holder.query("SELECT GET_LOCK('held', 0)");
+    client.query(`SELECT GET_LOCK('held', 600) FROM ${table}`).catch(() => undefined);
+    const running = `SELECT 1 FROM performance_schema.processlist
+      WHERE info LIKE 'SELECT GET_LOCK%${table}' AND time > 1`;
     await waitUntil("the statement runs", async () => {
       const rows = await withSession(source.instance, source.signal, (session) => session.rows(running));
       return rows.length > 0;
     });
+    return holder;
   }
 });
 

@@ -47,10 +47,13 @@ describe.skipIf(!hasEngine("postgresql", "17"))("sessions of queues", () => {
   it("are closed before the engine stops, busy ones too, and can be opened afterwards", async () => {
     const before = await use(pid);
     // A broken connection has no reply of the engine.
-    const long = use((session) => session.rows("SELECT pg_sleep(60)")).catch((error: unknown) => error);
+    const holder = await database.connect();
+    await holder.query("SELECT pg_advisory_lock(1)");
+    const long = use((session) => session.rows("SELECT pg_advisory_lock(1)")).catch((error: unknown) => error);
     await expect.poll(open).toBeGreaterThan(0);
     sessions.closeAll();
     expect(await long).toBeInstanceOf(Error);
+    await holder.end();
     await expect.poll(open).toBe(0);
     expect(await use(pid)).not.toBe(before);
     sessions.closeAll();
