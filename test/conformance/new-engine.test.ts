@@ -10,7 +10,7 @@ import { registryLines as noteLines } from "@holdfast/testing/note/registry-line
 import { type ExtendedCheckout, extendCheckout } from "@holdfast/testing/platform/extended-checkout.ts";
 
 // CONTRIBUTING's "A new engine": etcd, whose members elect their leader, and "A new system": notes, both in a copy of
-// the checkout. peers.test.ts and peers-*.long.test.ts run services of etcd, and new-system.test.ts runs notes.
+// the checkout. peers.long.test.ts and peers-*.long.test.ts run services of etcd, and new-system.test.ts runs notes.
 
 let extended: ExtendedCheckout;
 beforeAll(() => {
