@@ -18,6 +18,10 @@ function membersOf(second: string, primaryNodeId: string) {
   return create(ReplicationSchema, { primaryNodeId, members, secret: "between members" });
 }
 
+/** Read-only script that occupies a replica for two seconds, in which it neither reads nor acknowledges the log. */
+const stalls = `redis.log(redis.LOG_WARNING, 'it stalls') local from = redis.call('TIME')[1]
+  repeat local now = redis.call('TIME')[1] until now - from >= 2 return 'done'`;
+
 describe.each(["8.1", "9"])("two members of valkey %s", (version) => {
   describe.skipIf(!hasEngine("valkey", version))("as engines of their own", () => {
     let first: EngineMachine;
@@ -109,6 +113,31 @@ describe.each(["8.1", "9"])("two members of valkey %s", (version) => {
       expect(status.history).toBe((await statusOf(first)).history);
       await command(first, "SET", "key", "2");
       await waitUntil("more was received", async () => (await statusOf(second)).received !== received);
+    });
+
+    it("stop for a switchover only once the second has the last write", async () => {
+      const stalled = command(second, "EVAL", stalls, "0");
+      await waitUntil("the second stalls", async () => second.output().includes("it stalls"));
+      // More than the buffers of the connections between the two hold.
+      for (const key of ["a", "b", "c", "d"]) await command(first, "SET", key, key.repeat(8 << 20));
+      await facet(first).prepareStop(first.instance, first.signal);
+      await first.stop();
+      expect(await stalled).toBe("done");
+      const end = await facet(first).shutdownPosition(first.instance, first.signal);
+      const { history, replayedPosition } = await statusOf(second);
+      expect(end?.history).toBe(history);
+      expect(Number(replayedPosition)).toBeGreaterThan(Number(end?.position));
+    });
+
+    it("stop without a position if no replica streams", async () => {
+      await start(first);
+      await untilFollows();
+      await second.stop("SIGKILL");
+      await facet(first).prepareStop(first.instance, first.signal);
+      await first.stop();
+      expect(await facet(first).shutdownPosition(first.instance, first.signal)).toBeUndefined();
+      for (const member of [first, second]) await start(member);
+      await untilFollows();
     });
 
     it("have a complete file once the second is promoted, even after an immediate kill", async () => {

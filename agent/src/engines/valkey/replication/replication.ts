@@ -10,6 +10,7 @@ import { applyAllowedCertificates, applyAuthorities } from "../../front/front-co
 import { frontOf } from "../front.ts";
 import { completeHistory, copy, dataRole, startFollowing, stopFollowing, stopPositionFile } from "./follower-files.ts";
 import { peerPort, replicaUser } from "./peer-port.ts";
+import { untilReceived } from "./receipts.ts";
 import { isAppendFileComplete, peersOf, status } from "./status.ts";
 import { parseInfo, type Session, withSession } from "../session.ts";
 import { syncUsers } from "../users.ts";
@@ -120,20 +121,35 @@ const withinMs = 3_000;
 const pauseMs = 86_400_000;
 
 /**
- * Pauses writes and stores the position of the last one that was acknowledged. At its shutdown the engine itself waits
- * for its replicas.
+ * Pauses writes, waits until the replicas have received the last one, and stores its position. The front ends before
+ * the engine, and with it the connections of the replicas: the engine's shutdown cannot wait for them.
  */
 async function prepareStop(instance: Instance, signal: AbortSignal): Promise<void> {
   await endCommands(instance, signal);
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
-  // Without a pause no position is stored, and the shutdown does not count as clean.
-  await withSession(instance, bounded, async (session) => {
+  try {
+    const end = await pauseWrites(instance, AbortSignal.any([signal, AbortSignal.timeout(withinMs)]));
+    // A replica that has not followed since the engine's start has another replication id, so it cannot compare the
+    // position.
+    if (end === undefined || !(await untilReceived(instance, Number(end.position), signal))) return;
+    await writeDurably(stopPositionFile(instance), `${end.position} ${end.history}`);
+  } catch {
+    // Without a stored position the shutdown does not count as clean.
+  }
+}
+
+interface LogEnd {
+  readonly position: string;
+  readonly history: string;
+}
+
+/** The end of the log, beyond which nothing is written; undefined for a replica. */
+async function pauseWrites(instance: Instance, signal: AbortSignal): Promise<LogEnd | undefined> {
+  return withSession(instance, signal, async (session) => {
     await session.call("CLIENT", "PAUSE", String(pauseMs), "WRITE");
     const info = parseInfo(String(await session.call("INFO", "replication")));
-    if (info.get("role") !== "master" || !hasStreamingReplica(info)) return;
-    const [position = "0", history = ""] = [info.get("master_repl_offset"), info.get("master_replid")];
-    await writeDurably(stopPositionFile(instance), `${position} ${history}`);
-  }).catch(() => undefined);
+    if (info.get("role") !== "master") return undefined;
+    return { position: info.get("master_repl_offset") ?? "0", history: info.get("master_replid") ?? "" };
+  });
 }
 
 /** The stored position is the end of the log, so the last record begins before it. */
@@ -142,12 +158,4 @@ async function shutdownPosition(instance: Instance): Promise<ShutdownPosition | 
   if (text === undefined) return undefined;
   const [position, history] = text.split(" ");
   return { position: String(Math.max(0, Number(position) - 1)), ...(history !== undefined && { history }) };
-}
-
-/**
- * True if a replica streams. A replica that has not followed since the engine's start has another replication id, so it
- * cannot compare the position.
- */
-function hasStreamingReplica(info: ReadonlyMap<string, string>): boolean {
-  return peersOf(info).some(({ state }) => state === "streaming");
 }
