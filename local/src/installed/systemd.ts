@@ -25,6 +25,11 @@ export interface ServiceManager {
   log(unit: string, lines: number): Promise<string>;
 }
 
+/** Lines of systemd at a start of the unit about each process of the machines, which continued meanwhile. */
+const leftOver = /: Found left-over process |^This usually indicates unclean termination /;
+/** Lines that are read for one that is returned. */
+const journalFactor = 20;
+
 /** The systemd of this machine. Throws a UserError if it is not the machine's first process. */
 export function openSystemd(): ServiceManager {
   // sd_booted(3)
@@ -41,7 +46,12 @@ export function openSystemd(): ServiceManager {
       const numberOf = (name: string) => Number(new RegExp(`^${name}=(\\d+)$`, "m").exec(text)?.[1] ?? 0);
       return { mainPid: numberOf("MainPID"), restarts: numberOf("NRestarts") };
     },
-    log: (unit, lines) => run("journalctl", ["--unit", unit, "--lines", String(lines), "--no-pager", "--output=cat"]),
+    async log(unit, lines) {
+      const most = String(lines * journalFactor);
+      const journal = await run("journalctl", ["--unit", unit, "--lines", most, "--no-pager", "--output=cat"]);
+      const own = journal.split("\n").filter((line) => line !== "" && !leftOver.test(line));
+      return own.slice(-lines).join("\n");
+    },
   };
 }
 
