@@ -281,7 +281,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     port,
     advertise,
     async run(machineId, request, timeoutMs, signal) {
-      if (!canAct()) throw new TaskNotSent("This controller has no lease. Try again.");
+      if (!canAct()) throw new TaskNotSent("This controller has no lease.");
       const id = `${quickPrefix}${randomUUID()}`;
       const now = clock.now();
       const task = sentNow(taskMessage(id, request, now + timeoutMs, TaskClass.QUICK), now);

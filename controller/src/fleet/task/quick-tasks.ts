@@ -29,7 +29,7 @@ export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTa
     refusal: (reason) =>
       reason === "queue_full"
         ? tooManyRequests()
-        : new TaskNotSent("The machine is too busy: the task was not started in time. Try again."),
+        : new TaskNotSent("The machine is too busy: the task was not started in time."),
   });
 
   async function send(machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult> {

@@ -95,7 +95,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     if (current !== undefined && !current.object.status.isGivenUp)
       return { unchanged: await existingOperation(service.object, current.object, change, call) };
     if (deps.fleet.session(taskTarget(service.object).id) === undefined)
-      throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's agent is not connected.");
+      throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's agent is not connected. Nothing was changed.");
     if (current !== undefined) await whenSettled(current.object, call);
     const now = deps.clock.now();
     const operationId = deps.newId();
