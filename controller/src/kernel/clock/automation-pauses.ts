@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
  */
 export type AutomaticAction = "deletion" | "maintenance" | "failover";
 
-/** A pause of some automatic actions (a "hold" in the admin API and in the store). */
+/** A pause of some automatic actions (a "hold" in the admin API, the commands and the store). */
 export interface AutomationPause {
   /** "clock", "restored", or the name of the paused action. */
   readonly kind: string;

@@ -107,7 +107,7 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
 
     releaseHold: async ({ kind }, call) => {
       if (!deps.automationPauses.list().some((pause) => pause.kind === kind))
-        throw new HoldfastError("OBJECT_NOT_FOUND", `There is no hold ${kind}.`);
+        throw new HoldfastError("OBJECT_NOT_FOUND", `No automation is paused under ${kind}.`);
       await deps.automationPauses.release(kind, call.signal);
       await audited(call, "hold.release");
       return {};

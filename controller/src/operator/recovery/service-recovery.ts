@@ -64,7 +64,8 @@ const putsPerCommit = 100;
  */
 export async function recoverServices(deps: RecoverDeps, signal?: AbortSignal): Promise<Recovery[]> {
   const { store, clock } = deps;
-  const reason = "Services were recovered from the object store. Check them, then release this hold.";
+  const reason =
+    "Services were recovered from the object store. Check them, then run `holdfast admin release-hold restored`.";
   const pause: AutomationPause = { kind: "restored", reason, since: clock.now(), until: null };
   await put(store, [{ key: `${pausePrefix}restored`, value: JSON.stringify(pause) }], signal);
   const recovered: Recovery[] = [];
