@@ -113,7 +113,7 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 30_000);
     // TLS reports errors on its own socket; this one only needs a listener.
-    socket.on("error", (error) => log.debug("agent connection broke", { address, error: error.message }));
+    socket.on("error", (error) => log.debug("mtls connection failed", { address, error: error.message }));
     handshakes.add(socket);
   };
   const listeners = [{ host, port }, ...alsoListen].map((at) => ({ at, server: createServer(accept) }));
@@ -122,7 +122,7 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
     addService: (definition, implementation) => grpc.addService(definition, implementation),
     async listen() {
       const ports = await Promise.all(listeners.map(({ at, server }) => listenAt(server, at)));
-      for (const { server } of listeners) server.on("error", (error) => log.error("agent listener broke", { error }));
+      for (const { server } of listeners) server.on("error", (error) => log.error("mtls listener failed", { error }));
       return ports[0] ?? port;
     },
     disconnect: (address) => connections.disconnect(address),

@@ -32,7 +32,7 @@ export function unary<Request, Response>(
       }
       callback(null, response);
     };
-    respond().catch((error: unknown) => log.error("agent call without response", { rpc: name, error }));
+    respond().catch((error: unknown) => log.error("rpc not answered", { rpc: name, error }));
   };
 }
 
@@ -40,6 +40,6 @@ export function unary<Request, Response>(
 export function logRefusal(log: Log, name: string, call: AnyCall, error: unknown): void {
   const failure = RpcFailure.from(error);
   const fields = { rpc: name, address: call.getPeer(), reason: failure.message };
-  if (failure.code === Code.INTERNAL) log.error("agent call failed", { ...fields, error });
-  else log.warn("agent call refused", fields);
+  if (failure.code === Code.INTERNAL) log.error("rpc failed", { ...fields, error });
+  else log.warn("rpc refused", fields);
 }
