@@ -16,8 +16,8 @@ export const dnsUsage = [
   "       holdfast dns uninstall [--data DIR]    as root: restores the resolver's configuration",
   "       holdfast dns status [--data DIR]       exit code 1 if names do not resolve",
   "",
-  "The first method that works is used: systemd-resolved, dnsmasq of NetworkManager, resolv.conf with the present",
-  "servers behind, and the hosts file. `npm run clean` uninstalls it too.",
+  "The first method that works is used: systemd-resolved, dnsmasq of NetworkManager, resolv.conf with the current",
+  "servers as fallbacks, and the hosts file. `npm run clean` uninstalls it too.",
 ].join("\n");
 
 /** Runs `holdfast dns` with the arguments after `dns`. */

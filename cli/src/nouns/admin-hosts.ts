@@ -91,7 +91,9 @@ export function addAdminHosts(admin: CliCommand): void {
     );
   noun
     .command("drain <host>")
-    .description("move all machines off a host; without --stop-single-nodes it only lists owners that prevent it")
+    .description(
+      "cordon a host and move its machines to other hosts; a service with its only node there prevents the end of the drain, unless --stop-single-nodes",
+    )
     .option("--stop-single-nodes", "stop services with their only node on the host until it is uncordoned")
     .option("--yes", "do not ask for confirmation")
     .example("admin hosts drain rack-2 --stop-single-nodes")

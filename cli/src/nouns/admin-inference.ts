@@ -16,7 +16,7 @@ export function addAdminInference(admin: CliCommand): void {
   const noun = admin.command("inference").description("processes of the inference proxy");
   noun
     .command("list")
-    .description("list all processes, and the controllers that they follow")
+    .description("list all processes, the controllers that they follow, and the number of their quota leases (holds)")
     .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin inference list")
     .does((context, { limit }: { limit: number }) => showAdminList(context, processes, {}, limit));

@@ -14,7 +14,7 @@ export function addApps(apps: CliCommand): void {
 
   apps
     .command("create <name>")
-    .description("create an app, which runs anywhere")
+    .description("register an app that you run yourself")
     .option("--home <url>", "URL of the app's home page")
     .example("apps create shop --home https://shop.example")
     .does(async ({ client, output }, name: string, { home }: { home?: string }) =>

@@ -12,8 +12,9 @@ export interface WaitFlags {
   readonly timeout: number;
 }
 
-const targets = ["Running", "Stopped", "gone"] as const;
-type Target = (typeof targets)[number];
+/** Values of --for; `gone` is an earlier name of `deleted`. */
+const targets = ["Running", "Stopped", "deleted", "gone"] as const;
+type Target = "Running" | "Stopped" | "gone";
 
 /** Adds the flags --wait and --timeout. */
 export function withWait(command: CliCommand): CliCommand {
@@ -26,13 +27,14 @@ export function withWait(command: CliCommand): CliCommand {
 export function addServiceWait(services: CliCommand): void {
   services
     .command("wait <service>")
-    .description("wait until a service is Running, Stopped or deleted (gone)")
+    .description("wait until a service is Running, Stopped or deleted")
     .addOption(new Option("--for <status>", "status to wait for").choices(targets).default("Running"))
     .option("--timeout <duration>", "give up after this time, such as 90s or 30m", seconds, 900)
     .example("services wait orders")
-    .example("services wait orders --for gone --timeout 60")
-    .does(async (context, name: string, flags: { for: Target; timeout: number }) => {
-      const service = await waitForService(context, await context.service(name), flags.for, flags.timeout);
+    .example("services wait orders --for deleted --timeout 60")
+    .does(async (context, name: string, flags: { for: (typeof targets)[number]; timeout: number }) => {
+      const target = flags.for === "deleted" ? "gone" : flags.for;
+      const service = await waitForService(context, await context.service(name), target, flags.timeout);
       if (service !== undefined) context.output.show(service, serviceFields);
     });
 }

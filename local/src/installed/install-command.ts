@@ -14,7 +14,7 @@ export const installUsage = [
   "       holdfast install host --join FILE [FLAGS]",
   "                                           the same for a host of another machine's installation",
   "       holdfast upgrade [CHECKOUT] [--without-snapshot]",
-  "                                           as root: has the release of a checkout take over; machines continue, and",
+  "                                           as root: switches to the release of a checkout; machines continue, and",
   "                                           the former release returns if the new one does not serve",
   "       holdfast uninstall [--remove-data]  as root: stops everything and removes the program; the data remain",
   "",
