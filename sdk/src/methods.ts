@@ -1142,8 +1142,8 @@ export class ServiceMethods extends ApiMethods {
   /**
    * Upgrades the engine to a newer version with its data: replicas first, one at a time, then the primary after a
    * switchover. A service with one node is unavailable during the upgrade. A PostgreSQL service is unavailable while
-   * the data of its primary are upgraded; replicas copy them afterwards. A harmful upgrade is rolled back. With
-   * check_only it returns findings and changes nothing.
+   * the data of its primary are upgraded; replicas copy them afterwards. If the engine is not healthy afterwards, the
+   * upgrade is rolled back. With check_only it returns findings and changes nothing.
    */
   upgrade(
     serviceId: string,

@@ -1236,7 +1236,8 @@ export interface ManagedService {
   /** True if clients may connect without TLS in the private network; null for an engine without such a listener. */
   readonly private_listener: boolean | null;
   /**
-   * The project, stack or pipeline that it belongs to, through which alone it is deleted, stopped, resized and renamed.
+   * The project, stack or pipeline that it belongs to. Only through it can the service be deleted, stopped, resized or
+   * renamed.
    */
   readonly managed_by: ManagedBy | null;
 }
@@ -1397,7 +1398,7 @@ export interface Operation {
   readonly error: Fault | null;
   /** The data snapshot before maintenance that changes the image; null for other operations. */
   readonly snapshot: DataSnapshot | null;
-  /** Findings that it did not change, such as invalid databases, as readable sentences. */
+  /** Problems that it found and left unchanged, such as invalid databases, as readable sentences. */
   readonly warnings: readonly string[];
 }
 

@@ -925,8 +925,8 @@ export const MaintenanceService: GenService<{
     output: typeof MaintenanceSchema;
   },
   /**
-   * Applies pending updates now, with one restart of the engine. A harmful update is rolled back, which the operation
-   * reports. While updates are being applied, the response has that operation.
+   * Applies pending updates now, with one restart of the engine. If the engine is not healthy afterwards, the update is
+   * rolled back, which the operation reports. While updates are being applied, the response has that operation.
    *
    * @generated from rpc holdfast.v1.MaintenanceService.ApplyMaintenance
    */
@@ -938,8 +938,8 @@ export const MaintenanceService: GenService<{
   /**
    * Upgrades the engine to a newer version with its data: replicas first, one at a time, then the primary after a
    * switchover. A service with one node is unavailable during the upgrade. A PostgreSQL service is unavailable while
-   * the data of its primary are upgraded; replicas copy them afterwards. A harmful upgrade is rolled back. With
-   * check_only it returns findings and changes nothing.
+   * the data of its primary are upgraded; replicas copy them afterwards. If the engine is not healthy afterwards, the
+   * upgrade is rolled back. With check_only it returns findings and changes nothing.
    *
    * @generated from rpc holdfast.v1.MaintenanceService.UpgradeManagedService
    */

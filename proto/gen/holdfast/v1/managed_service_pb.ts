@@ -237,7 +237,8 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
   privateListener?: boolean | undefined;
 
   /**
-   * The project, stack or pipeline that it belongs to, through which alone it is deleted, stopped, resized and renamed.
+   * The project, stack or pipeline that it belongs to. Only through it can the service be deleted, stopped, resized or
+   * renamed.
    *
    * @generated from field: optional holdfast.v1.ManagedBy managed_by = 310;
    */
@@ -457,7 +458,8 @@ export type ManagedServiceJson = {
   privateListener?: boolean;
 
   /**
-   * The project, stack or pipeline that it belongs to, through which alone it is deleted, stopped, resized and renamed.
+   * The project, stack or pipeline that it belongs to. Only through it can the service be deleted, stopped, resized or
+   * renamed.
    *
    * @generated from field: optional holdfast.v1.ManagedBy managed_by = 310;
    */

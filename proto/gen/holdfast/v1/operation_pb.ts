@@ -101,7 +101,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   snapshot?: DataSnapshot | undefined;
 
   /**
-   * Findings that it did not change, such as invalid databases, as readable sentences.
+   * Problems that it found and left unchanged, such as invalid databases, as readable sentences.
    *
    * @generated from field: repeated string warnings = 13;
    */
@@ -189,7 +189,7 @@ export type OperationJson = {
   snapshot?: DataSnapshotJson;
 
   /**
-   * Findings that it did not change, such as invalid databases, as readable sentences.
+   * Problems that it found and left unchanged, such as invalid databases, as readable sentences.
    *
    * @generated from field: repeated string warnings = 13;
    */

@@ -1563,7 +1563,7 @@ export type ReconcilerStatus = Message<"holdfast.admin.v1.ReconcilerStatus"> & {
   queued: number;
 
   /**
-   * Number of keys that are worked on.
+   * Number of keys that are being reconciled.
    *
    * @generated from field: int32 running = 4;
    */
@@ -1627,7 +1627,7 @@ export type ReconcilerStatusJson = {
   queued?: number;
 
   /**
-   * Number of keys that are worked on.
+   * Number of keys that are being reconciled.
    *
    * @generated from field: int32 running = 4;
    */
@@ -1707,7 +1707,7 @@ export type FailingKey = Message<"holdfast.admin.v1.FailingKey"> & {
   lastError: string;
 
   /**
-   * Time of the next attempt; absent while the key is due or worked on.
+   * Time of the next attempt; absent while the key is due or being reconciled.
    *
    * @generated from field: google.protobuf.Timestamp next_try_at = 5;
    */
@@ -1747,7 +1747,7 @@ export type FailingKeyJson = {
   lastError?: string;
 
   /**
-   * Time of the next attempt; absent while the key is due or worked on.
+   * Time of the next attempt; absent while the key is due or being reconciled.
    *
    * @generated from field: google.protobuf.Timestamp next_try_at = 5;
    */
