@@ -143,7 +143,7 @@ function poolsOf(config: ProviderSettings): (tier: string) => string {
     const [tier = "", pool = ""] = entry.split("=", 2);
     if (pool === "" || !names.includes(tier))
       throw new Error(
-        `HOLDFAST_INCUS_TIER_POOLS: ${entry} is not one of ${names.join(", ")}, = and the name of a pool`,
+        `HOLDFAST_INCUS_TIER_POOLS: ${entry} is not TIER=POOL with a tier of HOLDFAST_STORAGE_TIERS (${names.join(", ")})`,
       );
     pools.set(tier, pool);
   }

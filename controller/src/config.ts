@@ -70,7 +70,7 @@ const apiSettings = {
   ...proxySettings,
   apiConnections: integer(
     "HOLDFAST_API_CONNECTIONS",
-    "Maximum number of connections to the API on each controller; above it, of the address with the most connections, the longest idle one is closed",
+    "Maximum number of connections to the API on each controller; above it the longest idle connection of the address with the most connections is closed",
     8_000,
   ),
 } as const;

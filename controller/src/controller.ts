@@ -83,7 +83,7 @@ export async function startController(
   for (const figure of systems.flatMap((system) => system.serviceGauges ?? [])) kernel.serviceGauges.add(figure);
   metrics.add({
     name: "reconcile_queue_keys",
-    help: "Keys that are due or worked on",
+    help: "Keys that are due or being reconciled",
     read: () => ({ label: "reconciler", values: runner.sizes() }),
   });
   metrics.add({

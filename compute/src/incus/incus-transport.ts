@@ -138,7 +138,7 @@ async function withTypedErrors<T>(send: () => Promise<T>): Promise<T> {
 }
 
 const ifRenewed =
-  "Where it was renewed, copy its server.crt to HOLDFAST_INCUS_SERVER_CERT and start the controller again.";
+  "If it was renewed, copy its server.crt to HOLDFAST_INCUS_SERVER_CERT and start the controller again.";
 
 /** The daemon of this host does not respond. */
 export function unreachable(reason: string): HostUnreachable {

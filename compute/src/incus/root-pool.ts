@@ -30,7 +30,7 @@ export async function readRootPool(
   try {
     const { status, driver, config } = await incus.call<Pool>("GET", path, signal);
     if (status !== "Created")
-      return { ...unknown, problem: `The host's storage pool is out of order: Incus says ${status}.` };
+      return { ...unknown, problem: `The host's storage pool is unavailable; Incus reports: ${status}.` };
     const { space } = await incus.call<{ space: { used: number; total: number } }>("GET", `${path}/resources`, signal);
     return {
       totalBytes: space.total,
@@ -41,7 +41,7 @@ export async function readRootPool(
     };
   } catch (error) {
     if (!(error instanceof IncusError)) throw error;
-    return { ...unknown, problem: `The host's storage pool is out of order: Incus says ${error.message}.` };
+    return { ...unknown, problem: `The host's storage pool is unavailable; Incus reports: ${error.message}.` };
   }
 }
 

@@ -41,7 +41,7 @@ export function chooseFromCatalog(
     fault(
       field,
       "unknown",
-      offered.length === 0 ? "has no possible value yet" : `must be one of ${offered.join(", ")}`,
+      offered.length === 0 ? "has no value on this installation yet" : `must be one of ${offered.join(", ")}`,
     );
 
   const engine = engines.find(({ databaseType }) => databaseType === choice.databaseType);

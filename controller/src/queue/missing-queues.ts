@@ -82,7 +82,11 @@ export function createMissingQueues({ queues, registry, commit, clock, log }: Mi
     const after = changedQueue(queue.object, { databaseName: database }, clock.now());
     await commit((unit) => unit.update(queueKind, queue, after), signal);
     const databases = { from: spec.databaseName, to: database };
-    log.info("queue followed its database", { service: spec.serviceId, queue: metadata.name, ...databases });
+    log.info("queue updated after its database was renamed", {
+      service: spec.serviceId,
+      queue: metadata.name,
+      ...databases,
+    });
   }
 
   async function fail(queue: Stored<QueueObject>, message: string, signal: AbortSignal): Promise<void> {

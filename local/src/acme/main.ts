@@ -30,7 +30,7 @@ for (let retryMs = firstRetryMs; !stopping.signal.aborted; ) {
     } catch (error) {
       delayMs = retryMs;
       retryMs = Math.min(retryMs * 4, lastRetryMs);
-      log.error("no certificate", { names, error, retryInS: delayMs / 1_000 });
+      log.error("certificate not obtained", { names, error, retryInS: delayMs / 1_000 });
     }
   }
   await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);

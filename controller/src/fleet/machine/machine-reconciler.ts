@@ -240,8 +240,7 @@ async function settleFailure(
   if (error instanceof HostUnreachable) return settleSilence(machine, error, deps, signal);
   const reason = failureReason(error);
   if (reason === undefined) throw error;
-  if (error instanceof Error && error.cause !== undefined)
-    deps.log.warn("cause of a host failure", { machine: id, error });
+  if (error instanceof Error && error.cause !== undefined) deps.log.warn("host failure", { machine: id, error });
   await writeStatus(id, "failed", { reason, crashedAt: undefined }, deps, signal);
   return again(failureRetryDelayMs, reason);
 }

@@ -57,7 +57,7 @@ describe.skipIf(missing !== undefined)(
         ["small", "plain", "gone"].map((pool) => readRootPool(machines.incus, pool, async () => gib, signal)),
       );
       expect(copied?.firstBytes).toBe((first?.firstBytes ?? 0) + gib);
-      expect(missing?.problem).toMatch(/storage pool is out of order: Incus says .*not found/i);
+      expect(missing?.problem).toMatch(/storage pool is unavailable; Incus reports: .*not found/i);
     });
 
     it("keeps a machine from a host whose pool is too small for its root", async () => {

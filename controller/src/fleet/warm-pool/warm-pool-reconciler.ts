@@ -145,7 +145,10 @@ export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
       const { metadata } = machine.object;
       const now = clock.now();
       if (step.kind === "disown") {
-        log.warn("warm pool machine disowned", { machine: metadata.id, reason: machine.object.status.reason });
+        log.warn("warm pool machine left to the orphan sweep", {
+          machine: metadata.id,
+          reason: machine.object.status.reason,
+        });
         unit.remove(machineKind, machine);
       } else {
         const deleted = { ...metadata, deletionRequestedAt: now, updatedAt: now };

@@ -109,6 +109,6 @@ test("a key whose work rejects runs again, and occupies no worker until then", a
   queue.add("b");
   await pass(10_000);
   expect(runs).toEqual(["a", "b", "a"]);
-  expect(lines).toEqual([["work on a key rejected", { key: "a", error: new Error("planted") }]]);
+  expect(lines).toEqual([["run of a key failed", { key: "a", error: new Error("planted") }]]);
   expect(queue.has("a")).toBe(false);
 });

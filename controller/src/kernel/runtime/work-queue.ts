@@ -100,7 +100,7 @@ export function createWorkQueue(
 
   async function run(key: string): Promise<void> {
     const next = await work(key).catch((error: unknown): NextRun => {
-      log.error("work on a key rejected", { key, error });
+      log.error("run of a key failed", { key, error });
       return { afterMs: retryAfterErrorMs, backingOff: true };
     });
     running.delete(key);

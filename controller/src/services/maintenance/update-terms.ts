@@ -40,7 +40,7 @@ export function obstacleOf(
   if (status.state === "Stopped" || spec.power === "off") return "The service is stopped. Start it first.";
   if (status.state !== "Running") return `The service is ${status.state}. It must be Running.`;
   if (!isHealthy(status.health))
-    return `The service is ${status.health.status}: ${status.health.reason} It must be healthy, so that a harmful update is noticed.`;
+    return `The service is ${status.health.status}: ${status.health.reason} It must be healthy, so that an update that harms it is detected.`;
   const measured = instance !== undefined && instance.freeBytes + instance.dataBytes > 0n;
   if (measured && instance.freeBytes < minFreeBytes)
     return `The disk of the service has less than ${minFreeBytes >> 20} MiB free. Free space first.`;

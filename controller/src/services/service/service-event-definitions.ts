@@ -137,7 +137,7 @@ export const serviceEventDefinitions = {
     example: { ...running, ...replica },
   },
   "node.unhealthy": {
-    when: "a node of a service with several is in Error, unreachable or unhealthy for 10 s; once until it is healthy",
+    when: "a node of a service with several is in Error, unreachable or unhealthy for 10 s; emitted once, and again only after the node was healthy",
     data: { ...serviceData, ...nodeData, reason: { type: "string", meaning: "reason of its first failing check" } },
     example: { ...running, ...replica, reason: "The replica is not connected to its primary." },
   },
@@ -153,7 +153,7 @@ export const serviceEventDefinitions = {
     example: { ...running, ...replica, discarded_from: "0/5000148", discarded_bytes: 8_312, kept_bytes: 8_312 },
   },
   "service.replication_degraded": {
-    when: "replicas are not connected to the primary for 10 s; once until all are",
+    when: "replicas are not connected to the primary for 10 s; emitted once, and again only after all were connected",
     data: {
       ...serviceData,
       missing: { type: "string[]", meaning: "host names of the replicas that are not connected" },
@@ -265,7 +265,7 @@ export const serviceEventDefinitions = {
     optIn: true,
   },
   "service.recovery_point_stale": {
-    when: "the newest recovery point of a running service is 15 minutes old; once until it is recent again",
+    when: "the newest recovery point of a running service is 15 minutes old; emitted once, and again only after it was recent",
     data: { ...serviceData, newest_point: { type: "time", meaning: "newest time that can be restored" } },
     example: { ...running, newest_point: "2026-11-22T10:00:00.000Z" },
   },

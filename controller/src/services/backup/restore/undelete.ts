@@ -87,7 +87,7 @@ export function recreated(
       primaryNodeId: isCluster(spec.databaseType) ? "" : nodeId,
       term: status.term + 1,
       nodes: [{ id: nodeId, status: "Provisioning", address: "", publicAddress: "" }],
-      health: { status: "unknown", since: now, reason: "The machine is being made.", checks: [] },
+      health: { status: "unknown", since: now, reason: "The machine is being created.", checks: [] },
       error: null,
       observedGeneration: 0,
       expiryWarnings: [],

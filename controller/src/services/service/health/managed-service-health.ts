@@ -16,7 +16,7 @@ export const startingReason = "The machine was started and its engine has not re
 /** Reason of a service whose host is drained. */
 export const drainReason = "The service is stopped for maintenance of its host, and starts automatically afterwards.";
 /** Reason of a node whose agent is not connected. */
-export const silentReason = "The agent is silent.";
+export const silentReason = "The agent does not respond.";
 
 /** Combined health of the service's checks. `since` changes only with the status or the reason. */
 export function healthOf(service: ManagedServiceObject, observed: ObservedService, now: number): ServiceHealth {

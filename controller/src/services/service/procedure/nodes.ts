@@ -92,7 +92,7 @@ export const failover: Procedure = {
     const message =
       lostNode(operation) === undefined
         ? "The replica did not replay the whole log or take a write in time. The primary is unchanged."
-        : "No replica could replace the silent primary. The primary is unchanged.";
+        : "No replica could replace the primary that does not respond. The primary is unchanged.";
     return { code: "rolled_back", message };
   },
 };
