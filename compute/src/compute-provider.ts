@@ -49,20 +49,20 @@ export interface ComputeProvider {
   /** Kernels of virtual machines; absent if the provider has no virtual machines. */
   readonly guestKernels?: GuestKernels;
   /** Routes to the machines of other hosts; absent if machines share the host's network. */
-  readonly paths?: HostPaths;
+  readonly routes?: HostRoutes;
 }
 
 /** Routes from a host to the machines of other hosts. */
-export interface HostPaths {
+export interface HostRoutes {
   /**
    * Sets a route to each of these hosts and removes the other routes that it set before; reports for each whether its
    * machines respond.
    */
-  apply(peers: readonly PeerHost[], signal: AbortSignal): Promise<HostPath[]>;
+  apply(others: readonly OtherHost[], signal: AbortSignal): Promise<HostRoute[]>;
 }
 
 /** Another host, as seen by the host that routes to its machines. */
-export interface PeerHost {
+export interface OtherHost {
   readonly hostId: string;
   /** Network of all its machines, such as `10.78.0.0/16`; the host's own address in it ends in `.0.1`. */
   readonly network: string;
@@ -70,7 +70,7 @@ export interface PeerHost {
   readonly address: string;
 }
 
-export interface HostPath {
+export interface HostRoute {
   readonly hostId: string;
   /** Reason why its machines cannot be reached, for operators; empty when they can. */
   readonly problem: string;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { blackholeMetric } from "@holdfast/compute/incus/path-plan.ts";
+import { blackholeMetric } from "@holdfast/compute/incus/route-plan.ts";
 import { createBlockRegistry } from "./block-registry.ts";
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";

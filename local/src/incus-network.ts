@@ -1,5 +1,5 @@
 import { removeLinks } from "@holdfast/compute/incus/host-link.ts";
-import { removePaths } from "@holdfast/compute/incus/host-paths.ts";
+import { removeRoutes } from "@holdfast/compute/incus/host-routes.ts";
 import { edgeTable, removeEdge } from "@holdfast/compute/incus/machine-edge.ts";
 import { runProgram } from "@holdfast/common/run-program.ts";
 
@@ -11,7 +11,7 @@ export function ownAddressOf(addressBlock: string): string {
 /** Removes the block's links, routes, packet filter and host address. No machine may run. */
 export async function removeNetwork(addressBlock: string, signal: AbortSignal): Promise<void> {
   await removeLinks(addressBlock);
-  await removePaths(addressBlock, signal);
+  await removeRoutes(addressBlock, signal);
   await removeEdge(edgeTable(addressBlock), signal);
   await removeHostAddress(ownAddressOf(addressBlock));
 }

@@ -32,7 +32,7 @@ import { admitMachine, countRecent, detectGuestRefusal } from "./admission.ts";
 import { createContainerTemplate } from "./container-template.ts";
 import { createPackedDirectories } from "./guest-disks.ts";
 import { createGuestKernels } from "./guest-kernels.ts";
-import { createHostPaths } from "./host-paths.ts";
+import { createHostRoutes } from "./host-routes.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { createIncusImages } from "./incus-images.ts";
 import { createInstanceSources } from "./instance-sources.ts";
@@ -85,8 +85,8 @@ const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${machineCode
  * Each call asks Incus whether a machine runs. Record, state and data disk of a machine are in its directory, as with
  * the process provider, and no state is in memory. Files: instances.ts creates and starts instances,
  * instance-template.ts and its two implementations have the differences of containers and virtual machines,
- * instance-power.ts starts and stops, machine-inventory.ts lists, machine-edge.ts filters packets, host-paths.ts routes
- * to other hosts.
+ * instance-power.ts starts and stops, machine-inventory.ts lists, machine-edge.ts filters packets, host-routes.ts
+ * routes to other hosts.
  */
 export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const { incus, abilities, clock, log, environment, imagesDir, pool, tiers } = deps;
@@ -291,7 +291,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     virtualMachineRefusal: (signal) => detectGuestRefusal(incus, signal),
     rootStorageOf,
     edge: createMachineEdge(edge),
-    paths: createHostPaths(deps.addressBlock, edge.networks),
+    routes: createHostRoutes(deps.addressBlock, edge.networks),
     async prepare(signal) {
       for (const { engine, defaultVersion } of engineCatalog.filter(({ hasWarmPool }) => hasWarmPool)) {
         const image = nodeImages.find(engine, defaultVersion);

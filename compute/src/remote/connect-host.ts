@@ -46,7 +46,7 @@ export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "g
 
 /**
  * The provider of another host. It throws the errors of the host's provider, and HostUnreachable without a response,
- * after which the state of machines is unknown. Edge and paths do nothing for a host without them; snapshots and guest
+ * after which the state of machines is unknown. Edge and routes do nothing for a host without them; snapshots and guest
  * kernels throw there.
  */
 export interface RemoteHost extends ComputeProvider {
@@ -155,9 +155,9 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
         await channel.unary(methods.applyEdge, request, timeoutMs.change, signal);
       },
     },
-    paths: {
-      async apply(peers, signal) {
-        const request = create(KeepPathsRequestSchema, { peers: peers.map((each) => ({ ...each })) });
+    routes: {
+      async apply(others, signal) {
+        const request = create(KeepPathsRequestSchema, { peers: others.map((each) => ({ ...each })) });
         const { paths } = await channel.unary(methods.keepPaths, request, timeoutMs.change, signal);
         return paths.map(({ hostId, problem }) => ({ hostId, problem }));
       },

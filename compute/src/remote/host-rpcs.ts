@@ -184,7 +184,7 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     }),
     keepPaths: unary("keepPaths", async ({ peers: requested }, signal) => {
       const peers = requested.map(({ hostId, network, address }) => ({ hostId, network, address }));
-      return create(KeepPathsResponseSchema, { paths: (await provider.paths?.apply(peers, signal)) ?? [] });
+      return create(KeepPathsResponseSchema, { paths: (await provider.routes?.apply(peers, signal)) ?? [] });
     }),
     listMachines: streamed("listMachines", async (stream, signal) => {
       const machines = await provider.list(signal);

@@ -19,7 +19,7 @@ import { createHosts } from "./host/create-hosts.ts";
 import { createOffers } from "./host/host-offers.ts";
 import { createHostApi } from "./host/host-api.ts";
 import { createHostDrainWork } from "./host/host-drain-reconciler.ts";
-import { createHostPathWork } from "./host/host-path-reconciler.ts";
+import { createHostRouteWork } from "./host/host-route-reconciler.ts";
 import { createHostWork } from "./host/host-reconciler.ts";
 import { hostKind, type HostObject } from "./host/host.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
@@ -199,7 +199,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
         size: smallestSize(offers.catalog),
       }),
       ...(rolloutRate === undefined ? [] : [createAgentRolloutWork({ ...all, isPaused, rate: rolloutRate })]),
-      createHostPathWork(all),
+      createHostRouteWork(all),
       createNetworkPolicyWork({
         edges: provider.edges,
         sources: [...use(networkPolicies), createControllerPolicy(controllerRegistry), storePolicy],

@@ -1,4 +1,4 @@
-import type { HostPath, ImageFacts } from "@holdfast/compute/compute-provider.ts";
+import type { HostRoute, ImageFacts } from "@holdfast/compute/compute-provider.ts";
 import type { HostFacts } from "@holdfast/compute/local/host-facts.ts";
 import type { EnrolledStatus } from "#kernel/pki/enrollment.ts";
 import { newMetadata, nextMetadata, type Resource } from "#kernel/store/resource.ts";
@@ -52,7 +52,7 @@ export interface HostStatus extends EnrolledStatus {
   readonly placements: number;
   readonly drain: HostDrainStatus;
   /** Hosts whose machines cannot be reached from this host; absent before the first check. */
-  readonly missingPaths?: readonly HostPath[];
+  readonly missingPaths?: readonly HostRoute[];
 }
 
 export interface HostDrainStatus {

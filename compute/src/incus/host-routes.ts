@@ -2,16 +2,16 @@ import { lookup } from "node:dns/promises";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, isIP } from "node:net";
 import { runProgram } from "@holdfast/common/run-program.ts";
-import type { HostPath, HostPaths, PeerHost } from "../compute-provider.ts";
+import type { HostRoute, HostRoutes, OtherHost } from "../compute-provider.ts";
 import {
   blackholeMetric,
   planBlackholeRoutes,
   type KernelRoute,
-  pathGuard,
-  pathProtocol,
-  planPaths,
-  type PeerRoute,
-} from "./path-plan.ts";
+  forwardingFilter,
+  routeProtocol,
+  planRoutes,
+  type RouteToHost,
+} from "./route-plan.ts";
 import { hostLink } from "./host-link.ts";
 import { edgeTable } from "./machine-edge.ts";
 import { nft } from "./nft.ts";
@@ -22,7 +22,7 @@ const responseTimeoutMs = 2_000;
 const closedPort = 1;
 
 /** Fixed parts of an installation's routes on this machine. */
-interface PathConfig {
+interface RouteConfig {
   /** Name of the guard's nftables table. */
   readonly table: string;
   /** Name prefix of its machines' links. */
@@ -34,42 +34,42 @@ interface PathConfig {
 }
 
 /**
- * Routes to the machines of other hosts.  `apply` sets a route to each peer that shares a network with this machine,
- * removes the other routes that it set, and reports the peers whose machines do not respond. It enables forwarding on
- * the devices that peers' machines come from, and drops other packets from these devices; if forwarding was enabled
+ * Routes to the machines of other hosts. `apply` sets a route to each host that shares a network with this machine,
+ * removes the other routes that it set, and reports the hosts whose machines do not respond. It enables forwarding on
+ * the devices that their machines come from, and drops other packets from these devices; if forwarding was enabled
  * before, it changes nothing. The unused addresses of `networks`, the networks of this host's machines, get blackhole
  * routes.
  */
-export function createHostPaths(addressBlock: string, networks: readonly string[]): HostPaths {
+export function createHostRoutes(addressBlock: string, networks: readonly string[]): HostRoutes {
   const config = configOf(addressBlock);
   return {
-    async apply(peers, signal) {
-      const peerRoutes = await Promise.all(peers.map((peer) => routeTo(peer, signal)));
+    async apply(others, signal) {
+      const routesToHosts = await Promise.all(others.map((other) => routeTo(other, signal)));
       const routes = await ipRoutes(["show", "table", "main"], signal);
       const blackholes = planBlackholeRoutes(networks, routes, config.blackholeMetric);
       for (const network of blackholes.add) await ip(["replace", ...blackholeRoute(network, config)], signal);
       for (const network of blackholes.remove) await ip(["delete", ...blackholeRoute(network, config)], signal);
-      const plan = planPaths(peerRoutes, routes, config.metric);
+      const plan = planRoutes(routesToHosts, routes, config.metric);
       for (const { network, via, dev } of plan.add)
         await ip(["replace", network, "via", via, "dev", dev, ...attributesOf(config)], signal);
       for (const network of plan.remove) await ip(["delete", network, ...attributesOf(config)], signal);
       await forwardFrom(config, plan.devices, signal);
       return Promise.all(
-        peerRoutes.map((peerRoute) => pathOf(peerRoute, plan.behind.get(peerRoute.peer.hostId), signal)),
+        routesToHosts.map((routeToHost) => stateOf(routeToHost, plan.behind.get(routeToHost.other.hostId), signal)),
       );
     },
   };
 }
 
 /** Removes all routes and guards of the block's machines. */
-export async function removePaths(addressBlock: string, signal: AbortSignal): Promise<void> {
-  await createHostPaths(addressBlock, []).apply([], signal);
+export async function removeRoutes(addressBlock: string, signal: AbortSignal): Promise<void> {
+  await createHostRoutes(addressBlock, []).apply([], signal);
   // The guard may also exist without devices.
   const { table, links } = configOf(addressBlock);
-  await nft(pathGuard(table, links, []), signal);
+  await nft(forwardingFilter(table, links, []), signal);
 }
 
-function configOf(addressBlock: string): PathConfig {
+function configOf(addressBlock: string): RouteConfig {
   const number = Number(addressBlock.split(".")[1]);
   return {
     table: `${edgeTable(addressBlock)}_paths`,
@@ -79,8 +79,12 @@ function configOf(addressBlock: string): PathConfig {
   };
 }
 
-async function pathOf({ peer, route }: PeerRoute, gateway: string | undefined, signal: AbortSignal): Promise<HostPath> {
-  const { hostId, network, address } = peer;
+async function stateOf(
+  { other, route }: RouteToHost,
+  gateway: string | undefined,
+  signal: AbortSignal,
+): Promise<HostRoute> {
+  const { hostId, network, address } = other;
   if (gateway !== undefined)
     return {
       hostId,
@@ -94,24 +98,24 @@ async function pathOf({ peer, route }: PeerRoute, gateway: string | undefined, s
   };
 }
 
-async function routeTo(peer: PeerHost, signal: AbortSignal): Promise<PeerRoute> {
+async function routeTo(other: OtherHost, signal: AbortSignal): Promise<RouteToHost> {
   try {
-    const { address } = isIP(peer.address) ? peer : await lookup(peer.address, 4);
+    const { address } = isIP(other.address) ? other : await lookup(other.address, 4);
     const [route] = await ipRoutes(["get", address], signal);
-    return { peer: { ...peer, address }, route };
+    return { other: { ...other, address }, route };
   } catch (error) {
     if (signal.aborted) throw error;
-    return { peer, route: undefined };
+    return { other, route: undefined };
   }
 }
 
 /** Enables forwarding for the devices where it is off; disables it again for devices that are not needed any more. */
-async function forwardFrom(config: PathConfig, devices: readonly string[], signal: AbortSignal): Promise<void> {
+async function forwardFrom(config: RouteConfig, devices: readonly string[], signal: AbortSignal): Promise<void> {
   const before = await guarded(config.table, signal);
   const forwardsAll = readFileSync("/proc/sys/net/ipv4/ip_forward", "utf8").trim() === "1";
   const switched = forwardsAll ? [] : devices.filter((device) => before.includes(device) || !isForwarding(device));
   // The guard must exist before forwarding is enabled.
-  if (switched.join() !== before.join()) await nft(pathGuard(config.table, config.links, switched), signal);
+  if (switched.join() !== before.join()) await nft(forwardingFilter(config.table, config.links, switched), signal);
   for (const device of switched) writeForwarding(device, "1");
   if (!forwardsAll) for (const device of before) if (!switched.includes(device)) writeForwarding(device, "0");
 }
@@ -156,12 +160,12 @@ function probe(network: string, signal: AbortSignal): Promise<string | undefined
   });
 }
 
-function blackholeRoute(network: string, config: PathConfig): string[] {
+function blackholeRoute(network: string, config: RouteConfig): string[] {
   return ["unreachable", network, ...attributesOf({ metric: config.blackholeMetric })];
 }
 
-function attributesOf({ metric }: Pick<PathConfig, "metric">): string[] {
-  return ["proto", pathProtocol, "metric", String(metric)];
+function attributesOf({ metric }: Pick<RouteConfig, "metric">): string[] {
+  return ["proto", routeProtocol, "metric", String(metric)];
 }
 
 async function ip(args: readonly string[], signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { endpointOf } from "@holdfast/common/endpoint.ts";
-import type { HostPath, PeerHost } from "@holdfast/compute/compute-provider.ts";
+import type { HostRoute, OtherHost } from "@holdfast/compute/compute-provider.ts";
 import type { RegisteredController } from "#kernel/runtime/controller-registry.ts";
 import { again, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
@@ -9,44 +9,44 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { hostKind, type HostObject, isRemoved } from "./host.ts";
 import type { HostLink, HostLinks } from "./host-links.ts";
 
-export interface HostPathDeps {
+export interface HostRouteDeps {
   readonly hosts: Collection<HostObject>;
-  readonly links: Pick<HostLinks, "subscribe"> & { all(): ReadonlyMap<string, Pick<HostLink, "paths">> };
+  readonly links: Pick<HostLinks, "subscribe"> & { all(): ReadonlyMap<string, Pick<HostLink, "routes">> };
   /** The controllers; the address of their listeners is the address of their own host. */
   readonly controllerRegistry: { controllers(): readonly Pick<RegisteredController, "address">[] };
   readonly begin: () => UnitOfWork;
 }
 
-/** Interval of checks: a path that broke, or that an operator repaired, is detected within this time. */
+/** Interval of checks: a route that broke, or that an operator repaired, is detected within this time. */
 const checkIntervalMs = 30_000;
 const applyTimeoutMs = 20_000;
 
 /**
- * Makes each host maintain its routes to the machines of all other hosts, and writes the paths that do not work. It
+ * Makes each host maintain its routes to the machines of all other hosts, and writes the routes that do not work. It
  * applies to hosts with a network of their machines only. Key: host id.
  */
-export function createHostPathWork({ hosts, links, controllerRegistry, begin }: HostPathDeps): ControlLoop {
+export function createHostRouteWork({ hosts, links, controllerRegistry, begin }: HostRouteDeps): ControlLoop {
   return {
     reconciler: {
       name: "host-path",
       async reconcile(id, signal) {
         const host = hosts.get(id)?.object;
-        const paths = links.all().get(id)?.paths;
-        if (host === undefined || isRemoved(host) || paths === undefined) return settled;
+        const routes = links.all().get(id)?.routes;
+        if (host === undefined || isRemoved(host) || routes === undefined) return settled;
         if (host.status.state !== "ready" || !hasNetwork(host)) return again(checkIntervalMs, "host not ready");
         const all = Iterator.from(hosts.values()).map(({ object }) => object);
         const within = AbortSignal.any([signal, AbortSignal.timeout(applyTimeoutMs)]);
-        const checked = await paths.apply(adjacentOf(id, all, addressOfControllers(controllerRegistry)), within);
+        const checked = await routes.apply(adjacentOf(id, all, addressOfControllers(controllerRegistry)), within);
         const missing = checked.filter(({ problem }) => problem !== "");
         await writeMissing(id, missing, hosts, begin, signal);
-        return again(checkIntervalMs, "paths");
+        return again(checkIntervalMs, "routes");
       },
     },
     *keys() {
       for (const { object } of hosts.values()) yield object.metadata.id;
     },
     subscribe(onChange) {
-      // Each host has a path to each other one, so a new or moved host concerns all.
+      // Each host has a route to each other one, so a new or moved host concerns all.
       let before = "";
       return hosts.subscribe(() => {
         const all = Array.from(hosts.values(), ({ object }) => object);
@@ -61,7 +61,7 @@ export function createHostPathWork({ hosts, links, controllerRegistry, begin }: 
 }
 
 /** The other hosts with a network of their machines, with these networks and the hosts' addresses. */
-export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofControllers: string): PeerHost[] {
+export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofControllers: string): OtherHost[] {
   return Iterator.from(hosts)
     .filter((host) => host.metadata.id !== id && !isRemoved(host) && hasNetwork(host))
     .map(({ metadata, spec, status }) => ({
@@ -73,7 +73,7 @@ export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofController
 }
 
 /** Address of the controllers' own host, whose object has no address: the address of a controller's listener. */
-function addressOfControllers(controllerRegistry: HostPathDeps["controllerRegistry"]): string {
+function addressOfControllers(controllerRegistry: HostRouteDeps["controllerRegistry"]): string {
   const listening = controllerRegistry.controllers().find(({ address }) => address !== "");
   return listening === undefined ? "" : endpointOf(listening.address).host;
 }
@@ -90,9 +90,9 @@ function locationOf(host: HostObject) {
 
 async function writeMissing(
   id: string,
-  missingPaths: readonly HostPath[],
-  hosts: HostPathDeps["hosts"],
-  begin: HostPathDeps["begin"],
+  missingPaths: readonly HostRoute[],
+  hosts: HostRouteDeps["hosts"],
+  begin: HostRouteDeps["begin"],
   signal: AbortSignal,
 ): Promise<void> {
   await retryConflict(signal, async () => {

@@ -1,4 +1,4 @@
-import type { PeerHost } from "../compute-provider.ts";
+import type { OtherHost } from "../compute-provider.ts";
 
 /** One route of the kernel, in the format of `ip -json route`. */
 export interface KernelRoute {
@@ -12,13 +12,13 @@ export interface KernelRoute {
 }
 
 /** The kernel's route to another host: its device, and a gateway if they share no network. */
-export interface PeerRoute {
-  readonly peer: PeerHost;
+export interface RouteToHost {
+  readonly other: OtherHost;
   /** Undefined if there is no route. */
   readonly route: KernelRoute | undefined;
 }
 
-export interface PathPlan {
+export interface RoutePlan {
   readonly add: readonly { readonly network: string; readonly via: string; readonly dev: string }[];
   readonly remove: readonly string[];
   /** Devices that packets of other hosts' machines come from. */
@@ -28,19 +28,23 @@ export interface PathPlan {
 }
 
 /** Routing protocol number of Holdfast's routes; the metric identifies the installation. */
-export const pathProtocol = "146";
+export const routeProtocol = "146";
 
 /**
- * The changes that route each peer's machines by way of the peer, for peers on a network of this machine. Other
+ * The changes that route each host's machines by way of it, for hosts on a network of this machine. Other
  * routes remain, and count unless they are blackholes.
  */
-export function planPaths(peerRoutes: readonly PeerRoute[], routes: readonly KernelRoute[], metric: number): PathPlan {
-  const isOwn = (route: KernelRoute) => route.protocol === pathProtocol && route.metric === metric;
+export function planRoutes(
+  routesToHosts: readonly RouteToHost[],
+  routes: readonly KernelRoute[],
+  metric: number,
+): RoutePlan {
+  const isOwn = (route: KernelRoute) => route.protocol === routeProtocol && route.metric === metric;
   const others = routes.filter((route) => !isOwn(route) && route.type !== "unreachable");
-  const near = peerRoutes.flatMap(({ peer, route }) => {
+  const near = routesToHosts.flatMap(({ other, route }) => {
     // Both hosts are on this machine, so the kernel has the route.
     if (route?.dev === undefined || route.type === "local" || route.gateway !== undefined) return [];
-    return [{ network: peer.network, via: peer.address, dev: route.dev }];
+    return [{ network: other.network, via: other.address, dev: route.dev }];
   });
   const desired = near.filter(({ network }) => !others.some(({ dst }) => dst === network));
   const isThere = (route: KernelRoute, { network, via, dev }: (typeof desired)[number]) =>
@@ -51,7 +55,7 @@ export function planPaths(peerRoutes: readonly PeerRoute[], routes: readonly Ker
     remove: existing.filter(({ dst }) => !desired.some(({ network }) => network === dst)).map(({ dst }) => dst),
     devices: [...new Set(near.map(({ dev }) => dev))].sort(),
     behind: new Map(
-      peerRoutes.flatMap(({ peer: { hostId, network }, route }) => {
+      routesToHosts.flatMap(({ other: { hostId, network }, route }) => {
         const gateway = route?.gateway;
         return gateway === undefined || others.some(({ dst }) => dst === network) ? [] : [[hostId, gateway] as const];
       }),
@@ -63,7 +67,7 @@ export function planPaths(peerRoutes: readonly PeerRoute[], routes: readonly Ker
  * An nftables table that forwards only to and from this machine's own machines, on devices whose forwarding was
  * enabled for them.
  */
-export function pathGuard(table: string, links: string, devices: readonly string[]): string {
+export function forwardingFilter(table: string, links: string, devices: readonly string[]): string {
   return [
     `add table inet ${table}`,
     `delete table inet ${table}`,
@@ -116,5 +120,5 @@ export function planBlackholeRoutes(
 
 /** True for a blackhole route of any installation. */
 function isBlackhole({ type, protocol }: KernelRoute): boolean {
-  return type === "unreachable" && protocol === pathProtocol;
+  return type === "unreachable" && protocol === routeProtocol;
 }

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { attempt } from "@holdfast/testing/network/client-namespace.ts";
-import type { PathWork } from "@holdfast/testing/machines/path-worker.ts";
+import type { RouteWork } from "@holdfast/testing/machines/route-worker.ts";
 import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { servicePolicyRules } from "@holdfast/controller/services/service/network/service-network-policy.ts";
-import type { HostPath, PeerHost } from "../compute-provider.ts";
+import type { HostRoute, OtherHost } from "../compute-provider.ts";
 
 const run = promisify(execFile);
-const worker = join(import.meta.dirname, "..", "..", "..", "testing", "src", "machines", "path-worker.ts");
+const worker = join(import.meta.dirname, "..", "..", "..", "testing", "src", "machines", "route-worker.ts");
 const isRoot = process.getuid?.() === 0;
 const able =
   isRoot &&
@@ -22,7 +22,7 @@ const able =
 /** Two hosts on one network, each a network namespace with machines behind links as Incus creates them. */
 const hosts = {
   west: { name: `hf-west-${process.pid}`, block: "10.201", address: "192.0.2.1", machines: ["member", "stranger"] },
-  east: { name: `hf-east-${process.pid}`, block: "10.202", address: "192.0.2.2", machines: ["peer"] },
+  east: { name: `hf-east-${process.pid}`, block: "10.202", address: "192.0.2.2", machines: ["other"] },
 } as const;
 type HostId = keyof typeof hosts;
 const hostIds = Object.keys(hosts) as HostId[];
@@ -36,26 +36,30 @@ const ip = async (...args: string[]) => (await run("ip", args)).stdout;
 const forwarding = async ({ name }: { name: string }) =>
   (await ip("netns", "exec", name, "cat", "/proc/sys/net/ipv4/conf/lan/forwarding")).trim();
 
-const services = [runningService({ id: "pair" }, { nodes: [nodeOf("member"), nodeOf("peer")] })];
+const services = [runningService({ id: "pair" }, { nodes: [nodeOf("member"), nodeOf("other")] })];
 const machineOf = (id: string) => {
   const hostId = hostIds.find((each) => (hosts[each].machines as readonly string[]).includes(id)) ?? null;
   return runningMachine(id, { owner: { kind: "managed-service", id: "pair" }, hostId }, addressOf(id));
 };
 
-describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need root and nftables)"}`, () => {
+describe.skipIf(!able)(`routes between hosts${able ? "" : " (skipped: they need root and nftables)"}`, () => {
   const listeners: ChildProcess[] = [];
 
-  async function keep(id: HostId, peers: readonly PeerHost[], networks: readonly string[] = []): Promise<HostPath[]> {
-    const work: PathWork = {
+  async function keep(
+    id: HostId,
+    others: readonly OtherHost[],
+    networks: readonly string[] = [],
+  ): Promise<HostRoute[]> {
+    const work: RouteWork = {
       block: hosts[id].block,
       networks,
-      peers,
+      others,
       rules: services.flatMap((service) => servicePolicyRules(service, id, machineOf)),
     };
     const argv = ["netns", "exec", hosts[id].name, process.execPath, worker, JSON.stringify(work)];
-    return JSON.parse(await ip(...argv)) as HostPath[];
+    return JSON.parse(await ip(...argv)) as HostRoute[];
   }
-  const peer = (id: HostId): PeerHost => ({
+  const other = (id: HostId): OtherHost => ({
     hostId: id,
     network: `${hosts[id].block}.0.0/16`,
     address: hosts[id].address,
@@ -94,17 +98,17 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
   });
 
   it("are missing until they are set, and then connect members of a service only", async () => {
-    expect(await from("member", "peer")).toBe("silent");
-    expect(await keep("west", [peer("east")])).toEqual([{ hostId: "east", problem: "" }]);
-    expect(await keep("east", [peer("west")])).toEqual([{ hostId: "west", problem: "" }]);
-    expect(await from("member", "peer")).toBe("open");
-    expect(await from("peer", "member")).toBe("open");
-    expect(await from("stranger", "peer")).toBe("refused");
-    expect(await from("peer", "stranger")).toBe("refused");
+    expect(await from("member", "other")).toBe("silent");
+    expect(await keep("west", [other("east")])).toEqual([{ hostId: "east", problem: "" }]);
+    expect(await keep("east", [other("west")])).toEqual([{ hostId: "west", problem: "" }]);
+    expect(await from("member", "other")).toBe("open");
+    expect(await from("other", "member")).toBe("open");
+    expect(await from("stranger", "other")).toBe("refused");
+    expect(await from("other", "stranger")).toBe("refused");
     expect(await Promise.all(Object.values(hosts).map(forwarding))).toEqual(["1", "1"]);
     // A second call changes nothing.
     const before = await ip("-n", hosts.west.name, "route", "show");
-    expect(await keep("west", [peer("east")])).toEqual([{ hostId: "east", problem: "" }]);
+    expect(await keep("west", [other("east")])).toEqual([{ hostId: "east", problem: "" }]);
     expect(await ip("-n", hosts.west.name, "route", "show")).toBe(before);
   });
 
@@ -124,7 +128,7 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
 
     expect(await reached()).toBe("silent");
     await ip("netns", "exec", west, "sysctl", "-qw", "net.ipv4.ip_forward=1");
-    await keep("west", [peer("east")]);
+    await keep("west", [other("east")]);
     expect(await reached()).toBe("open");
     await keep("west", []);
     expect(await forwarding(hosts.west)).toBe("1");
@@ -132,11 +136,11 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
   });
 
   it("that cannot be set are reported with the obstacle", async () => {
-    const [behind] = await keep("west", [{ ...peer("east"), address: "203.0.113.9" }]);
+    const [behind] = await keep("west", [{ ...other("east"), address: "203.0.113.9" }]);
     expect(behind?.problem).toBe(
       "10.202.0.0/16 has no route: east (203.0.113.9) is behind 192.0.2.254, which needs one.",
     );
-    const [silent] = await keep("west", [{ ...peer("east"), address: "192.0.2.77" }]);
+    const [silent] = await keep("west", [{ ...other("east"), address: "192.0.2.77" }]);
     expect(silent?.problem).toMatch(/^10\.202\.0\.0\/16 does not respond by way of 192\.0\.2\.77: /);
   });
 
@@ -149,7 +153,7 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
     const ends = async () => (await ip("-n", west, "route", "show", "type", "unreachable")).match(/^\S+ \S+/gm) ?? [];
     expect(await routeTo("203.0.113.20")).toContain("via 192.0.2.254");
 
-    await keep("west", [peer("east")], networks);
+    await keep("west", [other("east")], networks);
     for (const address of ["203.0.113.20", "203.0.113.40", `${hosts.west.block}.0.77`])
       await expect(routeTo(address), address).rejects.toThrow(/No route to host|unreachable/);
     expect(await attempt(["ip", "netns", "exec", hosts.east.name], `${hosts.west.block}.0.77`, 5432)).toBe("refused");
@@ -163,9 +167,9 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
 
     const before = await ends();
     expect(before).toHaveLength(networks.length);
-    await keep("west", [peer("east")], networks);
+    await keep("west", [other("east")], networks);
     expect(await ends()).toEqual(before);
-    await keep("west", [peer("east")], [own]);
+    await keep("west", [other("east")], [own]);
     expect(await ends()).toEqual([`unreachable ${own}`]);
     await keep("west", [], []);
     expect(await ends()).toEqual([]);
@@ -173,7 +177,7 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
   });
 
   it("are removed without a trace", async () => {
-    await keep("west", [peer("east")]);
+    await keep("west", [other("east")]);
     await keep("west", []);
     expect(await ip("-n", hosts.west.name, "route", "show")).not.toContain("10.202.0.0/16");
     expect(await forwarding(hosts.west)).toBe("0");
