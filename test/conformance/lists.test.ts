@@ -78,7 +78,7 @@ describe("lists of operators that are complete in memory", () => {
     historySpace: { measure: async () => ({ ...store, name: "history" }) },
     controllerId: "c-000",
     reconcilers: () => [],
-    peerReconcilers: async () => ({ reconcilers: [], unreachable: [] }),
+    controllerReconcilers: async () => ({ reconcilers: [], unreachable: [] }),
     begin: never,
     drain: never,
     snapshot: never,

@@ -21,14 +21,14 @@ import { probeTransfer } from "./probe-transfer.ts";
 import type { FleetDeps, RunningFleet } from "./running-fleet.ts";
 import { boundedProgress } from "./session/bounded-frames.ts";
 import { createObservations } from "./session/observations.ts";
-import { createPeerCalls, type PeerCalls } from "./session/peer-calls.ts";
+import { createControllerCalls, type ControllerCalls } from "./session/controller-calls.ts";
 import { createPresence } from "./session/presence.ts";
 import { acknowledgeSamples } from "./session/sample-sink.ts";
 import { type AgentSession, unreachable } from "./session/session.ts";
 import { createRevocation } from "./session/revocation.ts";
 import { createPrimaryLeases } from "./session/primary-leases.ts";
-import { listPeerReconcilers, reconcilerMessages } from "./session/peer-reconcilers.ts";
-import { createPeerReports } from "./session/peer-reports.ts";
+import { listControllerReconcilers, reconcilerMessages } from "./session/controller-reconcilers.ts";
+import { createControllerLeaseReports } from "./session/controller-lease-reports.ts";
 import { createSessions } from "./session/sessions.ts";
 import { createStreamLease } from "./session/stream-lease.ts";
 import { createRebalancer } from "./session/rebalancer.ts";
@@ -46,8 +46,8 @@ import { createTaskCleanup } from "./task/task-cleanup.ts";
  * Every agent dials one controller and keeps one bidirectional stream (`session/`). The controller that has a machine's
  * stream writes a presence key under its etcd lease (`session/presence.ts`), so every controller can find the stream of
  * each agent. Work for an agent is a task (`task/`): a durable task is an object in etcd, delivered at least once by
- * the controller that has the stream; a quick task is in memory only and is sent to that controller by a peer call
- * (`session/peer-calls.ts`). Agents report observations, samples and task results, and request primary leases
+ * the controller that has the stream; a quick task is in memory only and is sent to that controller by a call
+ * (`session/controller-calls.ts`). Agents report observations, samples and task results, and request primary leases
  * (`session/primary-leases.ts`). Data that is too large for a frame is sent through the object store (`payload/`).
  *
  * A controller without a lease responds to no request and delivers no task, but retains its streams: under its next
@@ -93,7 +93,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     controllerRegistry,
     graceMs: limits.leaseGraceMs,
     checkIntervalMs: limits.leaseGraceMs / 4,
-    othersMayAct: () => mayAnyHaveLease(controllers.others, peers, limits.leaseGraceMs / 4),
+    othersMayAct: () => mayAnyHaveLease(controllers.others, controllerCalls, limits.leaseGraceMs / 4),
     monotonicMs: clock.monotonicMs,
     log,
     onLost() {
@@ -108,7 +108,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   });
   const canAct = () => streamLease.lease !== undefined;
   const controllers = createControllerAddresses(controllerRegistry, () => sessions.welcomeAll());
-  const peers = createPeerCalls({ installationId, identity, trustBundle, log });
+  const controllerCalls = createControllerCalls({ installationId, identity, trustBundle, log });
   const certificates = createMachineCertificates({
     installationId,
     store,
@@ -143,8 +143,8 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     onChange: notifyChanged,
     log,
   });
-  const revocation = createRevocation({ controllerRegistry, peers, primaryLeases, bootMs });
-  const peerReports = createPeerReports({ controllerRegistry, peers });
+  const revocation = createRevocation({ controllerRegistry, controllerCalls, primaryLeases, bootMs });
+  const controllerLeaseReports = createControllerLeaseReports({ controllerRegistry, controllerCalls });
   const sessions = createSessions({
     controllerId,
     limits,
@@ -290,7 +290,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       if (holder === undefined || holder === controllerId) throw unreachable("The machine's agent is not connected.");
       const address = controllers.of(holder);
       if (address === undefined) throw new TaskNotSent("The controller with the machine's stream is not registered.");
-      return peers.run(address, machineId, task, timeoutMs, signal);
+      return controllerCalls.run(address, machineId, task, timeoutMs, signal);
     },
     submit: (machineId, taskId, request, signal) => durable.submit(machineId, taskId, request, signal),
     task(taskId) {
@@ -300,9 +300,9 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     cancel: (taskId, signal) => durable.requestCancel(taskId, signal),
     session: (machineId) => presence.get(machineId),
     leaseReport: primaryLeases.report,
-    peerReport(machineId) {
+    controllerLeaseReport(machineId) {
       const holder = presence.get(machineId)?.controllerId;
-      return holder === undefined ? undefined : peerReports.report(holder, machineId);
+      return holder === undefined ? undefined : controllerLeaseReports.report(holder, machineId);
     },
     revokePrimaryLease: (machineId, term, signal) => revocation.revoke(machineId, BigInt(term), signal),
     observation: (machineId) => observations.get(machineId),
@@ -322,7 +322,8 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     get controllers() {
       return controllers.all;
     },
-    peerReconcilers: (failing, signal) => listPeerReconcilers({ controllerRegistry, peers }, failing, signal),
+    controllerReconcilers: (failing, signal) =>
+      listControllerReconcilers({ controllerRegistry, controllerCalls }, failing, signal),
     probeTransfer: (machineId, sizeBytes, signal) =>
       probeTransfer({ fleet, payloads, payloadRateLimit }, machineId, sizeBytes, signal),
     async close() {
@@ -336,7 +337,16 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       durable.close();
       await closeAfterGoodbyes(listener);
       sessions.close();
-      for (const part of [revocation, peerReports, peers, observations, presence, controllers, identity]) part.close();
+      for (const part of [
+        revocation,
+        controllerLeaseReports,
+        controllerCalls,
+        observations,
+        presence,
+        controllers,
+        identity,
+      ])
+        part.close();
     },
   };
 
@@ -344,8 +354,12 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
 }
 
 /** True if a controller at one of these addresses has a lease, or does not respond and so may have one. */
-async function mayAnyHaveLease(addresses: readonly string[], peers: PeerCalls, timeoutMs: number): Promise<boolean> {
-  const responses = addresses.map((address) => peers.hasLease(address, timeoutMs).catch(() => true));
+async function mayAnyHaveLease(
+  addresses: readonly string[],
+  controllerCalls: ControllerCalls,
+  timeoutMs: number,
+): Promise<boolean> {
+  const responses = addresses.map((address) => controllerCalls.hasLease(address, timeoutMs).catch(() => true));
   return (await Promise.all(responses)).includes(true);
 }
 

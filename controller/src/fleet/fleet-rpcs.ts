@@ -13,8 +13,8 @@ import type { ObjectUrlGrants } from "./object-urls.ts";
 import type { PayloadRateLimit } from "./payload/payload-rate-limit.ts";
 import { createPayloadRpcs, type PayloadRpcsDeps } from "./payload/payload-rpcs.ts";
 import type { PayloadStore } from "./payload/payloads.ts";
-import { agentDefinition, enrollmentDefinition, peerDefinition } from "./session/agent-definitions.ts";
-import { createPeerRpcs, type PeerRpcsDeps } from "./session/peer-calls.ts";
+import { agentDefinition, enrollmentDefinition, controllerDefinition } from "./session/agent-definitions.ts";
+import { createControllerRpcs, type ControllerRpcsDeps } from "./session/controller-calls.ts";
 import type { SessionCall } from "./session/session.ts";
 import type { Sessions } from "./session/sessions.ts";
 import type { QuickTasks } from "./task/quick-tasks.ts";
@@ -33,11 +33,11 @@ export interface FleetRpcsDeps {
   readonly enrollmentRates: TokenBuckets;
   readonly sessions: Pick<Sessions, "accept">;
   readonly quickTasks: QuickTasks;
-  readonly sessionOf: PeerRpcsDeps["sessionOf"];
+  readonly sessionOf: ControllerRpcsDeps["sessionOf"];
   /** True while this controller may act on agents' streams. */
   readonly hasLease: () => boolean;
-  readonly primaryLeases: PeerRpcsDeps["primaryLeases"];
-  readonly reconcilers: PeerRpcsDeps["reconcilers"];
+  readonly primaryLeases: ControllerRpcsDeps["primaryLeases"];
+  readonly reconcilers: ControllerRpcsDeps["reconcilers"];
   readonly urlGrants: ObjectUrlGrants | undefined;
   readonly log: Log;
 }
@@ -79,8 +79,8 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
   });
   listener.addService(enrollmentDefinition, { enroll });
   listener.addService(
-    peerDefinition,
-    createPeerRpcs({
+    controllerDefinition,
+    createControllerRpcs({
       installationId,
       log,
       quickTasks,

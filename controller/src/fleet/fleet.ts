@@ -1,6 +1,6 @@
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ObservedInstance } from "./session/observations.ts";
-import type { LeaseReport, PeerLeaseReport } from "./session/primary-leases.ts";
+import type { LeaseReport, ControllerLeaseReport } from "./session/primary-leases.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskRequest, TaskState } from "./task/task.ts";
 
@@ -30,7 +30,7 @@ export interface Fleet {
   /** The machine's primary lease requests to this controller; undefined without a request in the last minute. */
   leaseReport(machineId: string): LeaseReport | undefined;
   /** Report of the controller that has the machine's stream; undefined while that controller has nothing to report. */
-  peerReport(machineId: string): PeerLeaseReport | undefined;
+  controllerLeaseReport(machineId: string): ControllerLeaseReport | undefined;
   /**
    * Makes every controller refuse the machine primary leases under this term. Resolves with the milliseconds since the
    * last grant, or undefined while a controller has not confirmed.

@@ -14,7 +14,7 @@ import type { FleetLimits } from "./fleet-limits.ts";
 import type { Fleet } from "./fleet.ts";
 import type { ObjectUrlGrants } from "./object-urls.ts";
 import type { PayloadStore } from "./payload/payloads.ts";
-import type { PeerReconcilers } from "./session/peer-reconcilers.ts";
+import type { ControllerReconcilers } from "./session/controller-reconcilers.ts";
 import type { PrimaryLeaseRules } from "./session/primary-leases.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
@@ -82,7 +82,7 @@ export interface RunningFleet extends Fleet {
   /** host:port of every controller's listener. */
   readonly controllers: readonly string[];
   /** The reconcilers of every other controller, or only reconcilers with failing keys. */
-  peerReconcilers(failing: boolean, signal: AbortSignal): Promise<PeerReconcilers>;
+  controllerReconcilers(failing: boolean, signal: AbortSignal): Promise<ControllerReconcilers>;
   probeTransfer(
     machineId: string,
     sizeBytes: number,

@@ -53,7 +53,7 @@ function openOperatorSystem(kernel: Kernel, use: Use): System {
       createControlApi({
         ...kernel,
         sessions,
-        peerReconcilers: fleet.peerReconcilers,
+        controllerReconcilers: fleet.controllerReconcilers,
         members: controllerRegistry.controllers,
         drain: drains.request,
         snapshot: (signal) => takeSnapshot(kernel, signal),

@@ -17,7 +17,7 @@ export interface Reservations {
   /** Number of machines that are placed and not created yet: the free space still includes the space that they need. */
   readonly uncreated: number;
   /** Number of the host's machines with the same owner. */
-  readonly peers: number;
+  readonly sameOwnerCount: number;
 }
 
 /** Capacity reserved for the host's other machines. For a machine with an owner, the warm pool does not count. */
@@ -34,7 +34,7 @@ export function reservationsOn(
     memoryBytes: specs.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
     storages: storageShares(host, request, specs),
     uncreated: others.filter(({ status }) => status.address === "").length,
-    peers: specs.filter((spec) => isPeer(spec, request)).length,
+    sameOwnerCount: specs.filter((spec) => hasSameOwner(spec, request)).length,
   };
 }
 
@@ -51,6 +51,9 @@ export function memoryRefusal(
 }
 
 /** True if both machines have the same owner. */
-export function isPeer({ owner }: Pick<MachineSpecObject, "owner">, request: Pick<CapacityRequest, "owner">): boolean {
+export function hasSameOwner(
+  { owner }: Pick<MachineSpecObject, "owner">,
+  request: Pick<CapacityRequest, "owner">,
+): boolean {
   return owner !== null && owner.kind === request.owner?.kind && owner.id === request.owner.id;
 }

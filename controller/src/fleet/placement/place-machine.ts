@@ -3,7 +3,13 @@ import { addressNetworkOf, overlap } from "@holdfast/compute/local/address-netwo
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, acceptsMachines } from "../host/host.ts";
 import { hasImage, imageOf, newestImageOn } from "../host/host-images.ts";
-import { isPeer, memoryRefusal, type Reservations, reservationsOn, type CapacityRequest } from "./host-reservations.ts";
+import {
+  hasSameOwner,
+  memoryRefusal,
+  type Reservations,
+  reservationsOn,
+  type CapacityRequest,
+} from "./host-reservations.ts";
 import { firstRefusal, freeSpaceRefusal, reservationRefusal, rootProblem } from "./storage-shares.ts";
 
 /** Requirements of a machine on its host. */
@@ -51,11 +57,13 @@ export function placeMachine(
     const reservations = reservationsOn(host, request, here.get(id) ?? []);
     const refusal = overlapping.get(id) ?? refusalOf(request, host, reservations);
     if (refusal === undefined)
-      return [{ id, host, peers: reservations.peers, ...freeSharesOf(request, host, reservations) }];
+      return [{ id, host, sameOwnerCount: reservations.sameOwnerCount, ...freeSharesOf(request, host, reservations) }];
     refusals.push(`${id}: ${refusal}`);
     return [];
   });
-  candidates.sort((a, b) => a.peers - b.peers || b.smallest - a.smallest || b.sum - a.sum || (a.id < b.id ? -1 : 1));
+  candidates.sort(
+    (a, b) => a.sameOwnerCount - b.sameOwnerCount || b.smallest - a.smallest || b.sum - a.sum || (a.id < b.id ? -1 : 1),
+  );
   const [best] = candidates;
   // The image is chosen here and not at creation, so that the next machine of the owner gets the same one.
   if (best !== undefined) {
@@ -93,7 +101,7 @@ function sharedWithPeers(
   const requested = of(request);
   if (requested !== "" || request.owner === null) return requested;
   for (const { metadata, spec } of machines)
-    if (of(spec) !== "" && metadata.id !== request.id && isPeer(spec, request)) return of(spec);
+    if (of(spec) !== "" && metadata.id !== request.id && hasSameOwner(spec, request)) return of(spec);
   return "";
 }
 
@@ -136,8 +144,10 @@ const checks: readonly Check[] = [
     const refusal = facts?.noVirtualMachines ?? "its host program is too old for virtual machines: upgrade it.";
     return kind === "container" || refusal === "" ? undefined : refusal;
   },
-  ({ apart }, _, { peers }) =>
-    apart === "required" && peers > 0 ? `it has ${peers} other members, which must be on other hosts.` : undefined,
+  ({ apart }, _, { sameOwnerCount }) =>
+    apart === "required" && sameOwnerCount > 0
+      ? `it has ${sameOwnerCount} other members, which must be on other hosts.`
+      : undefined,
   publicAddressRefusal,
   memoryRefusal,
   rootProblem,

@@ -34,6 +34,6 @@ const session: GrpcMethod<ReceivedFrame, ControllerFrame> = {
 /** Service definitions of the agent listener, for grpc-js. */
 export const agentDefinition = { ...agent, session };
 export const enrollmentDefinition = grpcService(EnrollmentService);
-export const peerDefinition = grpcService(PeerService);
+export const controllerDefinition = grpcService(PeerService);
 
 export type ServedDefinition<S extends DescService> = ReturnType<typeof grpcService<S>>;

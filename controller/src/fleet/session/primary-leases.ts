@@ -33,7 +33,7 @@ export interface LeaseReport {
 }
 
 /** The fields of a lease report that other controllers get. */
-export type PeerLeaseReport = Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive">;
+export type ControllerLeaseReport = Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive">;
 
 /** The facts that decide a grant. */
 export interface GrantContext {

@@ -25,7 +25,7 @@ function scenario(others: readonly string[], answers: Readonly<Record<string, nu
         return { close() {} };
       },
     },
-    peers: {
+    controllerCalls: {
       async revokePrimaryLease(address) {
         const answer = answers[address];
         if (answer === undefined) throw new Error("no answer");

@@ -1,5 +1,5 @@
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
-import type { PeerCalls } from "./peer-calls.ts";
+import type { ControllerCalls } from "./controller-calls.ts";
 import type { PrimaryLeases } from "./primary-leases.ts";
 
 /** Revokes primary leases at all controllers that may have granted them. */
@@ -15,7 +15,7 @@ export interface Revocation {
 
 export interface RevocationDeps {
   readonly controllerRegistry: Pick<ControllerRegistry, "id" | "controllers" | "controller" | "liveIds" | "subscribe">;
-  readonly peers: Pick<PeerCalls, "revokePrimaryLease">;
+  readonly controllerCalls: Pick<ControllerCalls, "revokePrimaryLease">;
   readonly primaryLeases: Pick<PrimaryLeases, "revoke">;
   /** Milliseconds since boot, including time in suspend. */
   readonly bootMs: () => number;
@@ -25,7 +25,12 @@ const responseTimeoutMs = 1_000;
 /** Time for which a departed controller counts, because leases that it granted may still be valid. */
 const retentionMs = 60_000;
 
-export function createRevocation({ controllerRegistry, peers, primaryLeases, bootMs }: RevocationDeps): Revocation {
+export function createRevocation({
+  controllerRegistry,
+  controllerCalls,
+  primaryLeases,
+  bootMs,
+}: RevocationDeps): Revocation {
   const { id } = controllerRegistry;
   const startedMs = bootMs();
   /** Controllers that left or were restarted, with the time at which this controller detected it. */
@@ -54,7 +59,7 @@ export function createRevocation({ controllerRegistry, peers, primaryLeases, boo
         .map(async (each) => {
           const address = controllerRegistry.controller(each)?.address;
           if (address === undefined || address === "") throw new Error(`controller ${each} has no address`);
-          return peers.revokePrimaryLease(address, machineId, term, responseTimeoutMs);
+          return controllerCalls.revokePrimaryLease(address, machineId, term, responseTimeoutMs);
         });
       const responses = await Promise.all(requests).catch(() => undefined);
       if (responses === undefined || hasLeft) return undefined;

@@ -56,7 +56,7 @@ test("a silent primary or engine is reported to controllers without its stream",
       case: "primaryLeaseRequest",
       value: { serviceId: "s", term: 1n, number, engineUnresponsive: engineSilent },
     });
-  const results = () => deciding.fleet.peerReport("m-3");
+  const results = () => deciding.fleet.controllerLeaseReport("m-3");
   let number = 1n;
   request(number, true);
   await waitUntil("the unresponsive engine is reported", () => results()?.isEngineUnresponsive === true);
@@ -68,8 +68,8 @@ test("a silent primary or engine is reported to controllers without its stream",
   await waitUntil("the overdue request is reported", () => (results()?.requestedAgoMs ?? 0) > 3_000);
   expect(performance.now() - beganMs).toBeGreaterThan(2_900);
   expect(results()?.isEngineUnresponsive).toBe(false);
-  // The controller with the stream has no peer report.
-  expect(holder.fleet.peerReport("m-3")).toBeUndefined();
+  // The controller with the stream has no report of another one.
+  expect(holder.fleet.controllerLeaseReport("m-3")).toBeUndefined();
   request((number += 1n), true);
   await waitUntil("the unresponsive engine is reported again", () => results()?.isEngineUnresponsive === true);
   // The agent's next stream ends the reports on the previous one.

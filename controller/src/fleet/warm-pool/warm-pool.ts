@@ -79,13 +79,13 @@ export function createWarmPool({ machines, hosts, fleet, isPaused, now }: WarmPo
     async take(desired, signal) {
       if (isPaused()) return undefined;
       const request = { ...desired, image: imageFor({ ...desired, id: "" }, objects()) };
-      const peers = hostsOf(request.owner, objects());
-      const isOnPeerHost = ({ object }: Stored<MachineObject>) => peers.has(object.spec.hostId);
+      const ownersHosts = hostsOf(request.owner, objects());
+      const isOnOwnersHost = ({ object }: Stored<MachineObject>) => ownersHosts.has(object.spec.hostId);
       const free = Iterator.from(machines.values())
         .filter(({ object }) => isFree(object, fleet, now()) && !taken.has(object))
         .toArray();
       const byPreference =
-        peers.size === 0 ? free : free.sort((a, b) => Number(isOnPeerHost(a)) - Number(isOnPeerHost(b)));
+        ownersHosts.size === 0 ? free : free.sort((a, b) => Number(isOnOwnersHost(a)) - Number(isOnOwnersHost(b)));
       for (const machine of byPreference) {
         const { object } = machine;
         const host = hosts.get(object.spec.hostId ?? "")?.object;

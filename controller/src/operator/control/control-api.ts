@@ -4,7 +4,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ControlService, type ReconcilerStatus } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { RunningFleet } from "#fleet/running-fleet.ts";
-import { reconcilerMessages } from "#fleet/session/peer-reconcilers.ts";
+import { reconcilerMessages } from "#fleet/session/controller-reconcilers.ts";
 import type { AutomaticAction, AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { adminPageByName } from "#kernel/page/admin-page.ts";
@@ -31,7 +31,7 @@ export interface ControlApiDeps {
   readonly controllerId: string;
   readonly reconcilers: Kernel["reconcilers"];
   /** Reconcilers of the other controllers. */
-  readonly peerReconcilers: RunningFleet["peerReconcilers"];
+  readonly controllerReconcilers: RunningFleet["controllerReconcilers"];
   readonly cursors: Cursors;
 }
 
@@ -59,7 +59,7 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
     },
 
     listReconciles: async ({ page, failing }, call) => {
-      const { reconcilers: others, unreachable } = await deps.peerReconcilers(failing, call.signal);
+      const { reconcilers: others, unreachable } = await deps.controllerReconcilers(failing, call.signal);
       const all = [...reconcilerMessages(deps.reconcilers(), deps.controllerId, failing), ...others];
       const nameOf = (each: ReconcilerStatus) => `${each.reconciler} ${each.controllerId}`;
       const list = failing ? "failing reconciles" : "reconciles";

@@ -15,7 +15,7 @@ export interface ClusterReport {
 }
 
 /** The member's report of the cluster; undefined unless the current engine runs and its agent is connected. */
-export function peerReportOf({ connected, isCurrent, instance }: ObservedNode): PeersObservation | undefined {
+export function clusterReportOfMember({ connected, isCurrent, instance }: ObservedNode): PeersObservation | undefined {
   return connected && isCurrent && instance?.state === "running" ? instance.peers : undefined;
 }
 
@@ -25,7 +25,7 @@ export function peerReportOf({ connected, isCurrent, instance }: ObservedNode): 
  */
 export function clusterReportOf(nodes: readonly ObservedNode[]): ClusterReport | undefined {
   const reports = nodes.flatMap(({ node, ...member }) => {
-    const peers = peerReportOf({ node, ...member });
+    const peers = clusterReportOfMember({ node, ...member });
     return peers?.isMember === true && peers.hasMajority ? [{ node, peers }] : [];
   });
   const leaders = reports.filter(({ peers }) => peers.isLeader);

@@ -3,7 +3,7 @@ import type { ObservedNode, ObservedService } from "../../reconcile/observed-ser
 import type { StepProgress } from "../../procedure/procedure.ts";
 import { disconnectedAfterMs, numberOf } from "../members.ts";
 import { awaitsRollout } from "../rollout-state.ts";
-import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
+import { clusterReportOf, clusterReportOfMember } from "./cluster-report.ts";
 import { isForming, isPeerInSync } from "./peer-roles.ts";
 
 /**
@@ -30,7 +30,7 @@ export function copiedBy({ nodes }: ObservedService, { node, instance }: Observe
 /** Progress of a removal: the member's data move to the others, then its machine is deleted. */
 export function removalOf({ nodes }: ObservedService, node: NodeSpec | undefined): StepProgress {
   const member = nodes.find((each) => each.node.id === node?.id);
-  const drains = nodes.flatMap((each) => peerReportOf(each)?.leaving ?? []);
+  const drains = nodes.flatMap((each) => clusterReportOfMember(each)?.leaving ?? []);
   const drain = member && drains.find(({ number }) => number === numberOf(member.node));
   if (drain === undefined) {
     const isOut = member !== undefined && clusterReportOf(nodes)?.members.includes(numberOf(member.node)) === false;

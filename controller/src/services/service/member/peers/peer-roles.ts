@@ -3,7 +3,7 @@ import type { ObservedNode } from "../../reconcile/observed-service.ts";
 import { isStaying, numberOf } from "../members.ts";
 import { awaitsRestart } from "../restarts.ts";
 import type { MemberRoles } from "../topology-roles.ts";
-import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
+import { clusterReportOf, clusterReportOfMember } from "./cluster-report.ts";
 
 type Members = Pick<ManagedServiceObject, "spec" | "status">;
 
@@ -64,7 +64,7 @@ function firstOf({ metadata, spec }: ManagedServiceObject): NodeSpec {
 
 /** True if the member is part of the majority and has all its data. */
 export function isPeerInSync(member: ObservedNode): boolean {
-  const report = peerReportOf(member);
+  const report = clusterReportOfMember(member);
   return report !== undefined && report.isMember && report.hasMajority && report.inSync;
 }
 

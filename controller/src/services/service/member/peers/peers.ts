@@ -5,7 +5,7 @@ import type { MemberStrategy } from "../member-strategy.ts";
 import { disconnectedAfterMs, numberOf } from "../members.ts";
 import { nodeEvent } from "../node-event.ts";
 import { withRolloutStep } from "../rolling-update.ts";
-import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
+import { clusterReportOf, clusterReportOfMember } from "./cluster-report.ts";
 import { nextPeerInRollout, planPeers } from "./peer-plan.ts";
 import { copiedBy, obstacleOf, removalOf } from "./peer-progress.ts";
 import { isForming, isPeerInSync } from "./peer-roles.ts";
@@ -48,7 +48,7 @@ function notePeers(
     const member = seenOf(node);
     if (member === undefined || node.joining !== true) return node;
     if (node.forms === true) {
-      return peerReportOf(member)?.isMember === true ? joined(node) : node;
+      return clusterReportOfMember(member)?.isMember === true ? joined(node) : node;
     }
     // The majority may depend on the new member, so the other members must reach it before its first vote.
     if (node.announced !== true)

@@ -14,7 +14,7 @@ import { serviceEvent } from "../../../service-events.ts";
 import { beginOperation } from "../../../service-verbs.ts";
 import { tryReadReplication } from "../replication/read-replication.ts";
 import type { FailureDetector } from "./failure-detector.ts";
-import { canFailOver, countedCandidatesOf, isFailureConfirmed, isSuspect, type PeerReport } from "./suspicion.ts";
+import { canFailOver, countedCandidatesOf, isFailureConfirmed, isSuspect, type PrimaryReport } from "./suspicion.ts";
 import { failoverCandidatesOf } from "../primary.ts";
 
 export interface AutomaticFailoverDeps {
@@ -49,10 +49,10 @@ export async function failOverSilentPrimary(
   const queries = countedCandidatesOf(object, observed).map(({ id }) =>
     tryReadReplication(object, id, deps, signal, { replacesPrimary: true }),
   );
-  const peerReports = (await Promise.all(queries)).flatMap((response): PeerReport[] =>
+  const primaryReports = (await Promise.all(queries)).flatMap((response): PrimaryReport[] =>
     response?.role === "replica" ? [{ streaming: response.streaming, silentMs: Number(response.silentMs) }] : [],
   );
-  if (!isFailureConfirmed(leaseReport, peerReports)) return undefined;
+  if (!isFailureConfirmed(leaseReport, primaryReports)) return undefined;
   const { requestedAgoMs, isEngineUnresponsive } = leaseReport;
   deps.log.warn("failover started", { service: object.metadata.id, requestedAgoMs, isEngineUnresponsive });
   const now = deps.clock.now();

@@ -17,7 +17,7 @@ export interface FailureDetector {
 const maxFacts = 10_000;
 
 export function createFailureDetector(
-  fleet: Pick<Fleet, "leaseReport" | "peerReport" | "session">,
+  fleet: Pick<Fleet, "leaseReport" | "controllerLeaseReport" | "session">,
   controllerId: string,
   bootMs: () => number,
 ): FailureDetector {
@@ -41,7 +41,7 @@ export function createFailureDetector(
       const isElsewhere = session !== undefined && session.controllerId !== controllerId;
       if (isElsewhere || (here !== undefined && here.requestedAgoMs < requestOverdueMs)) firstSeen.delete(fact);
       if (isElsewhere) {
-        const { requestedAgoMs = 0, isEngineUnresponsive = false } = fleet.peerReport(machineId) ?? {};
+        const { requestedAgoMs = 0, isEngineUnresponsive = false } = fleet.controllerLeaseReport(machineId) ?? {};
         return { requestedAgoMs, grantedAgoMs: here?.grantedAgoMs, isEngineUnresponsive };
       }
       if (here !== undefined) return here;

@@ -28,6 +28,6 @@ test.each([
   ["not while a replica receives from it",     leaseReport(9_000),    [deaf, receives], false],
   ["by its agent, even if its sender still sends",  leaseReport(0, true), [receives],   true],
   ["not by its agent if no replica would follow", leaseReport(0, true), [],           false],
-] as const)("the suspicion is confirmed %s", (_, report, peerReports, confirmed) => {
-  expect(isFailureConfirmed(report, peerReports)).toBe(confirmed);
+] as const)("the suspicion is confirmed %s", (_, report, primaryReports, confirmed) => {
+  expect(isFailureConfirmed(report, primaryReports)).toBe(confirmed);
 });

@@ -10,7 +10,7 @@ export const silentAfterMs = 4_500;
 export const replicationSilentAfterMs = 3_000;
 
 /** A replica's report about its primary. */
-export interface PeerReport {
+export interface PrimaryReport {
   readonly streaming: boolean;
   /** Milliseconds since the last data from the primary. */
   readonly silentMs: number;
@@ -60,9 +60,9 @@ export function isSuspect(
  */
 export function isFailureConfirmed(
   leaseReport: Pick<LeaseReport, "isEngineUnresponsive">,
-  peerReports: readonly PeerReport[],
+  primaryReports: readonly PrimaryReport[],
 ): boolean {
-  if (peerReports.length === 0) return false;
+  if (primaryReports.length === 0) return false;
   if (leaseReport.isEngineUnresponsive) return true;
-  return peerReports.every(({ streaming, silentMs }) => !streaming || silentMs > replicationSilentAfterMs);
+  return primaryReports.every(({ streaming, silentMs }) => !streaming || silentMs > replicationSilentAfterMs);
 }

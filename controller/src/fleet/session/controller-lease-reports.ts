@@ -1,32 +1,35 @@
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
-import type { PeerCalls } from "./peer-calls.ts";
-import type { PeerLeaseReport } from "./primary-leases.ts";
+import type { ControllerCalls } from "./controller-calls.ts";
+import type { ControllerLeaseReport } from "./primary-leases.ts";
 
 /** Reports of other controllers on primaries whose streams they have. They are polled every second. */
-export interface PeerReports {
+export interface ControllerLeaseReports {
   /**
    * The controller's last report on the machine; undefined while the machine's lease requests are on time, and while
    * the controller does not respond. Ages are as of the controller's response: the machine may have sent a request
    * since.
    */
-  report(controllerId: string, machineId: string): PeerLeaseReport | undefined;
+  report(controllerId: string, machineId: string): ControllerLeaseReport | undefined;
   close(): void;
 }
 
-export interface PeerReportsDeps {
+export interface ControllerLeaseReportsDeps {
   readonly controllerRegistry: Pick<ControllerRegistry, "id" | "controllers">;
-  readonly peers: Pick<PeerCalls, "listSilent">;
+  readonly controllerCalls: Pick<ControllerCalls, "listSilent">;
 }
 
 const pollIntervalMs = 1_000;
 
-export function createPeerReports({ controllerRegistry, peers }: PeerReportsDeps): PeerReports {
-  const reports = new Map<string, ReadonlyMap<string, PeerLeaseReport>>();
+export function createControllerLeaseReports({
+  controllerRegistry,
+  controllerCalls,
+}: ControllerLeaseReportsDeps): ControllerLeaseReports {
+  const reports = new Map<string, ReadonlyMap<string, ControllerLeaseReport>>();
   const pending = new Set<string>();
 
   function poll(controllerId: string, address: string): void {
     pending.add(controllerId);
-    peers
+    controllerCalls
       .listSilent(address, pollIntervalMs)
       .then((silent) => reports.set(controllerId, silent))
       // The previous report may be outdated.

@@ -33,13 +33,13 @@ import { parseIdentity } from "@holdfast/common/identity.ts";
 import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
-import { peerDefinition } from "./agent-definitions.ts";
+import { controllerDefinition } from "./agent-definitions.ts";
 import { TaskNotSent } from "../task-not-sent.ts";
 import { type QuickTasks, tooManyRequests } from "../task/quick-tasks.ts";
-import type { PrimaryLeases, PeerLeaseReport } from "./primary-leases.ts";
+import type { PrimaryLeases, ControllerLeaseReport } from "./primary-leases.ts";
 import { type AgentSession, unreachable } from "./session.ts";
 
-export interface PeerCallsDeps {
+export interface ControllerCallsDeps {
   readonly installationId: string;
   readonly identity: RenewedIdentity;
   readonly trustBundle: () => string;
@@ -47,7 +47,7 @@ export interface PeerCallsDeps {
 }
 
 /** Calls to other controllers, over their agent listeners. `address` is the host:port of such a listener. */
-export interface PeerCalls {
+export interface ControllerCalls {
   /**
    * Runs a quick task over the controller's stream of the machine. Throws MACHINE_UNREACHABLE if the machine does not
    * respond in time (as TaskNotSent if the controller does not respond or has no stream), and RATE_LIMITED if too many
@@ -62,7 +62,7 @@ export interface PeerCalls {
    */
   revokePrimaryLease(address: string, machineId: string, term: bigint, timeoutMs: number): Promise<number>;
   /** The controller's reports on primaries that are overdue or unresponsive, by machine id. Throws on a timeout. */
-  listSilent(address: string, timeoutMs: number): Promise<ReadonlyMap<string, PeerLeaseReport>>;
+  listSilent(address: string, timeoutMs: number): Promise<ReadonlyMap<string, ControllerLeaseReport>>;
   /**
    * The reconcilers of the controller, or only reconcilers with failing keys. Throws if it does not respond in time.
    */
@@ -75,7 +75,12 @@ export interface PeerCalls {
   close(): void;
 }
 
-export function createPeerCalls({ installationId, identity, trustBundle, log }: PeerCallsDeps): PeerCalls {
+export function createControllerCalls({
+  installationId,
+  identity,
+  trustBundle,
+  log,
+}: ControllerCallsDeps): ControllerCalls {
   const clients = new Map<string, { readonly client: Client; readonly calls: IdleClose }>();
   // A new certificate needs new connections. The old ones are closed once their calls have ended.
   const renewals = identity.subscribe(() => {
@@ -96,7 +101,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     });
     const client = new Client(address, tls, {
       "grpc.enable_channelz": 0,
-      // Above the maximum size of an agent's result, so that RESOURCE_EXHAUSTED is always an error of the peer.
+      // Above the maximum size of an agent's result, so that RESOURCE_EXHAUSTED is always an error of the controller.
       "grpc.max_receive_message_length": (4 << 20) + (64 << 10),
       // TLS forbids an IP address as server name (RFC 6066, section 3). The identity is checked above.
       "grpc.ssl_target_name_override": "controller",
@@ -129,10 +134,10 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     async run(address, machineId, task, timeoutMs, signal) {
       const request = create(RunTaskRequestSchema, { machineId, task, timeoutMs });
       try {
-        const { result } = await call(address, peerDefinition.runTask, request, timeoutMs + 500, signal);
+        const { result } = await call(address, controllerDefinition.runTask, request, timeoutMs + 500, signal);
         if (result !== undefined) return result;
       } catch (error) {
-        log.debug("task not run by peer", { machine: machineId, peer: address, error: String(error) });
+        log.debug("task not run by its controller", { machine: machineId, controller: address, error: String(error) });
         if ((error as { code?: unknown }).code === Code.RESOURCE_EXHAUSTED) throw tooManyRequests();
         throw new TaskNotSent("The controller with the machine's stream did not respond.");
       }
@@ -140,15 +145,15 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     },
     async hasLease(address, timeoutMs) {
       const request = create(GetStandingRequestSchema);
-      return (await call(address, peerDefinition.getStanding, request, timeoutMs)).hasLease;
+      return (await call(address, controllerDefinition.getStanding, request, timeoutMs)).hasLease;
     },
     async revokePrimaryLease(address, machineId, term, timeoutMs) {
       const request = create(RevokeRightRequestSchema, { machineId, term });
-      return Number((await call(address, peerDefinition.revokeRight, request, timeoutMs)).ungrantedForMs);
+      return Number((await call(address, controllerDefinition.revokeRight, request, timeoutMs)).ungrantedForMs);
     },
     async listSilent(address, timeoutMs) {
       const request = create(ListSilentRequestSchema);
-      const { machines } = await call(address, peerDefinition.listSilent, request, timeoutMs);
+      const { machines } = await call(address, controllerDefinition.listSilent, request, timeoutMs);
       return new Map(
         machines.map(({ machineId, requestedAgoMs, engineUnresponsive }) => [
           machineId,
@@ -158,7 +163,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     },
     async listReconcilers(address, failing, timeoutMs, signal) {
       const request = create(ListReconcilersRequestSchema, { failing });
-      return (await call(address, peerDefinition.listReconcilers, request, timeoutMs, signal)).reconcilers;
+      return (await call(address, controllerDefinition.listReconcilers, request, timeoutMs, signal)).reconcilers;
     },
     close() {
       renewals.close();
@@ -169,7 +174,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
 
 const timeoutMaxMs = 600_000;
 
-export interface PeerRpcsDeps {
+export interface ControllerRpcsDeps {
   readonly installationId: string;
   readonly log: Log;
   readonly quickTasks: QuickTasks;
@@ -184,7 +189,7 @@ export interface PeerRpcsDeps {
  * The RPCs of PeerService: other controllers run quick tasks on the streams here, query the lease, and revoke primary
  * leases.
  */
-export function createPeerRpcs(deps: PeerRpcsDeps) {
+export function createControllerRpcs(deps: ControllerRpcsDeps) {
   const { installationId, log, quickTasks, sessionOf, hasLease, primaryLeases } = deps;
   return {
     getStanding: unary<GetStandingRequest, GetStandingResponse>("GetStanding", log, async (_request, call) => {
@@ -223,7 +228,7 @@ export function createPeerRpcs(deps: PeerRpcsDeps) {
       call.on("cancelled", () => cancellation.abort());
       const running = quickTasks.run(machineId, task, Math.min(timeoutMs, timeoutMaxMs), cancellation.signal);
       const result = await running.catch((error: unknown) => {
-        log.debug("task not run for peer", { machine: machineId, error: String(error) });
+        log.debug("task not run for a controller", { machine: machineId, error: String(error) });
         // The machine got the task, so the caller must not treat this as a task that was not sent.
         if (error instanceof TaskNotSent || !(error instanceof HoldfastError) || error.key !== "MACHINE_UNREACHABLE")
           throw error;

@@ -3,34 +3,34 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type ReconcilerStatus, ReconcilerStatusSchema } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { ReconcilerStatus as LocalStatus } from "#kernel/runtime/runner.ts";
-import type { PeerCalls } from "./peer-calls.ts";
+import type { ControllerCalls } from "./controller-calls.ts";
 
 /** Reconcilers of other controllers. */
-export interface PeerReconcilers {
+export interface ControllerReconcilers {
   readonly reconcilers: readonly ReconcilerStatus[];
   /** Ids of controllers that did not respond in time, or do not support this call; at most 100. */
   readonly unreachable: readonly string[];
 }
 
-interface PeerReconcilersDeps {
+interface ControllerReconcilersDeps {
   readonly controllerRegistry: Pick<ControllerRegistry, "id" | "controllers">;
-  readonly peers: Pick<PeerCalls, "listReconcilers">;
+  readonly controllerCalls: Pick<ControllerCalls, "listReconcilers">;
 }
 
 const timeoutMs = 2_000;
 const unreachableMax = 100;
 
-export async function listPeerReconcilers(
-  { controllerRegistry, peers }: PeerReconcilersDeps,
+export async function listControllerReconcilers(
+  { controllerRegistry, controllerCalls }: ControllerReconcilersDeps,
   failing: boolean,
   signal: AbortSignal,
-): Promise<PeerReconcilers> {
+): Promise<ControllerReconcilers> {
   const others = controllerRegistry.controllers().filter(({ id }) => id !== controllerRegistry.id);
   const responses = await Promise.all(
     others.map(async ({ id, address }) =>
       address === ""
         ? { unreachable: [id], reconcilers: [] }
-        : peers.listReconcilers(address, failing, timeoutMs, signal).then(
+        : controllerCalls.listReconcilers(address, failing, timeoutMs, signal).then(
             (reconcilers) => ({ unreachable: [], reconcilers }),
             () => ({ unreachable: [id], reconcilers: [] }),
           ),

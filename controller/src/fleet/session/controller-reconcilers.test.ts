@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listPeerReconcilers, reconcilerMessages } from "./peer-reconcilers.ts";
+import { listControllerReconcilers, reconcilerMessages } from "./controller-reconcilers.ts";
 
 const local = {
   reconciler: "host",
@@ -22,14 +22,18 @@ test("a controller that does not respond, or has no address yet, is named and hi
       controller("c-4", ""),
     ],
   };
-  const peers = {
+  const controllerCalls = {
     // A controller of a release without this call.
     listReconcilers: async (address: string) => {
       if (address !== "two:1") throw new Error("UNIMPLEMENTED");
       return reconcilerMessages([local], "c-2", false);
     },
   };
-  const found = await listPeerReconcilers({ controllerRegistry, peers }, false, new AbortController().signal);
+  const found = await listControllerReconcilers(
+    { controllerRegistry, controllerCalls },
+    false,
+    new AbortController().signal,
+  );
   expect(found.unreachable).toEqual(["c-3", "c-4"]);
   expect(found.reconcilers).toMatchObject([{ reconciler: "host", controllerId: "c-2", queued: 1, running: 2 }]);
 });
