@@ -29,7 +29,7 @@ export interface Principal {
    * unchanged. Throws UNAUTHENTICATED once the credential ended or lost a right since authentication. The authenticator
    * sets it; absent for callers of tests.
    */
-  readonly fences?: () => readonly Fence[];
+  readonly preconditions?: () => readonly Precondition[];
 }
 
 /** State of a user at authentication. A change of either value invalidates the user's tokens. */
@@ -41,7 +41,7 @@ export interface TokenBinding {
 }
 
 /** A key of the store with the revision at which it was read. */
-export interface Fence {
+export interface Precondition {
   readonly key: string;
   readonly modRevision: bigint;
 }

@@ -13,7 +13,7 @@ import {
   type User,
   newSecretText,
 } from "./credential/credential.ts";
-import type { Use } from "./credential/last-use.ts";
+import type { CredentialUseTime } from "./credential/last-use.ts";
 import { createCallerCache } from "./caller-cache.ts";
 import { bindingOf, csrfTokenOf, sessionIdleTimeoutMs, sessionLifetimeMs, type Session } from "./session/session.ts";
 import { createMemberships, type Membership, membershipId } from "./organization/membership.ts";
@@ -72,7 +72,7 @@ function setUp() {
   const organizations = collectionOf<Organization>();
   const memberships = collectionOf<Membership>();
   const used: string[] = [];
-  const lastUses = new Map<string, Use>();
+  const lastUses = new Map<string, CredentialUseTime>();
   let verified = 0;
   const counted = {
     ...hash,
@@ -368,34 +368,34 @@ test.each<[string, () => unknown]>([
   });
   const callers = [await at.ask(basic("admin", "pass:word")), await at.ask(text)];
   expect(callers[0]).toMatchObject({ tokenBinding: { tokenGeneration: 1, memberSince: 0 } });
-  const keys = callers.map((caller) => caller.fences?.().map(({ key }) => key.split("/").slice(-2).join("/")));
+  const keys = callers.map((caller) => caller.preconditions?.().map(({ key }) => key.split("/").slice(-2).join("/")));
   expect(keys).toEqual([
     ["user/admin", "membership/org-1.admin"],
     ["token/0199aaaa-0000-7000-8000-00000000000d", "user/admin", "membership/org-1.admin"],
   ]);
   change();
-  for (const { fences } of callers) expect(fences).toThrow(HoldfastError);
+  for (const { preconditions } of callers) expect(preconditions).toThrow(HoldfastError);
 });
 
 test("a user whose record changes in another respect stays signed in, fenced by its new revision", async () => {
   setGeneration(0);
-  const { fences } = await at.ask(basic("admin", "pass:word"));
-  const before = fences?.();
+  const { preconditions } = await at.ask(basic("admin", "pass:word"));
+  const before = preconditions?.();
   setGeneration(0);
-  expect(fences?.()).not.toEqual(before);
-  expect(fences?.()).toHaveLength(2);
+  expect(preconditions?.()).not.toEqual(before);
+  expect(preconditions?.()).toHaveLength(2);
 });
 
 test("a call of a key cannot commit once the key was rotated without overlap, deleted, or has expired", async () => {
-  const { fences } = await at.ask(basic("hfk_good", "s3cret"));
+  const { preconditions } = await at.ask(basic("hfk_good", "s3cret"));
   at.apiKeys.put(key("hfk_good", null, { previous: { secretHash: keyed("s3cret"), expiresAt: 20 } }));
-  expect(fences?.()).toHaveLength(1);
+  expect(preconditions?.()).toHaveLength(1);
   at.apiKeys.put(key("hfk_good", null, { secretHash: keyed("another") }));
-  expect(fences).toThrow(HoldfastError);
+  expect(preconditions).toThrow(HoldfastError);
   at.apiKeys.put(key("hfk_good", 30));
-  expect(fences?.()).toHaveLength(1);
+  expect(preconditions?.()).toHaveLength(1);
   now = 30;
-  expect(fences).toThrow(HoldfastError);
+  expect(preconditions).toThrow(HoldfastError);
 });
 
 test("a token has at most the current scopes of its creator, and ends with it", async () => {
@@ -501,7 +501,7 @@ test("a session by a token has the rights of the token, and ends with it", async
   const principal = await at.askBySession({ secret, csrfToken, isRead: false });
   expect(principal).toMatchObject({ kind: "token", id, sessionId });
   expect([...principal.scopes]).toEqual(["services:read"]);
-  expect(principal.fences?.().map(({ key: of }) => of)).toContainEqual(expect.stringContaining(sessionId));
+  expect(principal.preconditions?.().map(({ key: of }) => of)).toContainEqual(expect.stringContaining(sessionId));
   at.tokens.delete(id);
   await expect(at.askBySession(reading(secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
 });

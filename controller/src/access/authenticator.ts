@@ -1,4 +1,10 @@
-import type { Authenticator, Fence, PresentedCredentials, PresentedSession, Principal } from "@holdfast/common/call.ts";
+import type {
+  Authenticator,
+  Precondition,
+  PresentedCredentials,
+  PresentedSession,
+  Principal,
+} from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { definePart } from "#kernel/part.ts";
@@ -18,7 +24,7 @@ import {
   type User,
   userKind,
 } from "./credential/credential.ts";
-import type { Use } from "./credential/last-use.ts";
+import type { CredentialUseTime } from "./credential/last-use.ts";
 import { equalHash } from "./equal-hash.ts";
 import type { CallerCache } from "./caller-cache.ts";
 import { membershipKind, type Memberships } from "./organization/membership.ts";
@@ -40,7 +46,7 @@ export interface AuthenticatorDeps {
   readonly callerCache: CallerCache;
   readonly sessions: Pick<Collection<Session>, "get">;
   /** The last use of a credential, as far as this process has seen it. */
-  readonly lastUseOf: (id: string) => Use | undefined;
+  readonly lastUseOf: (id: string) => CredentialUseTime | undefined;
   /** Called for each valid key and token, and every few minutes for a session in use. */
   readonly onUse: (id: string, organizationId: string, source: string) => void;
   readonly sealer: Sealer;
@@ -56,7 +62,7 @@ interface AuthenticatedCaller {
   /** Expiry of the credential in milliseconds since 1970; null: it does not expire. */
   readonly validUntil: number | null;
   /** Revisions of the objects that grant the rights, such as the token and its creator's membership. */
-  readonly fences: readonly Fence[];
+  readonly preconditions: readonly Precondition[];
 }
 
 /** Checks a credential against the current collections; returns undefined if it is not valid, or not any more. */
@@ -75,7 +81,10 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (checked === undefined)
       throw new HoldfastError("UNAUTHENTICATED", "The credential is missing, unknown or no longer valid.");
     const { validUntil } = checked;
-    const principal: Principal = { ...checked.principal, fences: () => currentFences(principal, recheck) };
+    const principal: Principal = {
+      ...checked.principal,
+      preconditions: () => currentPreconditions(principal, recheck),
+    };
     const { organization } = credentials;
     if (organization !== undefined && organization !== principal.organizationId) throw foreignOrganization();
     record(credentials, principal, validUntil);
@@ -100,9 +109,10 @@ function recordSession(id: string, source: string, { lastUseOf, onUse, clock }: 
 }
 
 /**
- * The fences of a caller whose organization, scopes and, for a user, token binding are still the authenticated ones.
+ * The preconditions of a caller whose organization, scopes and, for a user, token binding are still the authenticated
+ * ones.
  */
-function currentFences(before: Principal, recheck: CallerCheck | undefined): readonly Fence[] {
+function currentPreconditions(before: Principal, recheck: CallerCheck | undefined): readonly Precondition[] {
   const current = recheck?.();
   const now = current?.principal;
   const isValid =
@@ -111,7 +121,7 @@ function currentFences(before: Principal, recheck: CallerCheck | undefined): rea
     now.tokenBinding?.tokenGeneration === before.tokenBinding?.tokenGeneration &&
     now.tokenBinding?.memberSince === before.tokenBinding?.memberSince &&
     [...before.scopes].every((scope) => covers(now.scopes, scope));
-  if (current !== undefined && isValid) return current.fences;
+  if (current !== undefined && isValid) return current.preconditions;
   throw new HoldfastError("UNAUTHENTICATED", "The credential expired, or lost a scope, during the request.");
 }
 
@@ -155,7 +165,7 @@ function checkKey(id: string, presented: string, deps: AuthenticatorDeps): Authe
   return {
     principal: { kind: "api_key", id, name: id, organizationId, scopes: new Set(scopes), expiresAt },
     validUntil,
-    fences: [fenceOf(apiKeyKind, stored)],
+    preconditions: [preconditionOf(apiKeyKind, stored)],
   };
 }
 
@@ -180,7 +190,7 @@ function checkToken(
 function callerOfToken(stored: Stored<Token> | undefined, deps: AuthenticatorDeps): AuthenticatedCaller | undefined {
   const grant = grantOfToken(stored, deps);
   if (stored === undefined || grant === undefined) return undefined;
-  const { scopes, fences } = grant;
+  const { scopes, preconditions } = grant;
   const token = stored.object;
   const { id: tokenId, name, organizationId } = token.metadata;
   const { resources, expiresAt } = token.spec;
@@ -188,7 +198,7 @@ function callerOfToken(stored: Stored<Token> | undefined, deps: AuthenticatorDep
   return {
     principal: { kind: "token", id: tokenId, name, organizationId, scopes, expiresAt, ...limits },
     validUntil: expiresAt,
-    fences,
+    preconditions,
   };
 }
 
@@ -227,7 +237,7 @@ function checkSession(
     caller && {
       principal: { ...caller.principal, sessionId: metadata.id },
       validUntil: Math.min(end, caller.validUntil ?? Infinity),
-      fences: [...caller.fences, fenceOf(sessionKind, stored)],
+      preconditions: [...caller.preconditions, preconditionOf(sessionKind, stored)],
     }
   );
 }
@@ -235,17 +245,17 @@ function checkSession(
 /** Scopes, and the revisions of the objects that grant them. */
 interface Grant {
   readonly scopes: ReadonlySet<string>;
-  readonly fences: readonly Fence[];
+  readonly preconditions: readonly Precondition[];
 }
 
 /** The token's current scopes; undefined if it expired, was deleted, or its creator has lost all access. */
 function grantOfToken(token: Stored<Token> | undefined, deps: AuthenticatorDeps): Grant | undefined {
   if (token === undefined || !isLive(token.object, deps)) return undefined;
   const { metadata, spec } = token.object;
-  const own = fenceOf(tokenKind, token);
-  if (spec.creator === undefined) return { scopes: new Set(spec.scopes), fences: [own] };
+  const own = preconditionOf(tokenKind, token);
+  if (spec.creator === undefined) return { scopes: new Set(spec.scopes), preconditions: [own] };
   const grant = grantOfCreator(spec.creator, metadata.organizationId, deps);
-  return grant && { scopes: intersection(spec.scopes, grant.scopes), fences: [own, ...grant.fences] };
+  return grant && { scopes: intersection(spec.scopes, grant.scopes), preconditions: [own, ...grant.preconditions] };
 }
 
 function grantOfCreator(
@@ -261,23 +271,26 @@ function grantOfCreator(
       if (memberSince !== undefined && membership.object.metadata.createdAt !== memberSince) return undefined;
       return {
         scopes: new Set(deps.rights.roleScopes[membership.object.spec.role]),
-        fences: [
+        preconditions: [
           { key: keyOf(userKind, id), modRevision: user?.modRevision ?? 0n },
-          fenceOf(membershipKind, membership),
+          preconditionOf(membershipKind, membership),
         ],
       };
     }
     case "api_key": {
       const key = deps.apiKeys.get(id);
       if (key === undefined || !isLive(key.object, deps)) return undefined;
-      return { scopes: new Set(key.object.spec.scopes), fences: [fenceOf(apiKeyKind, key)] };
+      return { scopes: new Set(key.object.spec.scopes), preconditions: [preconditionOf(apiKeyKind, key)] };
     }
     case "token":
       return grantOfToken(deps.tokens.get(id), deps);
   }
 }
 
-function fenceOf<R extends Resource<unknown, unknown>>(kind: Kind<R>, { object, modRevision }: Stored<R>): Fence {
+function preconditionOf<R extends Resource<unknown, unknown>>(
+  kind: Kind<R>,
+  { object, modRevision }: Stored<R>,
+): Precondition {
   return { key: keyOf(kind, object.metadata.id), modRevision };
 }
 
@@ -308,7 +321,10 @@ function callerOfUser(
       tokenBinding: { tokenGeneration: user.object.spec.tokenGeneration ?? 0, ...memberSince },
     },
     validUntil: null,
-    fences: [fenceOf(userKind, user), ...(membership ? [fenceOf(membershipKind, membership)] : [])],
+    preconditions: [
+      preconditionOf(userKind, user),
+      ...(membership ? [preconditionOf(membershipKind, membership)] : []),
+    ],
   };
 }
 

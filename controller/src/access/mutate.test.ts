@@ -123,16 +123,16 @@ test("forty concurrent changes of one object are all made", async () => {
 test("a change whose credential ends while it runs is refused and writes nothing", async () => {
   const [id, credential] = [await add(), await add()];
   let seen = await read(credential);
-  const fences = () => {
+  const preconditions = () => {
     if (seen.object.spec.size > 0) throw new HoldfastError("UNAUTHENTICATED", "It ended.");
     return [{ key: keyOf(thingKind, credential), modRevision: seen.modRevision }];
   };
   const { principal } = testCall();
-  const call = testCall({ ...(principal && { principal: { ...principal, fences } }) });
+  const call = testCall({ ...(principal && { principal: { ...principal, preconditions } }) });
   const raced = mutate(deps, call, mutation, async (unit) => {
     const before = await read(id);
     unit.update(thingKind, before, grown(before.object));
-    // The fences of this attempt are taken, and the credential ends before its commit.
+    // The preconditions of this attempt are taken, and the credential ends before its commit.
     const end = deps.begin();
     end.update(thingKind, seen, grown(seen.object));
     await end.commit();

@@ -64,7 +64,7 @@ export function mutate<Result>(
 ): Promise<Result> {
   return retryConflict(call.signal, async () => {
     const unit = begin();
-    for (const fence of call.principal?.fences?.() ?? []) unit.onlyWhile(fence);
+    for (const precondition of call.principal?.preconditions?.() ?? []) unit.onlyWhile(precondition);
     const outcome = await change(unit);
     if ("unchanged" in outcome) return outcome.unchanged;
     const { id, detail, organizationId, actor, etag } = outcome;

@@ -15,7 +15,7 @@ import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { actorOf, organizationOf, principalOf, requireScopes, requireUnlimited } from "../caller.ts";
 import { type ApiKey, apiKeyKind, hashPurposes } from "./credential.ts";
-import type { Use } from "./last-use.ts";
+import type { CredentialUseTime } from "./last-use.ts";
 
 /** The id (`hfk_...`) and secret (`hfs_...`) of a new key. */
 export function newKeyPair(): { id: string; secret: string } {
@@ -139,7 +139,7 @@ function createdMessage(key: ApiKey, secret: string): CreatedApiKey {
   return create(CreatedApiKeySchema, { id, secret, name, scopes: [...key.spec.scopes], ...timesOf(key) });
 }
 
-function keyMessage(key: ApiKey, use: Use | undefined, now: number): ApiKeyMessage {
+function keyMessage(key: ApiKey, use: CredentialUseTime | undefined, now: number): ApiKeyMessage {
   const { id, name } = key.metadata;
   const { createdBy, scopes, previous, ...spec } = key.spec;
   const visible: ApiKey = {

@@ -118,7 +118,7 @@ export const hashPurposes = {
   token: "token",
   password: "password",
   setup: "setup-token",
-  session: "password-session",
+  passwordCache: "password-session",
   pepper: "password-pepper",
   source: "sign-in-source",
   browserSession: "browser-session",

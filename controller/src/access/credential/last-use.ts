@@ -5,7 +5,8 @@ import { keyOf, newMetadata } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { type CredentialUse, credentialUseKind } from "./credential.ts";
 
-export interface Use {
+/** Time (milliseconds since 1970) and source of the last use of a credential. */
+export interface CredentialUseTime {
   readonly at: number;
   readonly source: string;
 }
@@ -13,7 +14,7 @@ export interface Use {
 /** Last uses of keys, tokens and sessions: recorded in memory at each call, written once a minute. */
 export interface LastUse {
   record(id: string, organizationId: string, source: string): void;
-  of(id: string): Use | undefined;
+  of(id: string): CredentialUseTime | undefined;
   close(): Promise<void>;
 }
 

@@ -13,7 +13,7 @@ import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { actorOf, organizationOf, principalOf, requireScope, requireScopes, requireUnlimited } from "../caller.ts";
 import { hashPurposes, type TokenCreator, type Token, tokenKind, newSecretText } from "./credential.ts";
-import type { Use } from "./last-use.ts";
+import type { CredentialUseTime } from "./last-use.ts";
 import { limitFaults } from "./token-resources.ts";
 
 const depthMax = 4;
@@ -104,7 +104,7 @@ function commonOf({ metadata, spec }: Token) {
   };
 }
 
-function tokenMessage(token: Token, use: Use | undefined): TokenMessage {
+function tokenMessage(token: Token, use: CredentialUseTime | undefined): TokenMessage {
   return create(TokenSchema, {
     ...commonOf(token),
     ...(token.spec.creator && { createdBy: token.spec.creator.actor }),

@@ -61,7 +61,7 @@ export function createPasswordCheck(deps: {
   return {
     async verify(name, password, source) {
       const user = users.get(name);
-      const key = sealer.keyedHash(hashPurposes.session, `${name}:${password}`);
+      const key = sealer.keyedHash(hashPurposes.passwordCache, `${name}:${password}`);
       const id = `${source} ${key}`;
       const cached = outcomes.get(key) ?? outcomes.get(id);
       if (cached !== undefined) {
