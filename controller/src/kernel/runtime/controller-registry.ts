@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { createMirror } from "../store/mirror.ts";
 import { root } from "../store/resource.ts";
 import type { Lease, Store, Watch } from "../store/store.ts";
-import { type StoredFormat, storedFormats } from "./stored-formats.ts";
+import { type GatedFormat, gatedFormats } from "./format-gates.ts";
 
 /** A live controller, as stored under its lease. */
 export interface RegisteredController {
@@ -22,7 +22,7 @@ export interface RegisteredController {
   readonly authorityGeneration?: number;
   /** host:port of its listeners, and of the listeners of processes that follow it; absent before its first report. */
   readonly listeners?: readonly string[];
-  /** Stored formats that it can read (`storedFormats`); absent for a controller from before the first of them. */
+  /** Stored formats that it can read (`gatedFormats`); absent for a controller from before the first of them. */
   readonly reads?: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface ControllerRegistry {
   controllers(): RegisteredController[];
   controller(id: string): RegisteredController | undefined;
   /** True if every live controller reads the format, so that it may be stored. */
-  allRead(format: StoredFormat): boolean;
+  allRead(format: GatedFormat): boolean;
   /** Ids of the controllers whose lease is live now, by a linearizable read. */
   liveIds(signal: AbortSignal): Promise<string[]>;
   /** Lease of this controller; undefined while it has no live one. */
@@ -80,7 +80,7 @@ const retryDelayMs = 500;
  * Creates the registry and starts to register this controller; it registers again after each lost lease, until `leave`.
  */
 export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps): ControllerRegistry {
-  let entry: RegisteredController = { id, address: "", startedAt: clock.now(), draining: false, reads: storedFormats };
+  let entry: RegisteredController = { id, address: "", startedAt: clock.now(), draining: false, reads: gatedFormats };
   const leaving = new AbortController();
   const subscribers = new Set<() => void>();
   /** The lease that etcd granted; it becomes `lease` once the controller is registered under it. */

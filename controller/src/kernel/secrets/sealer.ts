@@ -9,7 +9,7 @@ import {
   randomBytes,
 } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { StoredFormat } from "../runtime/stored-formats.ts";
+import type { GatedFormat } from "../runtime/format-gates.ts";
 
 /** Encrypts secrets in etcd, the history, their backups and logs: AES-256-GCM under a versioned master key. */
 export interface Sealer {
@@ -29,7 +29,7 @@ export interface Sealer {
   /**
    * True if every live controller reads the format, so that it may be stored. Absent if there is only one controller.
    */
-  mayStore?(format: StoredFormat): boolean;
+  mayStore?(format: GatedFormat): boolean;
 }
 
 /** Master keys by version, from the file HOLDFAST_MASTER_KEY_FILE. */

@@ -3,9 +3,9 @@
  * reads, and a format is written only if every live controller reads it: during a rolling upgrade the earlier format is
  * written.
  */
-export const storedFormats = [
+export const gatedFormats = [
   /** A secret that is sealed together with its destination (destined-secret.ts). */
   "destined-secret",
 ] as const;
 
-export type StoredFormat = (typeof storedFormats)[number];
+export type GatedFormat = (typeof gatedFormats)[number];
