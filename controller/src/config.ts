@@ -6,7 +6,7 @@ import type { FleetSettings } from "#fleet/fleet-settings.ts";
 import type { KernelSettings } from "#kernel/kernel-settings.ts";
 import { mergeDeclared, type SystemDeclaration } from "#kernel/system-declaration.ts";
 import type { AppSettings } from "#app/issuer-feed.ts";
-import type { InferenceSettings } from "#inference/inference-system.ts";
+import type { InferenceConfig } from "#inference/inference-system.ts";
 import { systems } from "./systems.ts";
 
 const addresses = list(
@@ -85,7 +85,7 @@ const logSettings = {
 export type ControllerConfig = KernelSettings &
   ApiSettings &
   Pick<FleetSettings, "agentListen"> &
-  Partial<Pick<AppSettings, "issuerAddresses" | "issuerPort"> & Pick<InferenceSettings, "inferenceAddresses">> &
+  Partial<Pick<AppSettings, "issuerAddresses" | "issuerPort"> & Pick<InferenceConfig, "inferenceAddresses">> &
   ValuesOf<typeof logSettings>;
 
 /** Every setting of a controller with these systems. */

@@ -48,7 +48,7 @@ const inferenceSettings = {
   ),
 } as const;
 
-export type InferenceSettings = ValuesOf<typeof inferenceSettings>;
+export type InferenceConfig = ValuesOf<typeof inferenceSettings>;
 
 const eventData = {
   period: { type: "string", meaning: "the month in UTC, such as 2026-11" },

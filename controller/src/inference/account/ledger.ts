@@ -11,7 +11,16 @@ import type { InferenceKey } from "../key/inference-key.ts";
 import type { InferenceProcess } from "../process/inference-process.ts";
 import type { InferenceLimits, InferenceSettings } from "../settings/inference-settings.ts";
 import { applyCostLimits } from "./circuit.ts";
-import { freeOf, granted, leasedOf, isFinished, planLease, recallMs, released, settledBy } from "./quota-lease-plan.ts";
+import {
+  freeOf,
+  granted,
+  leasedOf,
+  isRecallOver,
+  planLease,
+  recallMs,
+  released,
+  settledBy,
+} from "./quota-lease-plan.ts";
 import {
   type AccountStatus,
   emptyAccount,
@@ -223,7 +232,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
   function withoutFinishedRecall(status: AccountStatus): AccountStatus {
     const { recall } = status;
     if (recall === null || recall.by !== "") return status;
-    return isFinished(recall, { connected: connected(), now: clock.now() }) ? { ...status, recall: null } : status;
+    return isRecallOver(recall, { connected: connected(), now: clock.now() }) ? { ...status, recall: null } : status;
   }
 
   /**

@@ -54,9 +54,9 @@ export function planLease(
   }
   const { recall } = account;
   if (recall !== null && recall.id === id) {
-    return isFinished(recall, context) ? { kind: "grant", amount: free } : { kind: "wait" };
+    return isRecallOver(recall, context) ? { kind: "grant", amount: free } : { kind: "wait" };
   }
-  if (recall !== null && !isFinished(recall, context)) return { kind: "wait" };
+  if (recall !== null && !isRecallOver(recall, context)) return { kind: "wait" };
   const from = context.connected.filter((other) => other !== processId && (lookUp(account.leases, other) ?? 0) > 0);
   if (from.length === 0) return { kind: "grant", amount: free };
   const until = context.now + recallMs;
@@ -64,7 +64,7 @@ export function planLease(
 }
 
 /** True if every connected process has responded, or the deadline has passed. */
-export function isFinished({ from, answered, until }: Recall, { connected, now }: ProcessesContext): boolean {
+export function isRecallOver({ from, answered, until }: Recall, { connected, now }: ProcessesContext): boolean {
   return now >= until || from.every((each) => lookUp(answered, each) !== undefined || !connected.includes(each));
 }
 

@@ -28,7 +28,7 @@ import type { Ledger } from "../account/ledger.ts";
 import type { InferenceKey } from "../key/inference-key.ts";
 import type { InferenceSettings } from "../settings/inference-settings.ts";
 import type { UsageStore } from "../usage/usage-store.ts";
-import { keyMessage, organizationMessage } from "./configuration.ts";
+import { keyFeedMessage, organizationFeedMessage } from "./feed-messages.ts";
 import type { InferenceProcess } from "./inference-process.ts";
 import { openProcessSession, type ProcessSession } from "./process-session.ts";
 
@@ -226,8 +226,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
         ...(isFirst && batch === 0 && { catalog: deps.catalog() }),
         organizations: organizations
           .slice(at, at + batchEntries)
-          .map((id) => organizationMessage(id, settings.get(id)?.object, context)),
-        keys: changedKeys.slice(at, at + batchEntries).map((id) => keyMessage(id, keys.get(id)?.object)),
+          .map((id) => organizationFeedMessage(id, settings.get(id)?.object, context)),
+        keys: changedKeys.slice(at, at + batchEntries).map((id) => keyFeedMessage(id, keys.get(id)?.object)),
       };
       await write(call, { frame: { case: "configuration", value } }, signal);
     }

@@ -19,7 +19,7 @@ interface SettingsDeps {
 }
 
 /** The message with an organization's settings for proxy processes; marked as removed if it has none. */
-export function organizationMessage(
+export function organizationFeedMessage(
   organizationId: string,
   settings: InferenceSettings | undefined,
   { sealer, statusOf, now }: SettingsDeps,
@@ -45,7 +45,7 @@ export function organizationMessage(
 }
 
 /** The message with a key for proxy processes; marked as removed if it does not exist. */
-export function keyMessage(id: string, key: InferenceKey | undefined): Key {
+export function keyFeedMessage(id: string, key: InferenceKey | undefined): Key {
   if (key === undefined) return create(KeySchema, { id, removed: true });
   const { secretHash, monthlyTokenLimit, rateLimitRpm, expiresAt, suspended } = key.spec;
   return create(KeySchema, {
