@@ -18,7 +18,7 @@ export interface RecoverOptions {
 }
 
 /** Result of the recovery program for one service. */
-export interface RecoveredService {
+export interface RecoveryResult {
   readonly id: string;
   readonly name: string;
   readonly outcome: "recovers" | "kept" | "skipped";
@@ -34,7 +34,7 @@ export interface RecoveredService {
  * of the store: the next start creates them. Throws a UserError while the platform runs, and for an installation with
  * another store or other keys; then nothing changes.
  */
-export async function recoverServices(options: RecoverOptions): Promise<readonly RecoveredService[]> {
+export async function runServiceRecovery(options: RecoverOptions): Promise<readonly RecoveryResult[]> {
   const { dataDirectory, masterKey, objectsKey, signal } = options;
   const layout = layoutOf(dataDirectory);
   const objects = objectsUrlOf(options.objects);
@@ -45,7 +45,7 @@ export async function recoverServices(options: RecoverOptions): Promise<readonly
   return withPlatform({ dataDir: dataDirectory, ports: {}, objects }, deps, signal, async (platform, parts) => {
     try {
       await platform.startStores(signal);
-      return await runRecovery<readonly RecoveredService[]>(parts, ["recover"], "not recovered", signal);
+      return await runRecovery<readonly RecoveryResult[]>(parts, ["recover"], "not recovered", signal);
     } finally {
       await platform.stopStores();
     }

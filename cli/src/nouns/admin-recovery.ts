@@ -13,7 +13,7 @@ interface LocalRestore {
 
 /** Exports of the local package for `admin recover`, which runs while the platform is stopped. */
 interface LocalRecover {
-  recoverServices(options: {
+  runServiceRecovery(options: {
     readonly dataDirectory: string;
     readonly objects: string;
     readonly masterKey: string;
@@ -69,7 +69,7 @@ export function addRecovery(admin: CliCommand): void {
         throw new UsageError("--objects-key has no effect without --objects s3://...");
       const { dataDirectory, signal, confirm, output } = context;
       await confirm(`Create an installation in ${dataDirectory} with the services of ${objects}?`, yes);
-      const recovered = await local.recoverServices({ dataDirectory, objects, masterKey, objectsKey, signal });
+      const recovered = await local.runServiceRecovery({ dataDirectory, objects, masterKey, objectsKey, signal });
       output.list(recovered, ["id", "name", "outcome", "to", "replayMemoryGb", "reason"]);
       output.info(
         "the next `npm start` creates these services; run `holdfast admin release-hold restored` after checking them",

@@ -11,7 +11,7 @@ import { managedServiceKind } from "#services/service/managed-service.ts";
 import { createAuthorityApi } from "./authority/authority-api.ts";
 import { createControlApi } from "./control/control-api.ts";
 import { createFleetApi } from "./inventory/fleet-api.ts";
-import { takeSnapshot, createSnapshotReconciler } from "./recovery/snapshot.ts";
+import { backUpControlPlane, createSnapshotReconciler } from "./recovery/snapshot.ts";
 
 /**
  * Administration of the control plane: the admin API for operators (inventory/, control/, authority/), the rotation of
@@ -56,7 +56,7 @@ function openOperatorSystem(kernel: Kernel, use: Use): System {
         controllerReconcilers: fleet.controllerReconcilers,
         members: controllerRegistry.controllers,
         drain: drains.request,
-        snapshot: (signal) => takeSnapshot(kernel, signal),
+        snapshot: (signal) => backUpControlPlane(kernel, signal),
       }),
       createAuthorityApi({ ...kernel, followers: outdatedCertificates }),
     ],

@@ -16,8 +16,8 @@ import type { Store } from "#kernel/store/store.ts";
 import { readControllerConfig } from "../../config.ts";
 import { systems } from "../../systems.ts";
 import { recoverServices } from "./service-recovery.ts";
-import { restoreSnapshot } from "./restore.ts";
-import { takeSnapshot, snapshots } from "./snapshot.ts";
+import { restoreControlPlane } from "./restore.ts";
+import { backUpControlPlane, snapshots } from "./snapshot.ts";
 
 // Snapshots and recovery from the host, with a controller's environment but without a running controller:
 //   node recovery/main.ts list | backup | restore [id] | recover
@@ -47,7 +47,7 @@ async function withStore<T>(run: (store: Store) => Promise<T>): Promise<T> {
   }
 }
 
-function withControlPlane<T>(run: (deps: Parameters<typeof takeSnapshot>[0] & HistoryDeps) => Promise<T>) {
+function withControlPlane<T>(run: (deps: Parameters<typeof backUpControlPlane>[0] & HistoryDeps) => Promise<T>) {
   return withStore(async (store) => {
     const history = createHistory({
       url: config.historyUrl,
@@ -65,17 +65,17 @@ function withControlPlane<T>(run: (deps: Parameters<typeof takeSnapshot>[0] & Hi
   });
 }
 
-type HistoryDeps = Pick<Parameters<typeof restoreSnapshot>[0], "history">;
+type HistoryDeps = Pick<Parameters<typeof restoreControlPlane>[0], "history">;
 
 async function run(): Promise<unknown> {
   if (command === "list") return (await snapshots({ objects })).toReversed();
   if (command === "recover")
     return withStore((store) => recoverServices({ store, objects, keyring, clock, newId: uuidv7, log, catalog }));
-  if (command === "backup") return withControlPlane((deps) => takeSnapshot(deps));
+  if (command === "backup") return withControlPlane((deps) => backUpControlPlane(deps));
   if (command !== "restore") throw new Error(usage);
   const id = requestedId ?? (await snapshots({ objects })).at(-1)?.key;
   if (id === undefined) throw new Error("the object store has no snapshot");
-  return withControlPlane((deps) => restoreSnapshot({ ...deps, kinds: [managedServiceKind, machineKind] }, id));
+  return withControlPlane((deps) => restoreControlPlane({ ...deps, kinds: [managedServiceKind, machineKind] }, id));
 }
 
 try {

@@ -19,8 +19,8 @@ import { managedServiceKind } from "#services/service/managed-service.ts";
 import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
 import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { organizationFor } from "./service-recovery.ts";
-import { restoreSnapshot } from "./restore.ts";
-import { takeSnapshot, createSnapshotReconciler, snapshots } from "./snapshot.ts";
+import { restoreControlPlane } from "./restore.ts";
+import { backUpControlPlane, createSnapshotReconciler, snapshots } from "./snapshot.ts";
 
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;
@@ -100,11 +100,11 @@ test("a restored control plane equals its snapshot, paused, with raised terms an
       [uuidv7()],
     );
   await digest();
-  const { id, sizeBytes } = await takeSnapshot(deps());
+  const { id, sizeBytes } = await backUpControlPlane(deps());
   expect(sizeBytes).toBeGreaterThan(1_000);
   expect((await readFile(join(directory, id))).includes("machine")).toBe(false);
 
-  await expect(restoreSnapshot(deps(), id)).rejects.toThrow("not empty");
+  await expect(restoreControlPlane(deps(), id)).rejects.toThrow("not empty");
   await lease.revoke();
   await etcd.kill();
   await etcd.start({ empty: true });
@@ -112,7 +112,7 @@ test("a restored control plane equals its snapshot, paused, with raised terms an
     "truncate event, audit, task_log, webhook_delivery, auth_erasure, mail_digest, export_state cascade",
   );
   await history.database.query("alter table mail_digest alter column place restart");
-  const restored = await restoreSnapshot(deps(), id);
+  const restored = await restoreControlPlane(deps(), id);
   expect(restored).toMatchObject({ installationId: "installation-1", keys: 621, rows: 626 });
 
   const found = await store.get(service);
@@ -156,13 +156,13 @@ test("tables are loaded after those that they reference, and webhook deliveries 
 });
 
 test("a tampered or truncated snapshot is not restored at all", async () => {
-  const { id } = await takeSnapshot(deps());
+  const { id } = await backUpControlPlane(deps());
   const path = join(directory, id);
   const bytes = await readFile(path);
   await writeFile(path, bytes.subarray(0, bytes.length - 30));
   await etcd.kill();
   await etcd.start({ empty: true });
-  await expect(restoreSnapshot(deps(), id)).rejects.toThrow("ends too early");
+  await expect(restoreControlPlane(deps(), id)).rejects.toThrow("ends too early");
   expect((await store.list(root, { limit: 10 })).values).toEqual([]);
 });
 
@@ -170,7 +170,7 @@ test("without etcd no snapshot is written, not even a partial one", async () => 
   const { objects } = deps();
   const before = await snapshots({ objects });
   await etcd.kill();
-  await expect(takeSnapshot(deps())).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  await expect(backUpControlPlane(deps())).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   await etcd.start();
   expect(await snapshots({ objects })).toEqual(before);
 });
@@ -178,11 +178,11 @@ test("without etcd no snapshot is written, not even a partial one", async () => 
 test("a snapshot without the history still has etcd", async () => {
   await put(`${root}/machine/m1`, "{}");
   await postgresql.kill();
-  const { id } = await takeSnapshot(deps());
+  const { id } = await backUpControlPlane(deps());
   await postgresql.start();
   await etcd.kill();
   await etcd.start({ empty: true });
-  expect(await restoreSnapshot(deps(), id)).toMatchObject({ keys: 1, rows: 0 });
+  expect(await restoreControlPlane(deps(), id)).toMatchObject({ keys: 1, rows: 0 });
 });
 
 test("a snapshot is taken each hour, and the newest 48 are retained", async () => {

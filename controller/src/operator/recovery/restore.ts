@@ -42,7 +42,7 @@ const batchRows = 500;
  * operator releases it. Terms are raised above all terms that agents can have. An interrupted restore is repeated by
  * the same call.
  */
-export async function restoreSnapshot(deps: RestoreDeps, id: string, signal?: AbortSignal): Promise<Restored> {
+export async function restoreControlPlane(deps: RestoreDeps, id: string, signal?: AbortSignal): Promise<Restored> {
   const { store, history, clock, log } = deps;
   await requireEmpty(store, signal);
   let facts: Restored | undefined;

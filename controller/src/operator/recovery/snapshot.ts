@@ -34,7 +34,7 @@ export interface SnapshotFacts {
  * history. It is sealed under the master key; the authority and all secrets in etcd have an additional seal. If the
  * history is unavailable, the snapshot does not contain it.
  */
-export async function takeSnapshot(deps: SnapshotDeps, signal?: AbortSignal): Promise<SnapshotFacts> {
+export async function backUpControlPlane(deps: SnapshotDeps, signal?: AbortSignal): Promise<SnapshotFacts> {
   const { objects, keyring, clock } = deps;
   const createdAt = clock.now();
   const id = `${snapshotPrefix}${new Date(createdAt).toISOString().replaceAll(":", "-")}.sealed`;
@@ -136,7 +136,7 @@ export function createSnapshotReconciler(deps: SnapshotDeps): ControlLoop {
       const age = clock.now() - (before.at(-1)?.modifiedAt ?? 0);
       // After the clock was set back by hours, the newest snapshot is in the future, and another one is taken.
       if (Math.abs(age) < intervalMs) return again(intervalMs - Math.max(0, age), "the last snapshot is recent");
-      const taken = await takeSnapshot(deps, signal);
+      const taken = await backUpControlPlane(deps, signal);
       log.info("control plane snapshot taken", { id: taken.id, sizeBytes: taken.sizeBytes });
       for (const { key } of before.slice(0, Math.max(0, before.length + 1 - snapshotsMax))) await objects.delete(key);
       return again(intervalMs, "the next hour");
