@@ -1,4 +1,4 @@
-import { noMaintenance } from "@holdfast/controller/services/maintenance/maintenance-memory.ts";
+import { noMaintenance } from "@holdfast/controller/services/maintenance/maintenance-record.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 
 /** A running service without pending work. */

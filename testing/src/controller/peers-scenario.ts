@@ -3,7 +3,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { isFinished, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
-import { addNodes, removeNode } from "@holdfast/controller/services/service/member/change-nodes.ts";
+import { addNodes, markNodeForRemoval } from "@holdfast/controller/services/service/member/change-nodes.ts";
 import { isNeeded } from "@holdfast/controller/services/service/member/member-roles.ts";
 import { numberOf } from "@holdfast/controller/services/service/member/members.ts";
 import { beginMove, nodeToMove } from "@holdfast/controller/services/service/member/move-node.ts";
@@ -126,7 +126,7 @@ export class PeersScenario {
       const change =
         kind === "add"
           ? addNodes(this.object, { ...args, nodeIds: numbers.map((number) => `n-${number}`), zone: undefined })
-          : removeNode(this.object, last, args);
+          : markNodeForRemoval(this.object, last, args);
       [this.object, this.operation] = [change.after, change.operation];
     } catch (error) {
       if (!(error as Error).message.includes("nodes")) throw error;

@@ -5,7 +5,7 @@ import {
   type NodeSpec,
   serviceSubject,
 } from "@holdfast/controller/services/service/managed-service.ts";
-import { noMaintenance } from "@holdfast/controller/services/maintenance/maintenance-memory.ts";
+import { noMaintenance } from "@holdfast/controller/services/maintenance/maintenance-record.ts";
 import type { OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { Metadata } from "@holdfast/controller/kernel/store/resource.ts";
 import { newOperation } from "@holdfast/controller/operation/operation-definition.ts";

@@ -11,7 +11,7 @@ import { beginMaintenance } from "@holdfast/controller/services/maintenance/begi
 import { seriesNameOf, type NodeImageObject } from "@holdfast/controller/services/maintenance/node-image.ts";
 import type { MaintenanceContext } from "@holdfast/controller/services/maintenance/pending-update.ts";
 import { pendingUpdates } from "@holdfast/controller/services/maintenance/pending-updates.ts";
-import { obstacleOf } from "@holdfast/controller/services/maintenance/update-terms.ts";
+import { obstacleOf } from "@holdfast/controller/services/maintenance/update-schedule.ts";
 import { isFinished, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 import type {

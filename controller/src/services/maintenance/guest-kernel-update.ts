@@ -1,7 +1,7 @@
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
-import { imageTerms } from "./image-terms.ts";
+import { imageSchedule } from "./image-schedule.ts";
 import { engineVersionIn } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 
@@ -25,7 +25,7 @@ export function guestKernelUpdate(
   const { from, to } = kernelVersions(current, target.metadata.id, context);
   // The image includes the initial RAM disk, so it may change without a change of the kernel's version.
   const isOtherLinux = from !== "" && to !== "" && from !== to;
-  const { urgencyText, ...terms } = imageTerms(service, context, {
+  const { urgencyText, ...schedule } = imageSchedule(service, context, {
     series: guestLine,
     target,
     currentImage,
@@ -43,7 +43,7 @@ export function guestKernelUpdate(
     from: isOtherLinux ? from : current,
     to: isOtherLinux ? to : target.metadata.id,
     changesTextOrder: false,
-    ...terms,
+    ...schedule,
   };
 }
 

@@ -2,7 +2,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { versionNumber } from "#catalog/version-number.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
-import { imageTerms } from "./image-terms.ts";
+import { imageSchedule } from "./image-schedule.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
@@ -25,7 +25,7 @@ export function imageUpdate(service: ManagedServiceObject, context: MaintenanceC
   const isMinor = from !== "" && to !== "" && from !== to;
   const changedLibraries = changedTextOrder(currentImage, target, context.instance);
   const changesTextOrder = changedLibraries.length > 0;
-  const { urgencyText, ...terms } = imageTerms(service, context, {
+  const { urgencyText, ...schedule } = imageSchedule(service, context, {
     series: { engine, version },
     target,
     currentImage,
@@ -43,7 +43,7 @@ export function imageUpdate(service: ManagedServiceObject, context: MaintenanceC
     from: isMinor ? from : current,
     to: isMinor ? to : target.metadata.id,
     changesTextOrder,
-    ...terms,
+    ...schedule,
   };
 }
 

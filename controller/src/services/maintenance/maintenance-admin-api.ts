@@ -13,7 +13,7 @@ import { nodeImageKind, type NodeImageObject, type NodeImageSpec } from "./node-
 import { type AwaitedImage, missingOn } from "./image-offer.ts";
 import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
 import type { HostObject } from "#fleet/host/host.ts";
-import type { RefusedImage } from "./maintenance-memory.ts";
+import type { RefusedImage } from "./maintenance-record.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { isFinished, type OperationObject } from "#operation/operation.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";

@@ -17,7 +17,7 @@ import { engineVersionIn } from "./node-image.ts";
 import { type MaintenanceContext, type PendingUpdate, restartId } from "./pending-update.ts";
 import { pendingUpdates } from "./pending-updates.ts";
 import { type UpgradeRequestDeps, upgradeRequest } from "./upgrade-request.ts";
-import { obstacleOf, unreachableHostOf } from "./update-terms.ts";
+import { obstacleOf, unreachableHostOf } from "./update-schedule.ts";
 import { serviceOperations } from "../service/service-operations.ts";
 
 export interface MaintenanceApiDeps extends UpgradeRequestDeps {

@@ -8,7 +8,7 @@ import {
   type ServiceChange,
   windowed,
 } from "@holdfast/testing/controller/pending-updates.ts";
-import { noMaintenance } from "./maintenance-memory.ts";
+import { noMaintenance } from "./maintenance-record.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import type { NodeImageObject } from "./node-image.ts";
 import { pendingUpdates } from "./pending-updates.ts";

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import type { AnnouncedUpdate, MaintenanceMemory } from "./maintenance-memory.ts";
+import type { AnnouncedUpdate, MaintenanceRecord } from "./maintenance-record.ts";
 import { keepersBehind, parametersThatWait, pendingUpdates } from "./pending-updates.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 
@@ -13,7 +13,7 @@ const blockedRecheckMs = 15_000;
 export type MaintenanceAction =
   | { readonly action: "none"; readonly recheckInMs: number | null }
   /** Record the time since which parameters await a restart, or machines a newer keeper; null if none does. */
-  | ({ readonly action: "note" } & Partial<Pick<MaintenanceMemory, "restartSince" | "keeperSince">>)
+  | ({ readonly action: "note" } & Partial<Pick<MaintenanceRecord, "restartSince" | "keeperSince">>)
   | {
       readonly action: "announce";
       readonly updates: readonly PendingUpdate[];

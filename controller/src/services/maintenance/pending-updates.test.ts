@@ -12,7 +12,7 @@ import {
 } from "@holdfast/testing/controller/pending-updates.ts";
 import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
-import { noMaintenance } from "./maintenance-memory.ts";
+import { noMaintenance } from "./maintenance-record.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type ImageUrgency, seriesNameOf, type NodeImageObject } from "./node-image.ts";

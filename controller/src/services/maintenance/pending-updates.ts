@@ -4,7 +4,7 @@ import { guestKernelOffer, guestKernelUpdate } from "./guest-kernel-update.ts";
 import type { AwaitedImage } from "./image-offer.ts";
 import { imageOfferTo, imageUpdate } from "./image-update.ts";
 import { type KeeperOfMachine, type MaintenanceContext, type PendingUpdate, restartId } from "./pending-update.ts";
-import { applyAt, obstacleOf, unreachableHostOf } from "./update-terms.ts";
+import { applyAt, obstacleOf, unreachableHostOf } from "./update-schedule.ts";
 
 /** Pending updates of the service, images first. Empty while it is being deleted. */
 export function pendingUpdates(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate[] {

@@ -8,7 +8,7 @@ import { replicaOf } from "@holdfast/testing/controller/observed-service.ts";
 import { beginUpgrade } from "./begin-maintenance.ts";
 import { registerChanges } from "./image-register.ts";
 import type { MaintenanceContext } from "./pending-update.ts";
-import { planUpgrade, requireNewer } from "./upgrade-plan.ts";
+import { planVersionUpgrade, requireNewer } from "./upgrade-plan.ts";
 
 const valkey = (spec: Partial<ManagedServiceObject["spec"]> = {}) =>
   runningService({}, { databaseType: "valkey", version: "8.1", image: "trixie-1", ...spec });
@@ -33,7 +33,7 @@ function context(change: Partial<MaintenanceContext> = {}, imageIds = ["trixie-1
 }
 
 const found = (service: ManagedServiceObject, seen: MaintenanceContext) =>
-  planUpgrade(service, "9", seen).findings.map(({ code, blocking }) => (blocking ? `${code}!` : code));
+  planVersionUpgrade(service, "9", seen).findings.map(({ code, blocking }) => (blocking ? `${code}!` : code));
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each<[what: string, ManagedServiceObject, MaintenanceContext, codes: string[]]>([
@@ -74,13 +74,13 @@ test.each<[what: string, ManagedServiceObject, MaintenanceContext, obstacles: { 
   ["another sort order in use",                      postgresql(),                                    contextOfData({ instance: texts }, "2.43"),  [],                                     ["text_order!", "downtime"]],
   ["another sort order that is not in use",          postgresql(),                                    contextOfData({}, "2.43"),                   [],                                     ["downtime"]],
 ])("the findings of an upgrade of data: %s", (_what, service, seen, obstacles, codes) => {
-  const { findings } = planUpgrade(service, "18", seen, obstacles);
+  const { findings } = planVersionUpgrade(service, "18", seen, obstacles);
   expect(findings.map(({ code, blocking }) => (blocking ? `${code}!` : code))).toEqual(codes);
 });
 
 test("an accepted change of the sort order neither blocks an upgrade nor rolls it back", () => {
   const seen = contextOfData({ instance: texts }, "2.43");
-  const { findings } = planUpgrade(postgresql(), "18", seen, [], true);
+  const { findings } = planVersionUpgrade(postgresql(), "18", seen, [], true);
   expect(findings.map(({ code, blocking }) => (blocking ? `${code}!` : code))).toEqual(["text_order", "downtime"]);
   const requested = { operationId: "o", now: 5, acceptsTextOrder: true };
   const { operation } = beginUpgrade(postgresql(), { version: "18", image: "sid-1" }, seen, requested);

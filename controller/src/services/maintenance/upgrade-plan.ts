@@ -10,7 +10,7 @@ import { imageOffer } from "./image-offer.ts";
 import type { NodeImageObject } from "./node-image.ts";
 import { changedTextOrder } from "./image-update.ts";
 import type { MaintenanceContext } from "./pending-update.ts";
-import { obstacleOf, unreachableHostOf } from "./update-terms.ts";
+import { obstacleOf, unreachableHostOf } from "./update-schedule.ts";
 
 /** An obstacle that the agent found in the data, with the agent's code. */
 export interface UpgradeObstacle {
@@ -63,7 +63,7 @@ export function requireNewer({ spec }: ManagedServiceObject, version: string): v
 /**
  * The findings and image of an upgrade to a newer version. `obstacles`: the obstacles that the agent found in the data.
  */
-export function planUpgrade(
+export function planVersionUpgrade(
   service: ManagedServiceObject,
   version: string,
   context: MaintenanceContext,

@@ -17,7 +17,7 @@ import type { ServiceAccess } from "../service/service-access.ts";
 import { refuseWhileBusy } from "../service/service-verbs.ts";
 import { beginUpgrade, addMaintenance } from "./begin-maintenance.ts";
 import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
-import { planUpgrade, requireNewer, type UpgradeFinding, type UpgradeObstacle } from "./upgrade-plan.ts";
+import { planVersionUpgrade, requireNewer, type UpgradeFinding, type UpgradeObstacle } from "./upgrade-plan.ts";
 import { serviceOperations } from "../service/service-operations.ts";
 
 export interface UpgradeRequestDeps extends MaintenanceContextDeps {
@@ -65,7 +65,7 @@ export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof Mainte
       requireNewer(object, version);
       const context = maintenanceContext(object, deps, clock.now());
       const obstacles = await obstaclesIn(object, version, call.signal);
-      const { findings, image } = planUpgrade(object, version, context, obstacles, acceptsTextOrder);
+      const { findings, image } = planVersionUpgrade(object, version, context, obstacles, acceptsTextOrder);
       const from = object.spec.version;
       if (checkOnly) return { unchanged: upgradeMessage(object, from, version, findings) };
       refuseWhileBusy(object, current);

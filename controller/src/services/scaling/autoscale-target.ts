@@ -1,7 +1,7 @@
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ObservedService } from "../service/reconcile/observed-service.ts";
 import { fillsDisk } from "./size-plan.ts";
-import { type AutoscaleMemory, autoscaleOf } from "./storage-autoscale.ts";
+import { type LastGrowth, autoscaleOf } from "./storage-autoscale.ts";
 
 const gib = 1024 ** 3;
 
@@ -46,7 +46,7 @@ export function autoscaleDueInMs({ spec, status }: ManagedServiceObject, now: nu
   return waits === null ? null : Math.max(1, waits);
 }
 
-function pauseMs(memory: AutoscaleMemory | undefined, storageSizeGb: number, now: number): number | null {
-  if (memory === undefined || storageSizeGb >= memory.toGb) return null;
-  return memory.at + retryDelayMs - now;
+function pauseMs(record: LastGrowth | undefined, storageSizeGb: number, now: number): number | null {
+  if (record === undefined || storageSizeGb >= record.toGb) return null;
+  return record.at + retryDelayMs - now;
 }

@@ -8,7 +8,7 @@ import type { ObservedService } from "../service/reconcile/observed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
 import { type ResizeDeps, resizeService } from "./resize-service.ts";
 import { autoscaleTargetGb } from "./autoscale-target.ts";
-import { type AutoscaleMemory, autoscaleOf } from "./storage-autoscale.ts";
+import { type LastGrowth, autoscaleOf } from "./storage-autoscale.ts";
 
 export interface StorageGrowthDeps extends ResizeDeps {
   readonly begin: () => UnitOfWork;
@@ -36,7 +36,7 @@ export async function growStorage(
   try {
     const { after, operation } = await resizeService(object, { storageSizeGb: toGb }, undefined, unit, deps, signal);
     requestId = operation?.metadata.id ?? "";
-    unit.update(managedServiceKind, service, withMemory(after, { toGb, at: now }));
+    unit.update(managedServiceKind, service, withLastGrowth(after, { toGb, at: now }));
   } catch (error) {
     if (!(error instanceof HoldfastError)) throw error;
     return refuse(service, { toGb, at: now, refused: error.message }, deps, signal);
@@ -57,16 +57,16 @@ export async function growStorage(
 
 async function refuse(
   service: Stored<ManagedServiceObject>,
-  memory: AutoscaleMemory & { readonly refused: string },
+  record: LastGrowth & { readonly refused: string },
   deps: StorageGrowthDeps,
   signal: AbortSignal,
 ): Promise<ReconcileOutcome> {
   const { object } = service;
   const before = object.status.autoscale;
   const unit = deps.begin();
-  unit.update(managedServiceKind, service, withMemory(object, memory));
-  if (before?.refused === undefined || before.toGb !== memory.toGb) {
-    const { toGb, refused } = memory;
+  unit.update(managedServiceKind, service, withLastGrowth(object, record));
+  if (before?.refused === undefined || before.toGb !== record.toGb) {
+    const { toGb, refused } = record;
     const data = { storage_size_gb: object.spec.storageSizeGb, wanted_size_gb: toGb };
     unit.event(serviceEvent("service.autoscale_failed", object, { ...data, reason: refused }));
   }
@@ -74,6 +74,6 @@ async function refuse(
   return again(0, "autoscale refused");
 }
 
-function withMemory(service: ManagedServiceObject, autoscale: AutoscaleMemory): ManagedServiceObject {
+function withLastGrowth(service: ManagedServiceObject, autoscale: LastGrowth): ManagedServiceObject {
   return { ...service, status: { ...service.status, autoscale } };
 }

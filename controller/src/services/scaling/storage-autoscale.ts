@@ -14,7 +14,7 @@ export interface AutoscaleChoice {
 }
 
 /** The last growth that was started or refused; `at` is in milliseconds since 1970. */
-export interface AutoscaleMemory {
+export interface LastGrowth {
   readonly toGb: number;
   readonly at: number;
   /** Reason of the refusal; absent if the growth was started. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { observedNode, observedService } from "@holdfast/testing/controller/observed-service.ts";
 import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
-import type { StorageMemory } from "../service/managed-service.ts";
-import { rememberStorage } from "./storage-warning.ts";
+import type { AnnouncedStorage } from "../service/managed-service.ts";
+import { storageTransition } from "./storage-warning.ts";
 
 interface NodeReport {
   readonly id?: string;
@@ -11,17 +11,17 @@ interface NodeReport {
   readonly connected?: boolean;
 }
 
-function observe(before: StorageMemory | undefined, ...reports: readonly NodeReport[]) {
+function observe(before: AnnouncedStorage | undefined, ...reports: readonly NodeReport[]) {
   const service = runningService({}, {}, before && { storage: before });
   const nodes = reports.map(({ id = node.id, level: storageLevel, blocked: writesBlocked = false, connected = true }) =>
     observedNode({ ...node, id }, { storageLevel, writesBlocked }, { connected }),
   );
-  const { memory, events } = rememberStorage(service, observedService(nodes));
-  return { memory, events: events.map(({ type, data }) => [type, data["used_pct"], data["node_id"]]) };
+  const { record, events } = storageTransition(service, observedService(nodes));
+  return { record, events: events.map(({ type, data }) => [type, data["used_pct"], data["node_id"]]) };
 }
-const at = (level: number, writesBlocked = false): StorageMemory => ({ level, writesBlocked });
+const at = (level: number, writesBlocked = false): AnnouncedStorage => ({ level, writesBlocked });
 
-test.each<[string, StorageMemory | undefined, number, boolean, unknown[]]>([
+test.each<[string, AnnouncedStorage | undefined, number, boolean, unknown[]]>([
   ["has free space", undefined, 0, false, []],
   ["gets fuller", undefined, 80, false, [["service.storage_low", 80, node.id]]],
   ["gets even fuller", at(80), 90, false, [["service.storage_low", 90, node.id]]],
@@ -42,27 +42,27 @@ test.each<[string, StorageMemory | undefined, number, boolean, unknown[]]>([
 ])("a disk that %s: %j to %i %s emits %j", (_, before, level, blocked, events) => {
   const observed = observe(before, { level, blocked });
   expect(observed.events).toEqual(events);
-  expect(observed.memory ?? at(0)).toEqual(at(level, blocked));
+  expect(observed.record ?? at(0)).toEqual(at(level, blocked));
 });
 
 test("a disconnected agent does not count", () => {
-  expect(observe(at(90), { level: 0, connected: false })).toEqual({ memory: at(90), events: [] });
+  expect(observe(at(90), { level: 0, connected: false })).toEqual({ record: at(90), events: [] });
 });
 
 test("a replica's disk emits a warning, and does not block the service's writes", () => {
-  const { memory, events } = observe(undefined, { level: 0 }, { id: "two", level: 99 });
+  const { record, events } = observe(undefined, { level: 0 }, { id: "two", level: 99 });
   expect(events).toEqual([["service.storage_low", 90, "two"]]);
-  expect(memory).toEqual(at(99));
+  expect(record).toEqual(at(99));
 });
 
 test("a disconnected member hides no other member's disk, and its level is retained", () => {
   const silent = { id: "two", level: 0, connected: false };
   expect(observe(at(80), { level: 95, blocked: true }, silent)).toEqual({
-    memory: at(95, true),
+    record: at(95, true),
     events: [
       ["service.storage_low", 90, node.id],
       ["service.writes_blocked", 95, node.id],
     ],
   });
-  expect(observe(at(95, true), { level: 0 }, silent)).toEqual({ memory: at(95, true), events: [] });
+  expect(observe(at(95, true), { level: 0 }, silent)).toEqual({ record: at(95, true), events: [] });
 });

@@ -1,5 +1,5 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
-import type { ManagedServiceObject, StorageMemory } from "../service/managed-service.ts";
+import type { ManagedServiceObject, AnnouncedStorage } from "../service/managed-service.ts";
 import type { ObservedService } from "../service/reconcile/observed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
@@ -10,12 +10,12 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 const maxWarnedPct = 90;
 
 /**
- * The level of the fullest disk to record (`memory`; undefined if unchanged), and an event if it has risen.
+ * The level of the fullest disk to record (`record`; undefined if unchanged), and an event if it has risen.
  */
-export function rememberStorage(
+export function storageTransition(
   service: ManagedServiceObject,
   { nodes }: ObservedService,
-): { readonly memory: StorageMemory | undefined; readonly events: readonly NewEvent[] } {
+): { readonly record: AnnouncedStorage | undefined; readonly events: readonly NewEvent[] } {
   const before = service.status.storage;
   const reports = nodes.flatMap(({ node, instance, connected, isCurrent }) =>
     connected && isCurrent && instance ? { ...instance, nodeId: node.id } : [],
@@ -23,12 +23,12 @@ export function rememberStorage(
   const previous = before ?? { level: 0, writesBlocked: false };
   // For a node that is disconnected or off the recorded level is used.
   const silent = reports.length < nodes.length ? previous : { level: 0, writesBlocked: false };
-  if (reports.length === 0 || service.metadata.deletionRequestedAt !== undefined) return { memory: before, events: [] };
+  if (reports.length === 0 || service.metadata.deletionRequestedAt !== undefined) return { record: before, events: [] };
   const fullest = reports.reduce((a, b) => (b.storageLevel > a.storageLevel ? b : a));
   const blocked = reports.find((instance) => instance.writesBlocked);
   const level = Math.max(silent.level, fullest.storageLevel);
   const writesBlocked = silent.writesBlocked || blocked !== undefined;
-  if (level === previous.level && writesBlocked === previous.writesBlocked) return { memory: before, events: [] };
+  if (level === previous.level && writesBlocked === previous.writesBlocked) return { record: before, events: [] };
   const events: NewEvent[] = [];
   const warned = Math.min(level, maxWarnedPct);
   const data = { storage_size_gb: service.spec.storageSizeGb };
@@ -38,7 +38,7 @@ export function rememberStorage(
     const { nodeId, storageLevel } = blocked;
     events.push(serviceEvent("service.writes_blocked", service, { used_pct: storageLevel, ...data, node_id: nodeId }));
   }
-  return { memory: { level, writesBlocked }, events };
+  return { record: { level, writesBlocked }, events };
 }
 
 const writesAllowedMs = 15 * 60_000;

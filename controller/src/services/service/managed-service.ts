@@ -1,5 +1,5 @@
 import type { StoredNames } from "@holdfast/common/stored-names.ts";
-import type { MaintenanceMemory } from "../maintenance/maintenance-memory.ts";
+import type { MaintenanceRecord } from "../maintenance/maintenance-record.ts";
 import type { MaintenanceWindow } from "../maintenance/maintenance-window.ts";
 import type { ImageCanary } from "./canary/rollback-plan.ts";
 import type { Resource } from "#kernel/store/resource.ts";
@@ -9,7 +9,7 @@ import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Pooler } from "./pooler.ts";
 import type { Resizing } from "../scaling/service-size.ts";
-import type { AutoscaleMemory, StorageAutoscale } from "../scaling/storage-autoscale.ts";
+import type { LastGrowth, StorageAutoscale } from "../scaling/storage-autoscale.ts";
 
 /** A stored managed service. */
 export type ManagedServiceObject = Resource<ManagedServiceSpec, ManagedServiceStatus>;
@@ -235,34 +235,34 @@ export interface ManagedServiceStatus {
   /** Raised each time a primary is named. */
   readonly term: number;
   /** Only of members that elect their leader; absent until the first report. */
-  readonly cluster?: ClusterMemory;
+  readonly cluster?: ClusterRecord;
   readonly nodes: readonly NodeStatus[];
   readonly health: ServiceHealth;
   /** Absent until the first reconcile of a service that was restored. */
-  readonly healthMemory?: HealthMemory;
+  readonly healthMemory?: AnnouncedHealth;
   /** True while the recovery point is stale: `service.recovery_point_stale` was emitted and it is not recent again. */
   readonly recoveryPointStale?: boolean;
   /** Absent until a disk fills up. */
-  readonly storage?: StorageMemory;
+  readonly storage?: AnnouncedStorage;
   /** Absent until the storage grows automatically. */
-  readonly autoscale?: AutoscaleMemory;
+  readonly autoscale?: LastGrowth;
   /** Problems of members by event type and node, such as `node.unhealthy <node id>`; absent: none. */
-  readonly warnings?: Readonly<Record<string, WarningMemory>>;
+  readonly warnings?: Readonly<Record<string, WarningRecord>>;
   /** End of the discarded log that was announced last, by node id. */
   readonly discarded?: Readonly<Record<string, string>>;
   /** Logical replication slots of the primary; absent until it has one. */
-  readonly slots?: SlotMemory;
+  readonly slots?: SlotRecord;
   readonly error: { readonly code: string; readonly message: string } | null;
   /** Generation of the settings that every node has applied. */
   readonly observedGeneration: number;
   /** Emitted expiry warnings, in hours before the expiry. */
   readonly expiryWarnings: readonly number[];
   readonly announcedProtectedExpiry: boolean;
-  readonly maintenance: MaintenanceMemory;
+  readonly maintenance: MaintenanceRecord;
 }
 
 /** Cluster of members that elect their leader. */
-export interface ClusterMemory {
+export interface ClusterRecord {
   /** True once all first members have reported that they are members. Afterwards no member forms a cluster. */
   readonly formed: boolean;
   /** Node id of the leader that was reported last; empty before the first election. */
@@ -279,7 +279,7 @@ export interface NodeStatus {
 }
 
 /** Logical replication slots by the primary's last report. */
-export interface SlotMemory {
+export interface SlotRecord {
   readonly nodeId: string;
   readonly slots: readonly LogicalSlot[];
   /** Names of the slots that the engine invalidated; absent: none. */
@@ -294,20 +294,20 @@ export interface LogicalSlot {
 }
 
 /** Start of a problem (milliseconds since 1970), and whether its event was emitted. */
-export interface WarningMemory {
+export interface WarningRecord {
   readonly since: number;
   readonly announced: boolean;
 }
 
 /** Fill level of a service's disks that was last announced. */
-export interface StorageMemory {
+export interface AnnouncedStorage {
   /** Percent: 0, 80, 85, 90, 95 or 99. */
   readonly level: number;
   readonly writesBlocked: boolean;
 }
 
 /** Health status of the last event, and the current status with its start (milliseconds since 1970). */
-export interface HealthMemory {
+export interface AnnouncedHealth {
   readonly announced: ServiceHealth["status"];
   readonly status: ServiceHealth["status"];
   readonly since: number;

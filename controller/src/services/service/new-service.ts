@@ -4,7 +4,7 @@ import type { CreateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/ma
 import type { CatalogData } from "#catalog/catalog.ts";
 import { chooseFromCatalog } from "#catalog/catalog-choice.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
-import { noMaintenance } from "../maintenance/maintenance-memory.ts";
+import { noMaintenance } from "../maintenance/maintenance-record.ts";
 import { windowOf } from "../maintenance/window-message.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { newMetadata } from "#kernel/store/resource.ts";

@@ -19,7 +19,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { withReplicationSecret } from "./member/new-replica.ts";
 import { maxNodes } from "./member/members.ts";
 import type { NewServiceContext } from "./new-service.ts";
-import { placeService } from "./placement.ts";
+import { claimWarmMachine } from "./warm-claim.ts";
 import { newShortId } from "./network/service-names.ts";
 
 export interface ServiceCreationDeps {
@@ -98,7 +98,7 @@ export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreatio
     const placement =
       designed.hasMachines === true
         ? { service: designed.service, claim() {}, release() {} }
-        : await placeService(designed.service, deps, signal);
+        : await claimWarmMachine(designed.service, deps, signal);
     const { service } = placement;
     unit.claimName(managedServiceKind, organizationId, name, id);
     unit.create(managedServiceKind, service);

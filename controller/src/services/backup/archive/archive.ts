@@ -128,7 +128,7 @@ export interface ArchiveStatus {
   /** Recorded ranges of the log, oldest first. */
   readonly log: readonly LogRange[];
   /** Data for an undelete; null while the service exists, and if it cannot be undeleted. */
-  readonly deleted: DeletedService | null;
+  readonly deleted: UndeleteRecord | null;
 }
 
 /**
@@ -145,7 +145,7 @@ export interface ArchivedSettings {
 }
 
 /** A deleted service, with everything that an undelete needs. Times are milliseconds since 1970. */
-export interface DeletedService {
+export interface UndeleteRecord {
   readonly at: number;
   readonly until: number;
   /** The backup that it is restored from; null if only its disks exist. */

@@ -2,7 +2,7 @@ import { servicePrefix } from "@holdfast/common/backup/object-names.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import { archiveKind, type ArchiveObject, type DeletedService } from "./archive.ts";
+import { archiveKind, type ArchiveObject, type UndeleteRecord } from "./archive.ts";
 import { backupKeyKind } from "../backup-key.ts";
 import { hasEnded } from "../backup.ts";
 import { deleteBelow } from "../objects/stored-prefix.ts";
@@ -57,7 +57,7 @@ export function createRetainedArchives(
   /** Ends the undelete period, and deletes the machines that were retained for an undelete. */
   async function expireUndelete(
     archive: Stored<ArchiveObject>,
-    { retainedNodes = [] }: DeletedService,
+    { retainedNodes = [] }: UndeleteRecord,
     signal: AbortSignal,
   ): Promise<ReconcileOutcome> {
     const now = clock.now();

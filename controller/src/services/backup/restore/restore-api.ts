@@ -25,7 +25,7 @@ import {
   type ArchiveObject,
   type ArchiveStatus,
   type BackupSource,
-  type DeletedService,
+  type UndeleteRecord,
   sourceOf,
 } from "../archive/archive.ts";
 import type { BackupAccess, BackupOwner } from "../backup-access.ts";
@@ -213,7 +213,7 @@ function notRestorable(): HoldfastError {
 
 /** All machines that were retained of a deleted service; undefined if one is deleted or being deleted. */
 function retainedMachines(
-  { retainedNodes = [] }: DeletedService,
+  { retainedNodes = [] }: UndeleteRecord,
   machines: Pick<Collection<MachineObject>, "get">,
 ): Stored<MachineObject>[] | undefined {
   const found = retainedNodes.flatMap((id) => machines.get(id) ?? []);

@@ -3,9 +3,9 @@ import { nodeHostnameOf } from "../../service/network/service-names.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
 import type { NewServiceContext } from "../../service/new-service.ts";
 import type { ServiceDesign } from "../../service/service-creation.ts";
-import { noMaintenance } from "../../maintenance/maintenance-memory.ts";
+import { noMaintenance } from "../../maintenance/maintenance-record.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
-import type { DeletedService } from "../archive/archive.ts";
+import type { UndeleteRecord } from "../archive/archive.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../../service/service-operations.ts";
 import { firstNodes, isCluster } from "../../service/member/peers/first-peer.ts";
@@ -17,7 +17,7 @@ type RecreationContext = Pick<NewServiceContext, "now" | "nodeId" | "operationId
  * no time to live, because the previous one has expired.
  */
 export function undeleted(
-  { service, users, backupId }: DeletedService,
+  { service, users, backupId }: UndeleteRecord,
   name: string | undefined,
   context: RecreationContext,
 ): ServiceDesign {
@@ -28,7 +28,7 @@ export function undeleted(
 
 /** A deleted service on its retained machines, with their data and image; otherwise as `undeleted`. */
 export function undeletedOnDisk(
-  deleted: DeletedService,
+  deleted: UndeleteRecord,
   name: string | undefined,
   machines: readonly MachineObject[],
   context: RecreationContext,

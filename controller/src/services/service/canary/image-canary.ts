@@ -4,7 +4,7 @@ import type { ObservedService } from "../reconcile/observed-service.ts";
 import { type ManagedServiceObject, withoutFailoverCandidacy } from "../managed-service.ts";
 import type { ImageChange } from "../../maintenance/maintenance-work.ts";
 import { type OperationObject, rollingBack, stuckAfterMs } from "#operation/operation.ts";
-import type { MaintenanceMemory } from "../../maintenance/maintenance-memory.ts";
+import type { MaintenanceRecord } from "../../maintenance/maintenance-record.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { hasOutdatedData } from "./node-image.ts";
@@ -158,12 +158,12 @@ export function withSnapshotOutcome(operation: OperationObject, observed: Observ
 /** Generations that an image change takes: one stops the engine, the next starts it with the new image. */
 export const generationsPerImageChange = 2;
 
-/** The maintenance memory after a failed operation: its image and kernel are recorded as refused. */
-export function maintenanceMemoryAfter(
+/** The maintenance record after a failed operation: its image and kernel are recorded as refused. */
+export function maintenanceRecordAfter(
   operation: OperationObject,
-  before: MaintenanceMemory,
+  before: MaintenanceRecord,
   now: number,
-): MaintenanceMemory {
+): MaintenanceRecord {
   const { state, error } = operation.status;
   const { image, guestKernel } = serviceOperations.maintenance.workOf(operation) ?? {};
   const refusal = ({ to }: ImageChange) =>

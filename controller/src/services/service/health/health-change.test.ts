@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
-import { healthRecheckInMs, rememberHealth } from "./managed-service-health.ts";
-import type { HealthMemory, ManagedServiceObject, ServiceHealth } from "../managed-service.ts";
+import { healthRecheckInMs, healthTransition } from "./managed-service-health.ts";
+import type { AnnouncedHealth, ManagedServiceObject, ServiceHealth } from "../managed-service.ts";
 
 const from = 1_000_000;
 
 /** The service after these observations, at seconds since the first, and its events. */
 function observations(...statuses: readonly (readonly [afterS: number, status: ServiceHealth["status"]])[]) {
-  const healthMemory: HealthMemory = { announced: "healthy", status: "healthy", since: from };
+  const healthMemory: AnnouncedHealth = { announced: "healthy", status: "healthy", since: from };
   let service: ManagedServiceObject = runningService({}, {}, { healthMemory });
   const announced: unknown[] = [];
   for (const [afterS, status] of statuses) {
     const now = from + afterS * 1_000;
     const checks = [{ name: "liveness", nodeId: "n", status, since: now, reason: "words" }];
     service = { ...service, status: { ...service.status, health: { status, since: now, reason: "words", checks } } };
-    const { memory, event } = rememberHealth(service, now);
-    service = { ...service, status: { ...service.status, healthMemory: memory } };
+    const { record, event } = healthTransition(service, now);
+    service = { ...service, status: { ...service.status, healthMemory: record } };
     if (event !== undefined) announced.push([afterS, event.data["from"], event.data["to"]]);
   }
   return { service, announced };
@@ -82,5 +82,5 @@ test("the next check is due when the status has lasted long enough", () => {
   expect(healthRecheckInMs(observations([0, "unhealthy"], [10, "unhealthy"]).service, from)).toBeNull();
   const deleted = { ...service, metadata: { ...service.metadata, deletionRequestedAt: from } };
   expect(healthRecheckInMs(deleted, from)).toBeNull();
-  expect(rememberHealth(deleted, from + 20_000).event).toBeUndefined();
+  expect(healthTransition(deleted, from + 20_000).event).toBeUndefined();
 });

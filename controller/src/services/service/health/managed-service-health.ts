@@ -1,7 +1,13 @@
 import type { Check } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { archivingCheck } from "./archiving-check.ts";
-import type { HealthCheck, HealthMemory, ManagedServiceObject, NodeStatus, ServiceHealth } from "../managed-service.ts";
+import type {
+  HealthCheck,
+  AnnouncedHealth,
+  ManagedServiceObject,
+  NodeStatus,
+  ServiceHealth,
+} from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { isStaying } from "../member/members.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
@@ -125,29 +131,29 @@ function nodeStatusOf(
 const healthStableMs = 10_000;
 
 /** The recorded health, and the event of a status that has lasted for 10 s. */
-export function rememberHealth(
+export function healthTransition(
   service: ManagedServiceObject,
   now: number,
-): { readonly memory: HealthMemory; readonly event: NewEvent | undefined } {
+): { readonly record: AnnouncedHealth; readonly event: NewEvent | undefined } {
   const { health, healthMemory } = service.status;
   // A restored service has not announced a status yet, so the current one is the first.
   const before = healthMemory ?? { announced: health.status, status: health.status, since: now };
-  const memory = before.status === health.status ? before : { ...before, status: health.status, since: now };
-  const isFinished = memory.announced === memory.status || service.metadata.deletionRequestedAt !== undefined;
-  if (isFinished || now - memory.since < healthStableMs) return { memory, event: undefined };
+  const record = before.status === health.status ? before : { ...before, status: health.status, since: now };
+  const isFinished = record.announced === record.status || service.metadata.deletionRequestedAt !== undefined;
+  if (isFinished || now - record.since < healthStableMs) return { record, event: undefined };
   const event = serviceEvent("service.health_changed", service, {
-    from: memory.announced,
-    to: memory.status,
+    from: record.announced,
+    to: record.status,
     reason: health.reason,
     checks: health.checks.map(({ name, nodeId, status, reason }) => ({ name, node_id: nodeId, status, reason })),
   });
-  return { memory: { ...memory, announced: memory.status }, event };
+  return { record: { ...record, announced: record.status }, event };
 }
 
 /** Milliseconds until the current status is recorded; null if there is nothing to record. */
 export function healthRecheckInMs({ metadata, status }: ManagedServiceObject, now: number): number | null {
-  const memory = status.healthMemory;
-  if (memory === undefined || memory.announced === memory.status || metadata.deletionRequestedAt !== undefined)
+  const record = status.healthMemory;
+  if (record === undefined || record.announced === record.status || metadata.deletionRequestedAt !== undefined)
     return null;
-  return Math.max(1, memory.since + healthStableMs - now);
+  return Math.max(1, record.since + healthStableMs - now);
 }

@@ -33,7 +33,7 @@ export function addNodes(
 }
 
 /** The service with a replica marked for removal. Throws if the replica cannot be removed, with the reason. */
-export function removeNode(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange {
+export function markNodeForRemoval(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange {
   const { spec } = service;
   memberVerbsOf(service).requireRemovable(service, node);
   const leaving: NodeSpec = { ...node, leaving: true };

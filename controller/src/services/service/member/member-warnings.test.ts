@@ -4,7 +4,7 @@ import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
-import { rememberWarnings, warningsRecheckInMs } from "./member-warnings.ts";
+import { warningTransitions, warningsRecheckInMs } from "./member-warnings.ts";
 import { replicaNode } from "./new-replica.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 
@@ -44,8 +44,8 @@ function reported(
   let service = runningService({}, spec, { nodes: [running, { ...running, id: replica.id }] });
   const events: string[] = [];
   for (const [afterS, observation] of observations) {
-    const { memory, events: now } = rememberWarnings(service, observed(service, observation), afterS * 1_000);
-    service = { ...service, status: { ...service.status, warnings: memory } };
+    const { record, events: now } = warningTransitions(service, observed(service, observation), afterS * 1_000);
+    service = { ...service, status: { ...service.status, warnings: record } };
     for (const { type, data } of now) events.push(`${afterS} ${type} ${String(data["node_id"] ?? data["missing"])}`);
   }
   return { service, events };

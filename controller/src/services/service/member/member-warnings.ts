@@ -1,6 +1,6 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
-import type { ManagedServiceObject, WarningMemory } from "../managed-service.ts";
+import type { ManagedServiceObject, WarningRecord } from "../managed-service.ts";
 import { nodeStatusesOf } from "../health/managed-service-health.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { serviceEvent } from "../service-events.ts";
@@ -19,19 +19,19 @@ interface Warning {
 /**
  * The current problems of members with their start times, and one event for each problem that has lasted long enough.
  */
-export function rememberWarnings(
+export function warningTransitions(
   service: ManagedServiceObject,
   observed: ObservedService,
   now: number,
-): { readonly memory: Readonly<Record<string, WarningMemory>>; readonly events: readonly NewEvent[] } {
+): { readonly record: Readonly<Record<string, WarningRecord>>; readonly events: readonly NewEvent[] } {
   const before = service.status.warnings ?? {};
   const found = warningsOf(service, observed).map(({ key, event }) => {
     const { since, announced } = lookUp(before, key) ?? { since: now, announced: false };
     const isDue = !announced && now - since >= warningDelayMs;
-    return { key, memory: { since, announced: announced || isDue }, events: isDue ? [event] : [] };
+    return { key, record: { since, announced: announced || isDue }, events: isDue ? [event] : [] };
   });
   return {
-    memory: Object.fromEntries(found.map(({ key, memory }) => [key, memory])),
+    record: Object.fromEntries(found.map(({ key, record }) => [key, record])),
     events: found.flatMap(({ events }) => events),
   };
 }

@@ -19,7 +19,7 @@ import type { ServiceAccess } from "../service-access.ts";
 import { refuseWhileBusy } from "../service-verbs.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { withReplicationSecret } from "./new-replica.ts";
-import { addNodes, removeNode } from "./change-nodes.ts";
+import { addNodes, markNodeForRemoval } from "./change-nodes.ts";
 import { memberVerbsOf } from "./member-verbs.ts";
 import type { NodeChange } from "./node-change.ts";
 
@@ -96,7 +96,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
       return change(
         { serviceId, action: "remove" },
         call,
-        (object) => removeNode(object, requireNode(object, nodeId), operationArgs()),
+        (object) => markNodeForRemoval(object, requireNode(object, nodeId), operationArgs()),
         ({ after, node: removed, operation }) => nodeMessage(after, removed, operation),
       );
     },

@@ -6,7 +6,7 @@ import { abortedRolloutError, abortRollout, rolloutFault } from "../member/rollo
 import { isUpgraded } from "../reconcile/managed-service-plan.ts";
 import type { ObservedService } from "../reconcile/observed-service.ts";
 import {
-  maintenanceMemoryAfter,
+  maintenanceRecordAfter,
   rollBack,
   rollbackError,
   canaryFault,
@@ -48,7 +48,7 @@ export const maintenance: Procedure = {
   },
   recordResults: withSnapshotOutcome,
   onEnd(service, operation, now) {
-    const memory = maintenanceMemoryAfter(operation, service.status.maintenance, now);
+    const memory = maintenanceRecordAfter(operation, service.status.maintenance, now);
     const after = { ...service, status: { ...service.status, maintenance: memory } };
     const event = endedEvent(after, operation);
     return { after, events: event === undefined ? [] : [event] };

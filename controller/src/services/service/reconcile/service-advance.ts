@@ -5,13 +5,13 @@ import { withWriteFence } from "../canary/write-fence.ts";
 import { completed, failed, isFinished, type OperationObject, progressed, warned } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "../managed-service.ts";
-import { rememberHealth } from "../health/managed-service-health.ts";
+import { healthTransition } from "../health/managed-service-health.ts";
 import { healthOf, nodeStatusesOf } from "../health/managed-service-health.ts";
 import { managedServiceLifecycle } from "../managed-service-lifecycle.ts";
 import { managedServiceEvent } from "./managed-service-event.ts";
 import { faultOf, isHealthy } from "./managed-service-plan.ts";
 import type { ObservedService } from "./observed-service.ts";
-import { rememberWarnings } from "../member/member-warnings.ts";
+import { warningTransitions } from "../member/member-warnings.ts";
 import { withCompletedMoves } from "../member/move-node.ts";
 import { restartsOf } from "../member/restarts.ts";
 import { progressOf } from "./managed-service-progress.ts";
@@ -19,7 +19,7 @@ import type { Fault } from "../procedure/procedure.ts";
 import { procedureOf } from "../procedure/procedures.ts";
 import { unfinishedOrigin } from "../service-origin.ts";
 import { announcementOf, serviceEvent } from "../service-events.ts";
-import { rememberStorage } from "../../scaling/storage-warning.ts";
+import { storageTransition } from "../../scaling/storage-warning.ts";
 import { stuckFault } from "./stuck-fault.ts";
 import { strategyOf } from "../member/strategies.ts";
 
@@ -41,17 +41,17 @@ export function advance(
     nodes: nodeStatusesOf(before, observed),
     observedGeneration: isHealthy(before, observed) ? before.spec.instanceGeneration : before.status.observedGeneration,
   });
-  const { memory: healthMemory, event: healthEvent } = rememberHealth(after, now);
+  const { record: healthMemory, event: healthEvent } = healthTransition(after, now);
   after = withWriteFence(withStatus(after, { healthMemory }), observed);
   if (healthEvent !== undefined) events.push(healthEvent);
   const members = strategyOf(after).note(after, observed, now);
   after = members.service;
   events.push(...members.events);
-  const { memory: warnings, events: warned } = rememberWarnings(after, observed, now);
+  const { record: warnings, events: warned } = warningTransitions(after, observed, now);
   after = withWarnings(after, warnings);
   events.push(...warned);
-  const storage = rememberStorage(after, observed);
-  if (storage.memory !== undefined) after = withStatus(after, { storage: storage.memory });
+  const storage = storageTransition(after, observed);
+  if (storage.record !== undefined) after = withStatus(after, { storage: storage.record });
   events.push(...storage.events);
   const archiving = after.status.health.checks.find(({ name }) => name === "archiving")?.status;
   if (archiving === "unhealthy" && after.status.recoveryPointStale !== true) {

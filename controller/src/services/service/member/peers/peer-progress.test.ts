@@ -9,7 +9,7 @@ import { type ManagedServiceObject, type NodeSpec, serviceSubject } from "../../
 import { progressOf } from "../../reconcile/managed-service-progress.ts";
 import type { ObservedNode, ObservedService } from "../../reconcile/observed-service.ts";
 import { serviceOperations } from "../../service-operations.ts";
-import { copiedBy, obstacleOf, removalOf } from "./peer-progress.ts";
+import { copiedBy, waitStepOf, removalOf } from "./peer-progress.ts";
 
 // No engine on offer elects its leader yet.
 vi.mock("@holdfast/common/engine-catalog/engine-catalog.ts", async (original) => ({
@@ -74,7 +74,7 @@ test.each<[string, ManagedServiceObject, Seen, string | undefined]>([
   ["is none while the service stops",           service("off"),         {},                      undefined],
   ["is none while the cluster is being formed", service("on", false),   {},                      undefined],
 ])("the obstacle %s", (_, of, seen, expected) => {
-  expect(obstacleOf(of, observed(seen))).toBe(expected);
+  expect(waitStepOf(of, observed(seen))).toBe(expected);
 });
 
 test("a removal progresses with the bytes that have moved", () => {

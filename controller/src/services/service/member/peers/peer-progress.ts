@@ -10,7 +10,7 @@ import { isForming, isPeerInSync } from "./peer-roles.ts";
  * Name of the step that explains why no member changes, once a member has been missing for longer than an election or a
  * restart takes.
  */
-export function obstacleOf(service: ManagedServiceObject, { nodes }: ObservedService): string | undefined {
+export function waitStepOf(service: ManagedServiceObject, { nodes }: ObservedService): string | undefined {
   const { spec, status } = service;
   const isAway = nodes.some(({ disconnectedMs = 0 }) => disconnectedMs >= disconnectedAfterMs);
   if (isForming(service) || spec.power === "off" || status.state !== "Running" || !isAway) return undefined;

@@ -7,7 +7,7 @@ import { nodeEvent } from "../node-event.ts";
 import { withRolloutStep } from "../rolling-update.ts";
 import { clusterReportOf, clusterReportOfMember } from "./cluster-report.ts";
 import { nextPeerInRollout, planPeers } from "./peer-plan.ts";
-import { copiedBy, obstacleOf, removalOf } from "./peer-progress.ts";
+import { copiedBy, waitStepOf, removalOf } from "./peer-progress.ts";
 import { isForming, isPeerInSync } from "./peer-roles.ts";
 
 /** Members that elect their leader. Controllers use no terms, leases or promotions for them. */
@@ -21,7 +21,7 @@ export const peers: MemberStrategy = {
   isRepairing: () => false,
   isSuspect: () => false,
   steps: { restart: "RestartMembers", restartLast: "RestartLeader" },
-  obstacle: obstacleOf,
+  obstacle: waitStepOf,
   copied: copiedBy,
   removal: removalOf,
   recheckInMs(_service, { nodes }) {

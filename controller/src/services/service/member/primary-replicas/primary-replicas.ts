@@ -2,7 +2,7 @@ import type { ManagedServiceObject } from "../../managed-service.ts";
 import type { ObservedService } from "../../reconcile/observed-service.ts";
 import type { MemberStrategy } from "../member-strategy.ts";
 import { failOverSilentPrimary } from "./failover/automatic-failover.ts";
-import { rememberDiscarded, rememberSlots } from "./replication/replication-events.ts";
+import { discardedTransition, slotTransition } from "./replication/replication-events.ts";
 import { planMembers } from "./member-plan.ts";
 import { withProvenReplicas } from "./replication/proven-replicas.ts";
 import { withNextInRollout } from "./rollout.ts";
@@ -35,12 +35,12 @@ export const primaryReplicas: MemberStrategy = {
 
 function note(before: ManagedServiceObject, observed: ObservedService, now: number) {
   const { service, events } = updateMembers(before, observed, now);
-  const discarded = rememberDiscarded(service, observed);
-  const slots = rememberSlots(service, observed);
+  const discarded = discardedTransition(service, observed);
+  const slots = slotTransition(service, observed);
   const status = {
     ...service.status,
-    ...(discarded.memory !== undefined && { discarded: discarded.memory }),
-    ...(slots.memory !== undefined && { slots: slots.memory }),
+    ...(discarded.record !== undefined && { discarded: discarded.record }),
+    ...(slots.record !== undefined && { slots: slots.record }),
   };
   return { service: { ...service, status }, events: [...events, ...discarded.events, ...slots.events] };
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../../../managed-service.ts";
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
-import { rememberDiscarded } from "./replication-events.ts";
+import { discardedTransition } from "./replication-events.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 
 /** The service with a node whose machine reports discarded log up to this position, or none. */
@@ -24,8 +24,8 @@ function observed(service: ManagedServiceObject, to: string | undefined): Observ
 test("discarded log of a node is announced once, and again when it discards more", () => {
   let service = runningService();
   const reported = [undefined, "0/30", "0/30", undefined, "0/30", "0/50"].map((to) => {
-    const { memory, events } = rememberDiscarded(service, observed(service, to));
-    if (memory !== undefined) service = { ...service, status: { ...service.status, discarded: memory } };
+    const { record, events } = discardedTransition(service, observed(service, to));
+    if (record !== undefined) service = { ...service, status: { ...service.status, discarded: record } };
     return events.map(({ type, data }) => [type, data["discarded_from"], data["discarded_bytes"], data["kept_bytes"]]);
   });
   const event = ["node.rewound", "0/10", 32, 16];

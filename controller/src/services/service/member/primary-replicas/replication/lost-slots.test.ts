@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../../../managed-service.ts";
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
-import { rememberSlots } from "./replication-events.ts";
+import { slotTransition } from "./replication-events.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 
 /** A slot by its name, and its database if that is another one. */
@@ -53,8 +53,8 @@ test("slots that the new primary lacks are announced once each, and dropped ones
   ];
   const replication = scenarios.map(([primaryNodeId, names]) => {
     service = { ...service, status: { ...service.status, primaryNodeId } };
-    const { memory, events } = rememberSlots(service, observed(service, names));
-    if (memory !== undefined) service = { ...service, status: { ...service.status, slots: memory } };
+    const { record, events } = slotTransition(service, observed(service, names));
+    if (record !== undefined) service = { ...service, status: { ...service.status, slots: record } };
     return events.map(
       ({ type, data }) =>
         `${type} ${data["slot"]} of ${data["database"]} by ${data["plugin"]} ${data["to_node_id"] === primaryNodeId}`,
@@ -88,8 +88,8 @@ test.each(["primary", ""] as const)(
     ];
     const announced = reports.map(([primaryNodeId, names]) => {
       service = { ...service, status: { ...service.status, primaryNodeId } };
-      const { memory, events } = rememberSlots(service, observed(service, names, role));
-      if (memory !== undefined) service = { ...service, status: { ...service.status, slots: memory } };
+      const { record, events } = slotTransition(service, observed(service, names, role));
+      if (record !== undefined) service = { ...service, status: { ...service.status, slots: record } };
       return events.map(({ data }) => [data["slot"], data["reason"], data["from_node_id"] === data["to_node_id"]]);
     });
     const lost = (name: string) => [[name, "wal_removed", true]];

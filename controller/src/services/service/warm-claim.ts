@@ -9,7 +9,7 @@ import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { homeOf, onMachine } from "./member/member-roles.ts";
 
 /** A new service with its first machine. */
-export interface Placement {
+export interface WarmClaim {
   /** The service. If a machine of the warm pool matches, the first node has its id. */
   readonly service: ManagedServiceObject;
   /**
@@ -21,18 +21,18 @@ export interface Placement {
   release(): void;
 }
 
-export interface PlacementDeps {
+export interface WarmClaimDeps {
   readonly warmPool: WarmPool;
   readonly catalog: CatalogData;
   readonly clock: Clock;
 }
 
 /** Places a new service on a machine of the warm pool. Without one, the reconciler creates a machine. */
-export async function placeService(
+export async function claimWarmMachine(
   requested: ManagedServiceObject,
-  { warmPool, catalog, clock }: PlacementDeps,
+  { warmPool, catalog, clock }: WarmClaimDeps,
   signal: AbortSignal,
-): Promise<Placement> {
+): Promise<WarmClaim> {
   const desired = machineSpecOf(requested, homeOf(requested), catalog);
   const taken = await warmPool.take(desired, signal);
   if (taken === undefined) return { service: requested, claim() {}, release() {} };

@@ -1,5 +1,5 @@
 /** State of a service's maintenance that cannot be derived from other objects. Times are milliseconds since 1970. */
-export interface MaintenanceMemory {
+export interface MaintenanceRecord {
   /** Time since which parameters await a restart; null if none does. */
   readonly restartSince: number | null;
   /** Time since which a machine runs under an outdated keeper; absent or null if none does. */
@@ -29,5 +29,5 @@ export interface RefusedImage {
   readonly at: number;
 }
 
-/** Memory of a new service. */
-export const noMaintenance: MaintenanceMemory = { restartSince: null, announced: [], refused: null };
+/** Record of a new service. */
+export const noMaintenance: MaintenanceRecord = { restartSince: null, announced: [], refused: null };

@@ -1,9 +1,9 @@
-import type { RefusedImage } from "./maintenance-memory.ts";
+import type { RefusedImage } from "./maintenance-record.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ImageSeries, ImageOffer } from "./image-offer.ts";
 import type { ImageUrgency, NodeImageObject } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
-import { applyAt, endOfNotice, obstacleOf, unreachableHostOf } from "./update-terms.ts";
+import { applyAt, endOfNotice, obstacleOf, unreachableHostOf } from "./update-schedule.ts";
 
 /** An image or kernel that a service may change to. */
 export interface OfferedImage {
@@ -19,7 +19,7 @@ export interface OfferedImage {
 }
 
 /** Time and conditions of an update. */
-export type ImageTerms = Pick<
+export type UpdateSchedule = Pick<
   PendingUpdate,
   "urgent" | "availableSince" | "applyAt" | "requiresRestart" | "blocked" | "noSnapshot"
 > & {
@@ -28,11 +28,11 @@ export type ImageTerms = Pick<
 };
 
 /** Time and conditions of an update to this image. */
-export function imageTerms(
+export function imageSchedule(
   service: ManagedServiceObject,
   context: MaintenanceContext,
   { series, target, currentImage, since, refused, onlyByRequest }: OfferedImage,
-): ImageTerms {
+): UpdateSchedule {
   const urgency = urgencyOf(target, currentImage, series, context.images);
   const failedBefore =
     refused?.image === target.metadata.id
