@@ -13,7 +13,7 @@ import type { AnyCall } from "./peer.ts";
  * each call can use the memory of a full message before it is authorized. Streams are not limited here: their handlers
  * check the caller first. Every connection may have at least `minimum` calls in flight.
  */
-export function createCallLimit(minimum: number, callsAtOnce: (call: AnyCall) => number) {
+export function createCallLimit(minimum: number, maxConcurrentCalls: (call: AnyCall) => number) {
   /** Calls in flight by host:port. */
   const inFlight = createKeyedCounter();
 
@@ -27,7 +27,7 @@ export function createCallLimit(minimum: number, callsAtOnce: (call: AnyCall) =>
     }
     const address = call.getPeer();
     const isBelowMinimum = inFlight.of(address) < minimum;
-    const taken = inFlight.take([{ key: address, max: isBelowMinimum ? minimum : callsAtOnce(call) }]);
+    const taken = inFlight.take([{ key: address, max: isBelowMinimum ? minimum : maxConcurrentCalls(call) }]);
     if (taken.exceeded !== undefined) return refused(call);
     const { release } = taken;
     const listener = new ServerListenerBuilder().withOnCancel(release).build();

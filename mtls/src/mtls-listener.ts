@@ -32,7 +32,7 @@ export interface MtlsListenerDeps {
   readonly messageBytes: number;
   readonly log: Log;
   /** Maximum number of unary calls in flight on an authenticated connection; 1,000 by default. */
-  readonly callsAtOnce?: (call: AnyCall) => number;
+  readonly maxConcurrentCalls?: (call: AnyCall) => number;
   /**
    * Maximum number of connections; 15,000 by default, which leaves some of the process's 20,000 file descriptors for
    * etcd and history.
@@ -58,7 +58,7 @@ export interface MtlsListener {
 
 const handshakeTimeoutMs = 10_000;
 /** Enough to use one CPU while peers respond; each handshake takes a few milliseconds of it. */
-const handshakesAtOnce = 64;
+const maxConcurrentHandshakes = 64;
 const handshakeStalledMs = 1_000;
 /** A peer without a certificate only enrolls. */
 const unauthenticatedCalls = 2;
@@ -74,7 +74,7 @@ const idleConnectionMs = 120_000;
 export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   const { host, port, alsoListen = [], identity, trustBundle, messageBytes, log } = deps;
   const limited = createCallLimit(unauthenticatedCalls, (call) =>
-    hasCertificate(call) ? (deps.callsAtOnce?.(call) ?? streamsPerConnection) : unauthenticatedCalls,
+    hasCertificate(call) ? (deps.maxConcurrentCalls?.(call) ?? streamsPerConnection) : unauthenticatedCalls,
   );
   const grpc = new GrpcServer({
     "grpc.max_receive_message_length": messageBytes,
@@ -95,7 +95,7 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   const renewals = identity.subscribe((renewed) => credentials.replace(contextOf(renewed, trustBundle())));
   const injector = grpc.createConnectionInjector(credentials);
   const handshakes = createHandshakeLimiter({
-    maxInFlight: handshakesAtOnce,
+    maxInFlight: maxConcurrentHandshakes,
     stallTimeoutMs: handshakeStalledMs,
     begin: (socket) => injector.injectConnection(socket),
   });

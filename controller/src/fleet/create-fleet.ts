@@ -84,7 +84,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     identity,
     trustBundle,
     messageBytes,
-    callsAtOnce: (call) => limits.maxConcurrentCalls[peerOf(call, installationId)?.identity.kind ?? "machine"],
+    maxConcurrentCalls: (call) => limits.maxConcurrentCalls[peerOf(call, installationId)?.identity.kind ?? "machine"],
     connections: limits.connections,
     unauthenticatedMs: limits.unauthenticatedMs,
     log,
