@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { blackholeMetric } from "@holdfast/compute/incus/route-plan.ts";
-import { createBlockRegistry } from "./block-registry.ts";
+import { createBlockClaims } from "./block-claims.ts";
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
 
@@ -37,7 +37,7 @@ afterEach(() => {
   rmSync(base, { recursive: true, force: true });
 });
 
-const registry = () => createBlockRegistry(registryDir, Date.now);
+const registry = () => createBlockClaims(registryDir, Date.now);
 // Without root, the network of the host is left unchanged, which this test shares.
 const cleaned = () =>
   clean(directory, { ...hostDeps(), asRoot: false, registryDir, print: (line) => void printed.push(line) });

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createBlockRegistry } from "./block-registry.ts";
+import { createBlockClaims } from "./block-claims.ts";
 import { readJson } from "./files.ts";
 import type { Installation } from "./installation.ts";
 import { type Layout, layoutOf } from "./layout.ts";
@@ -12,7 +12,7 @@ import {
   endOrphan,
   installationOfOrphan,
   orphanOf,
-  removeForgottenNetwork,
+  removeOrphanedNetwork,
   removeFiles,
   unmountBelow,
 } from "./orphaned-installation.ts";
@@ -43,7 +43,7 @@ export async function clean(dataDir: string, deps: UpDeps, incusSocket?: string)
   await removeMachines(host, layout, clock);
   await removeNames(layout.root, deps);
   rmSync(layout.root, { recursive: true, force: true, maxRetries: 3 });
-  createBlockRegistry(registryDir, clock.now).release({
+  createBlockClaims(registryDir, clock.now).release({
     directory: layout.root,
     block: installation.loopback_block,
   });
@@ -69,13 +69,13 @@ async function cleanOrphan(layout: Layout, deps: UpDeps, incusSocket: string | u
     const host = createMachineHost(layout, installation, environment);
     mkdirSync(layout.log, { recursive: true });
     await removeMachines(host, layout, clock);
-    await removeForgottenNetwork(block, asRoot);
+    await removeOrphanedNetwork(block, asRoot);
     if (host.leftoverNotice !== undefined) print(host.leftoverNotice);
   }
   await unmountBelow(root);
   const isRemoved = removeFiles(layout);
-  const registry = createBlockRegistry(registryDir, clock.now);
-  for (const block of blocks) registry.release({ directory: root, block });
+  const claims = createBlockClaims(registryDir, clock.now);
+  for (const block of blocks) claims.release({ directory: root, block });
   print(
     `the remains of ${root} on this host are removed${isRemoved ? "" : "; the directory has other files, so it remains"}`,
   );

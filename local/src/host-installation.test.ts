@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createBlockRegistry } from "./block-registry.ts";
+import { createBlockClaims } from "./block-claims.ts";
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
 import { deleteHostInstallation, openHostInstallation } from "./host-installation.ts";
@@ -30,7 +30,7 @@ const file: JoinFile = {
 function opened(name: string) {
   const layout = layoutOf(join(directory, name));
   makeHostDirectories(layout);
-  const registry = createBlockRegistry(join(directory, "registry"), Date.now);
+  const registry = createBlockClaims(join(directory, "registry"), Date.now);
   const options = { dataDir: layout.root };
   return { layout, registry, options };
 }

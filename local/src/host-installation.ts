@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
-import type { BlockRegistry } from "./block-registry.ts";
+import type { BlockClaims } from "./block-claims.ts";
 import { readJson, writeAtomically } from "./files.ts";
 import type { HostOptions } from "./host-options.ts";
 import { isUnrouted } from "./host-routes.ts";
@@ -34,7 +34,7 @@ export function machineBlockOf(installation: HostInstallation): string {
 /** The host of the directory, created from the join file at the first call. Throws a UserError with the obstacle. */
 export async function openHostInstallation(
   layout: Layout,
-  registry: BlockRegistry,
+  claims: BlockClaims,
   options: HostOptions,
   join: JoinFile | undefined,
 ): Promise<{ readonly installation: HostInstallation; readonly isNew: boolean }> {
@@ -43,10 +43,10 @@ export async function openHostInstallation(
     throw new UserError(
       `${layout.root} is an installation with its own controllers; a host needs another --data directory`,
     );
-  const installation = existing ?? (await newHost(layout, registry, options, join));
+  const installation = existing ?? (await newHost(layout, claims, options, join));
   requireSameHost(layout, installation, options, join);
   const { loopback_block: block } = installation;
-  if (!registry.renew({ directory: layout.root, block }))
+  if (!claims.renew({ directory: layout.root, block }))
     throw new UserError(
       `another installation on this machine uses the addresses ${block}.*; is ${layout.root} a copy?`,
     );
@@ -73,15 +73,15 @@ export function hasJoined(layout: Layout): boolean {
 }
 
 /** Removes the description of a host that could not join, so that it can join with other options. */
-export function deleteHostInstallation(layout: Layout, registry: BlockRegistry, installation: HostInstallation): void {
+export function deleteHostInstallation(layout: Layout, claims: BlockClaims, installation: HostInstallation): void {
   if (hasJoined(layout)) return;
   rmSync(layout.installation, { force: true });
-  registry.release({ directory: layout.root, block: installation.loopback_block });
+  claims.release({ directory: layout.root, block: installation.loopback_block });
 }
 
 async function newHost(
   layout: Layout,
-  registry: BlockRegistry,
+  claims: BlockClaims,
   options: HostOptions,
   join: JoinFile | undefined,
 ): Promise<HostInstallation> {
@@ -92,7 +92,7 @@ async function newHost(
     const machines = provider === "incus" ? addressBlockOf(block) : block;
     return !join.taken_blocks.includes(machines) && (provider !== "incus" || isUnrouted(machines));
   };
-  const block = addressBlock ?? (await registry.claim(layout.root, async (candidate) => isFree(candidate)));
+  const block = addressBlock ?? (await claims.claim(layout.root, async (candidate) => isFree(candidate)));
   return {
     id: join.installation_id,
     loopback_block: block,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type DataPlaneName, eachDataPlane } from "@holdfast/common/data-planes.ts";
-import type { BlockRegistry } from "./block-registry.ts";
+import type { BlockClaims } from "./block-claims.ts";
 import { readJson, writeAtomically } from "./files.ts";
 import { isUnrouted } from "./host-routes.ts";
 import { addressBlockOf } from "./incus-host.ts";
@@ -55,7 +55,7 @@ export interface InstallationRequest {
 /** The installation of the directory, created at the first call. Requested ports replace stored ones. */
 export async function openInstallation(
   layout: Layout,
-  registry: BlockRegistry,
+  claims: BlockClaims,
   requested: InstallationRequest,
 ): Promise<Installation> {
   const existing = readJson<Installation>(layout.installation);
@@ -63,7 +63,7 @@ export async function openInstallation(
     throw new UserError(`${layout.root} belongs to a host of another installation; \`npm start -- host\` starts it`);
   const installation =
     existing === undefined
-      ? await newInstallation(layout, registry, requested)
+      ? await newInstallation(layout, claims, requested)
       : {
           ...withAdvertised(withPublicAddresses(existing, requested), requested),
           ports: { ...addedPorts(existing), ...existing.ports, ...requested.ports },
@@ -82,7 +82,7 @@ export async function openInstallation(
       `--domain: the names of ${layout.root} end with ${domain}; ${requested.domain} needs another --data directory`,
     );
   const { loopback_block: block } = installation;
-  if (!registry.renew({ directory: layout.root, block })) {
+  if (!claims.renew({ directory: layout.root, block })) {
     throw new UserError(
       `another installation of this host uses the addresses ${block}.*; is ${layout.root} a copy of it?`,
     );
@@ -134,11 +134,11 @@ function withPublicAddresses(
 
 async function newInstallation(
   layout: Layout,
-  registry: BlockRegistry,
+  claims: BlockClaims,
   requested: InstallationRequest,
 ): Promise<Installation> {
   const { ports, provider, incusSocket } = requested;
-  const block = await registry.claim(layout.root, async (candidate) => {
+  const block = await claims.claim(layout.root, async (candidate) => {
     // Busy ports that the user chose are reported to the user; other busy ports only exclude the block.
     const busy = await busyPorts(portsOf(candidate));
     if (!busy.every(({ name }) => ports[name] !== undefined)) return false;

@@ -42,7 +42,7 @@ export function layoutOf(root: string): Layout {
   };
 }
 
-/** Creates the directories. `giveTo` assigns directories of programs with another user to that user. */
+/** Creates the directories. `chownTo` assigns directories of programs with another user to that user. */
 export function makeDirectories(layout: Layout): void {
   const { root, keys, pki, etcd, history, objects, machines, preparedDisks, log, run } = layout;
   // Other users pass through to their machines below; secret directories have their own mode.
@@ -61,6 +61,6 @@ export function makeHostDirectories({ root, keys, machines, preparedDisks, log, 
 }
 
 /** Assigns directories to a user, without their contents. */
-export function giveTo(uid: number, directories: readonly string[]): void {
+export function chownTo(uid: number, directories: readonly string[]): void {
   for (const directory of directories) chownSync(directory, uid, uid);
 }

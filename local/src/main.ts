@@ -1,7 +1,7 @@
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { clean } from "./clean.ts";
 import { dnsUsage, runDnsCommand } from "./dns-command.ts";
-import { handOverTo } from "./hand-over.ts";
+import { stopForHandover } from "./handover.ts";
 import { hostDeps } from "./host-deps.ts";
 import { hostUsage, readHostOptions } from "./host-options.ts";
 import { installUsage, isInstallCommand, runInstallCommand } from "./installed/install-command.ts";
@@ -13,7 +13,7 @@ import { UserError } from "./user-error.ts";
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
 // systemd starts the next supervisor, such as one of another release.
-process.on("SIGUSR2", () => handOverTo(stop));
+process.on("SIGUSR2", () => stopForHandover(stop));
 // The launcher has the other end of the channel: without it, nothing could stop this process.
 process.on("disconnect", () => stop.abort());
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join, sep } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { detectGroups, groupsOf, removeGroups } from "@holdfast/compute/local/control-groups.ts";
-import { createBlockRegistry } from "./block-registry.ts";
+import { createBlockClaims } from "./block-claims.ts";
 import { daemonOwner, daemonOwners, incusDirectory } from "./incus-daemon.ts";
 import { addressBlockOf } from "./incus-host.ts";
 import { removeNetwork } from "./incus-network.ts";
@@ -17,7 +17,7 @@ const removalTimeoutMs = 60_000;
 
 /** The remains on the host of an installation whose directory was removed by hand. */
 export interface OrphanedInstallation {
-  /** Blocks of loopback addresses of the installation; empty if no registry or daemon has them. */
+  /** Blocks of loopback addresses of the installation; empty if no claim or daemon has them. */
   readonly blocks: readonly string[];
   readonly runs: boolean;
 }
@@ -25,7 +25,7 @@ export interface OrphanedInstallation {
 /** Undefined if nothing on this host belongs to the directory. */
 export function orphanOf(directory: string, { registryDir, clock }: UpDeps): OrphanedInstallation | undefined {
   const number = daemonOwners().get(directory);
-  const claimed = createBlockRegistry(registryDir, clock.now).blocksOf(directory);
+  const claimed = createBlockClaims(registryDir, clock.now).blocksOf(directory);
   const blocks = [...new Set([...claimed, ...(number === undefined ? [] : [`127.${number}`])])];
   const runs = processesOf(directory).length > 0;
   return blocks.length === 0 && !runs ? undefined : { blocks, runs };
@@ -74,7 +74,7 @@ export function installationOfOrphan(
 }
 
 /** Removes the network resources of the block's machines, of any daemon; does nothing without root. */
-export async function removeForgottenNetwork(block: string, asRoot: boolean): Promise<void> {
+export async function removeOrphanedNetwork(block: string, asRoot: boolean): Promise<void> {
   if (!asRoot || !(await hasNetworkTools())) return;
   await removeNetwork(addressBlockOf(block), AbortSignal.timeout(removalTimeoutMs));
 }

@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { createServer, isIPv6 } from "node:net";
 import { type DataPlaneName, dataPlaneNames, eachDataPlane } from "@holdfast/common/data-planes.ts";
-import { firstOctet } from "./block-registry.ts";
+import { firstOctet } from "./block-claims.ts";
 import { localDataPlanes } from "./data-planes.ts";
 import { UserError } from "./user-error.ts";
 

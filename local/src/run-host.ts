@@ -5,11 +5,11 @@ import { type JoinFile, parseJoinFile } from "@holdfast/common/join-file.ts";
 import { HostRefused } from "@holdfast/host/host-calls.ts";
 import { joinHost } from "@holdfast/host/join-host.ts";
 import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { createBlockRegistry } from "./block-registry.ts";
+import { createBlockClaims } from "./block-claims.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import { type Child, type ChildSpec, startChild } from "./child.ts";
 import { createMachineHost } from "./create-machine-host.ts";
-import { isHandOver } from "./hand-over.ts";
+import { isHandover } from "./handover.ts";
 import {
   deleteHostInstallation,
   type HostInstallation,
@@ -86,7 +86,7 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
     } finally {
       print("stopping");
       endServing?.();
-      const keepsMachines = isHandOver(signal);
+      const keepsMachines = isHandover(signal);
       const [program] = children.filter(({ name }) => name === "host");
       await program?.stop();
       if (!keepsMachines && (daemon === undefined || children.length > 0))
@@ -106,8 +106,8 @@ async function joined(
   { clock, print, registryDir }: UpDeps,
   signal: AbortSignal,
 ): Promise<HostInstallation> {
-  const registry = createBlockRegistry(registryDir, clock.now);
-  const { installation, isNew } = await openHostInstallation(layout, registry, options, file);
+  const claims = createBlockClaims(registryDir, clock.now);
+  const { installation, isNew } = await openHostInstallation(layout, claims, options, file);
   try {
     await checkListen(installation.host.listen, clock);
     if (file === undefined) return installation;
@@ -124,7 +124,7 @@ async function joined(
     print(`this is host ${installation.host.id} of installation ${installation.id}; the join file is used up`);
     return installation;
   } catch (error) {
-    if (isNew) deleteHostInstallation(layout, registry, installation);
+    if (isNew) deleteHostInstallation(layout, claims, installation);
     throw error instanceof HostRefused ? new UserError(`not joined: ${error.message}`) : error;
   }
 }

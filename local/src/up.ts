@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { namesNotice } from "./dns-command.ts";
-import { isHandOver } from "./hand-over.ts";
+import { isHandover } from "./handover.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { installKeyFiles, requireSameStore } from "./object-store.ts";
 import type { Options } from "./options.ts";
@@ -35,7 +35,7 @@ export async function up(options: Options, deps: UpDeps, signal: AbortSignal): P
     } finally {
       print("stopping");
       endServing?.();
-      await platform.stop({ keepsMachines: isHandOver(signal) });
+      await platform.stop({ keepsMachines: isHandover(signal) });
       print("stopped; `npm start` continues from the same state");
     }
   });

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { createBlockRegistry } from "./block-registry.ts";
+import { createBlockClaims } from "./block-claims.ts";
 import { openInstallation } from "./installation.ts";
 import { createMachineHost } from "./create-machine-host.ts";
-import { giveTo, layoutOf, makeDirectories } from "./layout.ts";
+import { chownTo, layoutOf, makeDirectories } from "./layout.ts";
 import type { Options } from "./options.ts";
 import { createPlatform, type Platform } from "./platform.ts";
 import type { PlatformParts } from "./platform-parts.ts";
@@ -50,13 +50,13 @@ export async function withPlatform<T>(
       `${layout.root} is in use: process ${lock.pid} runs this installation; Ctrl-C there or \`kill ${lock.pid}\` stops it`,
     );
   try {
-    const registry = createBlockRegistry(deps.registryDir, clock.now);
-    const installation = await openInstallation(layout, registry, options);
+    const claims = createBlockClaims(deps.registryDir, clock.now);
+    const installation = await openInstallation(layout, claims, options);
     const advertised = await advertisedListenerOf(installation);
     const machineHost = createMachineHost(layout, installation, environment);
     await machineHost.install(print, signal);
     const user = programUser(installation.loopback_block, asRoot);
-    if (asRoot) giveTo(user.uid, [layout.etcd, layout.history]);
+    if (asRoot) chownTo(user.uid, [layout.etcd, layout.history]);
     await checkPorts(installation.ports, clock, advertised?.listen);
     const secrets = openSecrets(layout.keys);
     const pki = await openTransportPki(layout.pki, { now: clock.now(), programOwner: asRoot ? user.uid : undefined });

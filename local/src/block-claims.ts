@@ -12,7 +12,7 @@ export interface Claim {
 }
 
 /** Claims of all installations of the host, a file each. */
-export interface BlockRegistry {
+export interface BlockClaims {
   /** Claims the first free block that `accept` admits, permanently. */
   claim(directory: string, accept: (block: string) => Promise<boolean>): Promise<string>;
   /** Renews a claim; false if another existing directory has the block. */
@@ -32,7 +32,7 @@ export const [firstOctet, lastOctet] = [77, 254];
 /** Time for which a new claim counts without its directory, which the first start then creates. */
 const firstStartTimeoutMs = 60_000;
 
-export function createBlockRegistry(registryDir: string, now: () => number): BlockRegistry {
+export function createBlockClaims(registryDir: string, now: () => number): BlockClaims {
   mkdirSync(registryDir, { recursive: true });
   makeShared(registryDir);
   return { claim, renew, release, blocksOf };
@@ -103,7 +103,7 @@ function remove(file: string): void {
   }
 }
 
-/** Makes the registry writable for all users of the host, because they share its loopback network. */
+/** Makes the directory writable for all users of the host, because they share its loopback network. */
 function makeShared(directory: string): void {
   try {
     chmodSync(directory, 0o1777);

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
-import { createBlockRegistry } from "./block-registry.ts";
+import { createBlockClaims } from "./block-claims.ts";
 
 const temporary = (name: string) => mkdtempSync(join(tmpdir(), `holdfast-${name}-`));
 const any = async () => true;
 
 test("two directories never get the same block, even at the same time, and each retains its own", async () => {
   const directory = temporary("registry");
-  const registries = Array.from({ length: 8 }, () => createBlockRegistry(directory, Date.now));
+  const registries = Array.from({ length: 8 }, () => createBlockClaims(directory, Date.now));
   const blocks = await Promise.all(registries.map((registry, index) => registry.claim(`/data/${index}`, any)));
   expect(new Set(blocks).size).toBe(8);
   const [registry] = registries;
@@ -21,14 +21,14 @@ test("two directories never get the same block, even at the same time, and each 
 });
 
 test("a block that the caller cannot use stays free for others", async () => {
-  const registry = createBlockRegistry(temporary("registry"), Date.now);
+  const registry = createBlockClaims(temporary("registry"), Date.now);
   expect(await registry.claim("/a", async (block) => block !== "127.77")).toBe("127.78");
   expect(await registry.claim("/b", any)).toBe("127.77");
 });
 
 test("the claim of a removed directory is free for another", async () => {
   let now = 0;
-  const registry = createBlockRegistry(temporary("registry"), () => now);
+  const registry = createBlockClaims(temporary("registry"), () => now);
   const directory = temporary("a");
   const block = await registry.claim(directory, any);
   writeFileSync(join(directory, "installation.json"), JSON.stringify({ loopback_block: block }));
@@ -42,8 +42,8 @@ test("of concurrent takeovers of a stale claim at most one succeeds", async () =
   const directory = temporary("registry");
   const dead = { directory: "/gone", block: "127.77", claimedAt: 0 };
   const script = `
-    import { createBlockRegistry } from ${JSON.stringify(join(import.meta.dirname, "block-registry.ts"))};
-    const registry = createBlockRegistry(${JSON.stringify(directory)}, Date.now);
+    import { createBlockClaims } from ${JSON.stringify(join(import.meta.dirname, "block-claims.ts"))};
+    const registry = createBlockClaims(${JSON.stringify(directory)}, Date.now);
     const own = "/data/" + process.pid;
     console.log("ready");
     process.stdin.on("data", (round) => {
