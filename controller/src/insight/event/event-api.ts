@@ -9,7 +9,7 @@ import type { HistoryFilter } from "#kernel/history/history-page.ts";
 import type { History } from "#kernel/history/history.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { EventEntry } from "#kernel/store/outbox-entry.ts";
-import { createEventNews } from "./event-news.ts";
+import { createEventVersions } from "./event-versions.ts";
 import { createOwnerCheck } from "./owner-check.ts";
 
 /** The RPCs of EventService. */
@@ -40,7 +40,7 @@ export interface EventsRequest {
 
 /** The state of a follower after its last page. */
 interface LastPage {
-  /** Version of the organization's events before the page was read (`EventNews`). */
+  /** Version of the organization's events before the page was read (`EventVersions`). */
   readonly version: number;
   readonly at: number;
 }
@@ -71,7 +71,7 @@ export interface EventPages {
 
 /** Pages of the events of an organization, or of one owner, read from the history. */
 export function createEventPages({ history, owners, cursors, clock }: EventPagesDeps): EventPages {
-  const news = createEventNews({ history, clock });
+  const news = createEventVersions({ history, clock });
   const lastPages = new WeakMap<Call, LastPage>();
   const requireOwner = createOwnerCheck({ history, owners });
 

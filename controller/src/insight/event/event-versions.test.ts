@@ -1,12 +1,12 @@
 import { expect, test, vi } from "vitest";
-import { createEventNews } from "./event-news.ts";
+import { createEventVersions } from "./event-versions.ts";
 
 test("one poll serves all followers and changes the versions of affected organizations only", async () => {
   vi.useFakeTimers();
   try {
     let looks = 0;
     const events: string[] = [];
-    const news = createEventNews({
+    const news = createEventVersions({
       history: {
         async eventsAfter(behind, limit) {
           looks += 1;
@@ -44,7 +44,7 @@ test("one poll serves all followers and changes the versions of affected organiz
 test("every follower queries for itself while the history is unavailable", async () => {
   vi.useFakeTimers();
   try {
-    const news = createEventNews({
+    const news = createEventVersions({
       history: { eventsAfter: () => Promise.reject(new Error("away")) },
       clock: { now: Date.now, monotonicMs: Date.now },
     });

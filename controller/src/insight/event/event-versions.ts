@@ -5,7 +5,7 @@ import type { History } from "#kernel/history/history.ts";
  * Detects which organizations may have new events, with one poll of the history for all calls that follow events. Each
  * call compares versions instead of querying. Polling runs only while `version` is called.
  */
-export interface EventNews {
+export interface EventVersions {
   /** A number that changes when the organization may have new events. */
   version(organizationId: string): number;
 }
@@ -24,7 +24,7 @@ const batchMax = 1_000;
 const organizationsMax = 10_000;
 
 /** Creates the detector; the first call of `version` starts it. */
-export function createEventNews({ history, clock }: Deps): EventNews {
+export function createEventVersions({ history, clock }: Deps): EventVersions {
   /** Part of every organization's version. It is raised if the organizations of new events are unknown. */
   let common = 0;
   let versions = new Map<string, number>();
