@@ -6,7 +6,7 @@ import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engi
 import {
   createRunStates,
   type ExportCursor,
-  Overtaken,
+  TakenOver,
   type BatchProgress,
   type RunStates,
 } from "./export-run-state.ts";
@@ -65,10 +65,10 @@ test("a paused owner moves no cursor back and counts nothing twice", async () =>
   const owner = await states.take(id);
   await states.advance(id, owner.state.epoch, progress({ samples: 9, cursors: [cursor("90")] }));
   const late = progress({ samples: 1, cursors: [cursor("10")] });
-  await expect(states.advance(id, paused.state.epoch, late)).rejects.toThrow(Overtaken);
+  await expect(states.advance(id, paused.state.epoch, late)).rejects.toThrow(TakenOver);
   const end = { atMs: 1, error: "HTTP 500", behindSinceMs: 1, hasSent: true };
-  await expect(states.endTick(id, paused.state.epoch, end)).rejects.toThrow(Overtaken);
-  await expect(states.setAnnounced(id, paused.state.epoch, true)).rejects.toThrow(Overtaken);
+  await expect(states.endTick(id, paused.state.epoch, end)).rejects.toThrow(TakenOver);
+  await expect(states.setAnnounced(id, paused.state.epoch, true)).rejects.toThrow(TakenOver);
   await states.drop(id, paused.state.epoch, [cursor("90")]);
   const { state, cursors } = await states.take(id);
   expect(cursors).toEqual([cursor("90")]);

@@ -57,13 +57,13 @@ export interface TickResult {
 }
 
 /** Another controller has taken over the integration. */
-export class Overtaken extends Error {
-  override readonly name = "Overtaken";
+export class TakenOver extends Error {
+  override readonly name = "TakenOver";
 }
 
 /**
  * Cursors and counters of integrations in the history. Each takeover raises the integration's epoch; writes with an
- * older epoch throw Overtaken and change nothing.
+ * older epoch throw TakenOver and change nothing.
  */
 export interface RunStates {
   /** Takes over an integration: raises its epoch, so that a former controller cannot write any more. */
@@ -103,7 +103,7 @@ type Row = Readonly<Record<string, string | number | boolean | null>>;
 export function createRunStates(whenReady: () => Database): RunStates {
   const requireRow = (rows: readonly Row[], exportId: string): Row => {
     const [row] = rows;
-    if (row === undefined) throw new Overtaken(`another controller works on ${exportId}`);
+    if (row === undefined) throw new TakenOver(`another controller works on ${exportId}`);
     return row;
   };
 

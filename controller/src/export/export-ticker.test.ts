@@ -328,7 +328,7 @@ test("an owner that was paused while another took over moves no cursor back", as
   });
   goOn.resolve();
   await first.stop();
-  expect(String(late)).toContain("Overtaken");
+  expect(String(late)).toContain("TakenOver");
   expect((await states.take(id)).cursors).toMatchObject([{ position: String(start + 39 * 15_000) }]);
   expect([...new Set(keys())]).toHaveLength(80);
 });

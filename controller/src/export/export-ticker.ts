@@ -12,7 +12,7 @@ import type { Destination } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/destinations.ts";
 import { exportEvent } from "./export-events.ts";
 import { firstDueAt, followUp, nextDueAt, standingOf } from "./export-plan.ts";
-import { newRunState, Overtaken, type RunState, type RunStates, type Stream } from "./export-run-state.ts";
+import { newRunState, TakenOver, type RunState, type RunStates, type Stream } from "./export-run-state.ts";
 import {
   cursorKey,
   type ExportRun,
@@ -187,7 +187,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     } catch (error) {
       entry.run = undefined;
       // The next owner, or the next tick, continues from the stored cursors.
-      if (!stopping.signal.aborted && !workLease.signal.aborted && !(error instanceof Overtaken)) logFailure(id, error);
+      if (!stopping.signal.aborted && !workLease.signal.aborted && !(error instanceof TakenOver)) logFailure(id, error);
     }
     const now = clock.now();
     entry.dueAt = isBehind ? now : nextDueAt(timing, entry.state, now, afterMs);
