@@ -1,14 +1,14 @@
 import { hash, verify } from "@node-rs/argon2";
 import { createSourceGroups, type SourceGroups } from "@holdfast/common/source-groups.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
-import { createPasswordQueue, type Presenter } from "./password-queue.ts";
+import { createPasswordQueue, type PasswordSource } from "./password-queue.ts";
 import { hashPurposes } from "../credential/credential.ts";
 
 /** The slow hash of passwords that users choose. Throws RATE_LIMITED if too many checks wait. */
 export interface PasswordHash {
-  create(password: string, presenter: Presenter): Promise<string>;
+  create(password: string, presenter: PasswordSource): Promise<string>;
   /** Returns false for an undefined `stored`, after the same time as for a wrong password. */
-  verify(stored: string | undefined, password: string, presenter: Presenter): Promise<boolean>;
+  verify(stored: string | undefined, password: string, presenter: PasswordSource): Promise<boolean>;
 }
 
 /** Argon2id with 19 MiB and two passes (OWASP Password Storage Cheat Sheet, 2024): about 20 ms of one core. */

@@ -8,7 +8,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 
 /** The source from which a password is presented. */
-export interface Presenter {
+export interface PasswordSource {
   readonly source: string;
   /** True if the user has signed in from this source before. */
   readonly isRecent: boolean;
@@ -20,7 +20,7 @@ export interface Presenter {
  */
 export interface PasswordQueue {
   /** Throws RATE_LIMITED if too many checks wait, in total or from this source. */
-  run<T>(presenter: Presenter, work: () => Promise<T>): Promise<T>;
+  run<T>(presenter: PasswordSource, work: () => Promise<T>): Promise<T>;
 }
 
 interface Limits {
@@ -43,7 +43,7 @@ export function createPasswordQueue(limits: Limits, sources: SourceGroups): Pass
     return { limits: isRecent ? [all] : [all, unfamiliar], isUrgent: isRecent };
   }
 
-  async function wait({ source, isRecent }: Presenter): Promise<Capacity> {
+  async function wait({ source, isRecent }: PasswordSource): Promise<Capacity> {
     const ofSource = sources(source).map(({ name, factor }) => ({ key: name, max: queueMaxPerSource * factor }));
     const place = waiting.take([{ key: isRecent ? "recent" : "unfamiliar", max: queueMax }, ...ofSource]);
     if (place.exceeded !== undefined)

@@ -11,7 +11,7 @@ import { organizationOf, principalOf, requireScopes } from "../caller.ts";
 import { hashPurposes, nextTokenGeneration, type User, userKind, userOfSetupToken } from "../credential/credential.ts";
 import { equalHash } from "../equal-hash.ts";
 import { signInSourcesKind } from "./recent-sources.ts";
-import type { Presenter } from "./password-queue.ts";
+import type { PasswordSource } from "./password-queue.ts";
 import { roleMessages } from "../organization/member-handlers.ts";
 import { organizationsOf } from "../organization/organizations-of.ts";
 import { type Membership, membershipKind } from "../organization/membership.ts";
@@ -101,7 +101,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         unit.update(
           userKind,
           before,
-          withPassword(before.object, await deps.passwordHash.create(password, presenterOf(call)), clock.now()),
+          withPassword(before.object, await deps.passwordHash.create(password, passwordSourceOf(call)), clock.now()),
         );
         const { organizationId } = before.object.metadata;
         return { id: before.object.metadata.id, organizationId, response: create(EmptySchema) };
@@ -132,7 +132,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         unit.update(
           userKind,
           before,
-          withPassword(before.object, await deps.passwordHash.create(newPassword, presenterOf(call)), clock.now()),
+          withPassword(before.object, await deps.passwordHash.create(newPassword, passwordSourceOf(call)), clock.now()),
         );
         return { id: caller.id, response: create(EmptySchema) };
       }),
@@ -167,7 +167,7 @@ function withPassword({ metadata, spec, status }: User, passwordHash: string, no
 }
 
 /** The caller has a setup token or the old password, so its source counts as recent. */
-function presenterOf({ source }: Call): Presenter {
+function passwordSourceOf({ source }: Call): PasswordSource {
   return { source, isRecent: true };
 }
 
