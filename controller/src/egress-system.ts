@@ -41,7 +41,7 @@ export const egressPart = definePart<EgressSystem>("egress");
 export const egressSystem = declareSystem({
   name: "egress",
   settings: egressSettings,
-  gives: [egressPart],
+  provides: [egressPart],
   open: openEgressSystem,
 });
 
@@ -65,7 +65,7 @@ function openEgressSystem(
     },
     settings,
   );
-  return { name: "egress", gives: [egressPart.of(egress)], close };
+  return { name: "egress", provides: [egressPart.of(egress)], close };
 }
 
 type Objects<T> = () => Iterable<{ readonly object: T }>;

@@ -39,7 +39,7 @@ const list = [
 
 /**
  * All systems of a controller, in the order in which they are opened and started: a system uses the parts that earlier
- * ones give. They are closed in reverse order. A new system is one line here.
+ * ones provide. They are closed in reverse order. A new system is one line here.
  */
 export const systems: readonly SystemDeclaration[] = list;
 

@@ -59,7 +59,7 @@ export const accessSystem = declareSystem({
     "holdfast.admin.v1.OrganizationService": "organization",
     "holdfast.admin.v1.OperatorService": "user",
   },
-  gives: [authenticatorPart, quotasPart],
+  provides: [authenticatorPart, quotasPart],
   async prepare(parts, use, { bootstrapFile }, signal) {
     const { roleScopes } = use(rightsPart);
     if (bootstrapFile !== "") await bootstrapAccess(bootstrapFile, parts, [...roleScopes.owner], signal);
@@ -93,7 +93,7 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
   const { authenticator, quotas, setupTokens } = access;
   return {
     name: "access",
-    gives: [authenticatorPart.of(authenticator), quotasPart.of(quotas)],
+    provides: [authenticatorPart.of(authenticator), quotasPart.of(quotas)],
     rpcs: [
       ...access.services,
       createOrganizationAdminApi({ ...kernel, ...collections, quotas, rights, auditLog }),

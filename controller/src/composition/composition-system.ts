@@ -54,7 +54,7 @@ const hourMs = 3_600_000;
 export const compositionSystem = declareSystem({
   name: "composition",
   events: compositionEventDefinitions,
-  gives: [compositionPart],
+  provides: [compositionPart],
   open: openCompositionSystem,
 });
 
@@ -77,7 +77,7 @@ function openCompositionSystem(kernel: Kernel, use: Use): System {
   return {
     name: "composition",
     schemaRules: compositionSchemaRules(kinds),
-    gives: [compositionPart.of(composition)],
+    provides: [compositionPart.of(composition)],
     work: [
       createCompositionWork({ ...kernel, ...composition, durations, runExclusive: databases.creation.runExclusive }),
       createDeploymentMover({ ...kernel, ...composition, archive }),

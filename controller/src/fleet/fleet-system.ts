@@ -91,7 +91,7 @@ export const fleetSystem = declareSystem({
   name: "fleet",
   settings: fleetSettings,
   audited: { "holdfast.admin.v1.HostService": "host", "holdfast.admin.v1.AgentRolloutService": "agent-rollout" },
-  gives: [fleetPart, offersPart],
+  provides: [fleetPart, offersPart],
   open: openFleetSystem,
 });
 
@@ -156,7 +156,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
   });
   return {
     name: "fleet",
-    gives: [
+    provides: [
       offersPart.of(offers),
       fleetPart.of({
         domain: settings.domain,

@@ -1,19 +1,19 @@
 import type { Contribution, Usable } from "./part.ts";
 
-/** Reads a part or the values of a contribution point; throws if no system has given the part yet. */
+/** Reads a part or the values of a contribution point; throws if no system has provided the part yet. */
 export type Use = <T>(part: Usable<T>) => T;
 
 /**
- * Returns a function that reads a part once systems are open. A part that no system gives fails the start of the
+ * Returns a function that reads a part once systems are open. A part that no system provides fails the start of the
  * controller.
  */
 export type UseLater = <T>(part: Usable<T>) => () => T;
 
-/** Name of a system, and what it gives and declares. */
-export interface Giver {
+/** Name of a system, and what it provides and declares. */
+export interface Provider {
   readonly name: string;
-  /** Parts that the system gives when it opens. */
-  readonly gives?: readonly Usable<unknown>[];
+  /** Parts that the system provides when it opens. */
+  readonly provides?: readonly Usable<unknown>[];
   /** Values that need no kernel. */
   readonly declares?: readonly Contribution[];
 }
@@ -23,27 +23,27 @@ export interface Giver {
  * order of their list: a contribution uses parts later, and an open system uses the parts of the systems before it.
  */
 export interface Assembly {
-  /** Adds values of a system; throws if another system has given them. */
+  /** Adds values of a system; throws if another system has provided them. */
   add(system: string, contributions: readonly Contribution[]): void;
-  /** Adds the values that a system gives when it opens; throws unless they match its declaration. */
-  give(system: string, contributions: readonly Contribution[]): void;
+  /** Adds the values that a system provides when it opens; throws unless they match its declaration. */
+  provide(system: string, contributions: readonly Contribution[]): void;
   useFor(system: string): Use;
   useLaterFor(system: string): UseLater;
-  /** Throws if a system uses a part later that no system has given. */
+  /** Throws if a system uses a part later that no system has provided. */
   complete(): void;
 }
 
 /** Throws if two systems have the same name, or declare the same part. */
-export function createAssembly(givers: readonly Giver[]): Assembly {
-  const giverOf = new Map<Usable<unknown>, string>();
+export function createAssembly(providers: readonly Provider[]): Assembly {
+  const providerOf = new Map<Usable<unknown>, string>();
   const declared = new Map<string, readonly Usable<unknown>[]>();
-  for (const { name, gives = [] } of givers) {
+  for (const { name, provides = [] } of providers) {
     if (declared.has(name)) throw new Error(`two systems have the name "${name}"`);
-    declared.set(name, gives);
-    for (const part of gives) {
-      const other = giverOf.get(part);
-      if (other !== undefined) throw new Error(`systems "${other}" and "${name}" both give "${part.name}"`);
-      giverOf.set(part, name);
+    declared.set(name, provides);
+    for (const part of provides) {
+      const other = providerOf.get(part);
+      if (other !== undefined) throw new Error(`systems "${other}" and "${name}" both provide "${part.name}"`);
+      providerOf.set(part, name);
     }
   }
   const later: { readonly system: string; readonly part: Usable<unknown> }[] = [];
@@ -51,11 +51,11 @@ export function createAssembly(givers: readonly Giver[]): Assembly {
   function read<T>(system: string, part: Usable<T>): T {
     const found = part.read(assembly);
     if (found !== undefined) return found.value;
-    const giver = giverOf.get(part);
+    const provider = providerOf.get(part);
     throw new Error(
-      giver === undefined
-        ? `system "${system}" uses "${part.name}", which no system gives`
-        : `system "${system}" uses "${part.name}" before system "${giver}" gives it: "${giver}" has to open earlier`,
+      provider === undefined
+        ? `system "${system}" uses "${part.name}", which no system provides`
+        : `system "${system}" uses "${part.name}" before system "${provider}" provides it: "${provider}" has to open earlier`,
     );
   }
 
@@ -63,14 +63,14 @@ export function createAssembly(givers: readonly Giver[]): Assembly {
     add(system, contributions) {
       for (const contribution of contributions) contribution.add(assembly, system);
     },
-    give(system, contributions) {
+    provide(system, contributions) {
       const parts = declared.get(system) ?? [];
       for (const { to } of contributions)
-        if (!parts.includes(to)) throw new Error(`system "${system}" gives "${to.name}", which it does not declare`);
+        if (!parts.includes(to)) throw new Error(`system "${system}" provides "${to.name}", which it does not declare`);
       assembly.add(system, contributions);
       for (const part of parts)
         if (part.read(assembly) === undefined)
-          throw new Error(`system "${system}" declares "${part.name}" and does not give it`);
+          throw new Error(`system "${system}" declares "${part.name}" and does not provide it`);
     },
     useFor: (system) => (part) => read(system, part),
     useLaterFor: (system) => (part) => {
@@ -81,6 +81,6 @@ export function createAssembly(givers: readonly Giver[]): Assembly {
       for (const { system, part } of later) read(system, part);
     },
   };
-  for (const { name, declares = [] } of givers) assembly.add(name, declares);
+  for (const { name, declares = [] } of providers) assembly.add(name, declares);
   return assembly;
 }

@@ -1,23 +1,23 @@
 /**
- * A typed value that systems share, such as the quotas: one system gives it, others use it. It is declared beside its
- * type, by the group that owns the type.
+ * A typed value that systems share, such as the quotas: one system provides it, others use it. It is declared beside
+ * its type, by the group that owns the type.
  */
 export interface Part<T> extends Usable<T> {
-  /** The value, for the system that gives it. */
+  /** The value, for the system that provides it. */
   of(value: T): Contribution;
 }
 
 /** Anything that `use` reads: a part, or a contribution point. `controller` identifies the controller's assembly. */
 export interface Usable<T> {
   readonly name: string;
-  /** Undefined until a system of the controller has given it. */
+  /** Undefined until a system of the controller has provided it. */
   read(controller: object): { readonly value: T } | undefined;
 }
 
 /** A value of a part or of a contribution point, not yet attached to a controller. */
 export interface Contribution {
   readonly to: Usable<unknown>;
-  /** Throws with the names of both systems if another system has given the value. */
+  /** Throws with the names of both systems if another system has provided the value. */
   add(controller: object, system: string): void;
 }
 
@@ -32,7 +32,7 @@ export function definePart<T>(name: string): Part<T> {
       to: part,
       add(controller, system) {
         const other = values.get(controller);
-        if (other !== undefined) throw new Error(`systems "${other.system}" and "${system}" both give "${name}"`);
+        if (other !== undefined) throw new Error(`systems "${other.system}" and "${system}" both provide "${name}"`);
         values.set(controller, { value, system });
       },
     }),

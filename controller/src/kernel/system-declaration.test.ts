@@ -17,7 +17,11 @@ const label = definePart<string>("label");
 
 const policyOf = (owner: string, port: number) =>
   declareSystem({ name: owner, contribute: () => [policies.of({ owner, port })] });
-const giver = declareSystem({ name: "giver", gives: [quota], open: () => ({ name: "giver", gives: [quota.of(3)] }) });
+const provider = declareSystem({
+  name: "provider",
+  provides: [quota],
+  open: () => ({ name: "provider", provides: [quota.of(3)] }),
+});
 
 /** Opens systems that do not use the kernel. */
 function opened(declared: readonly SystemDeclaration[], environment = {}) {
@@ -72,11 +76,13 @@ test("a contribution after the first read of its point is an error", async () =>
   );
 });
 
-test("a part that is used before its system gives it is an error with both systems", async () => {
+test("a part that is used before its system provides it is an error with both systems", async () => {
   const user = declareSystem({ name: "user", open: (_, use) => ({ name: `user of ${use(quota)}` }) });
-  await expect(opened([user, giver])).rejects.toThrow('system "user" uses "quota" before system "giver" gives it');
-  await expect(opened([user])).rejects.toThrow('system "user" uses "quota", which no system gives');
-  expect((await opened([giver, user])).map(({ name }) => name)).toEqual(["giver", "user of 3"]);
+  await expect(opened([user, provider])).rejects.toThrow(
+    'system "user" uses "quota" before system "provider" provides it',
+  );
+  await expect(opened([user])).rejects.toThrow('system "user" uses "quota", which no system provides');
+  expect((await opened([provider, user])).map(({ name }) => name)).toEqual(["provider", "user of 3"]);
 });
 
 test("a contribution reads a part once all systems are open", async () => {
@@ -88,19 +94,23 @@ test("a contribution reads a part once all systems are open", async () => {
       return [];
     },
   });
-  await expect(opened([early])).rejects.toThrow('system "early" uses "quota", which no system gives');
-  await opened([early, giver]);
+  await expect(opened([early])).rejects.toThrow('system "early" uses "quota", which no system provides');
+  await opened([early, provider]);
   expect(reads.at(-1)?.()).toBe(3);
 });
 
-test("a part has one giver, and a giver gives exactly the parts that it declares", async () => {
-  const second = declareSystem({ name: "second", gives: [quota], open: () => ({ name: "second" }) });
-  await expect(async () => opened([giver, second])).rejects.toThrow('systems "giver" and "second" both give "quota"');
-  await expect(opened([second])).rejects.toThrow('system "second" declares "quota" and does not give it');
-  const silent = declareSystem({ name: "silent", open: () => ({ name: "silent", gives: [label.of("a")] }) });
-  await expect(opened([silent])).rejects.toThrow('system "silent" gives "label", which it does not declare');
+test("a part has one provider, and a provider provides exactly the parts that it declares", async () => {
+  const second = declareSystem({ name: "second", provides: [quota], open: () => ({ name: "second" }) });
+  await expect(async () => opened([provider, second])).rejects.toThrow(
+    'systems "provider" and "second" both provide "quota"',
+  );
+  await expect(opened([second])).rejects.toThrow('system "second" declares "quota" and does not provide it');
+  const silent = declareSystem({ name: "silent", open: () => ({ name: "silent", provides: [label.of("a")] }) });
+  await expect(opened([silent])).rejects.toThrow('system "silent" provides "label", which it does not declare');
   const contributed = declareSystem({ name: "contributed", contribute: () => [quota.of(1)] });
-  await expect(opened([contributed, giver])).rejects.toThrow('systems "contributed" and "giver" both give "quota"');
+  await expect(opened([contributed, provider])).rejects.toThrow(
+    'systems "contributed" and "provider" both provide "quota"',
+  );
 });
 
 test("two systems have different names", () => {

@@ -28,8 +28,8 @@ interface Declared<E extends Events> {
   readonly audited?: Readonly<Record<string, string>>;
   /** Values for contribution points that need no kernel, such as types of operations. */
   readonly declares?: readonly Contribution[];
-  /** Parts that the system gives when it opens, for later systems in the list. */
-  readonly gives?: readonly Usable<unknown>[];
+  /** Parts that the system provides when it opens, for later systems in the list. */
+  readonly provides?: readonly Usable<unknown>[];
 }
 
 /** A declared system, whose functions read its settings from the environment. */
@@ -45,7 +45,7 @@ export interface SystemDeclaration<E extends Events = Events> extends Declared<E
 export function declareSystem<const E extends Events = Record<never, never>, S extends Settings = Record<never, never>>(
   declaration: Declared<E> & {
     readonly settings?: S;
-    /** Runs before any object is read, with the parts that the controller itself gives. */
+    /** Runs before any object is read, with the parts that the controller itself provides. */
     readonly prepare?: (parts: SharedParts, use: Use, settings: ValuesOf<S>, signal: AbortSignal) => Promise<void>;
     /**
      * Returns values for the contribution points and early parts of other systems, before any system opens. It only
@@ -97,7 +97,7 @@ export async function openSystems(
     const system = await open(kernel, assembly.useFor(name), environment);
     if (system === undefined) continue;
     systems.push(system);
-    assembly.give(name, system.gives ?? []);
+    assembly.provide(name, system.provides ?? []);
   }
   assembly.complete();
   return systems;

@@ -10,8 +10,8 @@ import type { ControlLoop } from "./runtime/runner.ts";
 /** A part of the controller: RPCs, control loops, metrics and resources to close. Each group opens one. */
 export interface System {
   readonly name: string;
-  /** Values of the parts that its declaration names in `gives`. */
-  readonly gives?: readonly Contribution[];
+  /** Values of the parts that its declaration names in `provides`. */
+  readonly provides?: readonly Contribution[];
   /** RPCs of the public API and of the admin API, over REST and gRPC. */
   readonly rpcs?: readonly ServedService[];
   /** Limits of requests that RPCs check beyond the rules of the protos, for the API description. */

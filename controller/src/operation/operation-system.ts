@@ -29,7 +29,7 @@ export const operationPart = definePart<OperationSystem>("operations");
  */
 export const operationSystem = declareSystem({
   name: "operation",
-  gives: [operationPart],
+  provides: [operationPart],
   open: openOperationSystem,
 });
 
@@ -43,7 +43,7 @@ function openOperationSystem(kernel: Kernel, use: Use): System {
   const asynchronous = createAsynchronousTasks(taskIds, sources);
   return {
     name: "operation",
-    gives: [
+    provides: [
       operationPart.of({
         taskIds,
         asynchronous,

@@ -110,7 +110,7 @@ export const servicesSystem = declareSystem({
       ...Object.values(backupOperations),
     ),
   ],
-  gives: [databasesPart],
+  provides: [databasesPart],
   contribute: contributeServices,
   open: openServicesSystem,
 });
@@ -199,7 +199,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   };
   return {
     name: "services",
-    gives: [databasesPart.of({ ...resizing, services, operations, users, engines: databaseEngines, creation })],
+    provides: [databasesPart.of({ ...resizing, services, operations, users, engines: databaseEngines, creation })],
     serviceGauges: backupMetrics(backups),
     schemaRules: servicesSchemaRules,
     rpcs: [

@@ -33,7 +33,7 @@ const boardsPart = definePart<BoardSystem>("boards");
 export function systemsWithBoards(opened: (inside: BoardSystem) => void) {
   const boardSystem = declareSystem({
     name: "board",
-    gives: [boardsPart],
+    provides: [boardsPart],
     events: {
       "board.health_changed": {
         when: "a board's health has a new status",
@@ -143,7 +143,7 @@ function openBoardSystem(kernel: Kernel, use: Use): { system: System; inside: Bo
     inside,
     system: {
       name: "board",
-      gives: [boardsPart.of(inside)],
+      provides: [boardsPart.of(inside)],
       work: [createBoardWork({ ...kernel, ...fleet, boards })],
       metrics: [{ name: "boards", help: "Boards of all organizations", read: () => boards.size }],
     },

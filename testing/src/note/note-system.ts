@@ -54,7 +54,7 @@ export const noteSystem = declareSystem({
     migrationGroups.of({ group: "note", directory: new URL("./migrations/", import.meta.url) }),
   ],
   contribute: contributeNotes,
-  gives: [notesPart],
+  provides: [notesPart],
   open: openNoteSystem,
 });
 
@@ -100,7 +100,7 @@ function openNoteSystem(kernel: Kernel, use: Use, { notePrefix: prefix }: Values
   const notes = kernel.collections.open(noteKind);
   return {
     name: "note",
-    gives: [notesPart.of(notes)],
+    provides: [notesPart.of(notes)],
     rpcs: [createNoteApi({ ...kernel, notes, quotas: use(quotasPart) })],
     work: [createNoteReconciler({ ...kernel, notes, prefix })],
     metrics: [{ name: "notes", help: "Notes of all organizations", read: () => notes.size }],
