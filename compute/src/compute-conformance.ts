@@ -198,21 +198,21 @@ export function computeConformance(
         const { provider } = subject;
         const plan = { vcpu: 1, memoryBytes: gib, rootBytes: 2 * gib };
         const id = await started({ plan });
-        if ((await subject.rootTakes(id, 1)) === undefined) return;
+        if ((await subject.rootCanAllocate(id, 1)) === undefined) return;
         expect((await provider.get(id, signal))?.plan).toEqual(plan);
         // The image counts towards the root's size.
-        expect(await subject.rootTakes(id, 2 * gib)).toBe(false);
-        expect(await subject.rootTakes(id, gib)).toBe(true);
+        expect(await subject.rootCanAllocate(id, 2 * gib)).toBe(false);
+        expect(await subject.rootCanAllocate(id, gib)).toBe(true);
         await provider.resize(id, { ...plan, rootBytes: 3 * gib }, signal);
-        expect(await subject.rootTakes(id, 2 * gib)).toBe(true);
+        expect(await subject.rootCanAllocate(id, 2 * gib)).toBe(true);
         await provider.resize(id, plan, signal);
         expect((await provider.get(id, signal))?.plan).toEqual({ ...plan, rootBytes: 3 * gib });
         // The root of another image has the same size.
         await provider.stop(id, 5_000, signal);
         await provider.replaceImage(id, await subject.otherImage(), signal);
         await provider.start(id, enrollment, signal);
-        expect(await subject.rootTakes(id, 2 * gib)).toBe(true);
-        expect(await subject.rootTakes(id, 3 * gib)).toBe(false);
+        expect(await subject.rootCanAllocate(id, 2 * gib)).toBe(true);
+        expect(await subject.rootCanAllocate(id, 3 * gib)).toBe(false);
       });
 
       it("creates a machine from the newest image, or from the chosen one", async () => {

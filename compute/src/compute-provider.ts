@@ -207,7 +207,7 @@ export type Admission = { readonly admitted: true } | { readonly admitted: false
  * Engine and version under which the kernel of virtual machines is listed among images: it is offered, replaced and
  * rolled back in the same way.
  */
-export const guestLine = { engine: "linux", version: "guest" } as const;
+export const guestKernelSeries = { engine: "linux", version: "guest" } as const;
 
 export interface ImageFacts {
   readonly engine: string;

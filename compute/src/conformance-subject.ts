@@ -35,7 +35,7 @@ export interface ConformanceSubject {
    * True if the running machine can allocate this much outside of its data disk. Undefined if it has no writable root,
    * or if the host cannot test it.
    */
-  rootTakes(machineId: string, bytes: number): Promise<boolean | undefined>;
+  rootCanAllocate(machineId: string, bytes: number): Promise<boolean | undefined>;
   /** CPU and memory limits that the host enforces on the running machine; undefined if it cannot. */
   limits(machineId: string): Promise<MachinePlan | undefined>;
   /** The machine's enrollment file as its own user reads it, with its mode. */

@@ -17,8 +17,8 @@ export interface HostCredentialsDeps {
   readonly log: Log;
 }
 
-/** Greeting of a controller that begins to follow the host. */
-export interface Greeting {
+/** ControllerHello of a controller that begins to follow the host. */
+export interface ControllerHello {
   /** host:port of every controller. */
   readonly controllers: readonly string[];
   /** Current generation of the authorities. */
@@ -32,7 +32,7 @@ export interface HostCredentials {
   readonly current: Pick<HostIdentity, "privateKey" | "certificate" | "trustBundle">;
   /** Calls back with each new certificate, which may bring new authorities to trust. */
   subscribe(onChange: () => void): { close(): void };
-  applyGreeting(greeting: Greeting): void;
+  applyHello(hello: ControllerHello): void;
   close(): void;
 }
 
@@ -116,12 +116,12 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
         },
       };
     },
-    applyGreeting(greeting) {
-      controllers.save(greeting.controllers).catch((error: unknown) => {
+    applyHello(hello) {
+      controllers.save(hello.controllers).catch((error: unknown) => {
         log.warn("controllers not stored on disk", { reason: error instanceof Error ? error.message : String(error) });
       });
-      if (greeting.authorityGeneration <= generation) return;
-      generation = greeting.authorityGeneration;
+      if (hello.authorityGeneration <= generation) return;
+      generation = hello.authorityGeneration;
       wake.abort();
     },
     close: () => closing.abort(),

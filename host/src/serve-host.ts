@@ -44,7 +44,7 @@ export async function serveHost(deps: ServeHostDeps): Promise<ServedHost> {
     provider,
     facts: async () => ({ ...(await facts()), listeners: reportedListeners().toSorted() }),
     log,
-    onGreeting: credentials.applyGreeting,
+    onHello: credentials.applyHello,
   });
   listener.addService(hostMethods, rpcs);
   return { port: await listener.listen(), close: () => listener.close() };

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { type Admission, type MachineSpec, rootBytesOf } from "../compute-provider.ts";
-import { admitAhead, admitDisk, admitRoot, firstBytes, memoryOf, spaceOf } from "../local/free-space.ts";
+import { admitForWarmPool, admitDisk, admitRoot, firstBytes, memoryOf, spaceOf } from "../local/free-space.ts";
 import type { RootStorage } from "../local/host-facts.ts";
 import type { MachineRecord } from "../local/machine-record.ts";
 import type { IncusClient } from "./incus-client.ts";
@@ -33,12 +33,12 @@ export async function admitMachine(spec: MachineSpec, exists: boolean, capacity:
   const rooted: Admission = exists ? { admitted: true } : admitNewRoot(rootBytesOf(spec.plan), roots, recentMachines);
   if (!rooted.admitted) return rooted;
   const space = await spaceOf(directory, recentMachines * firstBytes + snapshotBytes);
-  return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
+  return spec.ahead ? admitForWarmPool(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
 }
 
 function admitNewRoot(rootBytes: number, roots: RootStorage, recentMachines: number): Admission {
   if (roots.problem !== "") return { admitted: false, reason: roots.problem };
-  return admitRoot(rootBytes, { ...roots, promisedBytes: recentMachines * roots.firstBytes }, roots.firstBytes);
+  return admitRoot(rootBytes, { ...roots, pendingWriteBytes: recentMachines * roots.firstBytes }, roots.firstBytes);
 }
 
 /** Prerequisites of virtual machines that the host lacks, as far as they can be detected without starting one. */

@@ -8,7 +8,7 @@ import { ComputeFailure } from "../compute-failure.ts";
 import { readIfExists } from "../local/atomic-file.ts";
 import type { DirectoryLock } from "../local/directory-lock.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError, isForgotten, ignoreExisting } from "./incus-transport.ts";
+import { IncusError, isOperationLost, ignoreExisting } from "./incus-transport.ts";
 import { instanceUsers } from "./instance-config.ts";
 
 /** Node images in Incus: imported once from the same tree that the process provider uses. */
@@ -127,7 +127,7 @@ async function retryIfForgotten<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!isForgotten(error)) throw error;
+    if (!isOperationLost(error)) throw error;
     return work();
   }
 }

@@ -77,7 +77,7 @@ async function open(): Promise<ConformanceSubject> {
         ? join(dataSource(layout.machine(id)), path.slice("/data/".length))
         : `/proc/${await pidOf(id)}/root${path}`,
     cloneTier: "clones",
-    async rootTakes(id, bytes) {
+    async rootCanAllocate(id, bytes) {
       const pid = await pidOf(id);
       try {
         await runInside(pid, "fallocate", "--length", String(bytes), "/var/tmp/set-aside");

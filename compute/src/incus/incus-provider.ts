@@ -13,7 +13,7 @@ import { createImageSweep, withImage } from "../local/image-sweep.ts";
 import { type MachineHostDeps, openMachineHost } from "../local/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../local/machine-number.ts";
 import { writeRecord } from "../local/machine-record.ts";
-import { createMachineSnapshots, promisedToSnapshots } from "../local/machine-snapshots.ts";
+import { createMachineSnapshots, pendingSnapshotBytes } from "../local/machine-snapshots.ts";
 import { makeMachine } from "../local/make-machine.ts";
 import { choiceOf, createNodeImages } from "../local/node-images.ts";
 import {
@@ -269,7 +269,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       const capacity = {
         roots: await rootStorageOf(spec.storageTier, signal),
         directory: tierDirectory ?? layout.machines,
-        snapshotBytes: await promisedToSnapshots(layout, tierDirectory),
+        snapshotBytes: await pendingSnapshotBytes(layout, tierDirectory),
         recentMachines: countRecent(machines, clock.now()),
       };
       const exists = machines.some((record) => record.spec.id === spec.id && record.unfinished !== true);

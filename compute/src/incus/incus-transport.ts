@@ -16,7 +16,7 @@ export class IncusError extends Error {
 }
 
 /** True if a resource exists already, which an operation reports only by its message. */
-export function isThereAlready(error: unknown): boolean {
+export function isAlreadyExists(error: unknown): boolean {
   return (
     error instanceof IncusError && (error.status === 409 || /already exists|UNIQUE constraint/i.test(error.message))
   );
@@ -27,7 +27,7 @@ export async function ignoreExisting(creation: Promise<unknown>): Promise<void> 
   try {
     await creation;
   } catch (error) {
-    if (!isThereAlready(error)) throw error;
+    if (!isAlreadyExists(error)) throw error;
   }
 }
 
@@ -35,7 +35,7 @@ export async function ignoreExisting(creation: Promise<unknown>): Promise<void> 
  * True if Incus restarted during the operation. The result is then unknown and must be observed; the request may have
  * succeeded.
  */
-export function isForgotten(error: unknown): boolean {
+export function isOperationLost(error: unknown): boolean {
   return error instanceof IncusError && error.status === 410;
 }
 
@@ -111,7 +111,7 @@ const unreachableCodes = new Set([
 ]);
 
 /** The peer is not the pinned daemon, or cannot prove it any more. No request was sent. */
-export class NotTheDaemon extends HostUnreachable {}
+export class DaemonIdentityMismatch extends HostUnreachable {}
 
 /** OpenSSL's error codes for a certificate that is neither the pinned one nor signed by it. */
 const foreignCertificateCodes = new Set([
@@ -129,9 +129,9 @@ async function withTypedErrors<T>(send: () => Promise<T>): Promise<T> {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (foreignCertificateCodes.has(code))
-      throw new NotTheDaemon(localHostId, `its Incus presents another certificate. ${ifRenewed}`);
+      throw new DaemonIdentityMismatch(localHostId, `its Incus presents another certificate. ${ifRenewed}`);
     if (code === "CERT_HAS_EXPIRED")
-      throw new NotTheDaemon(localHostId, `the certificate of its Incus has expired. ${ifRenewed}`);
+      throw new DaemonIdentityMismatch(localHostId, `the certificate of its Incus has expired. ${ifRenewed}`);
     if (!unreachableCodes.has(code)) throw error;
     throw unreachable(code);
   }

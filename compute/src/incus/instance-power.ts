@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { ComputeFailure, startFailureSentence } from "../compute-failure.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError, isForgotten, isThereAlready } from "./incus-transport.ts";
+import { IncusError, isOperationLost, isAlreadyExists } from "./incus-transport.ts";
 import { instanceName } from "./instance-config.ts";
 
 /** An instance as Incus reports it. */
@@ -98,8 +98,8 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
       try {
         await incus.run("POST", "/1.0/instances", signal, config);
       } catch (error) {
-        if (isThereAlready(error)) return incus.settled(config.name, signal);
-        if (!(error instanceof IncusError) || isForgotten(error)) throw error;
+        if (isAlreadyExists(error)) return incus.settled(config.name, signal);
+        if (!(error instanceof IncusError) || isOperationLost(error)) throw error;
         throw new ComputeFailure(`Incus could not create the machine: ${error.message}`, { cause: error });
       }
     },
@@ -107,7 +107,7 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
       try {
         await change(id, { action: "start" }, signal);
       } catch (error) {
-        if (!(error instanceof IncusError) || isForgotten(error)) throw error;
+        if (!(error instanceof IncusError) || isOperationLost(error)) throw error;
         throw await startFailure(id, error, signal);
       }
     },

@@ -5,7 +5,7 @@ import { HostUnreachable } from "../compute-failure.ts";
 import type { IncusRemote } from "./incus-address.ts";
 import { createIncusClient, type IncusClient } from "./incus-client.ts";
 import type { ProviderSettings } from "../provider-settings.ts";
-import { NotTheDaemon } from "./incus-transport.ts";
+import { DaemonIdentityMismatch } from "./incus-transport.ts";
 import { becomeTrusted, readTrustToken, remoteByToken, type TrustToken } from "./incus-trust.ts";
 
 /** Settings of the daemon and of the connection to it. */
@@ -33,7 +33,7 @@ export async function openIncus(settings: IncusSettings, log: Log, now = Date.no
   try {
     await becomeTrusted(incus, token, signal);
   } catch (error) {
-    if (!(error instanceof HostUnreachable) || error instanceof NotTheDaemon) {
+    if (!(error instanceof HostUnreachable) || error instanceof DaemonIdentityMismatch) {
       await incus.close();
       throw error;
     }

@@ -10,7 +10,7 @@ import { guestsMissing, startTestIncus } from "@holdfast/testing/machines/incus-
 import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { computeConformance } from "../compute-conformance.ts";
-import { type ComputeProvider, guestLine } from "../compute-provider.ts";
+import { type ComputeProvider, guestKernelSeries } from "../compute-provider.ts";
 import type { ConformanceSubject } from "../conformance-subject.ts";
 import { namesIn } from "../local/atomic-file.ts";
 import { isAlive, statOf } from "../local/process-identity.ts";
@@ -74,7 +74,7 @@ async function openSubject(): Promise<ConformanceSubject> {
     },
     // The host cannot write to a guest's disk.
     cloneTier: undefined,
-    rootTakes: async () => undefined,
+    rootCanAllocate: async () => undefined,
     // A running guest keeps its limits.
     limits: async () => undefined,
     async enrollment(id) {
@@ -115,8 +115,8 @@ test.skipIf(skip !== undefined)("a guest boots from its pinned kernel until the 
     expect(await started(provider)).toBe(first);
 
     const newer = images.otherGuest();
-    const [newest] = (await provider.images(signal)).filter(({ engine }) => engine === guestLine.engine);
-    expect(newest).toMatchObject({ ...guestLine, available: true, image: newer });
+    const [newest] = (await provider.images(signal)).filter(({ engine }) => engine === guestKernelSeries.engine);
+    expect(newest).toMatchObject({ ...guestKernelSeries, available: true, image: newer });
     expect(await started(machines.another())).toBe(first);
     expect(await provider.create(spec, signal)).toMatchObject({ guestKernel: first });
 

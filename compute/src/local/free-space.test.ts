@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { admitAhead, admitDisk, admitRoot } from "./free-space.ts";
+import { admitForWarmPool, admitDisk, admitRoot } from "./free-space.ts";
 
 const gib = 1024 ** 3;
-const space = (freeGib: number, promisedGib = 0) => ({
+const space = (freeGib: number, pendingGib = 0) => ({
   freeBytes: freeGib * gib,
   totalBytes: 100 * gib,
-  promisedBytes: promisedGib * gib,
+  pendingWriteBytes: pendingGib * gib,
 });
 
 // biome-ignore format: a table
@@ -13,7 +13,7 @@ it.each([
   ["a disk that promises more than is free now",          50,  space(10),     undefined],
   ["a disk larger than the host's",                       101, space(90),     "The host's disk has 100.0 GiB in all; 101.0 GiB are requested."],
   ["a host below its reserve",                            1,   space(5),      "The host's disk is too full: 5.0 GiB are free, and a new machine needs 5.3 GiB."],
-  ["a host whose space is promised to younger machines",  1,   space(7, 2),   "The host's disk is too full: 7.0 GiB are free, and a new machine needs 7.3 GiB."],
+  ["a host whose space is expected by younger machines",  1,   space(7, 2),   "The host's disk is too full: 7.0 GiB are free, and a new machine needs 7.3 GiB."],
 ] as const)("admits by the figures: %s", (_, diskGib, facts, reason) => {
   const admission = admitDisk(diskGib * gib, facts);
   expect(admission.admitted ? undefined : admission.reason).toBe(reason);
@@ -22,7 +22,7 @@ it.each([
 const pool = (freeGib: number, recent = 0) => ({
   totalBytes: 20 * gib,
   freeBytes: freeGib * gib,
-  promisedBytes: (recent * gib) / 4,
+  pendingWriteBytes: (recent * gib) / 4,
 });
 
 // biome-ignore format: a table
@@ -43,9 +43,9 @@ const memory = (availableGib: number) => ({ totalBytes: 16 * gib, availableBytes
 it.each([
   ["a host with room",                                       space(20),      memory(8), undefined],
   ["a disk that still takes what is wanted, but not more",   space(8),       memory(8), "The host has 8.0 GiB of free disk, which requested machines may need."],
-  ["space that is promised to machines that are wanted",     space(20, 15),  memory(8), "The host has 20.0 GiB of free disk, which requested machines may need."],
+  ["space that requested machines will write",     space(20, 15),  memory(8), "The host has 20.0 GiB of free disk, which requested machines may need."],
   ["a host short of memory",                                 space(20),      memory(2), "The host has 2.0 GiB of free memory."],
 ] as const)("admits a machine of the warm pool only with spare capacity: %s", (_, facts, free, reason) => {
-  const admission = admitAhead(facts, free);
+  const admission = admitForWarmPool(facts, free);
   expect(admission.admitted ? undefined : admission.reason).toBe(reason);
 });

@@ -17,13 +17,13 @@ export interface SpaceFacts {
   readonly freeBytes: number;
   readonly totalBytes: number;
   /** Expected writes of new machines, bytes. */
-  readonly promisedBytes: number;
+  readonly pendingWriteBytes: number;
 }
 
-/** Current space of the directory's file system, with the promised bytes. */
-export async function spaceOf(directory: string, promisedBytes: number): Promise<SpaceFacts> {
+/** Current space of the directory's file system, with the bytes that younger machines and snapshots will write. */
+export async function spaceOf(directory: string, pendingWriteBytes: number): Promise<SpaceFacts> {
   const { bavail, blocks, bsize } = await statfs(directory);
-  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize, promisedBytes };
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize, pendingWriteBytes };
 }
 
 /**
@@ -31,12 +31,12 @@ export async function spaceOf(directory: string, promisedBytes: number): Promise
  * the host's; the free space must suffice for the next writes, in addition to a reserve for existing machines.
  */
 export function admitDisk(diskBytes: number, space: SpaceFacts, initialBytes = firstBytes): Admission {
-  const { freeBytes, totalBytes, promisedBytes } = space;
+  const { freeBytes, totalBytes, pendingWriteBytes } = space;
   if (diskBytes > totalBytes) {
     const reason = `The host's disk has ${inGib(totalBytes)} GiB in all; ${inGib(diskBytes)} GiB are requested.`;
     return { admitted: false, reason };
   }
-  const neededBytes = reserveOf(totalBytes) + promisedBytes + initialBytes;
+  const neededBytes = reserveOf(totalBytes) + pendingWriteBytes + initialBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
   const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, and a new machine needs ${inGib(neededBytes)} GiB.`;
   return { admitted: false, reason };
@@ -47,13 +47,13 @@ export function admitDisk(diskBytes: number, space: SpaceFacts, initialBytes = f
  * but the size of one may not.
  */
 export function admitRoot(rootBytes: number, space: SpaceFacts, initialBytes: number): Admission {
-  const { freeBytes, totalBytes, promisedBytes } = space;
+  const { freeBytes, totalBytes, pendingWriteBytes } = space;
   if (rootBytes > totalBytes) {
     const reason = `The host's storage pool has ${inGib(totalBytes)} GiB in all; a root of ${inGib(rootBytes)} GiB is requested.`;
     return { admitted: false, reason };
   }
   const reserveBytes = Math.max(minPoolReserveBytes, totalBytes * reserveShare);
-  const neededBytes = reserveBytes + promisedBytes + initialBytes;
+  const neededBytes = reserveBytes + pendingWriteBytes + initialBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
   const reason = `The host's storage pool is too full: ${inGib(freeBytes)} GiB of ${inGib(totalBytes)} GiB are free, and a new machine needs ${inGib(neededBytes)} GiB.`;
   return { admitted: false, reason };
@@ -63,8 +63,11 @@ export function admitRoot(rootBytes: number, space: SpaceFacts, initialBytes: nu
  * Admits a snapshot of a disk with this much data. It shares the disk's blocks, but later writes may unshare all
  * of them.
  */
-export function admitSnapshot(allocatedBytes: number, { freeBytes, totalBytes, promisedBytes }: SpaceFacts): Admission {
-  const neededBytes = reserveOf(totalBytes) + promisedBytes + allocatedBytes;
+export function admitSnapshot(
+  allocatedBytes: number,
+  { freeBytes, totalBytes, pendingWriteBytes }: SpaceFacts,
+): Admission {
+  const neededBytes = reserveOf(totalBytes) + pendingWriteBytes + allocatedBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
   const reason = `The host's disk is too full for a snapshot: ${inGib(freeBytes)} GiB are free, and the snapshot may need ${inGib(neededBytes)} GiB.`;
   return { admitted: false, reason };
@@ -87,9 +90,9 @@ export async function memoryOf(): Promise<MemoryFacts> {
  * Admits a machine of the warm pool only with twice the reserve of disk space and a fifth of the memory free, so that
  * it is refused before a requested machine would be.
  */
-export function admitAhead(space: SpaceFacts, memory: MemoryFacts): Admission {
+export function admitForWarmPool(space: SpaceFacts, memory: MemoryFacts): Admission {
   const { freeBytes, totalBytes } = space;
-  if (freeBytes - space.promisedBytes < 2 * reserveOf(totalBytes) + firstBytes)
+  if (freeBytes - space.pendingWriteBytes < 2 * reserveOf(totalBytes) + firstBytes)
     return {
       admitted: false,
       reason: `The host has ${inGib(freeBytes)} GiB of free disk, which requested machines may need.`,

@@ -9,7 +9,7 @@ import {
 } from "@holdfast/image/guest-boot.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { ComputeFailure } from "../compute-failure.ts";
-import { guestLine, type ImageFacts } from "../compute-provider.ts";
+import { guestKernelSeries, type ImageFacts } from "../compute-provider.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { NodeImages } from "./node-images.ts";
 
@@ -61,7 +61,7 @@ export function createGuestBoots({ imagesDir, lock, use }: GuestBootsDeps): Gues
       const engineVersion = linuxVersionIn(imagesDir, boot.id);
       return [
         {
-          ...guestLine,
+          ...guestKernelSeries,
           available: true,
           image: boot.id,
           ...(engineVersion !== undefined && { engineVersion }),

@@ -17,7 +17,7 @@ export interface HostAbilities {
    * True if the host's own engines cannot serve instead: they do not run as root, and machines get other users only by
    * namespaces.
    */
-  readonly noHostEngines?: boolean;
+  readonly refusesHostEngines?: boolean;
 }
 
 /** Detects the abilities of this host by trying them, in about 20 ms. */
@@ -41,7 +41,7 @@ export async function detectAbilities(): Promise<HostAbilities> {
   } catch (error) {
     const text = error instanceof Error ? error.message.trim().split("\n").at(-1) : String(error);
     const reason = `this host allows no namespaces (${text}); ${remedy(isRoot)}`;
-    return { isolation: "none", loop: false, groups: { version: "none", reason }, reason, noHostEngines: isRoot };
+    return { isolation: "none", loop: false, groups: { version: "none", reason }, reason, refusesHostEngines: isRoot };
   }
   const groups = await detectGroups();
   return isRoot

@@ -53,7 +53,7 @@ export function createMachineSnapshots(deps: MachineSnapshotsDeps): MachineSnaps
 
   async function requireSpace({ spec }: MachineRecord, { diskFile }: MachinePaths): Promise<void> {
     const tierDirectory = tiers.directoryOf(spec.storageTier);
-    const space = await spaceOf(tierDirectory ?? layout.machines, await promisedToSnapshots(layout, tierDirectory));
+    const space = await spaceOf(tierDirectory ?? layout.machines, await pendingSnapshotBytes(layout, tierDirectory));
     const admission = admitSnapshot(await allocatedBytes(await locationOf(diskFile)), space);
     if (!admission.admitted) throw new ComputeFailure(admission.reason);
   }
@@ -84,7 +84,7 @@ type Work = (record: MachineRecord, paths: MachinePaths) => Promise<void>;
 const withoutDisks = "Data disks are directories on this host, so there are no snapshots.";
 
 /** Space that the snapshots of a tier may still take, bytes; of all machines if the tier has no directory. */
-export async function promisedToSnapshots(layout: Layout, tierDirectory: string | undefined): Promise<number> {
+export async function pendingSnapshotBytes(layout: Layout, tierDirectory: string | undefined): Promise<number> {
   if (tierDirectory !== undefined) return snapshotBytesIn(disksIn(tierDirectory));
   const ids = await namesIn(layout.machines);
   const bytes = await Promise.all(ids.map((id) => snapshotBytesIn(layout.machine(id).directory)));

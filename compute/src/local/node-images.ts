@@ -128,7 +128,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   function refusalOf(engine: string, version: string): string | undefined {
     const recipe = recipeOf(engine, version);
     if (abilities.isolation === "none") {
-      if (abilities.noHostEngines) return `engines do not run as root, and ${abilities.reason}`;
+      if (abilities.refusesHostEngines) return `engines do not run as root, and ${abilities.reason}`;
       if (hostHas(engine, version)) return undefined;
       return `${engine} ${version} is not installed on the host, and ${abilities.reason ?? "namespaces are not used"}`;
     }

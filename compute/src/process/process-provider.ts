@@ -6,12 +6,12 @@ import { groupsOf, limitMachine, removeGroups } from "../local/control-groups.ts
 import { createDirectoryLock } from "../local/directory-lock.ts";
 import { snapshotsOf } from "../local/disk-snapshots.ts";
 import { writeEnrollment } from "../local/enrollment-file.ts";
-import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../local/free-space.ts";
+import { admitForWarmPool, admitDisk, firstBytes, memoryOf, spaceOf } from "../local/free-space.ts";
 import { createImageSweep, withImage } from "../local/image-sweep.ts";
 import { type MachineHostDeps, openMachineHost } from "../local/machine-host.ts";
 import { addressOf, agentUidOf, containerUidOf, createMachineNumbers, uidOf } from "../local/machine-number.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../local/machine-record.ts";
-import { createMachineSnapshots, promisedToSnapshots } from "../local/machine-snapshots.ts";
+import { createMachineSnapshots, pendingSnapshotBytes } from "../local/machine-snapshots.ts";
 import { makeMachine, removeMachine } from "../local/make-machine.ts";
 import { choiceOf, createNodeImages } from "../local/node-images.ts";
 import { type RuntimePaths, runtimePathsOf } from "../local/machine-runtime.ts";
@@ -244,9 +244,9 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
       const records = await Promise.all((await ids()).map((id) => readRecord(layout.machine(id).record)));
       const recent = records.filter((record) => record !== undefined && clock.now() - record.createdAt < firstWritesMs);
       const tierDirectory = tiers.directoryOf(spec.storageTier);
-      const promisedBytes = recent.length * firstBytes + (await promisedToSnapshots(layout, tierDirectory));
-      const space = await spaceOf(tierDirectory ?? layout.machines, promisedBytes);
-      return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
+      const pendingWriteBytes = recent.length * firstBytes + (await pendingSnapshotBytes(layout, tierDirectory));
+      const space = await spaceOf(tierDirectory ?? layout.machines, pendingWriteBytes);
+      return spec.ahead ? admitForWarmPool(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
     },
     images: async () => images.facts(),
     snapshots: createMachineSnapshots({ layout, lock, tiers, recordOf, whileStopped }),

@@ -37,7 +37,7 @@ import { hostFactsOf } from "./host-facts-messages.ts";
 import { hostMethods as methods } from "./host-methods.ts";
 import { followHost, type HostWatchDeps } from "./host-watch.ts";
 
-export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "greeting"> {
+export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "hello"> {
   /** Provider name in the host's object. */
   readonly provider: string;
   readonly random: () => number;
@@ -63,7 +63,7 @@ const timeoutMs = { read: 15_000, list: 60_000, change: 120_000, make: 600_000 }
 
 /** Dials the host, and again after each interruption, until it is closed. */
 export function connectHost(deps: ConnectHostDeps): RemoteHost {
-  const { hostId, greeting, random, log } = deps;
+  const { hostId, hello, random, log } = deps;
   const channel = createHostChannel(deps);
   const machineWatchers = new Set<(machineId: string) => void>();
   const connectionWatchers = new Set<() => void>();
@@ -71,7 +71,7 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
   const following = followHost({
     hostId,
     channel,
-    greeting,
+    hello,
     random,
     log,
     onMachine(machineId) {

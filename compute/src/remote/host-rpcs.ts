@@ -49,7 +49,7 @@ export interface HostRpcsDeps {
   readonly provider: ComputeProvider;
   readonly facts: () => Promise<HostFacts>;
   /** Called when a controller begins to follow this host. */
-  readonly onGreeting?: (greeting: { controllers: readonly string[]; authorityGeneration: number }) => void;
+  readonly onHello?: (hello: { controllers: readonly string[]; authorityGeneration: number }) => void;
   readonly log: Log;
 }
 
@@ -60,7 +60,7 @@ type Input<N extends keyof Methods> = MessageShape<Methods[N]["input"]>;
 type Output<N extends keyof Methods> = MessageShape<Methods[N]["output"]>;
 
 /** HostService over the provider of this host. Only controllers of the installation may call it. */
-export function createHostRpcs({ installationId, provider, facts, onGreeting, log }: HostRpcsDeps) {
+export function createHostRpcs({ installationId, provider, facts, onHello, log }: HostRpcsDeps) {
   /** The signal of a call aborts when the caller cancels or the deadline passes. */
   function unary<N extends keyof Methods>(
     name: N,
@@ -193,7 +193,7 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     }),
     watchMachines: streamed("watchMachines", async (stream, signal) => {
       const { controllers, authorityGeneration } = stream.request;
-      onGreeting?.({ controllers, authorityGeneration: Number(authorityGeneration) });
+      onHello?.({ controllers, authorityGeneration: Number(authorityGeneration) });
       const send = (machineIds: readonly string[]) => {
         stream.write(create(WatchMachinesResponseSchema, { machineIds: [...machineIds] }) as WatchMachinesResponse);
       };

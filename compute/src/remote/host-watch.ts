@@ -12,8 +12,8 @@ export interface HostWatchDeps {
   readonly channel: HostChannel;
   readonly random: () => number;
   readonly log: Log;
-  /** Greeting of each connection: all controllers, and the generation of the authorities. */
-  readonly greeting: () => { readonly controllers: readonly string[]; readonly authorityGeneration: number };
+  /** First message of each connection: all controllers, and the generation of the authorities. */
+  readonly hello: () => { readonly controllers: readonly string[]; readonly authorityGeneration: number };
   readonly onMachine: (machineId: string) => void;
   /** Called when the host's stream opened or ended. */
   readonly onConnection: (connected: boolean) => void;
@@ -21,7 +21,7 @@ export interface HostWatchDeps {
 
 /** Follows a host's machines across interruptions of the connection, until it is closed. */
 export function followHost(deps: HostWatchDeps): { close(): void } {
-  const { hostId, channel, random, log, greeting, onMachine, onConnection } = deps;
+  const { hostId, channel, random, log, hello, onMachine, onConnection } = deps;
   const closing = new AbortController();
   let attempt = new AbortController();
   channel.onRenewal(() => attempt.abort());
@@ -33,7 +33,7 @@ export function followHost(deps: HostWatchDeps): { close(): void } {
       const signal = AbortSignal.any([closing.signal, attempt.signal]);
       let connected = false;
       try {
-        const { controllers, authorityGeneration } = greeting();
+        const { controllers, authorityGeneration } = hello();
         const request = create(WatchMachinesRequestSchema, {
           controllers: [...controllers],
           authorityGeneration: BigInt(authorityGeneration),

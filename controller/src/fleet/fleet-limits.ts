@@ -79,7 +79,7 @@ export const defaultLimits: FleetLimits = {
   failedEnrollments: { burst: 100, perSecond: 1 },
   payloadStreams: { burst: 500, perSecond: 10 },
   certificates: { burst: 60, perSecond: 0.2 },
-  openings: { burst: 100, perSecond: 1 },
+  streamOpens: { burst: 100, perSecond: 1 },
   streamsPerMachine: 16,
   quickTasks: { concurrency: 100, queued: 1_000 },
   rebalance: { intervalMs: 10_000, batchSize: 100 },

@@ -4,7 +4,7 @@ import type { Stored } from "#kernel/store/resource.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
 import { healthMessage } from "./service/managed-service-message.ts";
 import { roleOf, taskTarget } from "./service/member/member-roles.ts";
-import { isStaying } from "./service/member/members.ts";
+import { isEstablished } from "./service/member/members.ts";
 import { familyOf, type ServiceFamily } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 
 /** Kind of files services as monitored owners. */
@@ -72,7 +72,7 @@ export function monitoredService(service: ManagedServiceObject): MonitoredOwner 
     machines: spec.nodes.map((node) => ({
       id: node.id,
       role: roleOf(service, node),
-      isExpected: isServing && isStaying(node),
+      isExpected: isServing && isEstablished(node),
     })),
     // Computed on demand, because a service may have no primary yet.
     get mainMachineId() {

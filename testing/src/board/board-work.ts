@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { FleetSystem } from "@holdfast/controller/fleet/fleet-system.ts";
-import { isBeingVacated } from "@holdfast/controller/fleet/host/host.ts";
+import { evictsNodes } from "@holdfast/controller/fleet/host/host.ts";
 import { machineKind, type MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
 import { again, type ReconcileOutcome, settled } from "@holdfast/controller/kernel/runtime/reconciler.ts";
@@ -41,7 +41,7 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
     const boardMachines = [...machines.values()].filter(({ object }) => isOwnedBy(object, id));
     const lasting = boardMachines.filter(({ object: { metadata, spec } }) => {
       const host = hosts.get(spec.hostId ?? "")?.object;
-      return metadata.deletionRequestedAt === undefined && (host === undefined || !isBeingVacated(host));
+      return metadata.deletionRequestedAt === undefined && (host === undefined || !evictsNodes(host));
     });
     const running = lasting.filter(({ object }) => object.status.state === "running");
     const isDeleted = board.object.metadata.deletionRequestedAt !== undefined;

@@ -4,7 +4,7 @@ import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.t
 import { isFinished, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
 import { addNodes, markNodeForRemoval } from "@holdfast/controller/services/service/member/change-nodes.ts";
-import { isNeeded } from "@holdfast/controller/services/service/member/member-roles.ts";
+import { isRequiredForService } from "@holdfast/controller/services/service/member/member-roles.ts";
 import { numberOf } from "@holdfast/controller/services/service/member/members.ts";
 import { beginMove, nodeToMove } from "@holdfast/controller/services/service/member/move-node.ts";
 import { firstPeer } from "@holdfast/controller/services/service/member/peers/first-peer.ts";
@@ -154,7 +154,7 @@ export class PeersScenario {
       const connected = member !== undefined && !member.isLost && member.machine.status.state === "running";
       return {
         node,
-        ...(!isNeeded(this.object, node) && { isReplica: true as const }),
+        ...(!isRequiredForService(this.object, node) && { isReplica: true as const }),
         machine: member?.machine,
         connected,
         isCurrent: connected && member.reported !== undefined,

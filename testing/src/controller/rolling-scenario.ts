@@ -202,8 +202,10 @@ export class RollingScenario {
       return runs !== undefined && data === "primary" && settings?.primary === id;
     });
     this.maxWriters = Math.max(this.maxWriters, writers.length);
-    const isStaying = ({ joining, leaving }: NodeSpec) => joining !== true && leaving !== true;
-    const down = this.object.spec.nodes.filter(isStaying).filter(({ id }) => this.members.get(id)?.runs === undefined);
+    const isEstablished = ({ joining, leaving }: NodeSpec) => joining !== true && leaving !== true;
+    const down = this.object.spec.nodes
+      .filter(isEstablished)
+      .filter(({ id }) => this.members.get(id)?.runs === undefined);
     this.maxDown = Math.max(this.maxDown, down.length);
   }
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { silentLog } from "@holdfast/common/log.ts";
-import { guestLine, type MachineFacts } from "@holdfast/compute/compute-provider.ts";
+import { guestKernelSeries, type MachineFacts } from "@holdfast/compute/compute-provider.ts";
 import { planSnapshotRemovals } from "@holdfast/controller/fleet/machine/snapshot-removal.ts";
 import { isNextOutcome, planSnapshot } from "@holdfast/controller/fleet/machine/machine-snapshot.ts";
 import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
@@ -70,8 +70,8 @@ const hosts = [readyHost("a", {}, { imageIds: ["old", "new", "guest-old", "guest
 const images: NodeImageObject[] = [
   imageWith("old", 0, { engine: "postgresql", version: "17", engineVersion: "17.0" }),
   imageWith("new", 1, { engine: "postgresql", version: "17", engineVersion: "17.1" }),
-  imageWith("guest-old", 0, { ...guestLine, engineVersion: "6.12.0" }),
-  imageWith("guest-new", 1, { ...guestLine, engineVersion: "6.12.1" }),
+  imageWith("guest-old", 0, { ...guestKernelSeries, engineVersion: "6.12.0" }),
+  imageWith("guest-new", 1, { ...guestKernelSeries, engineVersion: "6.12.1" }),
 ];
 
 function imageWith(id: string, age: 0 | 1, engine: NodeImageObject["spec"]["engines"][number]): NodeImageObject {

@@ -65,7 +65,7 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
     seen: async (id, path) => `/proc/${(await runOf(id)).init.pid}/root${path}`,
     cloneTier: clones && "clones",
     // The image itself is the root, and is read-only.
-    rootTakes: async () => undefined,
+    rootCanAllocate: async () => undefined,
     async limits(id) {
       if (used.groups.version !== 1) return undefined;
       looked.push(id);

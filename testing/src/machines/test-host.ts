@@ -65,7 +65,7 @@ export async function startTestHost(
         identity: fixed(own),
         trustBundle,
         provider: provider.name,
-        greeting: () => ({ controllers: [], authorityGeneration: 1 }),
+        hello: () => ({ controllers: [], authorityGeneration: 1 }),
         random: Math.random,
         connectTimeoutMs: 30_000,
         log,

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { HostDrainSchema, HostSchema } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
-import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
 import type { HostFacts, RootStorage } from "@holdfast/compute/local/host-facts.ts";
 import { type HostObject, stopsSingleNodes } from "./host.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -57,7 +57,7 @@ export function hostMessage(
       rootPromisedBytes: sum((machine) => machine.spec.rootBytes),
     }),
     engines: status.images
-      .filter(({ available, engine }) => available && engine !== guestLine.engine)
+      .filter(({ available, engine }) => available && engine !== guestKernelSeries.engine)
       .map(({ engine, version }) => `${engine} ${version}`),
     machines: owned.length,
     waitingMachines: hostMachines.length - owned.length,

@@ -1,6 +1,6 @@
 import type { MachineObject } from "../machine/machine.ts";
 import type { MachineOwner } from "../owner/owner-kind.ts";
-import { named, type Owners } from "../owner/owners.ts";
+import { nameList, type Owners } from "../owner/owners.ts";
 import type { HostObject } from "./host.ts";
 
 /** Reason why a host cannot be removed; with `field`, the invalid field of the request. */
@@ -50,13 +50,14 @@ export function hostRemovalRefusal(
     lostIds.includes(owner.id) || lostOwners.some((lost) => isSameOwner(lost, owner));
   const missing = present.filter((owner) => !owners.isReplaceable(owner) && !isConsented(owner));
   if (missing.length > 0) {
-    const detail = `must name every owner whose data is lost, also ${named(missing.map(owners.textOf))}`;
-    return { field: "lost_owners", detail: `${detail} (${named(missing.map(keyOf))})` };
+    const detail = `must name every owner whose data is lost, also ${nameList(missing.map(owners.textOf))}`;
+    return { field: "lost_owners", detail: `${detail} (${nameList(missing.map(keyOf))})` };
   }
   const foreignIds = lostIds.filter((lost) => !present.some((owner) => owner.id === lost));
-  if (foreignIds.length > 0) return { field: "lost_services", detail: `${named(foreignIds)} is not on host ${id}` };
+  if (foreignIds.length > 0) return { field: "lost_services", detail: `${nameList(foreignIds)} is not on host ${id}` };
   const foreign = lostOwners.filter((lost) => !present.some((owner) => isSameOwner(owner, lost)));
-  if (foreign.length > 0) return { field: "lost_owners", detail: `${named(foreign.map(keyOf))} is not on host ${id}` };
+  if (foreign.length > 0)
+    return { field: "lost_owners", detail: `${nameList(foreign.map(keyOf))} is not on host ${id}` };
   return undefined;
 }
 

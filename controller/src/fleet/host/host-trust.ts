@@ -110,7 +110,7 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
           hosts.subscribe((changed) => {
             if (changed === hostId) onChange();
           }),
-        greeting: () => ({ controllers: controllers(), authorityGeneration: authority.generation }),
+        hello: () => ({ controllers: controllers(), authorityGeneration: authority.generation }),
         random,
         log,
       });

@@ -126,7 +126,7 @@ export function isUnreachable({ spec, status }: HostObject): boolean {
 }
 
 /** True if nodes on the host are to be replaced on other hosts. */
-export function isBeingVacated({ spec }: HostObject): boolean {
+export function evictsNodes({ spec }: HostObject): boolean {
   return spec.drain !== null || spec.destroyedAt !== null;
 }
 

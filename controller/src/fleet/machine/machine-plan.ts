@@ -65,7 +65,7 @@ export const silenceTimeoutMs = 60_000;
 /** Time without a stream that is longer than the redial of an agent that a controller redirected. */
 export const redialTimeoutMs = 5_000;
 /** Time after the start of a stream within which its agent reports its instance, in its first frame. */
-export const reportedWithinMs = 2_000;
+export const firstReportTimeoutMs = 2_000;
 /**
  * Delay after a controller's start before machines of the warm pool are created or started, so that owned machines are
  * first.
@@ -89,7 +89,7 @@ export function foundEvent(
 ): MachineEvent | undefined {
   if (isCrashLooping(observed)) return "failed";
   if (state === "running")
-    return spec.owner === null && (observed.connectedMs ?? 0) > reportedWithinMs ? "foundWaiting" : "foundRunning";
+    return spec.owner === null && (observed.connectedMs ?? 0) > firstReportTimeoutMs ? "foundWaiting" : "foundRunning";
   return observed.crashesAgoMs.length > 0 && spec.power === "on" ? undefined : "foundStopped";
 }
 
@@ -127,8 +127,8 @@ function planRun(machine: MachineObject, observed: ObservedMachine): MachineStep
   }
   const { connectedMs } = observed;
   if (connectedMs !== undefined) {
-    const isNew = machine.spec.owner === null && connectedMs <= reportedWithinMs;
-    return isNew ? { steps, recheckInMs: reportedWithinMs - connectedMs + 1 } : withoutRecheck(steps);
+    const isNew = machine.spec.owner === null && connectedMs <= firstReportTimeoutMs;
+    return isNew ? { steps, recheckInMs: firstReportTimeoutMs - connectedMs + 1 } : withoutRecheck(steps);
   }
   const isLost = controllersMoved(machine, observed.controllers) || trustsOldAuthority(machine, observed.caFingerprint);
   const waitMs = isLost ? redialTimeoutMs : silenceTimeoutMs;

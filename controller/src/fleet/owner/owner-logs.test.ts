@@ -2,12 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { ReadLogsResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { expect, test } from "vitest";
 import { until } from "@holdfast/testing/wait-until.ts";
-import { createSharedChecks, selectLines } from "./owner-logs.ts";
+import { createSharedQueries, selectLines } from "./owner-logs.ts";
 
 const { signal } = new AbortController();
 
 test("concurrent callers with one key share a result, callers may leave, and a later call queries again", async () => {
-  const checks = createSharedChecks<string>(60_000);
+  const checks = createSharedQueries<string>(60_000);
   const answer = Promise.withResolvers<string>();
   let queried = 0;
   const query = () => {
@@ -28,7 +28,7 @@ test("concurrent callers with one key share a result, callers may leave, and a l
 });
 
 test("a failure is not cached, and a result only for a limited time", async () => {
-  const checks = createSharedChecks<string>(1);
+  const checks = createSharedQueries<string>(1);
   await expect(checks.check("service", () => Promise.reject(new Error("away")), signal)).rejects.toThrow("away");
   expect(await checks.check("service", async () => "back", signal)).toBe("back");
   await until(async () => (await checks.check("service", async () => "newer", signal)) === "newer");

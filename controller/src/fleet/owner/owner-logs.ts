@@ -30,7 +30,7 @@ const readTimeoutMs = 10_000;
 const sharedReadMs = 400;
 
 export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">; cursors: Cursors }): OwnerLogs {
-  const reads = createSharedChecks<TaskResult>(sharedReadMs);
+  const reads = createSharedQueries<TaskResult>(sharedReadMs);
   return {
     async page(owner, request, call) {
       const machineId = machineOf(owner, request.nodeId);
@@ -120,7 +120,7 @@ export async function selectLines(
 }
 
 /** Concurrent callers with the same key share one result. */
-export interface SharedChecks<T> {
+export interface SharedQueries<T> {
   /**
    * The result of `query`, or of another caller's query at most `maxAgeMs` ago. A failure is reported to the waiting
    * callers and not cached. Rejects if the signal aborts; the query continues for the other callers.
@@ -129,7 +129,7 @@ export interface SharedChecks<T> {
 }
 
 /** Results are shared for `maxAgeMs` after the query ends. */
-export function createSharedChecks<T>(maxAgeMs: number): SharedChecks<T> {
+export function createSharedQueries<T>(maxAgeMs: number): SharedQueries<T> {
   const checks = new Map<string, Promise<T>>();
 
   function begin(key: string, query: () => Promise<T>): Promise<T> {

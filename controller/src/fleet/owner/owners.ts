@@ -41,7 +41,7 @@ export function createOwners(kinds: readonly OwnerKind[]): Owners {
       return [...groups]
         .map(([kind, each]) => {
           const { remedy, noun } = kindOf({ kind });
-          return `${remedy} the ${noun}s ${named(each.map(({ id }) => id))} first.`;
+          return `${remedy} the ${noun}s ${nameList(each.map(({ id }) => id))} first.`;
         })
         .join(" ");
     },
@@ -52,7 +52,7 @@ export function createOwners(kinds: readonly OwnerKind[]): Owners {
 }
 
 /** The first of these names, and the number of the others. */
-export function named(names: readonly string[]): string {
+export function nameList(names: readonly string[]): string {
   const more = names.length > namedOwnersMax ? ` and ${names.length - namedOwnersMax} more` : "";
   return `${names.slice(0, namedOwnersMax).join(", ")}${more}`;
 }

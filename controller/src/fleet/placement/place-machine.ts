@@ -1,4 +1,4 @@
-import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
 import { addressNetworkOf, overlap } from "@holdfast/compute/local/address-network.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, acceptsMachines } from "../host/host.ts";
@@ -29,7 +29,7 @@ export type PlacementChoice =
   | { readonly hostId?: never; readonly reason: string };
 
 /** Name and version of the kernel of virtual machines in the list of images. */
-const guestSoftware = { name: guestLine.engine, version: guestLine.version };
+const guestSoftware = { name: guestKernelSeries.engine, version: guestKernelSeries.version };
 
 /** Maximum number of hosts in a refusal. */
 const namedRefusalsMax = 10;

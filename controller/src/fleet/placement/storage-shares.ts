@@ -70,7 +70,7 @@ export function reservationRefusal(share: StorageShare, { spec }: HostObject): s
 export function freeSpaceRefusal(share: StorageShare, uncreated: number): string | undefined {
   const { data, requestedBytes, totalBytes, freeBytes } = share;
   const reservedBytes = uncreated * share.firstBytes;
-  const space = { totalBytes, freeBytes, promisedBytes: reservedBytes };
+  const space = { totalBytes, freeBytes, pendingWriteBytes: reservedBytes };
   const admission = data
     ? admitDisk(requestedBytes, space, share.firstBytes)
     : admitRoot(requestedBytes, space, share.firstBytes);

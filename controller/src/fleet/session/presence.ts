@@ -12,14 +12,17 @@ const prefix = `${root}/session/`;
 interface Entry {
   readonly facts: SessionFacts;
   /** Start time of the controller's process: a restarted controller with the same id has none of the streams. */
-  readonly holderStartedAt: number;
+  readonly controllerStartedAt: number;
   readonly modRevision: bigint;
 }
 
-type EntryJson = SessionFacts & { readonly holderStartedAt: number };
+type EntryJson = SessionFacts & { readonly controllerStartedAt: number };
 
 /** Format of presence keys, which controllers of the previous release read as well. */
-const entryFormat = storedFormat<EntryJson>({ primaryLeaseVersion: "rights" });
+const entryFormat = storedFormat<EntryJson>({
+  primaryLeaseVersion: "rights",
+  controllerStartedAt: "holderStartedAt",
+});
 
 /**
  * The controller that has each machine's stream, shared by all controllers through presence keys. A key is written
@@ -55,18 +58,18 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
   const { id: controllerId, startedAt } = controllerRegistry;
   const entries = new Map<string, Entry>();
   /** Start time of each registered controller, by its id. */
-  let holders = startsOf(controllerRegistry);
+  let starts = startsOf(controllerRegistry);
 
   /** True if the entry's controller is registered. Presence keys and controllers are watched separately. */
-  function isHolderAlive({ facts, holderStartedAt }: Entry): boolean {
-    return holderStartedAt === (facts.controllerId === controllerId ? startedAt : holders.get(facts.controllerId));
+  function isControllerAlive({ facts, controllerStartedAt }: Entry): boolean {
+    return controllerStartedAt === (facts.controllerId === controllerId ? startedAt : starts.get(facts.controllerId));
   }
 
   const memberWatch = controllerRegistry.subscribe(() => {
-    const before = holders;
-    holders = startsOf(controllerRegistry);
+    const before = starts;
+    starts = startsOf(controllerRegistry);
     for (const [machineId, { facts }] of entries) {
-      if (before.get(facts.controllerId) !== holders.get(facts.controllerId)) onChange(machineId, undefined);
+      if (before.get(facts.controllerId) !== starts.get(facts.controllerId)) onChange(machineId, undefined);
     }
   });
   // After a watch reset the store lists all keys; keys missing from the list were deleted.
@@ -79,8 +82,8 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
     put({ key, value, modRevision }) {
       const machineId = key.slice(prefix.length);
       unseen?.delete(machineId);
-      const { holderStartedAt, ...facts } = entryFormat.parse(value);
-      entries.set(machineId, { facts, holderStartedAt, modRevision });
+      const { controllerStartedAt, ...facts } = entryFormat.parse(value);
+      entries.set(machineId, { facts, controllerStartedAt, modRevision });
       onChange(machineId, facts.controllerId === controllerId ? undefined : modRevision);
     },
     delete(key, revision) {
@@ -120,7 +123,7 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
       ...(hello !== undefined && hello.workloads.length > 0 && { workloads: hello.workloads }),
       bootId: hello?.bootId ?? "",
     };
-    const value: EntryJson = { ...facts, holderStartedAt: startedAt };
+    const value: EntryJson = { ...facts, controllerStartedAt: startedAt };
     return { facts, put: { key: `${prefix}${machineId}`, value: entryFormat.format(value), lease } };
   }
 
@@ -129,7 +132,7 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
     session.presence = modRevision;
     const current = entries.get(session.machineId);
     if (current !== undefined && current.modRevision > modRevision) return current.facts.controllerId === controllerId;
-    entries.set(session.machineId, { facts, holderStartedAt: startedAt, modRevision });
+    entries.set(session.machineId, { facts, controllerStartedAt: startedAt, modRevision });
     onChange(session.machineId, undefined);
     return true;
   }
@@ -137,10 +140,10 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
   return {
     get(machineId) {
       const entry = entries.get(machineId);
-      return entry !== undefined && isHolderAlive(entry) ? entry.facts : undefined;
+      return entry !== undefined && isControllerAlive(entry) ? entry.facts : undefined;
     },
     *entries() {
-      for (const [machineId, entry] of entries) if (isHolderAlive(entry)) yield [machineId, entry.facts];
+      for (const [machineId, entry] of entries) if (isControllerAlive(entry)) yield [machineId, entry.facts];
     },
     async enter(session, lease) {
       const { facts, put } = putOf(session, lease);

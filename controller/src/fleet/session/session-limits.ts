@@ -22,7 +22,7 @@ export interface SessionLimits {
   /** Time after which a stream without a hello is cut. */
   readonly helloTimeoutMs: number;
   /** Rate of streams opened by one machine. */
-  readonly openings: Rate;
+  readonly streamOpens: Rate;
   /** Maximum number of concurrent streams of one machine. */
   readonly streamsPerMachine: number;
   /** Rate of unrequested frames of one agent; a stream that exceeds it is cut. */
@@ -47,11 +47,11 @@ export interface StreamLimit {
 }
 
 export function createStreamLimit(
-  { streamsPerMachine, openings }: Pick<SessionLimits, "streamsPerMachine" | "openings">,
+  { streamsPerMachine, streamOpens }: Pick<SessionLimits, "streamsPerMachine" | "streamOpens">,
   clock: Clock,
 ): StreamLimit {
   const streams = createKeyedCounter();
-  const rates = createTokenBuckets(openings, clock.monotonicMs);
+  const rates = createTokenBuckets(streamOpens, clock.monotonicMs);
   return {
     take(machineId) {
       if (streams.of(machineId) >= streamsPerMachine || !rates.admits(machineId, 1)) return false;

@@ -5,7 +5,7 @@ import { imageFor, refusalOn } from "../placement/place-machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
-import { reportedWithinMs } from "../machine/machine-plan.ts";
+import { firstReportTimeoutMs } from "../machine/machine-plan.ts";
 import { isSameKind } from "./warm-pool-plan.ts";
 
 /** A machine of the warm pool that one caller may claim. */
@@ -56,7 +56,7 @@ export function isFree(
   const session = fleet.session(metadata.id);
   return (
     session !== undefined &&
-    now - session.connectedAt > reportedWithinMs &&
+    now - session.connectedAt > firstReportTimeoutMs &&
     fleet.observation(metadata.id) === undefined
   );
 }

@@ -30,7 +30,7 @@ import {
 } from "./inference-account.ts";
 
 /** A process with a lease, and the proof that its stream is the newest one. */
-export interface LeaseHolder {
+export interface LeasingProcess {
   readonly processId: string;
   /** Makes the commit of the unit require that the process has no newer stream. */
   fence(unit: UnitOfWork): void;
@@ -64,12 +64,12 @@ export interface Ledger {
    * limit was deleted. `remaining`: the available amount afterwards.
    */
   lease(
-    holder: LeaseHolder,
+    holder: LeasingProcess,
     request: LeaseRequest,
     signal: AbortSignal,
   ): Promise<{ readonly amount: number; readonly remaining: number }>;
   release(
-    holder: LeaseHolder,
+    holder: LeasingProcess,
     account: string,
     amounts: { readonly amount: number; readonly reserved: number; readonly recallId: string },
     signal: AbortSignal,
@@ -124,7 +124,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
   }
 
   /** One attempt to extend a lease. Undefined: retry after a change of the account or the processes. */
-  async function tryLease(holder: LeaseHolder, request: LeaseRequest, id: string, signal: AbortSignal) {
+  async function tryLease(holder: LeasingProcess, request: LeaseRequest, id: string, signal: AbortSignal) {
     const limit = limitOf(request.account);
     if (limit === undefined) return { amount: 0, remaining: 0 };
     const before = await accounts.getCurrent(request.account, signal);

@@ -4,13 +4,13 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { Charge, LeaseHolder, Ledger } from "../account/ledger.ts";
+import type { Charge, LeasingProcess, Ledger } from "../account/ledger.ts";
 import type { InferenceAccount } from "../account/inference-account.ts";
 import type { UsageRow, UsageStore } from "../usage/usage-store.ts";
 import { type InferenceProcess, inferenceProcessKind } from "./inference-process.ts";
 
 /** One stream of a proxy process, by which it changes its accounts. A newer stream of the process invalidates it. */
-export interface ProcessSession extends LeaseHolder {
+export interface ProcessSession extends LeasingProcess {
   readonly landedBatch: number;
   /** The leases of the process, by account. */
   leases(): { readonly account: string; readonly amount: number }[];

@@ -1,4 +1,4 @@
-import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
 import { imageSchedule } from "./image-schedule.ts";
@@ -10,7 +10,7 @@ import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
  */
 export function guestKernelOffer(service: ManagedServiceObject, context: MaintenanceContext): ImageOffer | undefined {
   const current = guestKernelOf(service, context);
-  return current === "" ? undefined : imageOffer(guestLine, current, context.images, context.hosts);
+  return current === "" ? undefined : imageOffer(guestKernelSeries, current, context.images, context.hosts);
 }
 
 /** The pending update of the service's guest kernel, if any. */
@@ -26,7 +26,7 @@ export function guestKernelUpdate(
   // The image includes the initial RAM disk, so it may change without a change of the kernel's version.
   const isOtherLinux = from !== "" && to !== "" && from !== to;
   const { urgencyText, ...schedule } = imageSchedule(service, context, {
-    series: guestLine,
+    series: guestKernelSeries,
     target,
     currentImage,
     since,
@@ -54,7 +54,7 @@ export function guestKernelOf({ spec }: ManagedServiceObject, { guestKernel }: M
 
 /** Full versions of two kernels; empty if unknown. */
 export function kernelVersions(from: string, to: string, { images }: Pick<MaintenanceContext, "images">) {
-  const { engine, version } = guestLine;
+  const { engine, version } = guestKernelSeries;
   const versionIn = (id: string) =>
     engineVersionIn(
       images.find(({ metadata }) => metadata.id === id),

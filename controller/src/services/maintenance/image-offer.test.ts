@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
-import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import { imageOffer, missingOn } from "./image-offer.ts";
 import { seriesNameOf, type NodeImageObject } from "./node-image.ts";
@@ -85,12 +85,12 @@ test("hosts with the engine but without the newest image lack it", () => {
 test("only hosts of virtual machines lack the newest kernel", () => {
   const kernel = (id: string, madeAt: number): NodeImageObject => ({
     ...image(id, { madeAt }),
-    spec: { engines: [{ ...guestLine, engineVersion: "6.12.48" }], madeAt, urgent: null },
-    status: { newestOf: [seriesNameOf(guestLine.engine, guestLine.version)] },
+    spec: { engines: [{ ...guestKernelSeries, engineVersion: "6.12.48" }], madeAt, urgent: null },
+    status: { newestOf: [seriesNameOf(guestKernelSeries.engine, guestKernelSeries.version)] },
   });
   const kernels = [kernel("guest-1", 1), kernel("guest-2", 2)];
   const ofGuests = (id: string, guest: string) =>
-    readyHost(id, {}, { imageIds: [guest] }, { images: [{ ...guestLine, available: true, image: guest }] });
+    readyHost(id, {}, { imageIds: [guest] }, { images: [{ ...guestKernelSeries, available: true, image: guest }] });
   const hosts = [host("containers", "t-1"), ofGuests("b", "guest-1"), ofGuests("a", "guest-2")];
   expect(missingOn(kernel("guest-2", 2), kernels, hosts)).toEqual(["b"]);
 });

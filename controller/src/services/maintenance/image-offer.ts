@@ -24,7 +24,7 @@ export interface AwaitedImage {
 
 /**
  * A series of images that can replace each other: one engine in one version, such as PostgreSQL 17, or the kernel of
- * virtual machines (`guestLine`).
+ * virtual machines (`guestKernelSeries`).
  */
 export interface ImageSeries {
   readonly engine: string;

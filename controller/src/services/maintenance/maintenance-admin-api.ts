@@ -23,7 +23,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { serviceOperations } from "../service/service-operations.ts";
 import { mutate } from "#access/mutate.ts";
-import { homeOf } from "../service/member/member-roles.ts";
+import { firstMemberOf } from "../service/member/member-roles.ts";
 
 export interface MaintenanceAdminApiDeps extends MaintenanceContextDeps {
   readonly begin: () => UnitOfWork;
@@ -130,13 +130,13 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
   }
 
   function snapshotOf(service: ManagedServiceObject): string {
-    const { spec, status } = deps.machines.get(homeOf(service).id)?.object ?? {};
+    const { spec, status } = deps.machines.get(firstMemberOf(service).id)?.object ?? {};
     const { name, outcome = "none" } = status?.snapshot ?? {};
     return name !== undefined && name === spec?.snapshot?.name && outcome !== "none" ? name : "";
   }
 
   const leftSnapshotOf = (service: ManagedServiceObject) =>
-    deps.machines.get(homeOf(service).id)?.object.status.staleSnapshots?.[0];
+    deps.machines.get(firstMemberOf(service).id)?.object.status.staleSnapshots?.[0];
 
   const handlers: Handlers<typeof MaintenanceService> = {
     listImages: async ({ page }, call) => {

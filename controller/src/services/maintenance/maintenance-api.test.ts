@@ -3,7 +3,7 @@ import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
 import { call, hourMs, maintenanceFixture } from "@holdfast/testing/machines/maintenance-fixture.ts";
-import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
 import { requestVerb } from "../service/service-verbs.ts";
 import { registerChanges } from "./image-register.ts";
 import { hostKind } from "#fleet/host/host.ts";
@@ -35,7 +35,7 @@ test("a newer guest kernel is listed once the host has it, and applied alone or 
   const [alone = "", both = ""] = await fixture.running(2, {}, isVirtual);
   const update = async (id: string) => (await fixture.api().getMaintenance({ serviceId: id }, call)).updates;
   expect((await update(alone)).map(({ id }) => id)).toEqual(["trixie-2"]);
-  const facts = { ...guestLine, available: true, image: "guest-2", engineVersion: "6.12.57" };
+  const facts = { ...guestKernelSeries, available: true, image: "guest-2", engineVersion: "6.12.57" };
   const unit = fixture.begin();
   for (const kernel of registerChanges([facts], [], new Set(), fixture.state.now - hourMs).added)
     unit.create(nodeImageKind, kernel);

@@ -5,7 +5,7 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { NodeImageObject } from "./node-image.ts";
 import type { KeeperOfMachine, MaintenanceContext } from "./pending-update.ts";
-import { homeOf } from "../service/member/member-roles.ts";
+import { firstMemberOf } from "../service/member/member-roles.ts";
 
 export interface MaintenanceContextDeps {
   readonly nodeImages: Collection<NodeImageObject>;
@@ -21,7 +21,7 @@ export function maintenanceContext(
   { nodeImages, machines, hosts, fleet, newestRestorePointOf }: MaintenanceContextDeps,
   now: number,
 ): MaintenanceContext {
-  const { id } = homeOf(service);
+  const { id } = firstMemberOf(service);
   const observation = fleet.observation(id);
   const isCurrent = observation !== undefined && observation.bootId === fleet.session(id)?.bootId;
   const machine = machines.get(id)?.object;

@@ -3,7 +3,7 @@ import { defineKind } from "#kernel/store/kind.ts";
 
 /**
  * A node image from which machines run; the id is the image's. `createdAt` is the time at which a controller first saw
- * it. A kernel of virtual machines is an image with one engine, the engine of `guestLine`.
+ * it. A kernel of virtual machines is an image with one engine, the engine of `guestKernelSeries`.
  */
 export type NodeImageObject = Resource<NodeImageSpec, NodeImageStatus>;
 

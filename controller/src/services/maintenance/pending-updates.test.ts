@@ -11,7 +11,7 @@ import {
   windowed,
 } from "@holdfast/testing/controller/pending-updates.ts";
 import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
-import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
 import { noMaintenance } from "./maintenance-record.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
@@ -73,8 +73,8 @@ describe("pending updates", () => {
   describe("of a virtual machine's kernel", () => {
     const kernel = (name: string, version: string, createdAt: number, urgent?: ImageUrgency): NodeImageObject => ({
       ...nodeImage(name, version, createdAt, { newest: createdAt > 0, ...(urgent && { urgent }) }),
-      spec: { engines: [{ ...guestLine, engineVersion: version }], urgent: urgent ?? null },
-      status: { newestOf: createdAt > 0 ? [seriesNameOf(guestLine.engine, guestLine.version)] : [] },
+      spec: { engines: [{ ...guestKernelSeries, engineVersion: version }], urgent: urgent ?? null },
+      status: { newestOf: createdAt > 0 ? [seriesNameOf(guestKernelSeries.engine, guestKernelSeries.version)] : [] },
     });
     const kernels = [kernel("guest-1", "6.12.48", 0), kernel("guest-2", "6.12.57", monday)];
     const guests = (images: readonly NodeImageObject[], change: Partial<MaintenanceContext> = {}) => ({

@@ -3,7 +3,7 @@ import { engineOf, parametersOf, upgradesData } from "@holdfast/common/engine-ca
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { canRollImages } from "../service/canary/image-rollout.ts";
 import type { ManagedServiceObject, ReplicationMode } from "../service/managed-service.ts";
-import { isStaying } from "../service/member/members.ts";
+import { isEstablished } from "../service/member/members.ts";
 import { replicationModeOf } from "../service/member/primary-replicas/replication/sync-standbys.ts";
 import { hasOutdatedData } from "../service/canary/node-image.ts";
 import { imageOffer } from "./image-offer.ts";
@@ -131,7 +131,7 @@ function reportDataFindings(
   report: Report,
 ): void {
   const { nodes } = service.spec;
-  const isChanging = nodes.some((node) => !isStaying(node) || hasOutdatedData(service.spec, node));
+  const isChanging = nodes.some((node) => !isEstablished(node) || hasOutdatedData(service.spec, node));
   if (isChanging)
     report("replicas", "A replica is being created or removed. Wait until it follows, or remove it.", true);
   else if (nodes.length > 1)

@@ -12,7 +12,7 @@ import { planManagedService } from "../service/reconcile/managed-service-plan.ts
 import type { ObservedService } from "../service/reconcile/observed-service.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { advance } from "../service/reconcile/service-advance.ts";
-import { machineSizeOf, sizeForBoth } from "./service-size.ts";
+import { machineSizeOf, largerOfEach } from "./service-size.ts";
 import { beginResizing } from "./size-request.ts";
 import { withoutResizing } from "./resize-outcome.ts";
 
@@ -26,7 +26,7 @@ function underway(from: typeof small, to: typeof small) {
   const requested = beginResizing(runningService({}, from), to, defaultCatalog, { operationId: "op", now: 0 });
   let service: ManagedServiceObject = requested.after;
   let operation: OperationObject | undefined = requested.operation;
-  let machine: MachineObject = runningMachine(node.id, sizeForBoth(sizeOf(from), sizeOf(to)));
+  let machine: MachineObject = runningMachine(node.id, largerOfEach(sizeOf(from), sizeOf(to)));
   let reported = { generation: 1, restartCount: 0, diskBytes: sizeOf(from).diskBytes };
   let now = 0;
   const has = (size: MachineSize, sizeProblem = "") => {

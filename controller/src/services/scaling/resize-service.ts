@@ -11,7 +11,7 @@ import { smallerPlanWarnings } from "../backup/log/lowered-settings.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { refuseWhileBusy } from "../service/service-verbs.ts";
 import { type RequestedSize, beginResizing, hasSize, requireResizable, requireSize } from "./size-request.ts";
-import { machineSizeOf, sizeChangeOf, sizeForBoth } from "./service-size.ts";
+import { machineSizeOf, sizeChangeOf, largerOfEach } from "./service-size.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 export interface ResizeDeps extends MachineResizeDeps {
@@ -57,7 +57,7 @@ export async function resizeService(
   const growthGb = to.storageSizeGb - service.spec.storageSizeGb;
   if (growthGb > 0)
     await deps.quotas.claim(unit, service.metadata.organizationId, { storageGb: growthGb * service.spec.nodes.length });
-  const size = sizeForBoth(machineSizeOf(service.spec, catalog), machineSizeOf(to, catalog));
+  const size = largerOfEach(machineSizeOf(service.spec, catalog), machineSizeOf(to, catalog));
   for (const { id } of service.spec.nodes) await resizeMachine(id, size, unit, deps, signal);
   const asOf = { operationId: deps.newId(), now: clock.now() };
   const { after, operation } = beginResizing(service, to, catalog, asOf);

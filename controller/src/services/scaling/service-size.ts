@@ -29,12 +29,12 @@ export function machineSizeOf({ planName, storageSizeGb }: ServiceSize, catalog:
 }
 
 /** The maximum of two sizes in each dimension: resources are removed from an engine only after it has adapted. */
-export function sizeForBoth(a: MachineSize, b: MachineSize): MachineSize {
-  return eachOf((dimension) => Math.max(a[dimension], b[dimension]));
+export function largerOfEach(a: MachineSize, b: MachineSize): MachineSize {
+  return mapSize((dimension) => Math.max(a[dimension], b[dimension]));
 }
 
 /** A machine size, with each dimension computed by `valueOf`. */
-export function eachOf(valueOf: (dimension: keyof MachineSize) => number): MachineSize {
+export function mapSize(valueOf: (dimension: keyof MachineSize) => number): MachineSize {
   return {
     vcpu: valueOf("vcpu"),
     memoryBytes: valueOf("memoryBytes"),

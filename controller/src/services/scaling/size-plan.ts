@@ -1,6 +1,6 @@
 import type { MachineObject, MachineSize } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { eachOf, type Resizing } from "./service-size.ts";
+import { mapSize, type Resizing } from "./service-size.ts";
 
 const mib = 1024 ** 2;
 
@@ -31,7 +31,7 @@ export function planSize(
   const { spec } = machine;
   const goal = goalOf(resizing, machine);
   if (!hasRequestedSize(machine)) {
-    const reachable = eachOf((each) => Math.max(goal[each], Math.min(spec[each], machine.status.size?.[each] ?? 0)));
+    const reachable = mapSize((each) => Math.max(goal[each], Math.min(spec[each], machine.status.size?.[each] ?? 0)));
     return resizing.isRolledBack === true && !isSame(reachable, spec)
       ? { kind: "fit", size: reachable }
       : { kind: "wait" };

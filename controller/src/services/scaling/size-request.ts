@@ -13,7 +13,7 @@ import { operationMembers } from "../service/operation-members.ts";
 import { beginOperation } from "../service/service-verbs.ts";
 import { withRestart } from "../service/member/restarts.ts";
 import { machineSizeOf } from "./service-size.ts";
-import { homeOf } from "../service/member/member-roles.ts";
+import { firstMemberOf } from "../service/member/member-roles.ts";
 
 const mib = 1024 ** 2;
 
@@ -99,7 +99,7 @@ function requireParameters(
   const [excess] = planExcesses(engine, version, plan, parameters, Object.keys(parameters));
   if (excess !== undefined)
     throw new HoldfastError("NOT_POSSIBLE", `In ${planName}, ${excessMessage(excess)}. Change the parameter first.`);
-  const primary = observed[nodes.indexOf(homeOf(service))];
+  const primary = observed[nodes.indexOf(firstMemberOf(service))];
   const raised = raisedMinimums({ engine, version, plan, parameters }, replicaMinimums(service.spec, primary));
   if (planExcesses(engine, version, plan, { ...parameters, ...raised }, Object.keys(raised)).length > 0)
     throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Its replicas start", raised));

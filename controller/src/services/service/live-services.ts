@@ -1,7 +1,7 @@
 import type { Fleet } from "#fleet/fleet.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { silentReason, startingReason } from "./health/managed-service-health.ts";
-import { isNeeded } from "./member/member-roles.ts";
+import { isRequiredForService } from "./member/member-roles.ts";
 
 /**
  * Services with outdated health replaced by `unknown`: the agent is disconnected, or has not reported since its
@@ -21,7 +21,7 @@ export function createLiveServices(fleet: Pick<Fleet, "session" | "observation">
   function outdatedReasonOf(service: ManagedServiceObject): string | undefined {
     const { spec, status } = service;
     if (status.health.status !== "healthy" || spec.power === "off") return undefined;
-    for (const { id } of spec.nodes.filter((node) => isNeeded(service, node))) {
+    for (const { id } of spec.nodes.filter((node) => isRequiredForService(service, node))) {
       const session = fleet.session(id);
       if (session === undefined) return silentReason;
       if (fleet.observation(id)?.bootId !== session.bootId) return startingReason;

@@ -6,7 +6,7 @@ import { machineSpecOf } from "./service-machine.ts";
 import { hostKind } from "#fleet/host/host.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
-import { homeOf, onMachine } from "./member/member-roles.ts";
+import { firstMemberOf, onMachine } from "./member/member-roles.ts";
 
 /** A new service with its first machine. */
 export interface WarmClaim {
@@ -33,12 +33,12 @@ export async function claimWarmMachine(
   { warmPool, catalog, clock }: WarmClaimDeps,
   signal: AbortSignal,
 ): Promise<WarmClaim> {
-  const desired = machineSpecOf(requested, homeOf(requested), catalog);
+  const desired = machineSpecOf(requested, firstMemberOf(requested), catalog);
   const taken = await warmPool.take(desired, signal);
   if (taken === undefined) return { service: requested, claim() {}, release() {} };
   const { machine, reservation, release } = taken;
   const service = onMachine(requested, machine.object.metadata.id);
-  const node = homeOf(service);
+  const node = firstMemberOf(service);
   const { organizationId } = service.metadata;
   const owner = { organizationId, name: node.hostname, spec: machineSpecOf(service, node, catalog) };
   return {

@@ -35,7 +35,7 @@ export interface EngineChangeRecords {
   readonly attempt: TaskState | undefined;
 }
 
-export type EndStep = Extract<EngineChangeStep, { kind: "taken" | "fail" | "cancel" }>;
+export type EndStep = Extract<EngineChangeStep, { kind: "applied" | "fail" | "cancel" }>;
 
 /**
  * Ends a change in one transaction: the operation ends, the change is removed, and the stored user matches the engine.
@@ -80,7 +80,7 @@ function withNewSettings({ spec, ...service }: ManagedServiceObject): ManagedSer
 }
 
 function ended(operation: OperationObject, step: EndStep, now: number): OperationObject {
-  if (step.kind === "taken") return completed(operation, now);
+  if (step.kind === "applied") return completed(operation, now);
   if (step.kind === "cancel") return cancelled(operation, now);
   return failed(operation, { code: step.code, message: step.message }, now);
 }

@@ -50,7 +50,7 @@ describe("a change of a user or database", () => {
     ["waits during a canary of another image", { service: tried }, now, { kind: "wait", step: "WaitForEngine" }],
     ["waits while four others run", { earlierChanges: 4 }, now, { kind: "wait", step: "WaitForTurn" }],
     ["waits for its task", { task: running }, late, { kind: "wait", step: "WaitForEngine" }],
-    ["ends when the engine has applied it", { task: existed(true) }, now, { kind: "taken", role: "" }],
+    ["ends when the engine has applied it", { task: existed(true) }, now, { kind: "applied", role: "" }],
     ["is canceled with its service", { service: leaving, task: running }, now, { kind: "cancel" }],
     ["is canceled if its service was deleted", { service: undefined }, now, { kind: "cancel" }],
     [
@@ -94,7 +94,7 @@ describe("a change of a user or database", () => {
     const task = existed(false);
     expect(planEngineChange(change(), observed({ task }), now)).toMatchObject({ code: "database_user_not_found" });
     expect(planEngineChange(change(drop, { attempt: 2 }), observed({ task }), now)).toEqual({
-      kind: "taken",
+      kind: "applied",
       role: "",
     });
   });
@@ -136,14 +136,14 @@ describe("a change of a user or database", () => {
     const settled = (result: MessageInitShape<typeof TaskResultSchema>) =>
       planSettled(settledOutcomeOf(create(TaskResultSchema, result)));
     const answer = (taken: boolean) => settled({ output: { case: "settleEngineChange", value: { taken, role: "r" } } });
-    expect(answer(true)).toEqual({ kind: "taken", role: "r" });
+    expect(answer(true)).toEqual({ kind: "applied", role: "r" });
     expect(answer(false)).toMatchObject({ kind: "fail", code: "deadline_passed" });
     expect(settled({ failure: { code: "not_supported" } })).toMatchObject({ kind: "fail", code: "outcome_unknown" });
     expect(settled({ failure: { code: "failed" } })).toMatchObject({ kind: "wait" });
   });
 
   test.each([
-    [true, { kind: "taken", role: "readonly" }],
+    [true, { kind: "applied", role: "readonly" }],
     [false, { kind: "fail", code: "not_supported" }],
   ])("that requests REPLICATION is applied only if the agent reports it: %s", (replication, step) => {
     const output = { case: "putEngineUser", value: { changed: true, role: "readonly", replication } } as const;
@@ -153,7 +153,7 @@ describe("a change of a user or database", () => {
 
   test("returns the engine's role, and a name conflict with another database", () => {
     const put = ended({ output: { case: "putEngineUser", value: { changed: true, role: "readonly" } } });
-    expect(planEngineChange(change(), observed({ task: put }), now)).toEqual({ kind: "taken", role: "readonly" });
+    expect(planEngineChange(change(), observed({ task: put }), now)).toEqual({ kind: "applied", role: "readonly" });
     const made = ended({ output: { case: "createEngineDatabase", value: { created: false } } });
     const database = change({ type: "create_database", name: "d", owner: "app_user" });
     expect(planEngineChange(database, observed({ task: made }), now)).toMatchObject({ code: "name_taken" });

@@ -30,7 +30,7 @@ export type EngineChangeStep =
   /** The machine does not respond: end the operation, and settle the change when the machine reconnects. */
   | { readonly kind: "giveUp"; readonly code: string; readonly message: string }
   | { readonly kind: "wait"; readonly step: WaitStep }
-  | { readonly kind: "taken"; readonly role: string }
+  | { readonly kind: "applied"; readonly role: string }
   | { readonly kind: "fail"; readonly code: string; readonly message: string }
   /** Cancel the change, because the service is being deleted. */
   | { readonly kind: "cancel" };
@@ -64,7 +64,7 @@ export function planEngineChange(change: EngineChangeObject, observed: ObservedC
     return { kind: "wait", step };
   }
   const outcome = engineOutcomeOf(change, task.result);
-  if (outcome.kind === "taken") return outcome;
+  if (outcome.kind === "applied") return outcome;
   if (outcome.kind === "refused") return { kind: "fail", code: outcome.code, message: outcome.message };
   const isUnknown = isUncertain || outcome.kind === "unknown";
   if (leftMs <= 0) {
@@ -82,7 +82,7 @@ export function planEngineChange(change: EngineChangeObject, observed: ObservedC
 /** The next step after the engine's state was read (`settle`). */
 export function planSettled(outcome: SettledOutcome): EngineChangeStep {
   switch (outcome.kind) {
-    case "taken":
+    case "applied":
       return outcome;
     case "absent":
       return {
@@ -92,7 +92,7 @@ export function planSettled(outcome: SettledOutcome): EngineChangeStep {
       };
     case "unsupported":
       return { kind: "fail", code: "outcome_unknown", message: outcome.message };
-    case "silent":
+    case "noResponse":
       return { kind: "wait", step: "WaitForEngine" };
   }
 }

@@ -81,7 +81,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
         if (service === undefined) return settled;
         const next = planSettled(await settle(change.object, service.object, signal));
         if (next.kind === "fail") return end(next);
-        if (next.kind === "taken" && (await hasEachMember(change.object, service.object, operation?.object, signal)))
+        if (next.kind === "applied" && (await hasEachMember(change.object, service.object, operation?.object, signal)))
           return end(next);
         return again(isGivenUp ? recheckMs : settleRetryDelayMs, "the engine has not reported its state");
       }
@@ -90,7 +90,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
         return giveUp(change, operation, step, signal);
       case "wait":
         return reportStep(operation, step.step, signal);
-      case "taken":
+      case "applied":
         if (service !== undefined && !(await hasEachMember(change.object, service.object, operation?.object, signal)))
           return again(settleRetryDelayMs, "a replica lacks the change");
         return end(step);
@@ -119,7 +119,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
       ),
     );
     signal.throwIfAborted();
-    return outcomes.every((kind) => kind === "taken" || kind === "refused");
+    return outcomes.every((kind) => kind === "applied" || kind === "refused");
   }
 
   function observe(
@@ -157,7 +157,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     } catch (error) {
       signal.throwIfAborted();
       deps.log.debug("change not settled yet", { operation: change.spec.operationId, error: String(error) });
-      return { kind: "silent" };
+      return { kind: "noResponse" };
     }
   }
 

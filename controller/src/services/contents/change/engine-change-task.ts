@@ -15,23 +15,23 @@ import type { EngineChange, EngineChangeObject } from "./engine-change.ts";
 /** Outcome of one attempt. */
 export type EngineOutcome =
   /** Applied. `role` is the user's role in the engine; empty for a change of a database. */
-  | { readonly kind: "taken"; readonly role: string }
+  | { readonly kind: "applied"; readonly role: string }
   /** Not applied; the engine is unchanged. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** Not applied now, because the engine is busy or not ready; a later attempt may succeed. */
-  | { readonly kind: "notYet"; readonly code: string; readonly message: string }
+  | { readonly kind: "retryable"; readonly code: string; readonly message: string }
   /** Unknown whether it was applied. */
   | { readonly kind: "unknown"; readonly message: string };
 
 /** The engine's state after the deadline of a change. */
 export type SettledOutcome =
-  | { readonly kind: "taken"; readonly role: string }
+  | { readonly kind: "applied"; readonly role: string }
   /** Not applied, and it will not be. */
   | { readonly kind: "absent" }
   /** The agent cannot determine whether it was applied. */
   | { readonly kind: "unsupported"; readonly message: string }
   /** No response yet. */
-  | { readonly kind: "silent" };
+  | { readonly kind: "noResponse" };
 
 // Codes of failures that changed nothing and may be repeated.
 const retryableCodes: readonly string[] = ["engine_busy", "not_ready"];
@@ -93,9 +93,9 @@ export function settleInputOf(change: EngineChangeObject): TaskInput {
 export function settledOutcomeOf({ failure, output }: TaskResult): SettledOutcome {
   if (output.case === "settleEngineChange") {
     const { taken, role } = output.value;
-    return taken ? { kind: "taken", role } : { kind: "absent" };
+    return taken ? { kind: "applied", role } : { kind: "absent" };
   }
-  if (failure?.code !== "not_supported") return { kind: "silent" };
+  if (failure?.code !== "not_supported") return { kind: "noResponse" };
   return { kind: "unsupported", message: `It is unknown whether the engine applied the change: ${failure.message}` };
 }
 
@@ -114,7 +114,7 @@ function requestsReplication(change: EngineChange): boolean {
 export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, result: TaskResult): EngineOutcome {
   if (result.failure !== undefined) {
     const { code, message } = result.failure;
-    if (retryableCodes.includes(code)) return { kind: "notYet", code, message };
+    if (retryableCodes.includes(code)) return { kind: "retryable", code, message };
     return refusals.includes(code) ? { kind: "refused", code, message } : { kind: "unknown", message };
   }
   const { name } = metadata;
@@ -122,7 +122,7 @@ export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, 
   switch (output.case) {
     case "putEngineUser":
       if (requestsReplication(spec.change) && !output.value.replication) return replicationUnsupported;
-      return { kind: "taken", role: output.value.role };
+      return { kind: "applied", role: output.value.role };
     case "createEngineDatabase":
       if (output.value.created) break;
       return { kind: "refused", code: "name_taken", message: `The engine already has a database ${name}.` };
@@ -137,5 +137,5 @@ export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, 
     default:
       throw new Error(`${spec.change.type} had the result ${output.case}`);
   }
-  return { kind: "taken", role: "" };
+  return { kind: "applied", role: "" };
 }

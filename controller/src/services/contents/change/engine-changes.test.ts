@@ -117,7 +117,7 @@ async function end(serviceId: string, step: EndStep): Promise<void> {
   await endChange(step, records, deps, new AbortController().signal);
 }
 
-const taken: EndStep = { kind: "taken", role: "readwrite" };
+const taken: EndStep = { kind: "applied", role: "readwrite" };
 
 test("a slow change is returned with its operation, also for a repeated Idempotency-Key", async () => {
   const id = await aRunningService();
@@ -171,7 +171,7 @@ test("a second change of a user is refused with the operation; a second deletion
     key: "OPERATION_IN_PROGRESS",
     members: { operation: { id: first.operation?.id } },
   });
-  await end(id, { kind: "taken", role: "" });
+  await end(id, { kind: "applied", role: "" });
   await waitUntil("nothing is under way", () => changes(1).of(id).length === 0);
 });
 

@@ -3,7 +3,7 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ImageChange, Replacement } from "../../maintenance/maintenance-work.ts";
 import { type OperationObject, rollingBack } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
-import { isStaying, nextNumberOf } from "../member/members.ts";
+import { isEstablished, nextNumberOf } from "../member/members.ts";
 import { replicaNode } from "../member/new-replica.ts";
 import { rolloutFault } from "../member/rollout-fault.ts";
 import type { ObservedService } from "../reconcile/observed-service.ts";
@@ -123,7 +123,7 @@ export function rollBackImages(
 /** A node that has the new image is pinned to it until the rollback reaches it. */
 function pinnedToNewImage(node: NodeSpec, { spec }: ManagedServiceObject): NodeSpec {
   const { image, guestKernel, machineStarts, version } = spec;
-  if (awaitsRollout(spec, node) || !isStaying(node)) return withoutPin(node);
+  if (awaitsRollout(spec, node) || !isEstablished(node)) return withoutPin(node);
   const started = machineStarts !== undefined && { machineStarts };
   return { ...node, pinned: { image, version, ...(guestKernel !== undefined && { guestKernel }), ...started } };
 }
@@ -146,10 +146,10 @@ export function isImageRolledOut(
   { status }: OperationObject,
 ): boolean {
   const { spec } = service;
-  const rolledOut = nodes.filter(({ node }) => isStaying(node) && isRolledOut(service, node));
+  const rolledOut = nodes.filter(({ node }) => isEstablished(node) && isRolledOut(service, node));
   if (!rolledOut.every((seen) => isSettled(service, seen))) return false;
   if (status.rollback === undefined) return true;
-  return spec.nodes.every(isStaying);
+  return spec.nodes.every(isEstablished);
 }
 
 /** True if the service retains the new image although a node did not start with it. */

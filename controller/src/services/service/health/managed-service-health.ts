@@ -9,10 +9,10 @@ import type {
   ServiceHealth,
 } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
-import { isStaying } from "../member/members.ts";
+import { isEstablished } from "../member/members.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { serviceEvent } from "../service-events.ts";
-import { isNeeded, memberChecks } from "../member/member-roles.ts";
+import { isRequiredForService, memberChecks } from "../member/member-roles.ts";
 
 type Level = ServiceHealth["status"];
 const order: readonly Level[] = ["healthy", "degraded", "unknown", "unhealthy"];
@@ -27,7 +27,7 @@ export const silentReason = "The agent does not respond.";
 /** Combined health of the service's checks. `since` changes only with the status or the reason. */
 export function healthOf(service: ManagedServiceObject, observed: ObservedService, now: number): ServiceHealth {
   const before = service.status.health;
-  const members = observed.nodes.filter(({ node }) => isStaying(node));
+  const members = observed.nodes.filter(({ node }) => isEstablished(node));
   const checks = [
     ...members.flatMap((node) => checksOf(service, node, now).map((check) => withServiceLevel(service, node, check))),
     ...memberChecks(service, observed.nodes, now),
@@ -45,7 +45,7 @@ export function healthOf(service: ManagedServiceObject, observed: ObservedServic
 
 /** The check with its effect on the service: a failing replica only degrades a service. */
 function withServiceLevel(service: ManagedServiceObject, { node }: ObservedNode, check: HealthCheck): HealthCheck {
-  if (isNeeded(service, node) || service.spec.power === "off" || check.status === "healthy") return check;
+  if (isRequiredForService(service, node) || service.spec.power === "off" || check.status === "healthy") return check;
   return { ...check, status: "degraded" };
 }
 

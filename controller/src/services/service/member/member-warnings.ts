@@ -4,7 +4,7 @@ import type { ManagedServiceObject, WarningRecord } from "../managed-service.ts"
 import { nodeStatusesOf } from "../health/managed-service-health.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { serviceEvent } from "../service-events.ts";
-import { isStaying } from "./members.ts";
+import { isEstablished } from "./members.ts";
 import { nodeEvent } from "./node-event.ts";
 import { isInSync } from "./member-roles.ts";
 
@@ -49,7 +49,7 @@ export function warningsRecheckInMs({ status }: ManagedServiceObject, now: numbe
  */
 function warningsOf(service: ManagedServiceObject, observed: ObservedService): Warning[] {
   const { metadata, spec, status } = service;
-  const members = observed.nodes.filter(({ node }) => isStaying(node));
+  const members = observed.nodes.filter(({ node }) => isEstablished(node));
   const isWatched =
     spec.power === "on" && metadata.deletionRequestedAt === undefined && spec.primaryChange === undefined;
   if (!isWatched || members.length < 2 || status.state === "Pending" || status.state === "Provisioning") return [];

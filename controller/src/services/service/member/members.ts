@@ -28,6 +28,6 @@ export function nextNumberOf({ nodes, nextNodeNumber }: Pick<ManagedServiceSpec,
 }
 
 /** True if the node has its data and is not being removed. */
-export function isStaying({ joining, leaving }: Pick<NodeSpec, "joining" | "leaving">): boolean {
+export function isEstablished({ joining, leaving }: Pick<NodeSpec, "joining" | "leaving">): boolean {
   return joining !== true && leaving !== true;
 }

@@ -4,10 +4,10 @@ import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { beginOperation } from "../service-verbs.ts";
-import { isReplicated, isStaying, nextNumberOf } from "./members.ts";
+import { isReplicated, isEstablished, nextNumberOf } from "./members.ts";
 import { replicaNode } from "./new-replica.ts";
 import { awaitsRollout } from "./rollout-state.ts";
-import { isInSync, isLeader, mayLeave } from "./member-roles.ts";
+import { isInSync, isLeader, isRemovable } from "./member-roles.ts";
 
 /**
  * The next node to replace because its host is drained or lost, replicas first. Undefined if there is none, or while
@@ -18,7 +18,8 @@ export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedSer
   if (status.state !== "Running" || spec.power !== "on" || metadata.deletionRequestedAt !== undefined) return undefined;
   if (status.operationId !== null || spec.primaryChange !== undefined || spec.canary !== undefined) return undefined;
   if (spec.nodes.length === 1 || !isReplicated(spec)) return undefined;
-  const isChanging = (node: NodeSpec) => !isStaying(node) || node.replaces !== undefined || awaitsRollout(spec, node);
+  const isChanging = (node: NodeSpec) =>
+    !isEstablished(node) || node.replaces !== undefined || awaitsRollout(spec, node);
   if (spec.nodes.some(isChanging)) return undefined;
   const leaving = nodes.filter(({ mustMove }) => mustMove === true).map(({ node }) => node);
   return leaving.find((node) => !isLeader(service, node)) ?? leaving[0];
@@ -44,9 +45,9 @@ export function replacementPrimary(service: ManagedServiceObject, { nodes }: Obs
   if (service.spec.primaryChange !== undefined || service.status.state !== "Running") return undefined;
   return service.spec.nodes.find(
     (node) =>
-      isStaying(node) &&
+      isEstablished(node) &&
       node.replaces !== undefined &&
-      !mayLeave(service, { id: node.replaces.nodeId }) &&
+      !isRemovable(service, { id: node.replaces.nodeId }) &&
       node.replaces.switchoverRequested !== true &&
       isInSyncNow(service, nodes, node),
   );
@@ -62,9 +63,9 @@ export function withCompletedMoves(service: ManagedServiceObject, { nodes }: Obs
     const old = after.find(({ id }) => id === node.replaces?.nodeId);
     if (node.replaces === undefined) continue;
     if (old === undefined) after = after.map((each) => (each.id === node.id ? withoutReplacing(each) : each));
-    if (old === undefined || old.leaving === true || !mayLeave(service, old)) continue;
+    if (old === undefined || old.leaving === true || !isRemovable(service, old)) continue;
     const isTaken = isInSyncNow(service, nodes, node);
-    if (!isStaying(node) || !isTaken) continue;
+    if (!isEstablished(node) || !isTaken) continue;
     after = after.map((each) => (each.id === old.id ? { ...each, leaving: true as const } : each));
     generation += 1;
   }
@@ -94,7 +95,7 @@ export function moveFault(
   if (
     next.replaces.switchoverRequested === true &&
     primaryChange === undefined &&
-    !mayLeave(service, { id: next.replaces.nodeId })
+    !isRemovable(service, { id: next.replaces.nodeId })
   )
     return { code: "switchover_failed", message: "The switchover to the new node did not complete in time." };
   const { deadline, step } = operation.status;
@@ -113,7 +114,7 @@ export function rollBackMove(
   const { metadata, spec } = service;
   const nodes = spec.nodes.map((node) => {
     if (node.id !== nodeId) return node;
-    return !mayLeave(service, node) ? withoutReplacing(node) : { ...withoutReplacing(node), leaving: true as const };
+    return !isRemovable(service, node) ? withoutReplacing(node) : { ...withoutReplacing(node), leaving: true as const };
   });
   return {
     after: {

@@ -1,6 +1,6 @@
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
-import { isStaying } from "./members.ts";
+import { isEstablished } from "./members.ts";
 import { withDeliveredRestarts } from "./restarts.ts";
 import { awaitsRollout, withoutPin } from "./rollout-state.ts";
 import { isPinned } from "../canary/node-image.ts";
@@ -31,7 +31,7 @@ export function rollingStep(
   if (spec.primaryChange !== undefined || spec.canary !== undefined || status.state === "Upgrading") return undefined;
   if (spec.power === "off" || status.state !== "Running" || spec.nodes.length === 1)
     return { kind: "restart", nodes: pending };
-  const members = observed.nodes.filter(({ node }) => isStaying(node));
+  const members = observed.nodes.filter(({ node }) => isEstablished(node));
   return next(service, observed, members);
 }
 

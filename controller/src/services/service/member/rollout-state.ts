@@ -2,7 +2,7 @@ import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { hasRequestedSize } from "../../scaling/size-plan.ts";
 import { isInSync } from "./member-roles.ts";
-import { disconnectedAfterMs, isStaying } from "./members.ts";
+import { disconnectedAfterMs, isEstablished } from "./members.ts";
 import { awaitsRestart, restartsOf } from "./restarts.ts";
 import { hasDifferentImage, isPinned } from "../canary/node-image.ts";
 
@@ -23,7 +23,7 @@ export function unsettledInRollout(service: ManagedServiceObject, { nodes }: Obs
   const { spec } = service;
   if (!spec.nodes.some((node) => awaitsRollout(spec, node))) return [];
   return nodes.filter(
-    (member) => isStaying(member.node) && isRolledOut(service, member.node) && !isSettled(service, member),
+    (member) => isEstablished(member.node) && isRolledOut(service, member.node) && !isSettled(service, member),
   );
 }
 
@@ -49,7 +49,7 @@ export function isSettled(service: ManagedServiceObject, member: ObservedNode): 
 }
 
 /** True if a disconnected member may still reconnect: an agent needs some seconds to find another controller. */
-export function mayReturn({ connected, isCurrent, instance, disconnectedMs: awayMs = 0 }: ObservedNode): boolean {
+export function mayReconnect({ connected, isCurrent, instance, disconnectedMs: awayMs = 0 }: ObservedNode): boolean {
   if (connected && isCurrent && instance !== undefined) return instance.state !== "failed";
   return awayMs < disconnectedAfterMs;
 }

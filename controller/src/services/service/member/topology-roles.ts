@@ -5,7 +5,7 @@ import type { ObservedNode } from "../reconcile/observed-service.ts";
 export type MemberRole = "primary" | "replica";
 
 /** Ids of the members whose addresses a service's DNS names resolve to. */
-export interface Addressees {
+export interface DnsTargets {
   readonly service: readonly string[];
   /** Members that serve reads. */
   readonly replicas: readonly string[];
@@ -16,25 +16,25 @@ export interface MemberRoles {
   /** The member that runs tasks of the engine. */
   taskTarget(service: ManagedServiceObject): NodeSpec;
   /** The member that is created first, or is restored. */
-  homeOf(service: ManagedServiceObject): NodeSpec;
+  firstMemberOf(service: ManagedServiceObject): NodeSpec;
   /** The service with its first member on this machine. */
   onMachine(service: ManagedServiceObject, machineId: string): ManagedServiceObject;
   roleOf(service: Pick<ManagedServiceObject, "spec" | "status">, node: Pick<NodeSpec, "id">): MemberRole;
   /** True for the member that changes last. */
   isLeader(service: Pick<ManagedServiceObject, "spec" | "status">, node: Pick<NodeSpec, "id">): boolean;
   /** True if the service fails when the member fails. */
-  isNeeded(service: Pick<ManagedServiceObject, "spec" | "status">, node: Pick<NodeSpec, "id">): boolean;
+  isRequiredForService(service: Pick<ManagedServiceObject, "spec" | "status">, node: Pick<NodeSpec, "id">): boolean;
   /** True if clients of the service write at the member. */
   takesWrites(service: ManagedServiceObject, node: NodeSpec): boolean;
   /** True if the member's agent takes the service's backups. */
   takesBackups(service: ManagedServiceObject, node: Pick<NodeSpec, "id">): boolean;
   /** True if the member may be removed once its successor is in sync. */
-  mayLeave(service: ManagedServiceObject, node: Pick<NodeSpec, "id">): boolean;
+  isRemovable(service: ManagedServiceObject, node: Pick<NodeSpec, "id">): boolean;
   /** True if the member is in sync with the other members, by its agent's last report. */
   isInSync(service: ManagedServiceObject, member: ObservedNode): boolean;
   /** True if the members, together, can serve clients. */
   serves(service: ManagedServiceObject, nodes: readonly ObservedNode[]): boolean;
-  addressees(service: ManagedServiceObject, nodes: readonly ObservedNode[]): Addressees;
+  dnsTargets(service: ManagedServiceObject, nodes: readonly ObservedNode[]): DnsTargets;
   /** Health checks of the members together. */
   checks(service: ManagedServiceObject, nodes: readonly ObservedNode[], now: number): readonly HealthCheck[];
 }

@@ -3,7 +3,7 @@ import { privateNameOf } from "#fleet/zone/dns-record.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode } from "../reconcile/observed-service.ts";
 import type { FieldFault } from "@holdfast/common/errors.ts";
-import { addressees } from "../member/member-roles.ts";
+import { dnsTargets } from "../member/member-roles.ts";
 
 /** A DNS name that clients resolve, with its addresses. */
 export interface ServiceName {
@@ -57,7 +57,7 @@ export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedN
     ];
   };
   const { hostname } = service.spec;
-  const leadTo = addressees(service, nodes);
+  const leadTo = dnsTargets(service, nodes);
   const names = [
     ...named(hostname, leadTo.service, 1),
     ...named(replicaHostnameOf(hostname), leadTo.replicas, 1),

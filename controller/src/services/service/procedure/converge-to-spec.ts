@@ -5,7 +5,7 @@ import { isHealthy, planManagedService } from "../reconcile/managed-service-plan
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import { unfinishedOrigin } from "../service-origin.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
-import { homeOf } from "../member/member-roles.ts";
+import { firstMemberOf } from "../member/member-roles.ts";
 
 /** The default procedure: the request changes the spec, and the operation completes when the service matches it. */
 export const convergeToSpec: Procedure = {
@@ -24,7 +24,7 @@ function provisioningProgress(service: ManagedServiceObject, { nodes, names }: O
   if (waiting(({ connected }) => connected)) return { step: "SetupAgent", progressPct: 40 };
   if (names !== "verified") return { step: "SetupDNS", progressPct: 55 };
   const origin = unfinishedOrigin(service.spec);
-  const restore = nodes.find(({ node }) => node.id === homeOf(service).id)?.instance?.restore;
+  const restore = nodes.find(({ node }) => node.id === firstMemberOf(service).id)?.instance?.restore;
   if (origin !== undefined && restore?.state !== "finished")
     // Less than the next step's progress, so that progress never decreases if a restore starts again.
     return { step: "ProvisioningRestore", progressPct: 60 + Math.floor(19 * restoredShare(restore)) };

@@ -5,7 +5,7 @@ import { type OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "./observed-service.ts";
 import { unfinishedOrigin } from "../service-origin.ts";
-import { isStaying, disconnectedAfterMs } from "../member/members.ts";
+import { isEstablished, disconnectedAfterMs } from "../member/members.ts";
 import { restartsOf } from "../member/restarts.ts";
 import { hasDifferentImage, hasOutdatedData, lacksServiceImage } from "../canary/node-image.ts";
 import type { MachineObject, MachineSize } from "#fleet/machine/machine.ts";
@@ -14,7 +14,7 @@ import { replacementOf } from "../service-operations.ts";
 import { stuckFault } from "./stuck-fault.ts";
 import { memberOperations } from "../service-operations.ts";
 import { awaitsRollout } from "../member/rollout-state.ts";
-import { homeOf, isNeeded, takesWrites, serves } from "../member/member-roles.ts";
+import { firstMemberOf, isRequiredForService, takesWrites, serves } from "../member/member-roles.ts";
 import { strategyOf } from "../member/strategies.ts";
 import { restoreFailure } from "../restore-failure.ts";
 
@@ -137,7 +137,7 @@ function planShutdown({ node, connected, instance }: ObservedNode, generation: n
 
 /** Other members get names as soon as they have addresses. */
 function planNames(service: ManagedServiceObject, { nodes, names }: ObservedService): ServiceStep[] {
-  const home = nodes.find(({ node }) => node.id === homeOf(service).id);
+  const home = nodes.find(({ node }) => node.id === firstMemberOf(service).id);
   if (home?.machine === undefined || home.machine.status.address === "") return [];
   if (names === "absent" || names === "outdated") return [{ kind: "publishNames" }];
   return names === "published" ? [{ kind: "verifyNames" }] : [];
@@ -156,7 +156,7 @@ export function isHealthy(service: ManagedServiceObject, observed: ObservedServi
   if (observed.names !== "verified" || service.spec.primaryChange !== undefined) return false;
   if (!serves(service, observed.nodes)) return false;
   return observed.nodes.every((node) =>
-    isNeeded(service, node.node) ? nodeIsHealthy(service, node) : replicaIsSettled(service, node),
+    isRequiredForService(service, node.node) ? nodeIsHealthy(service, node) : replicaIsSettled(service, node),
   );
 }
 
@@ -167,7 +167,7 @@ export function isHealthy(service: ManagedServiceObject, observed: ObservedServi
  */
 function replicaIsSettled(service: ManagedServiceObject, observed: ObservedNode): boolean {
   const { node, connected, isCurrent, instance, disconnectedMs: awayMs = 0 } = observed;
-  if (!isStaying(node) || hasOutdatedData(service.spec, node)) return true;
+  if (!isEstablished(node) || hasOutdatedData(service.spec, node)) return true;
   if (!connected || !isCurrent || instance === undefined)
     return !awaitsRollout(service.spec, node) || awayMs >= disconnectedAfterMs;
   if (instance.state === "failed") return true;
@@ -199,7 +199,7 @@ export function servesWithoutOthers(service: ManagedServiceObject, { nodes, name
   if (service.spec.nodes.length === 1 || service.spec.canary !== undefined || names !== "verified") return false;
   if (!serves(service, nodes)) return false;
   return nodes
-    .filter(({ node }) => isNeeded(service, node))
+    .filter(({ node }) => isRequiredForService(service, node))
     .every(({ machine, connected, isCurrent, instance }) => {
       if (machine?.status.state !== "running" || !connected || !isCurrent) return false;
       return instance?.state === "running" && hasRestoredData(service, instance) && admitsClients(instance);

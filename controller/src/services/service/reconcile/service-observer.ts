@@ -1,5 +1,5 @@
 import type { Fleet } from "#fleet/fleet.ts";
-import { type HostObject, stopsSingleNodes, isBeingVacated, isUnreachable } from "#fleet/host/host.ts";
+import { type HostObject, stopsSingleNodes, evictsNodes, isUnreachable } from "#fleet/host/host.ts";
 import { isUp, type MachineObject } from "#fleet/machine/machine.ts";
 import { type EngineChangeObject, serviceOfChange } from "../../contents/change/engine-change.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -12,7 +12,7 @@ import type { FailureDetector } from "../member/primary-replicas/failover/failur
 import type { CatalogData } from "#catalog/catalog.ts";
 import { allNamesOf, namesOf, type ServiceName } from "../network/service-names.ts";
 import { replayMemoryOf } from "../../backup/restore/replay-memory.ts";
-import { isInSync, isNeeded } from "../member/member-roles.ts";
+import { isInSync, isRequiredForService } from "../member/member-roles.ts";
 import { strategyOf } from "../member/strategies.ts";
 
 export interface ObserverDeps {
@@ -41,17 +41,17 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
     const replayMemory = replayMemoryOf(observation?.instance.restore, machine, deps);
     const seen: ObservedNode = {
       node,
-      ...(!isNeeded(service, node) && { isReplica: true }),
+      ...(!isRequiredForService(service, node) && { isReplica: true }),
       machine,
       connected: up && session !== undefined,
       instance: observation?.instance,
       stoppedForDrain: isAlone && host !== undefined && stopsSingleNodes(host),
-      ...(host !== undefined && isBeingVacated(host) && { mustMove: true }),
+      ...(host !== undefined && evictsNodes(host) && { mustMove: true }),
       silentHost: host !== undefined && isUnreachable(host) ? host.metadata.id : undefined,
       ...(replayMemory !== undefined && { replayMemory }),
       isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
-    if (isAlone || isNeeded(service, node)) return seen;
+    if (isAlone || isRequiredForService(service, node)) return seen;
     const fact = `away ${node.id}`;
     if (!isInSync(service, seen)) return { ...seen, disconnectedMs: deps.failureDetector.trueForMs(fact) };
     deps.failureDetector.forget(fact);

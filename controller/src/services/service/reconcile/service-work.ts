@@ -1,7 +1,7 @@
 import type { Fleet } from "#fleet/fleet.ts";
 import { watchHosts } from "#fleet/host/host-changes.ts";
 import { imagesFingerprint } from "#fleet/host/host-images.ts";
-import { type HostObject, stopsSingleNodes, isBeingVacated, acceptsMachines } from "#fleet/host/host.ts";
+import { type HostObject, stopsSingleNodes, evictsNodes, acceptsMachines } from "#fleet/host/host.ts";
 import { hostOfMachine, type MachineObject } from "#fleet/machine/machine.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -96,5 +96,5 @@ function fingerprintOf(id: string, { services, machines, hosts, nodeImages, flee
 /** Fields of a host that the services on it depend on, as a string. */
 function hostFingerprint(host: HostObject): string {
   const { keeperProtocol = 0 } = host.status.facts ?? {};
-  return `${stopsSingleNodes(host)} ${isBeingVacated(host)} ${acceptsMachines(host)} ${imagesFingerprint(host)} ${keeperProtocol}`;
+  return `${stopsSingleNodes(host)} ${evictsNodes(host)} ${acceptsMachines(host)} ${imagesFingerprint(host)} ${keeperProtocol}`;
 }

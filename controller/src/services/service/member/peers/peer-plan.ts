@@ -1,6 +1,6 @@
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "../../reconcile/observed-service.ts";
-import { isStaying, numberOf } from "../members.ts";
+import { isEstablished, numberOf } from "../members.ts";
 import { rollingStep, type RolloutStep } from "../rolling-update.ts";
 import { awaitsRollout, hasNewestSettings } from "../rollout-state.ts";
 import { type ClusterReport, clusterReportOf } from "./cluster-report.ts";
@@ -84,7 +84,7 @@ function nextMember(
 ): RolloutStep | undefined {
   const { spec } = service;
   const report = clusterReportOf(nodes);
-  if (report === undefined || !spec.nodes.every(isStaying)) return undefined;
+  if (report === undefined || !spec.nodes.every(isEstablished)) return undefined;
   const isWaiting = ({ node }: ObservedNode) => awaitsRollout(spec, node);
   if (!members.every((member) => isWaiting(member) || isPeerSettled(service, member))) return undefined;
   const waiting = members.filter(isWaiting);

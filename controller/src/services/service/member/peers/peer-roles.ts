@@ -1,6 +1,6 @@
 import type { HealthCheck, ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
 import type { ObservedNode } from "../../reconcile/observed-service.ts";
-import { isStaying, numberOf } from "../members.ts";
+import { isEstablished, numberOf } from "../members.ts";
 import { awaitsRestart } from "../restarts.ts";
 import type { MemberRoles } from "../topology-roles.ts";
 import { clusterReportOf, clusterReportOfMember } from "./cluster-report.ts";
@@ -13,11 +13,11 @@ type Members = Pick<ManagedServiceObject, "spec" | "status">;
 export const peerRoles: MemberRoles = {
   taskTarget(service) {
     const running = service.status.nodes.filter(({ status }) => status === "Running").map(({ id }) => id);
-    const staying = service.spec.nodes.filter(isStaying);
+    const staying = service.spec.nodes.filter(isEstablished);
     const healthy = staying.filter(({ id }) => running.includes(id));
     return healthy.find((node) => isLeader(service, node)) ?? healthy[0] ?? staying[0] ?? firstOf(service);
   },
-  homeOf: firstOf,
+  firstMemberOf: firstOf,
   onMachine(service, machineId) {
     const { spec, status } = service;
     const home = firstOf(service);
@@ -31,14 +31,14 @@ export const peerRoles: MemberRoles = {
   },
   roleOf: (service, node) => (isLeader(service, node) ? "primary" : "replica"),
   isLeader,
-  isNeeded: isForming,
+  isRequiredForService: isForming,
   takesWrites: (_service, node) => node.joining !== true,
   takesBackups: (service, node) => peerRoles.taskTarget(service).id === node.id,
-  mayLeave: () => true,
+  isRemovable: () => true,
   isInSync: (_service, member) => isPeerInSync(member),
   serves: (service, nodes) => isForming(service) || clusterReportOf(nodes) !== undefined,
-  addressees(service, nodes) {
-    const staying = nodes.filter(({ node }) => isStaying(node));
+  dnsTargets(service, nodes) {
+    const staying = nodes.filter(({ node }) => isEstablished(node));
     const healthy = staying.filter(isPeerInSync).map(({ node }) => node.id);
     // The names of a service without a healthy member remain, so that clients can reconnect when a member recovers.
     const ids = healthy.length > 0 ? healthy : service.spec.nodes.map(({ id }) => id);

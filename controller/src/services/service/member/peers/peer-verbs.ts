@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ReplicationStatusSchema, SyncState } from "@holdfast/proto/holdfast/v1/node_pb.ts";
 import { nodeRoleOf } from "../../managed-service-message.ts";
-import { isStaying } from "../members.ts";
+import { isEstablished } from "../members.ts";
 import { requireMemberCount } from "./first-peer.ts";
 import type { MemberVerbs } from "../topology-verbs.ts";
 
@@ -29,7 +29,7 @@ export const peerVerbs: MemberVerbs = {
     const isCurrent = bootId !== undefined && bootId === fleet.session(node.id)?.bootId;
     const report = isCurrent && instance?.state === "running" ? instance.peers : undefined;
     const isConnected = report?.hasMajority === true;
-    const syncState = !isStaying(node)
+    const syncState = !isEstablished(node)
       ? SyncState.STARTING
       : !isConnected
         ? SyncState.DISCONNECTED

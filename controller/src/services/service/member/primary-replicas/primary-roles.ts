@@ -7,7 +7,7 @@ import { follows, isPrimary, namedPrimary, primaryOf, standbysOf } from "./prima
 /** Roles of a primary (writes, tasks, backups) and of the replicas that follow it. */
 export const primaryRoles: MemberRoles = {
   taskTarget: primaryOf,
-  homeOf: primaryOf,
+  firstMemberOf: primaryOf,
   onMachine(service, machineId) {
     const { spec, status } = service;
     const withMachineId = <N extends { readonly id: string }>(node: N): N =>
@@ -20,14 +20,14 @@ export const primaryRoles: MemberRoles = {
   },
   roleOf: (service, node) => (isPrimary(service, node) ? "primary" : "replica"),
   isLeader: isPrimary,
-  isNeeded: isPrimary,
+  isRequiredForService: isPrimary,
   takesWrites: isPrimary,
   takesBackups: (service, node) => namedPrimary(service) === node.id,
-  mayLeave: (service, node) => !isPrimary(service, node),
+  isRemovable: (service, node) => !isPrimary(service, node),
   isInSync: (service, member) => isPrimary(service, member.node) || follows(member),
   serves: (service, nodes) => nodes.some(({ node }) => isPrimary(service, node)),
   checks: () => [],
-  addressees(service, nodes) {
+  dnsTargets(service, nodes) {
     // Clients are directed to a new primary once it has taken a write.
     const primary = service.spec.primaryChange?.from ?? service.status.primaryNodeId;
     const readers = readersOf(service, nodes);

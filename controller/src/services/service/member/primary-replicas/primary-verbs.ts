@@ -4,7 +4,7 @@ import { hasOutdatedData } from "../../canary/node-image.ts";
 import { operationMembers } from "../../operation-members.ts";
 import type { MemberVerbs } from "../topology-verbs.ts";
 import { requireReplicas } from "../new-replica.ts";
-import { isStaying } from "../members.ts";
+import { isEstablished } from "../members.ts";
 import { beginNodeChange, type NodeChange, type OperationArgs } from "../node-change.ts";
 import { requireReadyForSwitchover } from "./failover/failover-readiness.ts";
 import { isPrimary } from "./primary.ts";
@@ -34,7 +34,7 @@ export function failOver(service: ManagedServiceObject, node: NodeSpec, args: Op
   const { spec, status } = service;
   const members = operationMembers(service, undefined);
   if (isPrimary(service, node)) throw new HoldfastError("WRONG_STATE", "The node is the primary already.", { members });
-  if (!isStaying(node) || hasOutdatedData(spec, node))
+  if (!isEstablished(node) || hasOutdatedData(spec, node))
     throw new HoldfastError("WRONG_STATE", "The node does not follow the primary.", { members });
   const primaryChange = { from: status.primaryNodeId, to: node.id, step: "yield", since: args.now } as const;
   return { ...beginNodeChange(service, "failover", node, { ...spec, primaryChange }, args), node };

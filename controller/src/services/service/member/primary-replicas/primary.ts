@@ -1,7 +1,7 @@
 import { engineProfileOf } from "../../../engine/engine-profiles.ts";
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
 import type { ObservedNode } from "../../reconcile/observed-service.ts";
-import { isStaying } from "../members.ts";
+import { isEstablished } from "../members.ts";
 
 /*
  * Members of a service with one primary, and replicas that follow it.
@@ -32,7 +32,7 @@ export function isPrimary({ status }: Pick<ManagedServiceObject, "status">, node
 
 /** The replicas that have their data and are not being removed. */
 export function standbysOf(service: Members): NodeSpec[] {
-  return service.spec.nodes.filter((node) => !isPrimary(service, node) && isStaying(node));
+  return service.spec.nodes.filter((node) => !isPrimary(service, node) && isEstablished(node));
 }
 
 /**

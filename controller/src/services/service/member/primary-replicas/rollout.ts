@@ -3,7 +3,7 @@ import type { ObservedNode, ObservedService } from "../../reconcile/observed-ser
 import { hasOutdatedData, nodeVersionOf } from "../../canary/node-image.ts";
 import { awaitsRestart } from "../restarts.ts";
 import { rollingStep, type RolloutStep, withRolloutStep } from "../rolling-update.ts";
-import { awaitsRollout, isSettled, mayReturn } from "../rollout-state.ts";
+import { awaitsRollout, isSettled, mayReconnect } from "../rollout-state.ts";
 import { isPrimary } from "./primary.ts";
 
 /**
@@ -32,7 +32,7 @@ function nextMember(
   const waiting = replicas.filter(({ node }) => awaitsRollout(spec, node));
   // If a copy fails, another replica must still have data that can be promoted.
   const needsCopy = waiting.some(({ node }) => hasOutdatedData(spec, node));
-  const isWaitedFor = (replica: ObservedNode) => !isSettled(service, replica) && (!needsCopy || mayReturn(replica));
+  const isWaitedFor = (replica: ObservedNode) => !isSettled(service, replica) && (!needsCopy || mayReconnect(replica));
   if (updated.some(isWaitedFor)) return undefined;
   const { lowers = false, raises = false } = observed.standbySensitiveChange ?? {};
   const primaryStep: RolloutStep = { kind: "restart", nodes: [primary.node] };
@@ -45,7 +45,7 @@ function nextMember(
     // A replica with an older version cannot follow a primary with a newer one.
     waiting.find((replica) => replica.connected && replica.isCurrent && lacksVersion(spec, replica.node, primary.node));
   if (next !== undefined) return { kind: "restart", nodes: [next.node] };
-  if (!isPrimaryNext || waiting.some(mayReturn)) return undefined;
+  if (!isPrimaryNext || waiting.some(mayReconnect)) return undefined;
   const [successor] = updated;
   // A promoted replica would retain the higher values, so the primary restarts in place to lower them.
   if (successor !== undefined && !lowers) return { kind: "switchOver", to: successor.node };

@@ -1,4 +1,4 @@
-import { isReplicated, isStaying, nextNumberOf, disconnectedAfterMs } from "../members.ts";
+import { isReplicated, isEstablished, nextNumberOf, disconnectedAfterMs } from "../members.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { type ManagedServiceObject, type NodeSpec, withoutFailoverCandidacy } from "../../managed-service.ts";
 import type { ObservedService } from "../../reconcile/observed-service.ts";
@@ -51,7 +51,7 @@ function withFailoverCandidates(service: ManagedServiceObject, observed: Observe
   const generation = spec.instanceGeneration + 1;
   const nodes = spec.nodes.map((node) => {
     const member = observed.nodes.find((each) => each.node.id === node.id);
-    if (member === undefined || isPrimary(service, node) || !isStaying(node)) return node;
+    if (member === undefined || isPrimary(service, node) || !isEstablished(node)) return node;
     if (node.failoverCandidate === undefined)
       return member.isProven === true ? { ...node, failoverCandidate: generation } : node;
     return (member.disconnectedMs ?? 0) < disconnectedAfterMs ? node : withoutFailoverCandidacy(node);

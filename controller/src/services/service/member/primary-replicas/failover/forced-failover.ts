@@ -4,7 +4,7 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject, NodeSpec } from "../../../managed-service.ts";
 import { operationMembers } from "../../../operation-members.ts";
 import { beginFailover } from "./automatic-failover.ts";
-import { isReplicated, isStaying } from "../../members.ts";
+import { isReplicated, isEstablished } from "../../members.ts";
 import { hasOutdatedData } from "../../../canary/node-image.ts";
 import { candidatesCountedAt } from "./suspicion.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -49,7 +49,7 @@ export function forceFailover(
       "The primary of this engine needs no lease, so a failover cannot be forced.",
     );
   if (isPrimary(service, node)) throw refuse("The node is the primary already.");
-  if (!isStaying(node)) throw refuse("The node does not follow the primary.");
+  if (!isEstablished(node)) throw refuse("The node does not follow the primary.");
   if (hasOutdatedData(spec, node)) throw refuse("The node has data from before the upgrade.");
   const isUp = (status.state === "Running" || status.state === "Error") && spec.power === "on";
   if (!isUp || metadata.deletionRequestedAt !== undefined || spec.canary !== undefined)

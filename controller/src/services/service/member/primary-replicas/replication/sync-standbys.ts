@@ -2,7 +2,7 @@ import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { engineProfileOf } from "../../../../engine/engine-profiles.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, ReplicationMode } from "../../../managed-service.ts";
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
-import { isStaying } from "../../members.ts";
+import { isEstablished } from "../../members.ts";
 import { syncStandbyTimeoutMs } from "../update-members.ts";
 import { follows, isPrimary, standbysOf } from "../primary.ts";
 
@@ -101,7 +101,7 @@ export function replicationModeFaults(mode: string | undefined, nodeCount: numbe
 /** Throws WRONG_STATE if commits would have no standby to wait for without the node. */
 export function refuseLastStandby(service: ManagedServiceObject, node: NodeSpec): void {
   const remaining = standbysOf(service).filter(({ id }) => id !== node.id);
-  if (replicationModeOf(service.spec) === "async" || remaining.length > 0 || !isStaying(node)) return;
+  if (replicationModeOf(service.spec) === "async" || remaining.length > 0 || !isEstablished(node)) return;
   throw new HoldfastError(
     "WRONG_STATE",
     "The node is the last synchronous standby. Add another replica first, or set replication_mode to async.",
