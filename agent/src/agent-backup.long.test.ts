@@ -252,8 +252,8 @@ describe.skipIf(skipped !== undefined)(
 
       await store.stop();
       await begin("b-cancelled");
-      const cancelled = await perform(source, { case: "cancelBackup", value: { backupId: "b-cancelled" } });
-      expect(cancelled.output.value).toMatchObject({ backup: { backupId: "b-cancelled", state: "cancelled" } });
+      const canceled = await perform(source, { case: "cancelBackup", value: { backupId: "b-cancelled" } });
+      expect(canceled.output.value).toMatchObject({ backup: { backupId: "b-cancelled", state: "cancelled" } });
       await begin("b-killed");
       await waitUntil("it runs", () => source.pidsOf("pg_basebackup").length > 0);
       for (const pid of source.pidsOfCode("backup")) signalIfAlive(pid, "SIGKILL");

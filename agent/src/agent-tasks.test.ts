@@ -72,9 +72,9 @@ test("a task ends at its deadline or cancellation without blocking another lane"
   };
   const late = await controller.perform({ ...taskHeader, deadline: timestampFromMs(Date.now() + 300), input: slow });
   expect(late.failure?.code).toBe("deadline_exceeded");
-  const cancelled = controller.perform({ ...taskHeader, id: "to-cancel", input: slow });
+  const canceled = controller.perform({ ...taskHeader, id: "to-cancel", input: slow });
   controller.send({ case: "cancelTask", value: { taskId: "to-cancel" } });
-  expect((await cancelled).failure?.code).toBe("cancelled");
+  expect((await canceled).failure?.code).toBe("cancelled");
   const quick = await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs", value: {} } });
   expect(quick.output.case).toBe("readLogs");
 });

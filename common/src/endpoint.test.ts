@@ -36,14 +36,14 @@ describe("an endpoint", () => {
   });
 
   it.each(["host-2.example.test:8450", "second:1", "192.0.2.2:8450", "[2001:db8::2]:8450"])(
-    "is dialled at %s",
+    "is dialed at %s",
     (text) => {
       expect(dialableEndpointOf(text)).toEqual(endpointOf(text));
     },
   );
 
   it.each([":8450", "192.0.2.2:0", "two words:1", "user@host:1", " host:1", "-host:1", "host-:1", "a..b:1"])(
-    "is not dialled at %s",
+    "is not dialed at %s",
     (text) => {
       expect(() => dialableEndpointOf(text)).toThrow("host:port");
     },

@@ -8,8 +8,8 @@ export function listenerNames(
   host: string,
   advertise: string | undefined,
 ): { readonly names: string[]; readonly addresses: string[] } {
-  const dialled = advertise === undefined ? undefined : endpointOf(advertise).host;
-  const all = ["localhost", "127.0.0.1", host, ...(dialled === undefined ? [] : [dialled])];
+  const dialed = advertise === undefined ? undefined : endpointOf(advertise).host;
+  const all = ["localhost", "127.0.0.1", host, ...(dialed === undefined ? [] : [dialed])];
   const isAddress = (name: string) => isIP(name) !== 0;
   const usable = [...new Set(all)].filter((name) => !unspecified.has(name));
   return { names: usable.filter((name) => !isAddress(name)), addresses: usable.filter(isAddress) };

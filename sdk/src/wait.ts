@@ -20,7 +20,7 @@ export class ServiceFailed extends Error {
   }
 }
 
-/** The operation failed or was cancelled; its service is unchanged. */
+/** The operation failed or was canceled; its service is unchanged. */
 export class OperationFailed extends Error {
   override readonly name = "OperationFailed";
   readonly operation: Operation;

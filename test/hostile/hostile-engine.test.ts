@@ -10,7 +10,7 @@ interface Report {
   /** Texts by path, of the agent's and the keeper's directories. */
   readonly readable: Readonly<Record<string, string>>;
   readonly writable: readonly string[];
-  readonly dialled: readonly (readonly [path: string, outcome: string])[];
+  readonly dialed: readonly (readonly [path: string, outcome: string])[];
   readonly others: readonly {
     readonly pid: number;
     readonly environment: string | number;
@@ -82,8 +82,8 @@ describe.skipIf(skipped !== undefined)(
     });
 
     test("connects to no socket of the agent or the keeper", () => {
-      expect(report.dialled.length).toBeGreaterThan(0);
-      for (const [path, outcome] of report.dialled) expect(["EACCES", "ENOENT"], path).toContain(outcome);
+      expect(report.dialed.length).toBeGreaterThan(0);
+      for (const [path, outcome] of report.dialed) expect(["EACCES", "ENOENT"], path).toContain(outcome);
     });
 
     test("inspects no process of others, and signals none", () => {

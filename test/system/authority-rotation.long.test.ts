@@ -107,7 +107,7 @@ describe("the rotation of the certificate authority", () => {
       });
       await waitUntil("the new one signs", async () => (await state()) !== "spreading", { everyMs: 10 });
       await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow(
-        /cannot be cancelled|no rotation to cancel/,
+        /cannot be canceled|no rotation to cancel/,
       );
       await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
       await writer.goesOn();

@@ -168,7 +168,7 @@ describe("backups of a service", () => {
       expectStatus(await platform.rest.post(pathOf(source.service.id, `/${requested.id}/cancel`)), 202);
       expect(await ended(requested.id)).toMatchObject({
         status: "failed",
-        error_message: expect.stringContaining("cancelled"),
+        error_message: expect.stringContaining("canceled"),
       });
       expect(await read(first.id)).toMatchObject({ status: "completed" });
     },

@@ -92,7 +92,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
     if (current === undefined || isFinished(current.latest.report.state) || !component.isEmpty) return;
     const withoutOutcome: Report =
       canceledId === current.id
-        ? { state: "cancelled", errorCode: "cancelled", error: "It was cancelled." }
+        ? { state: "cancelled", errorCode: "cancelled", error: "It was canceled." }
         : { state: "failed", errorCode: "interrupted", error: "It ended before it was done." };
     await record((await component.outcome()) ?? withoutOutcome);
   }

@@ -168,7 +168,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   }
 
   function cancelTask(taskId: string): void {
-    inFlight.get(taskId)?.cancel.abort(new TaskFailed("cancelled", "The task was cancelled."));
+    inFlight.get(taskId)?.cancel.abort(new TaskFailed("cancelled", "The task was canceled."));
   }
 
   /** Refuses a change that the final backup of a service in deletion might lack. */

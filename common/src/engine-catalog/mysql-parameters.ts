@@ -30,7 +30,7 @@ export const mysqlParameters: readonly Parameter[] = [
   live("net_read_timeout",                      "integer", "30",       from(1, 31_536_000),    "Seconds to wait for more data of a client"),
   live("net_write_timeout",                     "integer", "60",       from(1, 31_536_000),    "Seconds to wait until a client takes data"),
   live("max_allowed_packet",                    "bytes",   "67108864", bytes(1_048_576, gib),  "Maximum size of a statement, row or parameter"),
-  live("max_execution_time",                    "integer", "0",        from(0, uint),          "Milliseconds after which a SELECT is cancelled; 0 disables the limit"),
+  live("max_execution_time",                    "integer", "0",        from(0, uint),          "Milliseconds after which a SELECT is canceled; 0 disables the limit"),
   live("thread_cache_size",                     "integer", "16",       from(0, 16_384),        "Number of threads to keep for later sessions"),
 
   // Statements

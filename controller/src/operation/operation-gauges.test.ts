@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { uuidv7 } from "uuidv7";
 import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
-import { cancelled, completed, failed, operationKind, type OperationObject, progressed } from "./operation.ts";
+import { canceled, completed, failed, operationKind, type OperationObject, progressed } from "./operation.ts";
 import { operationGauges } from "./operation-gauges.ts";
 import { newOperation } from "./operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
@@ -33,7 +33,7 @@ test("failovers are counted by result, with the duration of the last one of each
     completed(started(serviceId, beganAt), beganAt + 9_600),
     completed(started(serviceId, beganAt + 60_000), beganAt + 64_500),
     failed(started(serviceId, beganAt + 90_000), error, beganAt + 120_000),
-    cancelled(failover(serviceId, beganAt + 130_000), beganAt + 131_000),
+    canceled(failover(serviceId, beganAt + 130_000), beganAt + 131_000),
     started(serviceId, beganAt + 140_000),
     completed(started(another, beganAt), beganAt + 1_000),
   ])

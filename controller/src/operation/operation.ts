@@ -160,8 +160,8 @@ export function rolledBackError(
   return rollback && { code: `rolled_back_${rollback.code}`, message: `${rollback.message} ${state}` };
 }
 
-/** The operation in state cancelled, because another one replaces it. */
-export function cancelled(operation: OperationObject, now: number): OperationObject {
+/** The operation in state `cancelled`, because another one replaces it. */
+export function canceled(operation: OperationObject, now: number): OperationObject {
   return touched(operation, now, { ...operation.status, state: "cancelled", finishedAt: now, deadline: null });
 }
 

@@ -86,8 +86,8 @@ export function creationCases(fixture: LifecycleUnderTest): void {
       expect(expectStatus(deletion, 202).json.operation).toMatchObject({ type: "delete" });
       const repeated = await fixture.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
       if (repeated.status !== 404) expect(repeated.json.operation?.id).toBe(deletion.json.operation?.id);
-      const cancelled = await fixture.platform.rest.get<OperationJson>(`/operations/${operation?.id}`);
-      if (cancelled.status !== 404) expect(cancelled.json).toMatchObject({ status: "cancelled", type: "create" });
+      const canceled = await fixture.platform.rest.get<OperationJson>(`/operations/${operation?.id}`);
+      if (canceled.status !== 404) expect(canceled.json).toMatchObject({ status: "cancelled", type: "create" });
       return created;
     }
   });

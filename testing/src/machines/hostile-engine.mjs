@@ -59,7 +59,7 @@ for (const [path, entry] of [...below(state), ...below(run)]) {
 }
 for (const name of ["identity.json", "enrollment.json", "journal", "keeper.sock"])
   for (const path of [join(state, name), join(run, name)]) if (can(path, constants.R_OK | constants.W_OK)) writable.push(path);
-const dialled = await Promise.all(
+const dialed = await Promise.all(
   [...sockets, join(run, "keeper.sock")].map(
     (path) =>
       new Promise((resolve) => {
@@ -82,5 +82,5 @@ const others = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).flatMap((
   }];
   // Checked last: a process that ended during the attempts cannot be inspected.
 }).filter(({ signal }) => signal !== "ESRCH");
-writeFileSync(report, JSON.stringify({ received, readable, writable, dialled, others }));
+writeFileSync(report, JSON.stringify({ received, readable, writable, dialed, others }));
 process.exit(0);

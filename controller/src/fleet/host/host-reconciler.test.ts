@@ -45,7 +45,7 @@ let machines: Collection<MachineObject>;
 let runner: Runner;
 let up = true;
 let reported = testHostFacts;
-const dialled: string[] = [];
+const dialed: string[] = [];
 const left: string[] = [];
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
 const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
@@ -68,7 +68,7 @@ beforeAll(async () => {
       ],
     ]),
     connect: ({ spec }) => {
-      dialled.push(spec.address);
+      dialed.push(spec.address);
       return testLink(
         () => up,
         () => reported,
@@ -134,7 +134,7 @@ it("moves a host to ready, unreachable and back, and deletes a destroyed one", a
   const unit = begin();
   unit.create(hostKind, newHost("far", { ...settings, address: "127.0.0.1:1" }, 1));
   await unit.commit();
-  await expect.poll(() => dialled).toEqual(["127.0.0.1:1"]);
+  await expect.poll(() => dialed).toEqual(["127.0.0.1:1"]);
   expect(host("far")?.object.status).toMatchObject({ state: "joining", facts: null });
 
   up = true;
@@ -167,7 +167,7 @@ it("moves a host to ready, unreachable and back, and deletes a destroyed one", a
   await becomes("far", "ready");
 
   await change("far", (object) => withHostSpec(object, { address: "127.0.0.1:2" }, 2));
-  await expect.poll(() => [dialled, left]).toEqual([["127.0.0.1:1", "127.0.0.1:2"], ["127.0.0.1:1"]]);
+  await expect.poll(() => [dialed, left]).toEqual([["127.0.0.1:1", "127.0.0.1:2"], ["127.0.0.1:1"]]);
   await change("far", (object) => withHostSpec(object, { destroyedAt: 3 }, 3));
   // It had no machines, so its object is deleted.
   await becomes("far", undefined);

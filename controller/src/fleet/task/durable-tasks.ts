@@ -218,7 +218,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     },
     end,
     async requestCancel(taskId, signal) {
-      await end(taskId, "cancelled", "cancelled", "The task was cancelled.", signal);
+      await end(taskId, "cancelled", "cancelled", "The task was canceled.", signal);
       await change(
         taskId,
         (task) =>

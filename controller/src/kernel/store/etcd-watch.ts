@@ -109,7 +109,7 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
       try {
         const verdict = handleResponse(response);
         if (verdict === "continue") return;
-        if (verdict === "reconnect") return reject(new Error(`cancelled: ${response.cancel_reason}`));
+        if (verdict === "reconnect") return reject(new Error(`canceled: ${response.cancel_reason}`));
         deliveredRevision = undefined;
         resolve();
       } catch (error) {

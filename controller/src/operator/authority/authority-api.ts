@@ -70,7 +70,7 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
         (audited) => authority.rotate("cancelled", audited),
         state() === "idle"
           ? "There is no rotation to cancel."
-          : `A rotation in state ${state()} cannot be cancelled, because the new authority signs already. It continues without further action.`,
+          : `A rotation in state ${state()} cannot be canceled, because the new authority signs already. It continues without further action.`,
       ),
     forceAuthorityRotation: (_, call) =>
       change(

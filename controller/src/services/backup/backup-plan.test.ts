@@ -80,7 +80,7 @@ test.each([
     { kind: "begin" },
   ],
   ["fails when its service was deleted", running, { service: undefined }, 0, { kind: "fail", code: "service_deleted" }],
-  ["is cancelled", backup({}, { cancelRequested: true }), {}, 0, { kind: "fail", code: "cancelled" }],
+  ["is canceled", backup({}, { cancelRequested: true }), {}, 0, { kind: "fail", code: "cancelled" }],
   ["is started on its machine", running, {}, 0, { kind: "start" }],
   [
     "fails when its machine refuses it",

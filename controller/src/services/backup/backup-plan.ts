@@ -66,7 +66,7 @@ const retryableCodes: ReadonlySet<string> = new Set(["interrupted", "source_fail
 /** The next step of a backup. */
 export function planBackup(backup: BackupObject, observed: ObservedBackup, now: number): BackupStep {
   const { spec, status } = backup;
-  if (spec.cancelRequested) return fail("cancelled", "The backup was cancelled.");
+  if (spec.cancelRequested) return fail("cancelled", "The backup was canceled.");
   if (status.state === "verifying") return planCheck(backup, observed.check, now);
   const { service } = observed;
   if (service === undefined) return fail("service_deleted", "The service was deleted.");

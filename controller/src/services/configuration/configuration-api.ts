@@ -15,7 +15,7 @@ import { managedServiceKind, type ManagedServiceObject } from "../service/manage
 import type { ServiceAccess } from "../service/service-access.ts";
 import { beginOperation, refuseWhileBusy } from "../service/service-verbs.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { cancelled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
+import { canceled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import { whenChanged } from "#kernel/store/when-changed.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -110,7 +110,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
           { operationId: deps.newId(), now: deps.clock.now() },
         );
         if (superseded !== undefined)
-          unit.update(operationKind, superseded, cancelled(superseded.object, deps.clock.now()));
+          unit.update(operationKind, superseded, canceled(superseded.object, deps.clock.now()));
         // Only a running engine applies parameters now. A stopped engine applies them at its next start.
         if (service.object.status.state === "Running") {
           unit.create(operationKind, operation);

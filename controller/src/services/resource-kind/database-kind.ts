@@ -12,7 +12,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, ofOrganization } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { cancelled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
+import { canceled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "../contents/user/database-user.ts";
 import { newUser } from "../contents/user/new-user.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
@@ -187,7 +187,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
         isReachable: isReachable(service.object, deps.fleet),
       };
       const { after, operation } = requestDeletion(service.object, requested);
-      if (current !== undefined) unit.update(operationKind, current, cancelled(current.object, now));
+      if (current !== undefined) unit.update(operationKind, current, canceled(current.object, now));
       unit.create(operationKind, operation);
       unit.update(managedServiceKind, service, after);
       return true;

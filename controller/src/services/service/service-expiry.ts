@@ -1,7 +1,7 @@
 import type { Fleet } from "#fleet/fleet.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { cancelled, operationKind, type OperationObject } from "#operation/operation.ts";
+import { canceled, operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -75,7 +75,7 @@ export async function settleExpiry(
       isReachable: isReachable(object, deps.fleet),
     });
     const current = await findOperation(deps.operations, object.status.operationId, signal);
-    if (current !== undefined) unit.update(operationKind, current, cancelled(current.object, now));
+    if (current !== undefined) unit.update(operationKind, current, canceled(current.object, now));
     unit.create(operationKind, operation);
     unit.update(managedServiceKind, service, after);
     unit.audit({

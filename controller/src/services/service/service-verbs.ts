@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { cancelled, type OperationObject } from "#operation/operation.ts";
+import { canceled, type OperationObject } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { operationMembers } from "./operation-members.ts";
 import { type ManagedServiceObject, type ManagedServiceSpec, serviceSubject } from "./managed-service.ts";
@@ -55,7 +55,7 @@ export function requestVerb(
       });
     }
     requireUnattached(service);
-    const ended = inProgress && cancelled(inProgress, now);
+    const ended = inProgress && canceled(inProgress, now);
     return { kind: "change", ...requestDeletion(service, request), ended };
   }
   refuseWhileBusy(service, inProgress);

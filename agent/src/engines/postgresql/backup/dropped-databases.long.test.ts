@@ -69,7 +69,7 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
     }
 
     /** A drop that is paused after it marked the database invalid and before it removes files. */
-    async function pausedDrop(name: string, during: () => Promise<void>, isCancelled = false): Promise<void> {
+    async function pausedDrop(name: string, during: () => Promise<void>, isCanceled = false): Promise<void> {
       const [holder, dropper] = await Promise.all(
         [1, 2].map(() => openSession(source.instance, { statementMs: 60_000, lockMs: 60_000 }, source.signal)),
       );
@@ -86,12 +86,12 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
           async () => (await session.rows<{ limit: number }>(limitOf, [name]))[0]?.limit === -2,
         );
         await during();
-        if (isCancelled) {
+        if (isCanceled) {
           await session.rows("SELECT pg_cancel_backend($1)", [own?.pid]);
           expect(await dropping).toMatchObject({ code: "57014" });
         }
         await holder.rows("ROLLBACK");
-        if (!isCancelled) expect(await dropping).toBeUndefined();
+        if (!isCanceled) expect(await dropping).toBeUndefined();
       } finally {
         for (const each of [holder, dropper]) each.close();
       }

@@ -8,7 +8,7 @@ import {
 } from "../user/database-user.ts";
 import type { TaskState } from "#fleet/task/task.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../../service/managed-service.ts";
-import { cancelled, completed, failed, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
+import { canceled, completed, failed, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -81,7 +81,7 @@ function withNewSettings({ spec, ...service }: ManagedServiceObject): ManagedSer
 
 function ended(operation: OperationObject, step: EndStep, now: number): OperationObject {
   if (step.kind === "applied") return completed(operation, now);
-  if (step.kind === "cancel") return cancelled(operation, now);
+  if (step.kind === "cancel") return canceled(operation, now);
   return failed(operation, { code: step.code, message: step.message }, now);
 }
 

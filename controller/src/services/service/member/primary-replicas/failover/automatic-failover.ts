@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { cancelled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
+import { canceled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -85,7 +85,7 @@ export async function writeFailover(
   const { operationId, primaryNodeId } = service.object.status;
   const current = await findOperation(operations, operationId, signal);
   if (current !== undefined && !isFinished(current.object))
-    unit.update(operationKind, current, cancelled(current.object, now));
+    unit.update(operationKind, current, canceled(current.object, now));
   unit.create(operationKind, operation);
   unit.update(managedServiceKind, service, after);
   unit.event(serviceEvent("service.failover_started", after, { from_node_id: primaryNodeId, reason }));
