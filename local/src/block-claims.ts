@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
-import { readJson, writeAtomically } from "./files.ts";
+import { readJson, replaceFileSync } from "./files.ts";
 
 /** Claim of a data directory on a block of loopback addresses, and on the ports that belong to it. */
 export interface Claim {
@@ -57,7 +57,7 @@ export function createBlockClaims(registryDir: string, now: () => number): Block
     if (before.some(({ owner }) => isActive(owner))) return false;
     for (const { file } of before) remove(file);
     const ownFile = join(registryDir, `${block}.${randomUUID()}.json`);
-    writeAtomically(ownFile, JSON.stringify({ directory, block, claimedAt: now() }), 0o644);
+    replaceFileSync(ownFile, JSON.stringify({ directory, block, claimedAt: now() }), 0o644);
     const isAlone = claimsOn(block).every(({ file, owner }) => file === ownFile || !isActive(owner));
     if (!isAlone) remove(ownFile);
     return isAlone;

@@ -13,7 +13,7 @@ import { localDataPlanes } from "./data-planes.ts";
 import { resolverAddressOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import { objectsDirectory } from "./object-store.ts";
-import { nodeChild } from "./node-child.ts";
+import { nodejsProcess } from "./nodejs-process.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
 import { dataPlaneUid } from "./program-user.ts";
 import { UserError } from "./user-error.ts";
@@ -51,7 +51,7 @@ export function dataPlaneChildren(parts: PlatformParts): ChildSpec[] {
     };
     const { graceMs, processes } = plane;
     const child = (childName: string, settings: Readonly<Record<string, string>>) =>
-      nodeChild(childName, main, environment, { ...ownSettings, ...settings }, { graceMs });
+      nodejsProcess(childName, main, environment, { ...ownSettings, ...settings }, { graceMs });
     const numbers = Array.from({ length: processesOf(plane, environment) - 1 }, (_, at) => at + 2);
     const others = numbers.map((number) => child(`${name}-${number}`, processes?.settings(number, host) ?? {}));
     return [{ ...child(name, {}), listens: [name] }, ...others];

@@ -3,7 +3,7 @@ import { chownSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, wr
 import { hasCode } from "@holdfast/common/system-error.ts";
 
 /** Replaces a file atomically, with its final mode and owner from the start. */
-export function writeAtomically(path: string, content: string, mode: number, owner?: number): void {
+export function replaceFileSync(path: string, content: string, mode: number, owner?: number): void {
   const partial = `${path}.${randomUUID()}`;
   const file = openSync(partial, "wx", mode);
   try {
@@ -37,7 +37,7 @@ export function readOrCreateText(path: string, mode: number, create: () => strin
   const existing = readText(path);
   if (existing !== undefined) return existing;
   const created = create();
-  writeAtomically(path, created, mode);
+  replaceFileSync(path, created, mode);
   return created;
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import type { ChildSpec } from "./child.ts";
-import { writeAtomically } from "./files.ts";
+import { replaceFileSync } from "./files.ts";
 import type { Layout } from "./layout.ts";
 import type { Ports } from "./ports.ts";
 import type { ProgramUser } from "./program-user.ts";
@@ -30,7 +30,7 @@ export async function initHistory(
   const partial = join(layout.history, "data.partial");
   rmSync(partial, { recursive: true, force: true });
   const passwordFile = join(layout.history, "password");
-  writeAtomically(passwordFile, password, 0o600, user.asRoot ? user.uid : undefined);
+  replaceFileSync(passwordFile, password, 0o600, user.asRoot ? user.uid : undefined);
   const [initdb, postgres] = [postgresql.executable("initdb"), postgresql.executable("postgres")];
   const script = [
     `"${initdb}" --pgdata="$1" --username=holdfast --pwfile="$2" --auth=scram-sha-256 --data-checksums --encoding=UTF8 --locale=C`,
@@ -56,7 +56,7 @@ export function historyChild(
   { layout, ports, pki }: HistoryParts,
 ): ChildSpec {
   const rules = join(layout.history, "pg_hba.conf");
-  writeAtomically(rules, "hostssl all all 127.0.0.1/32 scram-sha-256\n", 0o600, user.asRoot ? user.uid : undefined);
+  replaceFileSync(rules, "hostssl all all 127.0.0.1/32 scram-sha-256\n", 0o600, user.asRoot ? user.uid : undefined);
   const settings = [
     "listen_addresses=127.0.0.1",
     `port=${ports.history}`,

@@ -2,7 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import type { BlockClaims } from "./block-claims.ts";
-import { readJson, writeAtomically } from "./files.ts";
+import { readJson, replaceFileSync } from "./files.ts";
 import type { HostOptions } from "./host-options.ts";
 import { isUnrouted } from "./host-routes.ts";
 import { addressBlockOf } from "./incus-host.ts";
@@ -52,7 +52,7 @@ export async function openHostInstallation(
     );
   const updated = withOptions(installation, options);
   if (JSON.stringify(updated) !== JSON.stringify(existing))
-    writeAtomically(layout.installation, `${JSON.stringify(updated, null, 2)}\n`, 0o644);
+    replaceFileSync(layout.installation, `${JSON.stringify(updated, null, 2)}\n`, 0o644);
   return { installation: updated, isNew: existing === undefined };
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pingIncus } from "@holdfast/compute/incus/incus-client.ts";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
-import { readText, writeAtomically } from "./files.ts";
+import { readText, replaceFileSync } from "./files.ts";
 import { incusDaemon } from "./incus-software.ts";
 
 /**
@@ -46,7 +46,7 @@ export function incusSocket(directory: string): string {
  */
 export function incusChild(directory: string, owner: string, environment: Readonly<Record<string, string>>): ChildSpec {
   mkdirSync(directory, { recursive: true, mode: 0o755 });
-  if (readText(join(directory, ownerFile)) !== owner) writeAtomically(join(directory, ownerFile), owner, 0o644);
+  if (readText(join(directory, ownerFile)) !== owner) replaceFileSync(join(directory, ownerFile), owner, 0o644);
   const argv = [incusDaemon, "--group", "root"];
   const [command = "", ...args] = argv;
   return {

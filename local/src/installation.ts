@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type DataPlaneName, eachDataPlane } from "@holdfast/common/data-planes.ts";
 import type { BlockClaims } from "./block-claims.ts";
-import { readJson, writeAtomically } from "./files.ts";
+import { readJson, replaceFileSync } from "./files.ts";
 import { isUnrouted } from "./host-routes.ts";
 import { addressBlockOf } from "./incus-host.ts";
 import type { Layout } from "./layout.ts";
@@ -88,7 +88,7 @@ export async function openInstallation(
     );
   }
   if (JSON.stringify(installation) !== JSON.stringify(existing)) {
-    writeAtomically(layout.installation, `${JSON.stringify(installation, null, 2)}\n`, 0o644);
+    replaceFileSync(layout.installation, `${JSON.stringify(installation, null, 2)}\n`, 0o644);
   }
   return installation;
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { readJson, readText, writeAtomically } from "./files.ts";
+import { readJson, readText, replaceFileSync } from "./files.ts";
 import type { Installation } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import { masterKeyFileIn, objectsKeyFileIn } from "./secrets.ts";
@@ -50,7 +50,7 @@ function installKeyFile(from: string, to: string, what: string): void {
   const text = readText(from);
   if (text === undefined) throw new UserError(`there is no file ${from}`);
   const existing = readText(to);
-  if (existing === undefined) writeAtomically(to, text, 0o600);
+  if (existing === undefined) replaceFileSync(to, text, 0o600);
   else if (existing.trim() !== text.trim())
     throw new UserError(`${to} has other ${what} than ${from}; name another --data directory`);
 }

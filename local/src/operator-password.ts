@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { writeAtomically } from "./files.ts";
+import { replaceFileSync } from "./files.ts";
 import { layoutOf } from "./layout.ts";
 import { bootstrapFileIn } from "./secrets.ts";
 
@@ -17,7 +17,7 @@ export function saveOperatorPassword(dataDirectory: string, { username, password
   const files = [bootstrapFileIn(keys), admin].map((path) => ({ path, content: read(path) }));
   if (files.some(({ content }) => content.username !== username)) return false;
   for (const { path, content } of files)
-    writeAtomically(path, `${JSON.stringify({ ...content, password }, null, 2)}\n`, 0o600);
+    replaceFileSync(path, `${JSON.stringify({ ...content, password }, null, 2)}\n`, 0o600);
   return true;
 }
 

@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import { controllerFlags } from "@holdfast/controller/node-flags.ts";
+import { controllerFlags } from "@holdfast/controller/nodejs-flags.ts";
 import type { ChildSpec } from "./child.ts";
 import { acmeCertificateSettings, isAcmeEnabled } from "./acme/acme-child.ts";
 import { identityDirectories } from "./data-plane-children.ts";
 import { domainOf, type Installation, resolverAddressOf } from "./installation.ts";
 import { objectsDirectory, objectsUrl } from "./object-store.ts";
-import { nodeChild } from "./node-child.ts";
+import { nodejsProcess } from "./nodejs-process.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
 import { portNames } from "./ports.ts";
-import { writeAtomically } from "./files.ts";
+import { replaceFileSync } from "./files.ts";
 
 const loopback = "127.0.0.1";
 
@@ -96,7 +96,7 @@ export function controllerSettings(parts: PlatformParts) {
 /** The process of the controller, which includes the gateway. */
 export function controllerChild(parts: PlatformParts): ChildSpec {
   const main = join(parts.checkout, "controller", "src", "main.ts");
-  const child = nodeChild("controller", main, parts.environment, controllerSettings(parts), {
+  const child = nodejsProcess("controller", main, parts.environment, controllerSettings(parts), {
     flags: controllerFlags,
   });
   return { ...child, listens: ["api", "agents"] };
@@ -118,5 +118,5 @@ export function writeAdminFile(parts: PlatformParts): void {
     ca_file: layout.authority,
     dns_server: dnsServerOf(parts),
   };
-  writeAtomically(layout.admin, `${JSON.stringify(admin, null, 2)}\n`, 0o600);
+  replaceFileSync(layout.admin, `${JSON.stringify(admin, null, 2)}\n`, 0o600);
 }

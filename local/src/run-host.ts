@@ -20,7 +20,7 @@ import {
 } from "./host-installation.ts";
 import type { HostOptions } from "./host-options.ts";
 import { type Layout, layoutOf, makeHostDirectories } from "./layout.ts";
-import { nodeChild } from "./node-child.ts";
+import { nodejsProcess } from "./nodejs-process.ts";
 import { machineGraceMs } from "./platform.ts";
 import { listenProblem } from "./ports.ts";
 import { recordServing } from "./serving-record.ts";
@@ -65,7 +65,7 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
       if (daemon !== undefined) await launch(daemon);
       await machineHost.open(signal);
       const compileCache = join(cacheDirectory(environment), "compile-cache");
-      const program = nodeChild(
+      const program = nodejsProcess(
         "host",
         join(checkout, "host", "src", "main.ts"),
         { NODE_COMPILE_CACHE: compileCache, ...environment },

@@ -3,7 +3,7 @@ import { Resolver } from "node:dns/promises";
 import { existsSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
-import { readText, writeAtomically } from "./files.ts";
+import { readText, replaceFileSync } from "./files.ts";
 import { readResolverFacts, type ResolverMethod, resolverMethods, type ServedNames } from "./resolver-methods.ts";
 import { UserError } from "./user-error.ts";
 
@@ -111,7 +111,7 @@ function replace(path: string, text: string): void {
   const file = existsSync(path) ? realpathSync(path) : path;
   const mode = existsSync(file) ? statSync(file).mode & 0o777 : 0o644;
   try {
-    writeAtomically(file, text, mode);
+    replaceFileSync(file, text, mode);
   } catch (error) {
     if (!hasCode(error, "EBUSY")) throw error;
     writeFileSync(file, text);

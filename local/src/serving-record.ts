@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { readJson, writeAtomically } from "./files.ts";
+import { readJson, replaceFileSync } from "./files.ts";
 import { identify, isRunning, type RecordedProcess } from "./recorded-process.ts";
 
 interface ServingRecord {
@@ -13,7 +13,7 @@ const pathOf = (runDir: string) => join(runDir, "serving.json");
 
 /** Records that this supervisor has started everything, and from which code. Returns the function that ends it. */
 export function recordServing(runDir: string, checkout: string): () => void {
-  writeAtomically(pathOf(runDir), JSON.stringify({ process: identify(process.pid), checkout }), 0o644);
+  replaceFileSync(pathOf(runDir), JSON.stringify({ process: identify(process.pid), checkout }), 0o644);
   return () => rmSync(pathOf(runDir), { force: true });
 }
 

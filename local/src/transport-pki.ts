@@ -13,7 +13,7 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import { exportKey, importKey, newKeyPair, newSerial, signingAlgorithm } from "@holdfast/common/signing-key.ts";
-import { writeAtomically } from "./files.ts";
+import { replaceFileSync } from "./files.ts";
 
 /**
  * Certificates of the connections to etcd and history. They have a separate authority, because the controller creates
@@ -84,8 +84,8 @@ async function makeAuthority(files: TransportFiles, now: number): Promise<void> 
       new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
     ],
   });
-  writeAtomically(files.key, await exportKey(keys.privateKey), 0o600);
-  writeAtomically(files.certificate, certificate.toString("pem"), 0o644);
+  replaceFileSync(files.key, await exportKey(keys.privateKey), 0o600);
+  replaceFileSync(files.certificate, certificate.toString("pem"), 0o644);
 }
 
 async function makeLeaf(
@@ -120,7 +120,7 @@ async function makeLeaf(
   chmodSync(directory, 0o700);
   if (owner !== undefined) chownSync(directory, owner, owner);
   const files = filesOf(directory);
-  writeAtomically(files.key, await exportKey(keys.privateKey), 0o600, owner);
-  writeAtomically(files.certificate, certificate.toString("pem"), 0o644, owner);
-  writeAtomically(files.ca, authorityPem, 0o644, owner);
+  replaceFileSync(files.key, await exportKey(keys.privateKey), 0o600, owner);
+  replaceFileSync(files.certificate, certificate.toString("pem"), 0o644, owner);
+  replaceFileSync(files.ca, authorityPem, 0o644, owner);
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { controllerFlags } from "@holdfast/controller/node-flags.ts";
+import { controllerFlags } from "@holdfast/controller/nodejs-flags.ts";
 import type { Answer } from "./peer-queries.ts";
 
 /**

@@ -14,7 +14,7 @@ import { growMountedDisk, mountDisk, whileUnmounted } from "./mounted-disk.ts";
 export interface ContainerTemplateDeps {
   readonly incus: IncusClient;
   readonly sources: InstanceSources;
-  /** Path of the node binary on the host. */
+  /** Path of the Node.js binary on the host. */
   readonly node: string;
   /** First program of a machine with its arguments; paths are those inside. */
   readonly command: readonly string[];
@@ -22,7 +22,7 @@ export interface ContainerTemplateDeps {
 
 /** The template of containers: host directories in shifted mounts, on a root from an imported image. */
 export function createContainerTemplate({ incus, sources, node, command }: ContainerTemplateDeps): InstanceTemplate {
-  /** Updates the devices to the current code and node: each start uses the newest ones. */
+  /** Updates the devices to the current code and Node.js: each start uses the newest ones. */
   async function refreshCode({ name, devices }: Instance, signal: AbortSignal): Promise<void> {
     const current = { code: await sources.code(), node: dirname(node) };
     const stale = Object.entries(current).filter(

@@ -29,7 +29,7 @@ export interface InstanceSpec extends InstanceFacts {
   readonly image: string;
   /** Directory of the compiled keeper and agent. */
   readonly code: string;
-  /** Path of the node binary on the host. */
+  /** Path of the Node.js binary on the host. */
   readonly node: string;
   /** First program and its arguments; paths are those inside. */
   readonly command: readonly string[];

@@ -25,7 +25,7 @@ export interface VirtualMachineSpec extends InstanceFacts {
 
 /** Host files that a guest has as disks, which it finds by their device names. */
 export interface GuestDiskPaths {
-  /** Read-only squashfs, shared by all guests with the same node image, node and code. */
+  /** Read-only squashfs, shared by all guests with the same node image, Node.js and code. */
   readonly image: string;
   readonly node: string;
   readonly code: string;

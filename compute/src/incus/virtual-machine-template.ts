@@ -20,7 +20,7 @@ export interface VirtualMachineTemplateDeps {
   readonly sources: Pick<InstanceSources, "makeCode">;
   readonly packed: PackedDirectories;
   readonly boot: GuestBoots["require"];
-  /** Path of the node binary on the host. */
+  /** Path of the Node.js binary on the host. */
   readonly node: string;
   /** First program of a machine with its arguments; paths are those inside. */
   readonly command: readonly string[];

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ChildSpec } from "../child.ts";
 import type { Layout } from "../layout.ts";
-import { nodeChild } from "../node-child.ts";
+import { nodejsProcess } from "../nodejs-process.ts";
 import type { PlatformParts } from "../platform-parts.ts";
 import { UserError } from "../user-error.ts";
 import { certificateFiles } from "./certificate-store.ts";
@@ -40,7 +40,7 @@ export function acmeChild({ layout, environment, advertised, checkout }: AcmePar
   if (name === undefined || isIP(name) !== 0)
     throw new UserError("HOLDFAST_ACME_EMAIL: a certificate needs a public name of this machine: --advertise NAME");
   const authorities = lookUp(environment, "HOLDFAST_ACME_CA_FILE");
-  return nodeChild("acme", join(checkout, "local", "src", "acme", "main.ts"), environment, {
+  return nodejsProcess("acme", join(checkout, "local", "src", "acme", "main.ts"), environment, {
     HOLDFAST_ACME_NAMES: [name, ...(lookUp(environment, "HOLDFAST_ACME_NAMES")?.split(",") ?? [])].join(","),
     HOLDFAST_ACME_STATE_DIR: directoryOf(layout),
     ...(authorities && { NODE_EXTRA_CA_CERTS: authorities }),

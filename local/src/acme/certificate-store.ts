@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { readText, writeAtomically } from "../files.ts";
+import { readText, replaceFileSync } from "../files.ts";
 
 /** Files of the certificate with its chain, and of its key. */
 export function certificateFiles(directory: string) {
@@ -12,8 +12,8 @@ export function certificateFiles(directory: string) {
 export function storeCertificate(directory: string, certificate: string, key: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const files = certificateFiles(directory);
-  writeAtomically(files.key, key, 0o600);
-  writeAtomically(files.certificate, certificate, 0o644);
+  replaceFileSync(files.key, key, 0o600);
+  replaceFileSync(files.certificate, certificate, 0o644);
 }
 
 /**

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Client, crypto } from "acme-client";
 import type { Endpoint } from "@holdfast/common/endpoint.ts";
-import { readText, writeAtomically } from "../files.ts";
+import { readText, replaceFileSync } from "../files.ts";
 import { storeCertificate } from "./certificate-store.ts";
 import { openChallengeServer } from "./challenge-server.ts";
 
@@ -27,7 +27,7 @@ export async function obtainCertificate(order: CertificateOrder): Promise<void> 
   mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
   const accountFile = join(stateDirectory, "account.key");
   const accountKey = readText(accountFile) ?? String(await crypto.createPrivateEcdsaKey("P-256"));
-  writeAtomically(accountFile, accountKey, 0o600);
+  replaceFileSync(accountFile, accountKey, 0o600);
   const [key, csr] = await crypto.createCsr(
     { commonName: names[0] ?? "", altNames: [...names] },
     await crypto.createPrivateEcdsaKey("P-256"),

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readText, writeAtomically } from "../files.ts";
+import { readText, replaceFileSync } from "../files.ts";
 import { layoutOf } from "../layout.ts";
 import { servingCode } from "../serving-record.ts";
 import { UserError } from "../user-error.ts";
@@ -16,7 +16,7 @@ import {
 import { replaceLink } from "./releases.ts";
 import { parseSettings, type Settings, settingsText } from "./settings-file.ts";
 import type { ServiceManager } from "./systemd.ts";
-import { launcherText, nodeLink, unitText } from "./units.ts";
+import { launcherText, nodejsLink, unitText } from "./units.ts";
 
 /** Dependencies of the commands install, upgrade and uninstall. */
 export interface InstalledDeps extends UpDeps {
@@ -57,16 +57,16 @@ export function writeProgram(paths: InstalledPaths, kind: InstalledKind, setting
   mkdirSync(paths.settings, { recursive: true, mode: 0o755 });
   mkdirSync(paths.units, { recursive: true, mode: 0o755 });
   mkdirSync(dirname(paths.launcher), { recursive: true, mode: 0o755 });
-  writeAtomically(settingsFileOf(paths, kind), settingsText(settings), 0o600);
+  replaceFileSync(settingsFileOf(paths, kind), settingsText(settings), 0o600);
   writeUnit(paths, kind, settings);
   if (kind === "platform") replaceLink(paths.dataLink, dataDirectoryOf(paths, kind, settings));
-  writeAtomically(paths.launcher, launcherText(withCache(paths, settings)), 0o755);
+  replaceFileSync(paths.launcher, launcherText(withCache(paths, settings)), 0o755);
 }
 
 /** Writes the unit of a kind; its settings remain as the operator wrote them. */
 export function writeUnit(paths: InstalledPaths, kind: InstalledKind, settings: Settings): void {
   const text = unitText(kind, withCache(paths, settings), dataDirectoryOf(paths, kind, settings));
-  writeAtomically(join(paths.units, unitNames[kind]), text, 0o644);
+  replaceFileSync(join(paths.units, unitNames[kind]), text, 0o644);
 }
 
 /** Installs the packages and Node of a release, and links its default data directory. */
@@ -84,7 +84,7 @@ export async function prepareRelease(directory: string, { cache, dataLink }: Ins
       },
     );
   });
-  symlinkSync(node, join(directory, nodeLink));
+  symlinkSync(node, join(directory, nodejsLink));
   symlinkSync(dataLink, join(directory, ".holdfast"));
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { installedKinds, installedPaths, unitNames } from "./installed-paths.ts";
-import { launcherText, nodeLink, unitText } from "./units.ts";
+import { launcherText, nodejsLink, unitText } from "./units.ts";
 
 const hasAnalyze = existsSync("/usr/bin/systemd-analyze");
 const roots: string[] = [];
@@ -22,7 +22,7 @@ describe.each(installedKinds)("the unit of a %s", (kind) => {
   it.skipIf(!hasAnalyze)("is accepted by systemd-analyze verify, without a warning", () => {
     const paths = newPaths();
     for (const path of [paths.units, paths.current]) mkdirSync(path, { recursive: true });
-    symlinkSync(process.execPath, join(paths.current, nodeLink));
+    symlinkSync(process.execPath, join(paths.current, nodejsLink));
     const file = join(paths.units, unitNames[kind]);
     writeFileSync(file, unitText(kind, paths, "/srv/holdfast"));
     const printed = execFileSync("systemd-analyze", ["verify", "--man=no", "--recursive-errors=no", file], {
@@ -44,7 +44,7 @@ describe.each(installedKinds)("the unit of a %s", (kind) => {
 it("the launcher passes its arguments to the current release", () => {
   const paths = newPaths();
   for (const path of [join(paths.current, "bin"), dirname(paths.launcher)]) mkdirSync(path, { recursive: true });
-  symlinkSync(process.execPath, join(paths.current, nodeLink));
+  symlinkSync(process.execPath, join(paths.current, nodejsLink));
   writeFileSync(
     join(paths.current, "bin", "holdfast.js"),
     "console.log(JSON.stringify([process.env.HOLDFAST_CACHE, process.argv.slice(2)]))",

@@ -1,7 +1,7 @@
 import { type InstalledKind, type InstalledPaths, settingsFileOf } from "./installed-paths.ts";
 
 /** Program of the release's Node below a release, a link. */
-export const nodeLink = "node";
+export const nodejsLink = "node";
 
 const descriptions: Readonly<Record<InstalledKind, string>> = {
   platform: "Holdfast, managed databases of this machine",
@@ -26,7 +26,7 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=exec
-ExecStart=${paths.current}/${nodeLink} ${paths.current}/local/src/main.ts ${commands[kind]}
+ExecStart=${paths.current}/${nodejsLink} ${paths.current}/local/src/main.ts ${commands[kind]}
 Environment=HOLDFAST_CACHE=${paths.cache} HOLDFAST_DATA=${dataDir} HOLDFAST_PROGRAM=holdfast
 EnvironmentFile=-${settingsFileOf(paths, kind)}
 Restart=always
@@ -50,6 +50,6 @@ export function launcherText({ current, cache }: InstalledPaths): string {
   return `#!/bin/sh
 # Written by \`holdfast install\`.
 export HOLDFAST_CACHE="\${HOLDFAST_CACHE:-${cache}}" HOLDFAST_PROGRAM=holdfast
-exec ${current}/${nodeLink} ${current}/bin/holdfast.js "$@"
+exec ${current}/${nodejsLink} ${current}/bin/holdfast.js "$@"
 `;
 }

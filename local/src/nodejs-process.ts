@@ -3,7 +3,7 @@ import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
 
 /** A Node program of the platform; `settings` override the operator's environment, `flags` are Node's. */
-export function nodeChild(
+export function nodejsProcess(
   name: string,
   main: string,
   environment: Readonly<Record<string, string>>,
