@@ -7,7 +7,7 @@ import { createLog, type Log } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { createRefusalAudit } from "#access/audit/refusal-audit.ts";
 import { authenticatorPart } from "#access/authenticator.ts";
-import { rightsPart } from "#access/scopes.ts";
+import { scopeCatalogPart } from "#access/scopes.ts";
 import { ownerKinds } from "#fleet/owner/owner-kind.ts";
 import { createAssembly } from "#kernel/assembly.ts";
 import { type Installation, installationPart } from "#kernel/installation.ts";
@@ -19,7 +19,7 @@ import { openSystems, mergeDeclared, type SystemDeclaration } from "#kernel/syst
 import { createRunner } from "#kernel/runtime/runner.ts";
 import { startApi } from "./api.ts";
 import { type ControllerConfig, readControllerConfig } from "./config.ts";
-import { eventTypesOf, rightsOf } from "./systems.ts";
+import { eventTypesOf, scopeCatalogOf } from "./systems.ts";
 
 /** A running controller. */
 export interface Controller {
@@ -41,7 +41,7 @@ export async function startController(
   const eventTypes = eventTypesOf(declared);
   const assembly = createAssembly(declared);
   assembly.add("controller", [
-    rightsPart.of(rightsOf(declared)),
+    scopeCatalogPart.of(scopeCatalogOf(declared)),
     installationPart.of({
       environment,
       baseUrl: config.baseUrl,
@@ -95,7 +95,7 @@ export async function startController(
   const refusals = createRefusalAudit({ record: outbox.auditSoon, kinds });
   const api = await startApi({
     ...kernel,
-    services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.watch(served), calls)),
+    services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.wrap(served), calls)),
     ownerPaths: assembly
       .useFor("controller")(ownerKinds)
       .flatMap(({ kind, monitoring }) =>

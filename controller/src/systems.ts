@@ -1,5 +1,5 @@
 import { accessSystem } from "#access/access-system.ts";
-import { type Rights, createRights } from "#access/scopes.ts";
+import { type ScopeCatalog, createScopeCatalog } from "#access/scopes.ts";
 import { appSystem } from "#app/app-system.ts";
 import { catalogSystem } from "#catalog/catalog-system.ts";
 import { exportSystem } from "#export/export-system.ts";
@@ -51,11 +51,11 @@ type EventsOf<D> = D extends SystemDeclaration<infer E> ? (each: E) => void : ne
 export type EventDefinitions = All<EventsOf<(typeof list)[number]>>;
 
 /** The scopes that organizations can grant on a platform with these systems. */
-export function rightsOf(declared: readonly SystemDeclaration[]): Rights {
-  return createRights(mergeDeclared(declared, ({ scopes }) => scopes));
+export function scopeCatalogOf(declared: readonly SystemDeclaration[]): ScopeCatalog {
+  return createScopeCatalog(mergeDeclared(declared, ({ scopes }) => scopes));
 }
 
-export const { roleScopes, isScope } = rightsOf(systems);
+export const { roleScopes, isScope } = scopeCatalogOf(systems);
 
 /** Every event type of a platform with these systems, in their order. */
 export function eventTypesOf(declared: readonly SystemDeclaration[]): ReadonlyMap<string, EventDefinition> {

@@ -4,7 +4,7 @@ import { clone, create, createFileRegistry, type DescFile, getExtension, setExte
 import { FileDescriptorProtoSchema, timestampNow } from "@bufbuild/protobuf/wkt";
 import { systemClock as clock } from "@holdfast/common/clock.ts";
 import { silentLog as log } from "@holdfast/common/log.ts";
-import { rightsOf, systems } from "@holdfast/controller/systems.ts";
+import { scopeCatalogOf, systems } from "@holdfast/controller/systems.ts";
 import { createAccess } from "@holdfast/controller/access/create-access.ts";
 import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
 import { createCollections } from "@holdfast/testing/controller/test-collections.ts";
@@ -52,7 +52,7 @@ const access = createAccess({
   log,
   newId: uuidv7,
   sources: createSourceGroups(),
-  rights: rightsOf(systems),
+  scopeCatalog: scopeCatalogOf(systems),
   resources: [],
 });
 const answer = Object.freeze(

@@ -12,7 +12,7 @@ import type { TokenResourceKind } from "./credential/token-resources.ts";
 import type { Membership, Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 import type { Quotas } from "./organization/quotas.ts";
-import type { Rights } from "./scopes.ts";
+import type { ScopeCatalog } from "./scopes.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 import type { PasswordHash } from "./user/password-hash.ts";
 import type { SetupTokens } from "./user/setup-tokens.ts";
@@ -32,7 +32,7 @@ export interface AccessApiDeps {
   readonly sessionCodes: Collection<SessionCode>;
   readonly signInSources: Collection<SignInSources>;
   readonly quotas: Quotas;
-  readonly rights: Rights;
+  readonly scopeCatalog: ScopeCatalog;
   readonly setupTokens: SetupTokens;
   /** Kinds of objects that a token can be limited to. */
   readonly resources: readonly TokenResourceKind[];

@@ -22,7 +22,7 @@ import { createOrganizationAdminApi } from "./organization/organization-admin-ap
 import { createOrganizationCascade } from "./organization/organization-cascade.ts";
 import { organizationKind } from "./organization/organization.ts";
 import { quotasPart } from "./organization/quotas.ts";
-import { type Rights, rightsPart } from "./scopes.ts";
+import { type ScopeCatalog, scopeCatalogPart } from "./scopes.ts";
 import { sessionCodeKind, sessionKind } from "./session/session.ts";
 import { signInSourcesKind } from "./user/recent-sources.ts";
 
@@ -45,10 +45,10 @@ export const accessSystem = declareSystem({
   name: "access",
   settings: accessSettings,
   scopes: {
-    org: { rights: ["read", "write"], completeFrom: "admin" },
-    keys: { rights: ["read", "write"], completeFrom: "admin" },
-    audit: { rights: ["read"] },
-    organization: { rights: ["delete"], completeFrom: "owner" },
+    org: { verbs: ["read", "write"], completeFrom: "admin" },
+    keys: { verbs: ["read", "write"], completeFrom: "admin" },
+    audit: { verbs: ["read"] },
+    organization: { verbs: ["delete"], completeFrom: "owner" },
   },
   audited: {
     "holdfast.v1.OrganizationService": "organization",
@@ -61,14 +61,14 @@ export const accessSystem = declareSystem({
   },
   provides: [authenticatorPart, quotasPart],
   async prepare(parts, use, { bootstrapFile }, signal) {
-    const { roleScopes } = use(rightsPart);
+    const { roleScopes } = use(scopeCatalogPart);
     if (bootstrapFile !== "") await bootstrapAccess(bootstrapFile, parts, [...roleScopes.owner], signal);
   },
   open: openAccessSystem,
 });
 
 function openAccessSystem(kernel: Kernel, use: Use): System {
-  const [rights, resources] = [use(rightsPart), use(tokenResources)];
+  const [scopeCatalog, resources] = [use(scopeCatalogPart), use(tokenResources)];
   const { collections: kinds, store, history, cursors, clock } = kernel;
   const collections: AccessObjects = {
     organizations: kinds.open(organizationKind),
@@ -86,7 +86,7 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
     collections,
     kinds,
     sources: use(installationPart).sources,
-    rights,
+    scopeCatalog,
     resources,
   });
   const auditLog = createAuditLog({ history, cursors });
@@ -96,10 +96,10 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
     provides: [authenticatorPart.of(authenticator), quotasPart.of(quotas)],
     rpcs: [
       ...access.services,
-      createOrganizationAdminApi({ ...kernel, ...collections, quotas, rights, auditLog }),
+      createOrganizationAdminApi({ ...kernel, ...collections, quotas, scopeCatalog, auditLog }),
       createOperatorApi({ ...kernel, ...collections, setupTokens }),
     ],
-    schemaRules: accessForms(rights, resources),
+    schemaRules: accessForms(scopeCatalog, resources),
     metrics: access.metrics,
     work: [
       createOrganizationCascade({ kinds, store }),
@@ -112,7 +112,7 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
 }
 
 /** Input limits of the access RPCs: requests accept the scopes and kinds that the systems of this version declare. */
-function accessForms({ scopes }: Rights, resources: readonly TokenResourceKind[]): readonly SchemaRule[] {
+function accessForms({ scopes }: ScopeCatalog, resources: readonly TokenResourceKind[]): readonly SchemaRule[] {
   const scope = { enum: scopes };
   return [
     [CreateApiKeyRequestSchema.field.scopes, scope],

@@ -97,7 +97,7 @@ function setUp() {
     organizations: organizations.collection,
     memberships: createMemberships(memberships.collection),
     passwords,
-    rights: { roleScopes },
+    scopeCatalog: { roleScopes },
     callerCache: createCallerCache(
       [apiKeys, tokens, sessions, users, organizations, memberships].map(({ collection }) => collection),
       clock,

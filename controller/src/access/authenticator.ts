@@ -29,7 +29,7 @@ import { equalHash } from "./equal-hash.ts";
 import type { CallerCache } from "./caller-cache.ts";
 import { membershipKind, type Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
-import { covers, intersection, type Rights } from "./scopes.ts";
+import { covers, intersection, type ScopeCatalog } from "./scopes.ts";
 import { csrfTokenOf, endOf, isBound, type Session, sessionKind } from "./session/session.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 
@@ -41,7 +41,7 @@ export interface AuthenticatorDeps {
   readonly users: Pick<Collection<User>, "get">;
   readonly organizations: Pick<Collection<Organization>, "get">;
   readonly memberships: Memberships;
-  readonly rights: Pick<Rights, "roleScopes">;
+  readonly scopeCatalog: Pick<ScopeCatalog, "roleScopes">;
   readonly passwords: PasswordCheck;
   readonly callerCache: CallerCache;
   readonly sessions: Pick<Collection<Session>, "get">;
@@ -270,7 +270,7 @@ function grantOfCreator(
       if ((user?.object.spec.tokenGeneration ?? 0) !== tokenGeneration || membership === undefined) return undefined;
       if (memberSince !== undefined && membership.object.metadata.createdAt !== memberSince) return undefined;
       return {
-        scopes: new Set(deps.rights.roleScopes[membership.object.spec.role]),
+        scopes: new Set(deps.scopeCatalog.roleScopes[membership.object.spec.role]),
         preconditions: [
           { key: keyOf(userKind, id), modRevision: user?.modRevision ?? 0n },
           preconditionOf(membershipKind, membership),
@@ -339,7 +339,7 @@ function userPrincipal({ metadata, spec }: User, requestedId: string | undefined
         ? ownMemberships[0]
         : undefined
       : ownMemberships.find((each) => each.metadata.organizationId === requestedId);
-  const ofRole = acting === undefined ? [] : deps.rights.roleScopes[acting.spec.role];
+  const ofRole = acting === undefined ? [] : deps.scopeCatalog.roleScopes[acting.spec.role];
   return {
     kind: "user",
     id,

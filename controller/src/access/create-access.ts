@@ -20,7 +20,7 @@ import { createCallerCache } from "./caller-cache.ts";
 import { createMemberships } from "./organization/membership.ts";
 import { createOrganizationApi } from "./organization/organization-api.ts";
 import { createQuotas, type Quotas } from "./organization/quotas.ts";
-import type { Rights } from "./scopes.ts";
+import type { ScopeCatalog } from "./scopes.ts";
 import { createRecentSources } from "./user/recent-sources.ts";
 import { createPasswordCheck } from "./user/password-check.ts";
 import { createPasswordHash } from "./user/password-hash.ts";
@@ -51,7 +51,7 @@ export function createAccess(deps: {
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;
-  readonly rights: Rights;
+  readonly scopeCatalog: ScopeCatalog;
   /** Kinds of objects that a token can be limited to. */
   readonly resources: readonly TokenResourceKind[];
   /** Groups addresses into sources of sign-in attempts. */
@@ -106,7 +106,7 @@ export function createAccess(deps: {
       users,
       organizations,
       memberships,
-      rights: deps.rights,
+      scopeCatalog: deps.scopeCatalog,
       passwords,
       callerCache: createCallerCache([apiKeys, tokens, sessions, users, organizations, collections.memberships], clock),
       onUse: lastUse.record,

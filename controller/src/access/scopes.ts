@@ -10,7 +10,7 @@ export type Role = (typeof roles)[number];
  * Scopes that organizations can grant, from the areas that systems declare. `platform:*` is not among them: operators
  * are created on the host.
  */
-export interface Rights {
+export interface ScopeCatalog {
   readonly roleScopes: Readonly<Record<Role, ReadonlySet<string>>>;
   /** All grantable scopes, `area:*` included. */
   readonly scopes: readonly string[];
@@ -20,19 +20,19 @@ export interface Rights {
   check(scopes: readonly string[]): void;
 }
 
-export const rightsPart = definePart<Rights>("rights");
+export const scopeCatalogPart = definePart<ScopeCatalog>("scope catalog");
 
-export function createRights(areas: Readonly<Record<string, ScopeArea>>): Rights {
+export function createScopeCatalog(areas: Readonly<Record<string, ScopeArea>>): ScopeCatalog {
   const scopesOf = (role: Role) =>
     new Set(
-      Object.entries(areas).flatMap(([area, { rights, completeFrom }]) => {
+      Object.entries(areas).flatMap(([area, { verbs, completeFrom }]) => {
         if (completeFrom !== undefined && roles.indexOf(role) >= roles.indexOf(completeFrom)) return [`${area}:*`];
-        return rights.includes("read") ? [`${area}:read`] : [];
+        return verbs.includes("read") ? [`${area}:read`] : [];
       }),
     );
   function isScope(scope: string): boolean {
-    const [area = "", right = ""] = scope.split(":");
-    return Object.hasOwn(areas, area) && (right === "*" || areas[area]?.rights.includes(right) === true);
+    const [area = "", verb = ""] = scope.split(":");
+    return Object.hasOwn(areas, area) && (verb === "*" || areas[area]?.verbs.includes(verb) === true);
   }
   return {
     roleScopes: {
@@ -41,7 +41,7 @@ export function createRights(areas: Readonly<Record<string, ScopeArea>>): Rights
       admin: scopesOf("admin"),
       owner: scopesOf("owner"),
     },
-    scopes: Object.entries(areas).flatMap(([area, { rights }]) => [...rights, "*"].map((right) => `${area}:${right}`)),
+    scopes: Object.entries(areas).flatMap(([area, { verbs }]) => [...verbs, "*"].map((verb) => `${area}:${verb}`)),
     isScope,
     check(scopes) {
       const faults = scopes.flatMap((scope, index) =>

@@ -37,7 +37,7 @@ import type { Changes } from "#kernel/store/unit-of-work.ts";
 export const appSystem = declareSystem({
   name: "app",
   settings: { ...appSettings, ...registrySettings },
-  scopes: { apps: { rights: ["read", "write", "data"], completeFrom: "developer" } },
+  scopes: { apps: { verbs: ["read", "write", "data"], completeFrom: "developer" } },
   audited: { "holdfast.v1.AppService": "app", "holdfast.v1.AppAuthService": "app" },
   events: authEventDefinitions,
   contribute: (kernel, useLater, settings) => [

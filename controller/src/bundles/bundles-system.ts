@@ -29,9 +29,9 @@ export const bundlesSystem = declareSystem({
   name: "bundles",
   settings: bundlesSettings,
   scopes: {
-    projects: { rights: ["read", "write"], completeFrom: "developer" },
-    stacks: { rights: ["read", "write"], completeFrom: "developer" },
-    pipelines: { rights: ["read", "write"], completeFrom: "developer" },
+    projects: { verbs: ["read", "write"], completeFrom: "developer" },
+    stacks: { verbs: ["read", "write"], completeFrom: "developer" },
+    pipelines: { verbs: ["read", "write"], completeFrom: "developer" },
   },
   audited: {
     "holdfast.v1.ProjectService": "composition",

@@ -65,7 +65,7 @@ function vendorUrlsOf({ apmUrl, logSaasUrl, cloudUrl }: ValuesOf<typeof exportSe
 export const exportSystem = declareSystem({
   name: "export",
   settings: exportSettings,
-  scopes: { exports: { rights: ["read", "write"], completeFrom: "developer" } },
+  scopes: { exports: { verbs: ["read", "write"], completeFrom: "developer" } },
   audited: { "holdfast.v1.MetricsExportService": "metrics-export" },
   events: exportEventDefinitions,
   open: openExportSystem,

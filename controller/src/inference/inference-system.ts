@@ -106,7 +106,7 @@ const nameTtlS = 60;
 export const inferenceSystem = declareSystem({
   name: "inference",
   settings: inferenceSettings,
-  scopes: { inference: { rights: ["manage"], completeFrom: "admin" } },
+  scopes: { inference: { verbs: ["manage"], completeFrom: "admin" } },
   events: inferenceEventDefinitions,
   audited: {
     "holdfast.v1.InferenceService": "inference-settings",

@@ -12,8 +12,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An area of scopes, such as `services` in `services:read`. */
 export interface ScopeArea {
-  readonly rights: readonly string[];
-  /** The lowest role with all rights of the area; lower roles have `read` only. */
+  readonly verbs: readonly string[];
+  /** The lowest role with all verbs of the area; lower roles have `read` only. */
   readonly completeFrom?: "developer" | "admin" | "owner";
 }
 

@@ -47,7 +47,7 @@ const hourMs = 3_600_000;
 export const notifySystem = declareSystem({
   name: "notify",
   settings: mailSettings,
-  scopes: { webhooks: { rights: ["read", "write"], completeFrom: "admin" } },
+  scopes: { webhooks: { verbs: ["read", "write"], completeFrom: "admin" } },
   audited: {
     "holdfast.v1.WebhookService": "webhook",
     "holdfast.v1.ChannelService": "channel",

@@ -39,7 +39,7 @@ import { engineChangeKind } from "./contents/change/engine-change.ts";
 import { createEngineChanges } from "./contents/change/engine-changes.ts";
 import { databaseUserKind } from "./contents/user/database-user.ts";
 import { rolloutRecordKind } from "./maintenance/rollout-record.ts";
-import { createImageRegister } from "./maintenance/image-register.ts";
+import { createImageInventory } from "./maintenance/image-inventory.ts";
 import { createMaintenanceAdminApi } from "./maintenance/maintenance-admin-api.ts";
 import { createMaintenanceApi } from "./maintenance/maintenance-api.ts";
 import { createRolloutLimiter } from "./maintenance/rollout-limiter.ts";
@@ -84,8 +84,8 @@ export const servicesSystem = declareSystem({
   name: "services",
   settings: servicesSettings,
   scopes: {
-    services: { rights: ["read", "write", "secrets", "data"], completeFrom: "developer" },
-    files: { rights: ["read", "write"], completeFrom: "developer" },
+    services: { verbs: ["read", "write", "secrets", "data"], completeFrom: "developer" },
+    files: { verbs: ["read", "write"], completeFrom: "developer" },
   },
   events: { ...serviceEventDefinitions, ...backupEventDefinitions },
   audited: {
@@ -328,7 +328,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
       }),
       createDrillSchedule({ ...drilling, services, begin, log }),
       createEngineChangeWork({ ...changing, changes: changeObjects, users, fleet, log }),
-      createImageRegister({ hosts, nodeImages, machines, begin, clock, log }),
+      createImageInventory({ hosts, nodeImages, machines, begin, clock, log }),
     ],
   };
 }

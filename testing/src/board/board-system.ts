@@ -45,7 +45,7 @@ export function systemsWithBoards(opened: (inside: BoardSystem) => void) {
         example: { service_id: "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90", from: "healthy", to: "degraded" },
       },
     },
-    scopes: { boards: { rights: ["read"], completeFrom: "developer" } },
+    scopes: { boards: { verbs: ["read"], completeFrom: "developer" } },
     contribute: contributeBoards,
     open(kernel, use) {
       const { system, inside } = openBoardSystem(kernel, use);

@@ -7,7 +7,7 @@ import { type Collections, createCollections } from "../controller/test-collecti
 import type { SessionFacts } from "@holdfast/controller/fleet/session/session-facts.ts";
 import { machineKind, type MachineSpecObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { rolloutRecordKind, rolloutRecordId } from "@holdfast/controller/services/maintenance/rollout-record.ts";
-import { registerChanges } from "@holdfast/controller/services/maintenance/image-register.ts";
+import { registerChanges } from "@holdfast/controller/services/maintenance/image-inventory.ts";
 import { createMaintenanceApi } from "@holdfast/controller/services/maintenance/maintenance-api.ts";
 import { createRolloutLimiter } from "@holdfast/controller/services/maintenance/rollout-limiter.ts";
 import { settleMaintenance } from "@holdfast/controller/services/maintenance/settle-maintenance.ts";

@@ -37,7 +37,7 @@ export const renderNote = defineOperation({ type: "render_note", of: "the note" 
 export const noteSystem = declareSystem({
   name: "note",
   settings: noteSettings,
-  scopes: { notes: { rights: ["read", "write"], completeFrom: "developer" } },
+  scopes: { notes: { verbs: ["read", "write"], completeFrom: "developer" } },
   audited: { "fixture.v1.NoteService": "note" },
   events: {
     "note.rendered": {

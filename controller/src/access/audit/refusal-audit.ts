@@ -17,7 +17,7 @@ export interface RefusalAudit {
   /** Records a change that was refused before it reached its method. */
   refused(call: RefusedCall): void;
   /** Wraps a service so that refused changes are recorded. Throws for a service whose object kind is not declared. */
-  watch(served: ServedService): ServedService;
+  wrap(served: ServedService): ServedService;
 }
 
 export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): RefusalAudit {
@@ -26,7 +26,7 @@ export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): Refusal
   return {
     refused: ({ method, principal, source, requestId, error, input = {} }) =>
       record(refusalOf(method, kindOf(method), { principal, source, requestId }, error, input)),
-    watch(served) {
+    wrap(served) {
       const handlers: Record<string, (input: never, call: Call) => unknown> = {};
       for (const method of served.service.methods) {
         const handler = lookUp(served.handlers, method.localName);

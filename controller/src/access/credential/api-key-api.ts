@@ -57,7 +57,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         { action: "api-key.create", kind: "api-key", visibleIn: [organizations, apiKeys] },
         async (unit) => {
           const organizationId = organizationOf(call);
-          deps.rights.check(scopes);
+          deps.scopeCatalog.check(scopes);
           const end = expiryOf(expiresAt && timestampMs(expiresAt), call);
           requireUnlimited(call);
           requireScopes(call, scopes);

@@ -39,7 +39,7 @@ export function createTokenApi(deps: AccessApiDeps): ServedService {
         { action: "token.create", kind: "token", visibleIn: [organizations, tokens] },
         async (unit) => {
           const organizationId = organizationOf(call);
-          deps.rights.check(scopes);
+          deps.scopeCatalog.check(scopes);
           const faults = limitFaults(deps.resources, { resources, scopes }, call);
           if (faults.length > 0) throw invalid(...faults);
           if (principalOf(call).kind !== "user") requireScope(call, "keys:write");

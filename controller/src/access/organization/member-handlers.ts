@@ -26,7 +26,7 @@ export function createMemberHandlers(
   require: (organizationId: string, call: Call) => Stored<Organization>,
 ): Pick<Handlers<typeof OrganizationService>, MemberMethods> {
   const { organizations, memberships, membershipObjects, users, cursors, clock } = deps;
-  const { roleScopes } = deps.rights;
+  const { roleScopes } = deps.scopeCatalog;
   const see = [organizations, membershipObjects, users];
   const kind = "membership";
 

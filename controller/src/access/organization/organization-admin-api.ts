@@ -26,14 +26,14 @@ import { type ApiKey, apiKeyKind, hashPurposes } from "../credential/credential.
 import { type Organization, organizationKind } from "./organization.ts";
 import type { Quotas } from "./quotas.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
-import type { Rights } from "../scopes.ts";
+import type { ScopeCatalog } from "../scopes.ts";
 
 export interface OrganizationAdminApiDeps {
   readonly begin: () => UnitOfWork;
   readonly organizations: Collection<Organization>;
   readonly apiKeys: Collection<ApiKey>;
   readonly quotas: Pick<Quotas, "names" | "usage" | "limits">;
-  readonly rights: Rights;
+  readonly scopeCatalog: ScopeCatalog;
   readonly auditLog: AuditLog;
   readonly sealer: Sealer;
   readonly cursors: Cursors;
@@ -120,7 +120,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       const expiresAt = request.expiresAt === undefined ? null : timestampMs(request.expiresAt);
       if (expiresAt !== null && expiresAt <= now)
         throw invalid({ field: "expires_at", code: "past", detail: "must be in the future" });
-      const scopes = request.scopes.length === 0 ? [...deps.rights.roleScopes.owner] : request.scopes;
+      const scopes = request.scopes.length === 0 ? [...deps.scopeCatalog.roleScopes.owner] : request.scopes;
       // Organizations cannot grant scopes of the host's operators.
       if (scopes.some((scope) => scope.startsWith("platform:"))) {
         throw invalid({
@@ -129,7 +129,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
           detail: "must not be a platform scope: only operators have those",
         });
       }
-      deps.rights.check(scopes);
+      deps.scopeCatalog.check(scopes);
       const { id, secret } = newKeyPair();
       const key: ApiKey = {
         metadata: newMetadata(id, now, { name: request.name, organizationId: request.organizationId }),

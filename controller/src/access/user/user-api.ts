@@ -50,7 +50,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
     const membership = memberships.get(organizationId, userId);
     if (user === undefined || (!isCreatedHere && membership === undefined)) throw notFound();
     if (membership !== undefined) {
-      requireScopes(call, deps.rights.roleScopes[membership.object.spec.role]);
+      requireScopes(call, deps.scopeCatalog.roleScopes[membership.object.spec.role]);
       unit.onlyWhile({
         key: keyOf(membershipKind, membership.object.metadata.id),
         modRevision: membership.modRevision,

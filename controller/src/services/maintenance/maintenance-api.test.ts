@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { call, hourMs, maintenanceFixture } from "@holdfast/testing/machines/maintenance-fixture.ts";
 import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
 import { requestVerb } from "../service/service-verbs.ts";
-import { registerChanges } from "./image-register.ts";
+import { registerChanges } from "./image-inventory.ts";
 import { hostKind } from "#fleet/host/host.ts";
 import { nodeImageKind } from "./node-image.ts";
 

@@ -6,7 +6,7 @@ import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { replicaOf } from "@holdfast/testing/controller/observed-service.ts";
 import { beginUpgrade } from "./begin-maintenance.ts";
-import { registerChanges } from "./image-register.ts";
+import { registerChanges } from "./image-inventory.ts";
 import type { MaintenanceContext } from "./pending-update.ts";
 import { planVersionUpgrade, requireNewer } from "./upgrade-plan.ts";
 

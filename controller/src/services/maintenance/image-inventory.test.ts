@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { registerChanges } from "./image-register.ts";
+import { registerChanges } from "./image-inventory.ts";
 
 const offer = (engine: string, version: string, image: string, engineVersion: string) => ({
   engine,

@@ -17,7 +17,7 @@ const name = "node-images";
 /** Interval of checks in addition to the notifications of hosts. */
 const checkIntervalMs = 5_000;
 
-export interface ImageRegisterDeps {
+export interface ImageInventoryDeps {
   readonly hosts: Collection<HostObject>;
   readonly nodeImages: Collection<NodeImageObject>;
   readonly machines: Collection<MachineObject>;
@@ -30,7 +30,7 @@ export interface ImageRegisterDeps {
  * The register of node images and guest kernels. It stores each image that is the newest on at least one host, so that
  * all controllers have the same images and dates. For a host that does not respond the last report is used.
  */
-export function createImageRegister(deps: ImageRegisterDeps): ControlLoop {
+export function createImageInventory(deps: ImageInventoryDeps): ControlLoop {
   const { hosts, nodeImages, machines, clock, log } = deps;
   const periodic = createPeriodic(name, checkIntervalMs, async (signal) => {
     const present = [...hosts.values()].filter(({ object }) => object.spec.destroyedAt === null);
@@ -58,7 +58,7 @@ export function createImageRegister(deps: ImageRegisterDeps): ControlLoop {
       if (before !== undefined) unit.remove(nodeImageKind, before);
     }
     await unit.commit(signal);
-    log.info("image register changed", { added: added.map(({ metadata }) => metadata.id), removed });
+    log.info("image inventory changed", { added: added.map(({ metadata }) => metadata.id), removed });
   });
   // Also runs when a host reports new images: a machine may be created from an image before the next interval.
   return { ...periodic, subscribe: (onChange) => watchHosts(hosts, imagesFingerprint, () => onChange(name)) };
