@@ -54,7 +54,7 @@ export const compositionEventDefinitions = {
   "pipeline.degraded": ofPipeline("a service of a pipeline is not healthy", "cache: the engine does not respond"),
 } as const satisfies Readonly<Record<Type, EventDefinition>>;
 
-type Effect = Extract<CompositionStep, { kind: "note" }>["effect"];
+type Effect = Extract<CompositionStep, { kind: "record" }>["effect"];
 
 // biome-ignore format: a table, aligned so that it reads as one
 const announced: Record<BundleKind, Partial<Record<Effect, string>>> = {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { fixtureKind } from "@holdfast/testing/composition/fixture-kind.ts";
 import { createResourceModel, type ResourceModel } from "@holdfast/testing/composition/resource-model.ts";
-import type { CompositionObject, CompositionSeal, DesiredMember, BundleKind, Member } from "./composition.ts";
+import type { CompositionObject, CompositionSealer, DesiredMember, BundleKind, Member } from "./composition.ts";
 import { afterFailure, planComposition } from "./composition-plan.ts";
 import type { CompositionStep } from "./composition-step.ts";
 import { deletionRequested, newComposition, redeployed } from "./deploy.ts";
@@ -15,7 +15,7 @@ import { endUpgrade } from "./upgrade-plan.ts";
 // deletion at any time.
 
 const kinds = createResourceKinds([fixtureKind]);
-const seal: CompositionSeal = {
+const seal: CompositionSealer = {
   seal: (_, spec) => JSON.stringify(spec),
   spec: (_, sealed) => JSON.parse(sealed),
   desired: ({ spec }) => JSON.parse(spec.sealedDesired),
@@ -160,7 +160,7 @@ function explore(run: Run, choices: readonly Choice[]): void {
           const ended = upgrading
             ? endUpgrade(composition, "refused", run.now)
             : afterFailure(composition, failure, run.now);
-          if (ended.kind === "note") write(ended.after);
+          if (ended.kind === "record") write(ended.after);
         }
       }
     }

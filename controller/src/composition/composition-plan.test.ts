@@ -5,7 +5,7 @@ import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import {
   compositionKind,
   type CompositionObject,
-  type CompositionSeal,
+  type CompositionSealer,
   type DesiredMember,
   type Member,
 } from "./composition.ts";
@@ -15,7 +15,7 @@ import { newComposition, redeployed } from "./deploy.ts";
 import { planDeploy } from "./deploy-plan.ts";
 
 const kinds = createResourceKinds([fixtureKind]);
-const seal: CompositionSeal = {
+const seal: CompositionSealer = {
   seal: (_, spec) => JSON.stringify(spec),
   spec: (_, sealed) => JSON.parse(sealed),
   desired: ({ spec }) => JSON.parse(spec.sealedDesired),

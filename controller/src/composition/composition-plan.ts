@@ -1,9 +1,9 @@
-import type { Observation } from "#resource-kind/resource-kind.ts";
+import type { ResourceObservation } from "#resource-kind/resource-kind.ts";
 import {
   afterEvent,
   type CompositionObject,
   type Failure,
-  leaversOf,
+  leavingMembers,
   type Member,
   unchanged,
   withMember,
@@ -33,7 +33,7 @@ export function planComposition(composition: CompositionObject, observe: Observe
   const removed = status.members.filter((member) => isRemoved(member, observe(member)));
   if (removed.length > 0) {
     const members = status.members.filter((member) => !removed.includes(member));
-    return { kind: "note", after: withStatus(composition, { members }, now), effect: "none" };
+    return { kind: "record", after: withStatus(composition, { members }, now), effect: "none" };
   }
   const removal = nextRemoval(status.members, observe);
   if (removal !== undefined) return { kind: "remove", member: removal, isOrderly: status.state === "Deleting" };
@@ -71,8 +71,8 @@ export function planComposition(composition: CompositionObject, observe: Observe
 }
 
 /** True for a member without a resource that is being removed or is not managed any more. */
-function isRemoved({ step, isManaged }: Member, { phase }: Observation): boolean {
-  return phase === "absent" && (step === "leaving" || (!isManaged && step !== "planned"));
+function isRemoved({ step, isInDescriptor }: Member, { phase }: ResourceObservation): boolean {
+  return phase === "absent" && (step === "leaving" || (!isInDescriptor && step !== "planned"));
 }
 
 /** The next member to remove: one on which no other member that is being removed depends. */
@@ -93,23 +93,23 @@ function moved(
 ): CompositionStep {
   const row = afterEvent(composition, event, now, change);
   if (row === undefined) return waiting;
-  return { kind: "note", after: row.after, effect: row.effect, ...(deployment && { deployment }) };
+  return { kind: "record", after: row.after, effect: row.effect, ...(deployment && { deployment }) };
 }
 
 function planDeployment(composition: CompositionObject, observe: Observe, now: number): CompositionStep {
   const { status } = composition;
-  const managed = status.members.filter(({ isManaged, step }) => isManaged && step !== "leaving");
+  const managed = status.members.filter(({ isInDescriptor, step }) => isInDescriptor && step !== "leaving");
   const failure = failureOf(composition, managed, observe, now);
   if (failure !== undefined) {
     const step = afterFailure(composition, failure, now);
     // A pipeline continues with the other members.
-    if (step.kind === "note") return step;
+    if (step.kind === "record") return step;
   }
 
   const converged = managed.filter((member) => hasConverged(member, observe(member)));
   if (converged.length > 0) {
     const members = status.members.map((member) => (converged.includes(member) ? convergedMember(member) : member));
-    return { kind: "note", after: withStatus(composition, { members }, now), effect: "none" };
+    return { kind: "record", after: withStatus(composition, { members }, now), effect: "none" };
   }
   const mark = markStep(composition, now);
   if (mark !== undefined) return mark;
@@ -148,7 +148,7 @@ function planDeployment(composition: CompositionObject, observe: Observe, now: n
 
 /** Passes outputs to a consumer that is attached to them, and again after an output changed. */
 function wireStep(composition: CompositionObject, observe: Observe, now: number): CompositionStep | undefined {
-  const ready = composition.status.members.filter(({ step, isManaged }) => step === "ready" && isManaged);
+  const ready = composition.status.members.filter(({ step, isInDescriptor }) => step === "ready" && isInDescriptor);
   for (const consumer of ready) {
     if (consumer.attachments === undefined) continue;
     const attached = consumer.attachments.map(({ name }) => ready.find((member) => member.name === name));
@@ -173,17 +173,17 @@ function recordStep(composition: CompositionObject, observe: Observe, now: numbe
     const { sealedSpec, addedCents } = followed;
     const after = withMember(composition, member.id, { sealedSpec }, now);
     const spec = { ...after.spec, monthlyCents: after.spec.monthlyCents + addedCents };
-    return { kind: "note", after: { ...after, spec }, effect: "none" };
+    return { kind: "record", after: { ...after, spec }, effect: "none" };
   }
   return undefined;
 }
 
 function markStep(composition: CompositionObject, now: number): CompositionStep | undefined {
   const stale = composition.status.members.find(
-    ({ step, isManaged, isMarked }) => (step === "made" || step === "ready") && isManaged !== isMarked,
+    ({ step, isInDescriptor, isMarked }) => (step === "made" || step === "ready") && isInDescriptor !== isMarked,
   );
   if (stale === undefined) return undefined;
-  const after = withMember(composition, stale.id, { isMarked: stale.isManaged }, now);
+  const after = withMember(composition, stale.id, { isMarked: stale.isInDescriptor }, now);
   return { kind: "mark", member: stale, after };
 }
 
@@ -229,14 +229,14 @@ export function afterFailure(composition: CompositionObject, failure: Failure, n
   if (spec.kind === "pipeline") {
     const detail = failure.reason;
     if (status.detail === detail) return { kind: "wait", forMs: progressIntervalMs };
-    return { kind: "note", after: withStatus(composition, { detail }, now), effect: "none" };
+    return { kind: "record", after: withStatus(composition, { detail }, now), effect: "none" };
   }
   const { reason, cause } = failure;
   if (!status.hasRun)
     return moved(composition, "failedFirst", now, undefined, {
       failure,
       detail: reason,
-      members: leaversOf(status.members),
+      members: leavingMembers(status.members),
     });
   const members = status.members.flatMap((member): Member[] => {
     if (member.step === "planned") return [];
@@ -257,13 +257,13 @@ function announcement(composition: CompositionObject, observe: Observe, now: num
   // A pipeline is not announced as degraded before it was announced as healthy.
   if (isHealthy === (announcedHealthy ?? false)) return waiting;
   return {
-    kind: "note",
+    kind: "record",
     after: withStatus(composition, { announcedHealthy: isHealthy, detail }, now),
     effect: isHealthy ? "announceRunning" : "announceDegraded",
   };
 }
 
 /** True if the resource runs and is healthy. */
-export function isMemberHealthy({ phase, healthy }: Observation): boolean {
+export function isMemberHealthy({ phase, healthy }: ResourceObservation): boolean {
   return phase === "running" && healthy;
 }

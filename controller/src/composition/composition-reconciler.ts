@@ -8,7 +8,7 @@ import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { PendingCreation } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import { compositionKind, type CompositionObject, type CompositionSeal, nameKindOf } from "./composition.ts";
+import { compositionKind, type CompositionObject, type CompositionSealer, nameKindOf } from "./composition.ts";
 import { compositionEvent } from "./composition-events.ts";
 import { afterFailure, planComposition } from "./composition-plan.ts";
 import type { CompositionStep, Observe } from "./composition-step.ts";
@@ -22,7 +22,7 @@ export interface CompositionWorkDeps {
   readonly compositions: Collection<CompositionObject>;
   readonly deployments: Collection<DeploymentObject>;
   readonly kinds: ResourceKinds;
-  readonly seal: CompositionSeal;
+  readonly seal: CompositionSealer;
   readonly observer: Observer;
   readonly begin: () => UnitOfWork;
   /** Runs creations of one organization one after the other. */
@@ -72,7 +72,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     signal: AbortSignal,
   ): Promise<boolean> {
     switch (step.kind) {
-      case "note":
+      case "record":
         await note(composition, step, observe, signal);
         return true;
       case "forget":
@@ -91,7 +91,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
 
   async function note(
     composition: Stored<CompositionObject>,
-    step: Step<"note">,
+    step: Step<"record">,
     observe: Observe,
     signal: AbortSignal,
   ): Promise<void> {
@@ -185,7 +185,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
         return undefined;
       }
       case "mark":
-        await kind.mark(unit, member.id, member.isManaged ? owner : undefined, signal);
+        await kind.mark(unit, member.id, member.isInDescriptor ? owner : undefined, signal);
         return undefined;
       case "wire":
         await kind.consumer?.wire(unit, member.id, await attachedTo(composition, member, kinds, signal), signal);
@@ -208,7 +208,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
       return true;
     }
     const failed = afterFailure(object, { cause: "failed", reason }, now);
-    if (failed.kind !== "note") return false;
+    if (failed.kind !== "record") return false;
     await note(composition, failed, observe, signal);
     return object.spec.kind !== "pipeline";
   }

@@ -1,4 +1,4 @@
-import type { Observation } from "#resource-kind/resource-kind.ts";
+import type { ResourceObservation } from "#resource-kind/resource-kind.ts";
 import {
   type CompositionObject,
   type Member,
@@ -20,22 +20,22 @@ export type CompositionStep =
   | { readonly kind: "create" | "act" | "mark" | "wire"; readonly member: Member; readonly after: CompositionObject }
   | { readonly kind: "undo"; readonly member: Member; readonly after: CompositionObject }
   | { readonly kind: "remove"; readonly member: Member; readonly isOrderly: boolean }
-  | NoteStep
+  | RecordStep
   /** Remove the composition from the store; the mover removes its records afterwards. */
   | { readonly kind: "forget" }
   /** Wait until a resource changes, or for `forMs` at most. */
   | { readonly kind: "wait"; readonly forMs: number | undefined };
 
 /** A step that only writes the composition and the record of its deployment. */
-export interface NoteStep {
-  readonly kind: "note";
+export interface RecordStep {
+  readonly kind: "record";
   readonly after: CompositionObject;
   readonly effect: CompositionEffect | "announceDegraded";
   readonly deployment?: DeploymentChange;
 }
 
 /** An observation of a member and of its change in place. */
-export interface Observed extends Observation {
+export interface Observed extends ResourceObservation {
   /** True if the resource has the values of the change in progress, or no change is in progress. */
   readonly isChangeApplied: boolean;
   /** The sealed spec with direct changes of users, and their added monthly cost; absent without a change. */
@@ -109,7 +109,7 @@ export function progress(
   const isDue = remainingMs < stuckAfterMs - progressIntervalMs || remainingMs > stuckAfterMs;
   if (mark !== status.progressMark && isDue)
     return {
-      kind: "note",
+      kind: "record",
       after: withStatus(composition, { progressMark: mark, deadline: now + stuckAfterMs }, now),
       effect: "none",
     };

@@ -16,11 +16,11 @@ import { createCompositionWork } from "./composition-reconciler.ts";
 import {
   compositionKind,
   type CompositionObject,
-  type CompositionSeal,
-  createCompositionSeal,
+  type CompositionSealer,
+  createCompositionSealer,
   type BundleKind,
 } from "./composition.ts";
-import { createDeploymentMover } from "./deployment-mover.ts";
+import { createDeploymentArchiver } from "./deployment-archiver.ts";
 import { createDeploymentArchive, createDeploymentRecords, type DeploymentRecords } from "./deployment-records.ts";
 import { deploymentKind, type DeploymentObject } from "./deployment.ts";
 import { descriptorSchema } from "./descriptor-schema.ts";
@@ -34,7 +34,7 @@ export interface CompositionSystem {
   readonly deployments: Collection<DeploymentObject>;
   readonly records: DeploymentRecords;
   readonly kinds: ResourceKinds;
-  readonly seal: CompositionSeal;
+  readonly seal: CompositionSealer;
   readonly observer: Observer;
   readonly reader: DescriptorReader;
 }
@@ -63,7 +63,7 @@ function openCompositionSystem(kernel: Kernel, use: Use): System {
   const compositions = kernel.collections.open(compositionKind);
   const deployments = kernel.collections.open(deploymentKind);
   const kinds = createResourceKinds(use(resourceKinds).map(({ create }) => create()));
-  const seal = createCompositionSeal(kernel.sealer);
+  const seal = createCompositionSealer(kernel.sealer);
   const observer = createObserver(compositions, kinds, seal);
   const archive = createDeploymentArchive(kernel.history.sql, kernel.sealer);
   const records = createDeploymentRecords(deployments, archive);
@@ -80,7 +80,7 @@ function openCompositionSystem(kernel: Kernel, use: Use): System {
     provides: [compositionPart.of(composition)],
     work: [
       createCompositionWork({ ...kernel, ...composition, durations, runExclusive: databases.creation.runExclusive }),
-      createDeploymentMover({ ...kernel, ...composition, archive }),
+      createDeploymentArchiver({ ...kernel, ...composition, archive }),
       createPeriodic("deployment-sweep", hourMs, () => archive.retainOnly([...compositions.ids()], kernel.clock.now())),
     ],
     metrics: compositionMetrics(compositions),

@@ -3,7 +3,7 @@ import { next } from "@holdfast/common/machine.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { keyOf, type Resource } from "#kernel/store/resource.ts";
-import type { Action, Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
+import type { InPlaceAction, Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import {
   type CompositionEffect,
   type CompositionEvent,
@@ -19,7 +19,12 @@ export type BundleKind = "project" | "stack" | "pipeline";
 
 export const compositionKind = defineKind<CompositionObject>("composition", {
   deletedWithOrganization: true,
-  storedNames: { "spec.kind": "face", "status.progressMark": "mark", "status.members.*.createdBy": "madeBy" },
+  storedNames: {
+    "spec.kind": "face",
+    "status.progressMark": "mark",
+    "status.members.*.createdBy": "madeBy",
+    "status.members.*.isInDescriptor": "isManaged",
+  },
   indexes: [kindAndName],
   quotas: (["project", "stack", "pipeline"] as const).map((kind) => ({
     name: `${kind}s`,
@@ -100,7 +105,7 @@ export interface Member {
   /** Id of the deployment record that created it. */
   readonly createdBy: string;
   /** False if the newest descriptor does not contain the member. */
-  readonly isManaged: boolean;
+  readonly isInDescriptor: boolean;
   /** True if the resource is marked as managed by the composition. */
   readonly isMarked: boolean;
   /** The applied spec, sealed. */
@@ -120,7 +125,7 @@ export interface Member {
  * has to be requested; `undoing`: it was requested.
  */
 export interface MemberChange {
-  readonly action: Action;
+  readonly action: InPlaceAction;
   readonly step: "wanted" | "begun" | "failed" | "undoing";
   /** Keys of the spec that differ. */
   readonly keys: readonly string[];
@@ -133,13 +138,13 @@ export interface MemberChange {
 export const stuckAfterMs = 10 * 60_000;
 
 /** Seals and opens the specs of compositions. */
-export interface CompositionSeal {
+export interface CompositionSealer {
   seal(id: string, spec: unknown): string;
   spec(id: string, sealed: string): ResourceSpec;
   desired(composition: CompositionObject): readonly DesiredMember[];
 }
 
-export function createCompositionSeal(sealer: Pick<Sealer, "seal" | "open">): CompositionSeal {
+export function createCompositionSealer(sealer: Pick<Sealer, "seal" | "open">): CompositionSealer {
   const open = (id: string, sealed: string) => JSON.parse(sealer.open(sealed, keyOf(compositionKind, id)));
   return {
     seal: (id, spec) => sealer.seal(JSON.stringify(spec), keyOf(compositionKind, id)),
@@ -211,7 +216,7 @@ export function unchanged(member: Member): Member {
 }
 
 /** All members in step `leaving`, without members that were never created. */
-export function leaversOf(members: readonly Member[]): readonly Member[] {
+export function leavingMembers(members: readonly Member[]): readonly Member[] {
   return members.flatMap((member): Member[] =>
     member.step === "planned" ? [] : [{ ...unchanged(member), step: "leaving" }],
   );

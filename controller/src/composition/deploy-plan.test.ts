@@ -26,7 +26,7 @@ function projectWith(name: string, spec: object): CompositionObject {
     needs: [],
     step: "ready",
     createdBy: "d",
-    isManaged: true,
+    isInDescriptor: true,
     isMarked: true,
     sealedSpec: JSON.stringify(spec),
   };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { Change, CostLine, Difference, ResourceSpec } from "#resource-kind/resource-kind.ts";
+import type { SpecChange, CostLine, Difference, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import type { CompositionObject, DesiredMember, Member } from "./composition.ts";
 import type { Observe } from "./composition-step.ts";
@@ -171,7 +171,7 @@ function unmanagedEntry(member: Member, context: PricedContext): PlanEntry {
 }
 
 /** The change without secret values, for records and responses. */
-export function redactedChange({ path, before, after, isSecret }: Change): RedactedChange {
+export function redactedChange({ path, before, after, isSecret }: SpecChange): RedactedChange {
   const text = (value: unknown) => (value === undefined || isSecret === true ? null : JSON.stringify(value));
   return { path, before: text(before), after: text(after) };
 }

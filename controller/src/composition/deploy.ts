@@ -3,11 +3,11 @@ import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import {
   afterEvent,
   type CompositionObject,
-  type CompositionSeal,
+  type CompositionSealer,
   type CompositionSpec,
   type DesiredMember,
   type BundleKind,
-  leaversOf,
+  leavingMembers,
   type Member,
   resourceNameOf,
   stuckAfterMs,
@@ -19,7 +19,7 @@ import { type DeployPlan, exists } from "./deploy-plan.ts";
 
 export interface DeployContext {
   readonly kinds: ResourceKinds;
-  readonly seal: CompositionSeal;
+  readonly seal: CompositionSealer;
   readonly observe: Observe;
   readonly deploymentId: string;
   readonly newId: () => string;
@@ -69,7 +69,7 @@ function newMember(
     needs,
     step: "planned",
     createdBy: deploymentId,
-    isManaged: true,
+    isInDescriptor: true,
     isMarked: false,
     sealedSpec: seal.seal(id, spec),
     ...(kinds.of(kind).consumer && { attachments }),
@@ -96,7 +96,7 @@ export function redeployed(
     const updated: Member = {
       ...member,
       needs: desired.needs,
-      isManaged: true,
+      isInDescriptor: true,
       ...(member.attachments && { attachments: desired.attachments }),
     };
     if (entry?.action !== "update") return updated;
@@ -106,7 +106,7 @@ export function redeployed(
   });
   const unmanaged = existing
     .filter(({ name: each }) => !desiredMembers.some((desired) => desired.name === each))
-    .map((member) => ({ ...member, isManaged: false }));
+    .map((member) => ({ ...member, isInDescriptor: false }));
   const leaving = current.status.members.filter(({ step }) => step === "leaving");
   const spec = { ...current.spec, sealedDesired: seal.seal(id, desiredMembers), monthlyCents: plan.monthlyCents };
   const isNoop =
@@ -128,7 +128,7 @@ export function redeployed(
 
 /** The composition in state Deleting; undefined if it is Deleting or Deleted already. */
 export function deletionRequested(current: CompositionObject, now: number): CompositionObject | undefined {
-  return afterEvent(current, "deleteRequested", now, { members: leaversOf(current.status.members), detail: null })
+  return afterEvent(current, "deleteRequested", now, { members: leavingMembers(current.status.members), detail: null })
     ?.after;
 }
 

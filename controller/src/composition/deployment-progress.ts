@@ -1,5 +1,5 @@
 import type { CompositionObject, Member } from "./composition.ts";
-import type { NoteStep, Observe } from "./composition-step.ts";
+import type { RecordStep, Observe } from "./composition-step.ts";
 import type { DeploymentObject, DeploymentStep, ResourceSnapshot } from "./deployment.ts";
 import { statusOfMember } from "./member.ts";
 
@@ -7,7 +7,7 @@ import { statusOfMember } from "./member.ts";
 export function afterChange(
   record: DeploymentObject,
   before: CompositionObject,
-  { after, deployment }: NoteStep,
+  { after, deployment }: RecordStep,
   observe: Observe,
   now: number,
 ): DeploymentObject {
@@ -42,7 +42,7 @@ export function snapshotOf({ status }: CompositionObject, observe: Observe): rea
 
 /** Progress of a deployment, 0 to 99. */
 export function progressOf({ status }: CompositionObject, observe: Observe): number {
-  const managed = status.members.filter(({ isManaged, step }) => isManaged && step !== "leaving");
+  const managed = status.members.filter(({ isInDescriptor, step }) => isInDescriptor && step !== "leaving");
   if (managed.length === 0) return 0;
   const percentages = managed.map((member) =>
     member.step === "ready" && member.change === undefined ? 100 : observe(member).progressPct,

@@ -8,15 +8,15 @@ import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
-import { compositionKind, type CompositionObject, type CompositionSeal, withStatus } from "./composition.ts";
+import { compositionKind, type CompositionObject, type CompositionSealer, withStatus } from "./composition.ts";
 import { newComposition } from "./deploy.ts";
-import { createDeploymentMover } from "./deployment-mover.ts";
+import { createDeploymentArchiver } from "./deployment-archiver.ts";
 import { createDeploymentArchive, createDeploymentRecords, type DeploymentArchive } from "./deployment-records.ts";
 import { deploymentKind, type DeploymentObject, newDeployment } from "./deployment.ts";
 
 const day = 86_400_000;
 const signal = new AbortController().signal;
-const seal: CompositionSeal = {
+const seal: CompositionSealer = {
   seal: (_, spec) => JSON.stringify(spec),
   spec: (_, sealed) => JSON.parse(sealed),
   desired: ({ spec }) => JSON.parse(spec.sealedDesired),
@@ -67,7 +67,7 @@ test("superseded records move from etcd to the history, sealed, and are found as
 
   const all = createDeploymentRecords(deployments, archive);
   const before = await all.page(id, { after: undefined, limit: 10 });
-  const { reconciler } = createDeploymentMover({ compositions, deployments, archive, begin: store.begin });
+  const { reconciler } = createDeploymentArchiver({ compositions, deployments, archive, begin: store.begin });
   // The record was inserted into the history before a crash.
   await archive.add(records[0] as DeploymentObject, 1);
   for (const { metadata } of records) await reconciler.reconcile(metadata.id, signal);
@@ -94,7 +94,7 @@ test("all records of a removed composition are removed, without a copy in the hi
   const unit = store.begin();
   for (const each of records) unit.create(deploymentKind, each);
   await deployments.reached(await unit.commit(), 5_000);
-  const { reconciler } = createDeploymentMover({ compositions, deployments, archive, begin: store.begin });
+  const { reconciler } = createDeploymentArchiver({ compositions, deployments, archive, begin: store.begin });
   for (const { metadata } of records) await reconciler.reconcile(metadata.id, signal);
   for (const { metadata } of records) expect(await deployments.getCurrent(metadata.id)).toBeUndefined();
   expect(await archive.list(id, { after: undefined, limit: 10 })).toEqual([]);

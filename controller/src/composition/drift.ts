@@ -1,5 +1,5 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { Change, ResourceSpec } from "#resource-kind/resource-kind.ts";
+import type { SpecChange, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { specChanges } from "#resource-kind/spec-changes.ts";
 import type { DesiredMember, Member } from "./composition.ts";
@@ -16,7 +16,7 @@ interface DriftContext {
 export function driftOf(
   member: Member,
   { specOf, observe }: Pick<DriftContext, "specOf" | "observe">,
-): readonly Change[] {
+): readonly SpecChange[] {
   return specChanges(...reported(specOf(member), observe(member).actual));
 }
 
@@ -29,7 +29,7 @@ export function driftFromDescriptor(
   member: Member,
   desired: Pick<DesiredMember, "kind" | "spec"> | undefined,
   context: DriftContext,
-): readonly Change[] {
+): readonly SpecChange[] {
   if (desired?.kind !== member.kind) return driftOf(member, context);
   const { actual } = context.observe(member);
   // A larger disk is a change that the composition follows, and no drift.
@@ -39,7 +39,11 @@ export function driftFromDescriptor(
 }
 
 /** The changes that a resource does not have yet: a user may have made them directly. */
-export function notApplied(changes: readonly Change[], desired: ResourceSpec, actual: ResourceSpec): readonly Change[] {
+export function notApplied(
+  changes: readonly SpecChange[],
+  desired: ResourceSpec,
+  actual: ResourceSpec,
+): readonly SpecChange[] {
   const isWithin = (path: string, other: string) => path === other || path.startsWith(`${other}.`);
   const different = specChanges(actual, desired).map(({ path }) => path);
   const isReported = (path: string) => Object.keys(actual).some((key) => isWithin(path, key));

@@ -2,9 +2,9 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Watch } from "#kernel/store/store.ts";
-import type { Observation, ResourceSpec } from "#resource-kind/resource-kind.ts";
+import type { ResourceObservation, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import type { CompositionObject, CompositionSeal, Member } from "./composition.ts";
+import type { CompositionObject, CompositionSealer, Member } from "./composition.ts";
 import { notCreated, type Observe, type Observed } from "./composition-step.ts";
 
 /** Observes the resources of compositions through their kinds. */
@@ -19,7 +19,7 @@ export interface Observer {
 export function createObserver(
   compositions: Collection<CompositionObject>,
   kinds: ResourceKinds,
-  seal: CompositionSeal,
+  seal: CompositionSealer,
 ): Observer {
   async function observeMember(compositionId: string, member: Member, signal: AbortSignal): Promise<Observed> {
     if (member.step === "planned") return notCreated;
@@ -38,7 +38,7 @@ export function createObserver(
   function followedOf(
     compositionId: string,
     member: Member,
-    { phase, actual }: Observation,
+    { phase, actual }: ResourceObservation,
   ): Pick<Observed, "followed"> {
     const { kind, step, change, sealedSpec } = member;
     const { followed, monthlyCost } = kinds.of(kind);
@@ -93,6 +93,10 @@ export function createObserver(
 }
 
 /** True if the resource has the target's values for all of these keys that it reports. */
-function hasAll({ actual }: Observation, target: Readonly<Record<string, unknown>>, keys: readonly string[]): boolean {
+function hasAll(
+  { actual }: ResourceObservation,
+  target: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+): boolean {
   return keys.every((key) => !Object.hasOwn(actual, key) || isDeepStrictEqual(actual[key], lookUp(target, key)));
 }

@@ -3,7 +3,7 @@ import {
   beginChange,
   type CompositionStep,
   faultOf,
-  type NoteStep,
+  type RecordStep,
   type Observe,
   type Observed,
   progress,
@@ -33,7 +33,7 @@ export function planUpgrade(composition: CompositionObject, observe: Observe, no
       if (observed.phase !== "running") return progress(composition, [current], observe, now);
       const done = { ...unchanged(current), sealedSpec: change.sealedTarget };
       const members = status.members.map((member) => (member === current ? done : member));
-      return { kind: "note", after: withStatus(composition, { members }, now), effect: "none" };
+      return { kind: "record", after: withStatus(composition, { members }, now), effect: "none" };
     }
     case "failed":
       return {
@@ -59,7 +59,7 @@ function completed(composition: CompositionObject, now: number): CompositionStep
   if (row === undefined) return waiting;
   const { upgrade: _, ...status } = row.after.status;
   const after = { ...row.after, spec: { ...row.after.spec, ...upgrade }, status };
-  return { kind: "note", after, effect: row.effect, deployment: { state: "Completed" } };
+  return { kind: "record", after, effect: row.effect, deployment: { state: "Completed" } };
 }
 
 /** The step after the failed change of a resource: request the previous spec, unless the resource still has it. */
@@ -75,14 +75,19 @@ function failed(
   if (change === undefined || !exists || (observed.phase === "running" && !observed.isChangeApplied))
     return endUpgrade(composition, error, now);
   const after = withMember(composition, member.id, { change: { ...change, step: "failed", error } }, now);
-  return { kind: "note", after, effect: "none" };
+  return { kind: "record", after, effect: "none" };
 }
 
 /** Ends the upgrade as failed; completed steps remain. */
-export function endUpgrade(composition: CompositionObject, error: string, now: number): NoteStep {
+export function endUpgrade(composition: CompositionObject, error: string, now: number): RecordStep {
   const members = composition.status.members.map(unchanged);
   const row = afterEvent(composition, "upgradeFailed", now, { detail: error, members });
   if (row === undefined) throw new Error("an upgrade ends only in state Upgrading");
   const { upgrade: _, ...status } = row.after.status;
-  return { kind: "note", after: { ...row.after, status }, effect: row.effect, deployment: { state: "Failed", error } };
+  return {
+    kind: "record",
+    after: { ...row.after, status },
+    effect: row.effect,
+    deployment: { state: "Failed", error },
+  };
 }

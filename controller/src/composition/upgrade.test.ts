@@ -3,16 +3,16 @@ import { fixtureKind } from "@holdfast/testing/composition/fixture-kind.ts";
 import { createResourceModel } from "@holdfast/testing/composition/resource-model.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
-import type { CompositionObject, CompositionSeal, DesiredMember, Member } from "./composition.ts";
+import type { CompositionObject, CompositionSealer, DesiredMember, Member } from "./composition.ts";
 import { planComposition } from "./composition-plan.ts";
-import type { NoteStep } from "./composition-step.ts";
+import type { RecordStep } from "./composition-step.ts";
 import { newComposition } from "./deploy.ts";
 import { newDeployment } from "./deployment.ts";
 import { afterChange, stepsNow } from "./deployment-progress.ts";
 import { blockedReasons, planStackUpgrade, stepsOf, upgradeRequested } from "./upgrade.ts";
 
 const kinds = createResourceKinds([fixtureKind]);
-const seal: CompositionSeal = {
+const seal: CompositionSealer = {
   seal: (_, spec) => JSON.stringify(spec),
   spec: (_, sealed) => JSON.parse(sealed),
   desired: ({ spec }) => JSON.parse(spec.sealedDesired),
@@ -35,7 +35,7 @@ const before = [
 /** Runs until there is nothing to do; changes of `fails` are not applied. */
 function run(start: CompositionObject, scenario = createResourceModel(), fails: ReadonlySet<string> = new Set()) {
   let stack = start;
-  const notes: { step: NoteStep; before: CompositionObject }[] = [];
+  const notes: { step: RecordStep; before: CompositionObject }[] = [];
   const acted: string[] = [];
   for (let round = 0; round < 200; round += 1) {
     const step = planComposition(stack, scenario.observe, 0);
@@ -44,7 +44,7 @@ function run(start: CompositionObject, scenario = createResourceModel(), fails: 
       continue;
     }
     if (step.kind === "forget" || step.kind === "remove") throw new Error("nothing is to go");
-    if (step.kind === "note") notes.push({ step, before: stack });
+    if (step.kind === "record") notes.push({ step, before: stack });
     else acted.push(`${step.kind} ${step.member.name}`);
     if (step.kind === "create") scenario.create(step.member.id);
     if (step.kind === "act") scenario.act(step.member.id, !fails.has(step.member.name));

@@ -1,10 +1,10 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { Change, ResourceSpec } from "#resource-kind/resource-kind.ts";
+import type { SpecChange, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import {
   afterEvent,
   type CompositionObject,
-  type CompositionSeal,
+  type CompositionSealer,
   type CompositionStatus,
   type DesiredMember,
   type Member,
@@ -66,7 +66,7 @@ function changeOf(
   return { change: "in_place", action: difference.action, target };
 }
 
-function keysOf(changes: readonly Change[]): readonly string[] {
+function keysOf(changes: readonly SpecChange[]): readonly string[] {
   return [...new Set(changes.map(({ path }) => path.split(".")[0] ?? path))];
 }
 
@@ -94,7 +94,7 @@ export function upgradeRequested(
   request: {
     readonly deploymentId: string;
     readonly upgrade: Omit<NonNullable<CompositionStatus["upgrade"]>, "sealedDesired">;
-    readonly seal: CompositionSeal;
+    readonly seal: CompositionSealer;
     readonly now: number;
   },
 ): CompositionObject | undefined {

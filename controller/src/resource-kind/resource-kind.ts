@@ -17,7 +17,7 @@ export interface CostLine {
 }
 
 /** A difference at one path, such as `plan_name` or `env.KEY`. */
-export interface Change {
+export interface SpecChange {
   readonly path: string;
   /** Value before the change; undefined if the member was absent. `after` is undefined if it was removed. */
   readonly before: unknown;
@@ -29,12 +29,12 @@ export interface Change {
 /** Effect of a changed spec on its resource. */
 export type Difference =
   | { readonly change: "unchanged" }
-  | { readonly change: "inPlace"; readonly action: Action; readonly changes: readonly Change[] }
+  | { readonly change: "inPlace"; readonly action: InPlaceAction; readonly changes: readonly SpecChange[] }
   /** The change is stored, but the resource does not change. */
-  | { readonly change: "recorded"; readonly changes: readonly Change[] };
+  | { readonly change: "recorded"; readonly changes: readonly SpecChange[] };
 
 /** Changes in place (spec 3, Upgrade plan). */
-export type Action = "redeploy_app" | "scale_app" | "scale_service";
+export type InPlaceAction = "redeploy_app" | "scale_app" | "scale_service";
 
 /** A resource to create, with the values that are fixed at its creation. */
 export interface NewResource {
@@ -42,11 +42,11 @@ export interface NewResource {
   readonly name: string;
   readonly organizationId: string;
   readonly spec: ResourceSpec;
-  readonly owner: Owner;
+  readonly owner: Parent;
 }
 
 /** The parent of a resource. */
-export interface Owner {
+export interface Parent {
   readonly kind: string;
   readonly id: string;
 }
@@ -59,7 +59,7 @@ export interface PendingCreation {
 
 export type Phase = "absent" | "creating" | "running" | "changing" | "failed" | "deleting";
 
-export interface Observation {
+export interface ResourceObservation {
   readonly phase: Phase;
   readonly healthy: boolean;
   /** Reason why the resource is not running or not healthy; null otherwise. */
@@ -72,7 +72,7 @@ export interface Observation {
 }
 
 /** Observation of a resource that does not exist. */
-export const absent: Observation = {
+export const absent: ResourceObservation = {
   phase: "absent",
   healthy: false,
   detail: "The resource does not exist.",
@@ -136,9 +136,9 @@ export interface ResourceKind {
   readonly scopes: readonly string[];
   create(unit: Changes, resource: NewResource, signal: AbortSignal): Promise<PendingCreation>;
   /** Starts a change in place; absent for a kind without such changes. */
-  act?(unit: Changes, id: string, action: Action, target: ResourceSpec, signal: AbortSignal): Promise<void>;
+  act?(unit: Changes, id: string, action: InPlaceAction, target: ResourceSpec, signal: AbortSignal): Promise<void>;
   /** Stores the owner of the resource; undefined: the organization. */
-  mark(unit: Changes, id: string, owner: Owner | undefined, signal: AbortSignal): Promise<void>;
+  mark(unit: Changes, id: string, owner: Parent | undefined, signal: AbortSignal): Promise<void>;
   /** Reason why the resource must not be removed, such as deletion protection; undefined if it may be removed. */
   protectedBy(id: string): string | undefined;
   /** Requests the removal; `isOrderly` is false if the resource never ran. Returns false if nothing was written. */
@@ -147,7 +147,7 @@ export interface ResourceKind {
    * State of the resource. `isCurrent`: read from the store, not from memory. `absent` is always confirmed by the
    * store.
    */
-  observe(id: string, signal: AbortSignal, options?: { readonly isCurrent: boolean }): Promise<Observation>;
+  observe(id: string, signal: AbortSignal, options?: { readonly isCurrent: boolean }): Promise<ResourceObservation>;
   /** A string that changes whenever an observation may differ. Reads only memory. */
   version(id: string): string;
   /** Calls back with ids of resources that may have changed. */

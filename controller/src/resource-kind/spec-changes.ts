@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { Change, ResourceSpec } from "./resource-kind.ts";
+import type { SpecChange, ResourceSpec } from "./resource-kind.ts";
 
 /** Differences of two specs, sorted by path. Members of objects have separate paths, such as `env.KEY`. */
-export function specChanges(before: ResourceSpec, after: ResourceSpec, prefix = ""): readonly Change[] {
+export function specChanges(before: ResourceSpec, after: ResourceSpec, prefix = ""): readonly SpecChange[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted();
-  return names.flatMap((name): readonly Change[] => {
+  return names.flatMap((name): readonly SpecChange[] => {
     const [old, now] = [lookUp(before, name), lookUp(after, name)];
     if (isDeepStrictEqual(old, now)) return [];
     const path = `${prefix}${name}`;

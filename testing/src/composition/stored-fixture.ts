@@ -5,7 +5,7 @@ import type { Changes } from "@holdfast/controller/kernel/store/unit-of-work.ts"
 import { environmentOf } from "@holdfast/controller/services/resource-kind/environment-of.ts";
 import {
   absent,
-  type Owner,
+  type Parent,
   type Phase,
   type ResourceKind,
   type ResourceSpec,
@@ -103,7 +103,7 @@ export function completePending(unit: Changes, gadget: Stored<GadgetObject>): vo
   } else unit.update(gadgetKind, gadget, { ...gadget.object, status: { ...status, phase: "running" } });
 }
 
-function ownedBy({ metadata }: GadgetObject, owner: Owner | undefined): GadgetObject["metadata"] {
+function ownedBy({ metadata }: GadgetObject, owner: Parent | undefined): GadgetObject["metadata"] {
   const { managedBy: _, ...rest } = metadata;
   return owner === undefined ? rest : { ...rest, managedBy: owner };
 }

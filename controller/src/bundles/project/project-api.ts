@@ -227,7 +227,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
         const member = object.status.members.find((each) => each.name === logicalName && each.step === "ready");
         if (member === undefined)
           throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no resource ${logicalName}.`);
-        if (member.isManaged)
+        if (member.isInDescriptor)
           throw new HoldfastError(
             "WRONG_STATE",
             `The descriptor contains ${logicalName}; deploy a descriptor without it first.`,

@@ -74,7 +74,7 @@ export function projectMessage(project: CompositionObject, observe: Observe): Pr
 }
 
 function healthOf({ status }: CompositionObject, observe: Observe): string {
-  const managed = status.members.filter(({ isManaged, step }) => isManaged && step === "ready");
+  const managed = status.members.filter(({ isInDescriptor, step }) => isInDescriptor && step === "ready");
   if (managed.length === 0) return "unknown";
   return managed.every((member) => isMemberHealthy(observe(member))) ? "healthy" : "degraded";
 }
@@ -86,7 +86,7 @@ function resourceMessages(snapshot: readonly ResourceSnapshot[], { status }: Com
       logicalName: name,
       kind,
       status: word,
-      managed: member?.isManaged ?? true,
+      managed: member?.isInDescriptor ?? true,
       ...(member?.step !== "planned" && { resourceId: id }),
       ...(detail !== null && { statusDetail: detail }),
     };

@@ -26,8 +26,8 @@ import { databaseAliases, databaseSchema, type DatabaseSpec, normalizedDatabase 
 import {
   absent,
   type NewResource,
-  type Observation,
-  type Owner,
+  type ResourceObservation,
+  type Parent,
   type Phase,
   type ResourceKind,
   type ResourceSpec,
@@ -239,7 +239,7 @@ function observationOf(
   service: ManagedServiceObject,
   operation: OperationObject | undefined,
   outputsVersion: string,
-): Observation {
+): ResourceObservation {
   const { metadata, spec, status } = service;
   const phase = phaseOf(service, operation);
   const { health, error } = status;
@@ -278,7 +278,7 @@ function actualOf(spec: ManagedServiceObject["spec"]): ResourceSpec {
   };
 }
 
-function withOwner({ metadata }: ManagedServiceObject, owner: Owner | undefined): ManagedServiceObject["metadata"] {
+function withOwner({ metadata }: ManagedServiceObject, owner: Parent | undefined): ManagedServiceObject["metadata"] {
   const { managedBy: _, ...rest } = metadata;
   return owner === undefined ? rest : { ...rest, managedBy: owner };
 }

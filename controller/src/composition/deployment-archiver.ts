@@ -6,7 +6,7 @@ import type { CompositionObject } from "./composition.ts";
 import { compositionOfDeployment, deploymentKind, type DeploymentObject } from "./deployment.ts";
 import type { DeploymentArchive } from "./deployment-records.ts";
 
-export interface DeploymentMoverDeps {
+export interface DeploymentArchiverDeps {
   readonly compositions: Collection<CompositionObject>;
   readonly deployments: Collection<DeploymentObject>;
   readonly archive: Pick<DeploymentArchive, "add">;
@@ -18,7 +18,12 @@ export interface DeploymentMoverDeps {
  * is removed from etcd, so a crash repeats the insert. Records of removed compositions are removed one by one, because
  * a transaction may be too small for all. Key: id of the record.
  */
-export function createDeploymentMover({ compositions, deployments, archive, begin }: DeploymentMoverDeps): ControlLoop {
+export function createDeploymentArchiver({
+  compositions,
+  deployments,
+  archive,
+  begin,
+}: DeploymentArchiverDeps): ControlLoop {
   return {
     reconciler: {
       name: "deployment",
