@@ -36,8 +36,10 @@ function faultOf({ timeMs, slots, values }: Sample, now: number): string | undef
     return `The machine's clock is at least ${Math.round((time - now) / 1_000)} s ahead of the controller's.`;
   }
   if (time < now - oldestMs) return `The sample is over 24 hours old: of ${new Date(Math.max(time, 0)).toISOString()}.`;
-  if (slots.length === 0 || slots.length !== values.length) return "The sample does not have one value for each slot.";
-  if (!slots.every((slot) => slot >= 1 && slot <= slotsMax)) return "The sample names a slot that no catalog has.";
+  if (slots.length === 0 || slots.length !== values.length)
+    return "The sample does not have one value for each metric.";
+  if (!slots.every((slot) => slot >= 1 && slot <= slotsMax))
+    return "The sample names a metric number that no catalog has.";
   if (!values.every(Number.isFinite)) return "The sample has a value that is not finite.";
   return undefined;
 }

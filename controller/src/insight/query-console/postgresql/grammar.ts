@@ -2,9 +2,9 @@
  * The content of a node's member: a plain value, other nodes (each with its own type), or one node of a type that the
  * grammar fixes.
  */
-export type NodeMember = "value" | "nodes" | { readonly one: string };
+export type FieldKind = "value" | "nodes" | { readonly one: string };
 
-const one = (type: string): NodeMember => ({ one: type });
+const one = (type: string): FieldKind => ({ one: type });
 const value = "value";
 const nodes = "nodes";
 
@@ -13,7 +13,7 @@ const nodes = "nodes";
  * refused: a writing CTE, a lock, INTO, a parameter, and every node that a later version of the parser adds.
  */
 // biome-ignore format: a table, aligned so that it reads as one
-export const readingNodes: Readonly<Record<string, Readonly<Record<string, NodeMember>>>> = {
+export const readOnlyNodes: Readonly<Record<string, Readonly<Record<string, FieldKind>>>> = {
   SelectStmt:       { distinctClause: nodes, targetList: nodes, fromClause: nodes, whereClause: nodes, groupClause: nodes, groupDistinct: value, havingClause: nodes, windowClause: nodes, valuesLists: nodes, sortClause: nodes, limitOffset: nodes, limitCount: nodes, limitOption: value, withClause: one("WithClause"), op: value, all: value, larg: one("SelectStmt"), rarg: one("SelectStmt") },
   WithClause:       { ctes: nodes, recursive: value },
   CommonTableExpr:  { ctename: value, aliascolnames: nodes, ctematerialized: value, ctequery: nodes, search_clause: one("CTESearchClause"), cycle_clause: one("CTECycleClause") },

@@ -4,7 +4,7 @@ import { loadModule, parseSync, scanSync } from "libpg-query";
 import { redactQuery } from "../../query-stats/redact-query.ts";
 import { characterPositions, positionMapOf, type Tree } from "../statement-positions.ts";
 import type { StatementVerdict } from "../statement-verdict.ts";
-import { explainOptions, locationMembers, readingNodes, refusedWords } from "./grammar.ts";
+import { explainOptions, locationMembers, readOnlyNodes, refusedWords } from "./grammar.ts";
 import { type Names, ScopedNames } from "./scoped-names.ts";
 
 /** Maximum depth of the parse tree, which is walked by recursion. */
@@ -140,7 +140,7 @@ function walk(tagged: unknown, names: Names, depth: number): void {
 }
 
 function walkNode(type: string, node: Tree, names: Names, depth: number): void {
-  const members = Object.hasOwn(readingNodes, type) ? readingNodes[type] : undefined;
+  const members = Object.hasOwn(readOnlyNodes, type) ? readOnlyNodes[type] : undefined;
   if (members === undefined) return refuseType(type, node);
   names.record(type, node);
   if (type === "DefElem" && !explainOptions.has(String(node["defname"])))
