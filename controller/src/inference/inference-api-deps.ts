@@ -27,7 +27,7 @@ export interface InferenceApiDeps {
   readonly processes: Pick<Collection<InferenceProcess>, "get">;
   readonly organizations: Pick<Collection<Organization>, "reached">;
   readonly quotas: Pick<Quotas, "claim">;
-  readonly ledger: Pick<Ledger, "trim" | "statusOf">;
+  readonly ledger: Pick<Ledger, "recallExcess" | "statusOf">;
   readonly usage: Pick<UsageStore, "sum">;
   readonly feed: Pick<ServedFeed, "untilServed">;
   readonly catalog: Catalog;

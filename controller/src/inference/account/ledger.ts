@@ -77,7 +77,7 @@ export interface Ledger {
   /** Adds the charges of ended calls to a unit of work. */
   settle(unit: UnitOfWork, processId: string, charges: readonly Charge[], signal: AbortSignal): Promise<void>;
   /** After a limit was lowered, recalls the amount by which leases exceed it, if they do. */
-  trim(account: string, signal: AbortSignal): Promise<void>;
+  recallExcess(account: string, signal: AbortSignal): Promise<void>;
   /** The cached account of this controller. */
   statusOf(account: string): AccountStatus;
 }
@@ -210,7 +210,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
       }
     },
 
-    trim: (account, signal) =>
+    recallExcess: (account, signal) =>
       retryConflict(signal, async () => {
         const limit = limitOf(account);
         const before = accounts.get(account) && (await accounts.getCurrent(account, signal));

@@ -42,12 +42,12 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
   async function change<A>(
     verb: string,
     call: Call,
-    design: (unit: Changes) => MutationOutcome<A> | Promise<MutationOutcome<A>>,
+    work: (unit: Changes) => MutationOutcome<A> | Promise<MutationOutcome<A>>,
   ) {
     const mutation = { action: `inference-key.${verb}`, kind: inferenceKeyKind.name, visibleIn: [organizations, keys] };
-    const answer = await mutate(deps, call, mutation, design);
+    const response = await mutate(deps, call, mutation, work);
     await feed.untilServed();
-    return answer;
+    return response;
   }
 
   return {
@@ -70,10 +70,10 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
           },
           status: {},
         };
-        const answer = createdKeyMessage(key, secret);
+        const response = createdKeyMessage(key, secret);
         unit.create(inferenceKeyKind, key);
         await deps.quotas.claim(unit, organizationId, { inferenceKeys: 1 });
-        return { id, response: answer };
+        return { id, response };
       });
     },
 
@@ -94,8 +94,8 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
         unit.update(inferenceKeyKind, before, after);
         return { id: request.id, response: keyMessage(after) };
       });
-      await ledger.trim(rpmAccount(request.id), call.signal);
-      await ledger.trim(tokensAccount(request.id, periodOf(clock.now())), call.signal);
+      await ledger.recallExcess(rpmAccount(request.id), call.signal);
+      await ledger.recallExcess(tokensAccount(request.id, periodOf(clock.now())), call.signal);
       return changed;
     },
 
@@ -118,9 +118,9 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
           metadata: nextMetadata(object.metadata, clock.now()),
           spec: { ...object.spec, secretHash: hashOfSecret(secret) },
         };
-        const answer = createdKeyMessage(after, secret);
+        const response = createdKeyMessage(after, secret);
         unit.update(inferenceKeyKind, before, after);
-        return { id, response: answer };
+        return { id, response };
       });
     },
   };

@@ -33,9 +33,9 @@ type ProviderHandlers = Pick<
 export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers {
   const { settings, catalog, sealer, clock, feed } = deps;
 
-  async function change<A>(verb: string, call: Call, design: (unit: Changes) => MutationOutcome<A>): Promise<A> {
+  async function change<A>(verb: string, call: Call, work: (unit: Changes) => MutationOutcome<A>): Promise<A> {
     const mutation = { action: `inference-provider.${verb}`, kind: inferenceSettingsKind.name, visibleIn: [settings] };
-    const answer = await mutate(deps, call, mutation, design);
+    const answer = await mutate(deps, call, mutation, work);
     await feed.untilServed();
     return answer;
   }

@@ -66,7 +66,7 @@ export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers
         }
         return { id: organizationId, result: after, stored: message(organizationId, after) };
       });
-      await ledger.trim(account, call.signal);
+      await ledger.recallExcess(account, call.signal);
       await feed.untilServed();
       return message(organizationId, limits);
     },
