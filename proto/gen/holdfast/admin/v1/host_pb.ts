@@ -92,7 +92,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   memoryFreeBytes: bigint;
 
   /**
-   * Memory allocated to machines with an owner, also to those not created yet.
+   * Memory reserved for machines with an owner, also for those not created yet.
    *
    * @generated from field: int64 memory_promised_bytes = 12;
    */
@@ -116,6 +116,8 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   diskFreeBytes: bigint;
 
   /**
+   * Disk reserved for machines with an owner, also for those not created yet.
+   *
    * @generated from field: int64 disk_promised_bytes = 16;
    */
   diskPromisedBytes: bigint;
@@ -202,7 +204,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   missingPathCount: number;
 
   /**
-   * Capacity of the storage pools of root file systems, free space, and space allocated to machines with an owner; 0
+   * Capacity of the storage pools of root file systems, free space, and space reserved for machines with an owner; 0
    * for machines without root file systems, and if unknown. If data use the same pool, it includes the space of data.
    *
    * @generated from field: int64 root_total_bytes = 50;
@@ -292,7 +294,7 @@ export type HostJson = {
   memoryFreeBytes?: string;
 
   /**
-   * Memory allocated to machines with an owner, also to those not created yet.
+   * Memory reserved for machines with an owner, also for those not created yet.
    *
    * @generated from field: int64 memory_promised_bytes = 12;
    */
@@ -316,6 +318,8 @@ export type HostJson = {
   diskFreeBytes?: string;
 
   /**
+   * Disk reserved for machines with an owner, also for those not created yet.
+   *
    * @generated from field: int64 disk_promised_bytes = 16;
    */
   diskPromisedBytes?: string;
@@ -402,7 +406,7 @@ export type HostJson = {
   missingPathCount?: number;
 
   /**
-   * Capacity of the storage pools of root file systems, free space, and space allocated to machines with an owner; 0
+   * Capacity of the storage pools of root file systems, free space, and space reserved for machines with an owner; 0
    * for machines without root file systems, and if unknown. If data use the same pool, it includes the space of data.
    *
    * @generated from field: int64 root_total_bytes = 50;

@@ -384,7 +384,7 @@ export const PeerService: GenService<{
     output: typeof RunTaskResponseSchema;
   },
   /**
-   * Reports whether the called controller has an etcd lease, so that it may act on its agents' streams.
+   * Reports whether the called controller has an etcd lease (its standing), so that it may act on its agents' streams.
    *
    * @generated from rpc holdfast.control.v1.PeerService.GetStanding
    */
