@@ -110,7 +110,7 @@ export async function startController(
     },
     refused: refusals.refused,
     storedResponses: kernel.storedResponses,
-    reached: kernel.collections.reached,
+    reached: kernel.collections.untilRevision,
     ready: () => controllerRegistry.lease()?.live === true,
     eventTypes,
     config,

@@ -99,7 +99,7 @@ test("an owner that is no service is measured, alarmed, exported, and listed wit
   const { id } = metadata;
   const unit = inside.begin();
   unit.create(boardKind, board);
-  await inside.boards.reached(await unit.commit(), 5_000);
+  await inside.boards.untilRevision(await unit.commit(), 5_000);
   await waitUntil("the board has a machine", () => machineId() !== undefined);
 
   // Quotas: its storage counts together with the storage of services.

@@ -106,7 +106,7 @@ async function settledMachine(host?: string): Promise<MachineObject> {
 async function store(change: (unit: ReturnType<BoardSystem["begin"]>) => void): Promise<void> {
   const unit = inside.begin();
   change(unit);
-  await inside.boards.reached(await unit.commit(), 5_000);
+  await inside.boards.untilRevision(await unit.commit(), 5_000);
 }
 
 const other = (host: string | null) => (host === "first" ? "second" : "first");

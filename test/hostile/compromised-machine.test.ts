@@ -26,7 +26,7 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 const rightRules = createPrimaryLeaseRules({
   get: (id) =>
     id === "service-of-attacker" || id === "service-of-honest" ? { object: serviceOf(id), modRevision: 1n } : undefined,
-  reached: async () => undefined,
+  untilRevision: async () => undefined,
 });
 
 /** The first node of each is the machine of that name, and primary under term 7. */

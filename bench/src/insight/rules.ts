@@ -46,7 +46,7 @@ export async function measureRules(count: number, seconds: number): Promise<void
     for (let from = 0; from < made.length; from += batch) {
       const unit = begin();
       for (const rule of made.slice(from, from + batch)) unit.create(alertRuleKind, rule);
-      await rules.reached(await unit.commit(), 10_000);
+      await rules.untilRevision(await unit.commit(), 10_000);
     }
     const evaluator = createAlertEvaluator({
       rules,

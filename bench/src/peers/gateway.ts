@@ -73,7 +73,7 @@ const handler = createGateway({
   // Counted as usual, and never reached.
   rateLimit: { reads: 1_000_000_000, changes: 1_000_000_000, messages: 1_000_000_000 },
   storedResponses: { find: unused, reserve: unused, store: unused },
-  reached: collections.reached,
+  reached: collections.untilRevision,
   ready: () => true,
   baseUrl: "https://localhost",
   log,

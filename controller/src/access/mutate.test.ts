@@ -166,7 +166,7 @@ test("a failed commit undoes what the change claimed elsewhere; a lagging collec
   });
   await expect(taken).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   expect(undone).toBe(12);
-  const lagging = { reached: () => Promise.reject(new HoldfastError("STORE_UNAVAILABLE", "It lags.")) };
+  const lagging = { untilRevision: () => Promise.reject(new HoldfastError("STORE_UNAVAILABLE", "It lags.")) };
   const seen = mutate(deps, testCall(), { ...mutation, visibleIn: [lagging] }, () => ({ id, result: "done" }));
   expect(await seen).toBe("done");
 });

@@ -12,7 +12,7 @@ export interface Mutation {
   /** Kind of the object in the audit entry. */
   readonly kind: NewAudit["objectKind"];
   /** The collections of this controller that include the change before the call returns. */
-  readonly visibleIn: readonly Pick<Collection<unknown>, "reached">[];
+  readonly visibleIn: readonly Pick<Collection<unknown>, "untilRevision">[];
   /** Maximum wait for these collections; a second by default. */
   readonly visibleTimeoutMs?: number;
 }
@@ -78,7 +78,7 @@ export function mutate<Result>(
     });
     call.setHeader("Holdfast-Revision", String(revision));
     if (etag !== undefined) call.setHeader("ETag", etag);
-    await Promise.allSettled(visibleIn.map((collection) => collection.reached(revision, visibleTimeoutMs)));
+    await Promise.allSettled(visibleIn.map((collection) => collection.untilRevision(revision, visibleTimeoutMs)));
     return "response" in outcome ? outcome.response : outcome.result;
   });
 }

@@ -233,7 +233,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
   }
 
   async function untilVisible(revision: bigint): Promise<void> {
-    await Promise.allSettled([compositions.reached(revision, 1_000), deployments.reached(revision, 1_000)]);
+    await Promise.allSettled([compositions.untilRevision(revision, 1_000), deployments.untilRevision(revision, 1_000)]);
   }
 
   return {

@@ -63,7 +63,7 @@ test("superseded records move from etcd to the history, sealed, and are found as
   unit.create(compositionKind, withStatus(newComposition(filter, context), { deploymentId: newest }, 1));
   for (const each of records) unit.create(deploymentKind, each);
   const revision = await unit.commit();
-  await Promise.all([compositions.reached(revision, 5_000), deployments.reached(revision, 5_000)]);
+  await Promise.all([compositions.untilRevision(revision, 5_000), deployments.untilRevision(revision, 5_000)]);
 
   const all = createDeploymentRecords(deployments, archive);
   const before = await all.page(id, { after: undefined, limit: 10 });
@@ -93,7 +93,7 @@ test("all records of a removed composition are removed, without a copy in the hi
   const records = [ended, { ...record(id), status: { ...ended.status, finishedAt: null } }];
   const unit = store.begin();
   for (const each of records) unit.create(deploymentKind, each);
-  await deployments.reached(await unit.commit(), 5_000);
+  await deployments.untilRevision(await unit.commit(), 5_000);
   const { reconciler } = createDeploymentArchiver({ compositions, deployments, archive, begin: store.begin });
   for (const { metadata } of records) await reconciler.reconcile(metadata.id, signal);
   for (const { metadata } of records) expect(await deployments.getCurrent(metadata.id)).toBeUndefined();

@@ -33,7 +33,7 @@ export function createExportRemoval({ exports, owners, begin }: Deps): ControlLo
           unit.remove(metricsExportKind, stored);
           unit.releaseName(metricsExportKind, metadata.organizationId, scopeName(spec));
         }
-        await exports.reached(await unit.commit(signal), 1_000);
+        await exports.untilRevision(await unit.commit(signal), 1_000);
         return settled;
       },
     },

@@ -97,7 +97,7 @@ async function addService(organizationId: string, silentNodes = 0) {
   );
   const unit = begin(start);
   unit.create(managedServiceKind, service);
-  await services.reached(await unit.commit(), 60_000);
+  await services.untilRevision(await unit.commit(), 60_000);
   const publish = (fromMs: number, count: number) =>
     samples.insert(
       Array.from({ length: count }, (_, n) => ({
@@ -134,7 +134,7 @@ async function addExport(organizationId: string, url: string, change: Partial<Me
     },
     status: {},
   });
-  await exports.reached(await unit.commit(), 60_000);
+  await exports.untilRevision(await unit.commit(), 60_000);
   return id;
 }
 
@@ -353,7 +353,7 @@ test("a service's own integration replaces the global one, also for the time aft
   if (stored === undefined) throw new Error("it is not there");
   const unit = begin(time.now);
   unit.remove(metricsExportKind, stored);
-  await exports.reached(await unit.commit(), 60_000);
+  await exports.untilRevision(await unit.commit(), 60_000);
   const later = Math.ceil(time.now / 15_000) * 15_000 + 60_000;
   time.now = later + 60_000;
   await a.publish(later, 2);
@@ -388,7 +388,7 @@ test("an integration with a backlog is rescheduled immediately until it has caug
   if (stored === undefined) throw new Error("it is not there");
   const unit = begin(start);
   unit.update(metricsExportKind, stored, { ...stored.object, spec: { ...stored.object.spec, since: start - dayMs } });
-  await exports.reached(await unit.commit(), 60_000);
+  await exports.untilRevision(await unit.commit(), 60_000);
   startTicker();
   await until(async () => {
     time.now += 1_000;

@@ -47,7 +47,7 @@ import { dataTypeName, destinationTypeName, metricsExportMessage } from "./metri
 export interface MetricsExportApiDeps {
   readonly begin: () => UnitOfWork;
   readonly exports: Collection<MetricsExportObject>;
-  readonly organizations: Pick<Collection<Organization>, "reached">;
+  readonly organizations: Pick<Collection<Organization>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly owners: Pick<MonitoredOwners, "get" | "mayRead" | "require">;
   readonly states: Pick<RunStates, "read" | "clear">;

@@ -25,7 +25,7 @@ export interface InferenceApiDeps {
   readonly keys: Collection<InferenceKey>;
   readonly accounts: Collection<InferenceAccount>;
   readonly processes: Pick<Collection<InferenceProcess>, "get">;
-  readonly organizations: Pick<Collection<Organization>, "reached">;
+  readonly organizations: Pick<Collection<Organization>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly ledger: Pick<Ledger, "recallExcess" | "statusOf">;
   readonly usage: Pick<UsageStore, "sum">;

@@ -42,7 +42,7 @@ test("operations are listed by their subject, of any kind, for its organization 
   const ofService = add({ kind: "managed-service", id: service });
   const ofBoard = [add({ kind: "board", id: board }), add({ kind: "board", id: board })];
   add({ kind: "note", id: foreign }, "another");
-  await fixture.collections.operations.reached(await unit.commit(), 5_000);
+  await fixture.collections.operations.untilRevision(await unit.commit(), 5_000);
 
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
   const { operations } = fixture.collections;

@@ -38,7 +38,7 @@ test("failovers are counted by result, with the duration of the last one of each
     completed(started(another, beganAt), beganAt + 1_000),
   ])
     unit.create(operationKind, operation);
-  await fixture.collections.reached(await unit.commit(), 60_000);
+  await fixture.collections.untilRevision(await unit.commit(), 60_000);
 
   const readings = operationGauges(fixture.collections.operations, [{ kind: "managed-service" }]).map(
     ({ name, read }) => [

@@ -169,7 +169,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
   async function commit(fill: (unit: UnitOfWork) => void, signal: AbortSignal): Promise<void> {
     const unit = begin();
     fill(unit);
-    await queues.reached(await unit.commit(signal), 1_000);
+    await queues.untilRevision(await unit.commit(signal), 1_000);
   }
 
   return {

@@ -81,7 +81,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     const stored = access.running(serviceId, call);
     const { object: service, modRevision } = stored;
     // A creation writes the service, so the collection at the service's revision includes all created queues.
-    await queues.reached(modRevision, 1_000);
+    await queues.untilRevision(modRevision, 1_000);
     if ((await queues.getCurrent(queueObjectId(serviceId, name), call.signal)) !== undefined)
       throw new HoldfastError("QUEUE_EXISTS", `The service has a queue ${name}.`);
     requireCapacity(queueQuota, queuesOf(serviceId), "The service has");

@@ -44,7 +44,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
       case "forget": {
         const unit = begin();
         unit.remove(queueKind, queue);
-        await queues.reached(await unit.commit(signal), 1_000);
+        await queues.untilRevision(await unit.commit(signal), 1_000);
         return settled;
       }
       case "begin":
@@ -89,7 +89,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     if (object.status.state === "Provisioning") return move({ ...queue, object: updated }, "registered", null, signal);
     const unit = begin();
     unit.update(queueKind, queue, updated);
-    await queues.reached(await unit.commit(signal), 1_000);
+    await queues.untilRevision(await unit.commit(signal), 1_000);
     return settled;
   }
 
@@ -105,7 +105,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     unit.update(queueKind, queue, moved.after);
     const announcement = queueEvent(moved.effect, moved.after);
     if (announcement !== undefined) unit.event(announcement);
-    await queues.reached(await unit.commit(signal), 1_000);
+    await queues.untilRevision(await unit.commit(signal), 1_000);
     logMove(queue.object, event, moved.after);
     return again(0, "the next step");
   }
@@ -116,7 +116,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     unit.remove(queueKind, queue);
     const announcement = deleted && queueEvent(deleted.effect, deleted.after);
     if (announcement !== undefined) unit.event(announcement);
-    await queues.reached(await unit.commit(signal), 1_000);
+    await queues.untilRevision(await unit.commit(signal), 1_000);
     logMove(queue.object, "purged", undefined);
     return settled;
   }

@@ -59,7 +59,7 @@ beforeAll(async () => {
     spec: { quota: {} },
     status: {},
   });
-  await collections.organizations.reached(await unit.commit(), 5_000);
+  await collections.organizations.untilRevision(await unit.commit(), 5_000);
   scenarios = { database: databaseScenario(), fixture: fixtureScenario() };
 });
 afterAll(async () => {
@@ -178,7 +178,7 @@ async function committed<T>(change: (unit: UnitOfWork) => Promise<T>): Promise<T
     requestId: "",
   });
   const answer = await change(unit);
-  await collections.reached(await unit.commit(), 5_000);
+  await collections.untilRevision(await unit.commit(), 5_000);
   return answer;
 }
 
@@ -381,7 +381,7 @@ test("a password reset notifies subscribers and changes the outputs", async () =
   await kind.create(unit, { id, name: "reset", organizationId, spec, owner }, signal);
   const users = collections.databaseUsers;
   const revision = await unit.commit();
-  await Promise.all([users, collections.services].map((each) => each.reached(revision, 5_000)));
+  await Promise.all([users, collections.services].map((each) => each.untilRevision(revision, 5_000)));
   const before = [kind.version(id), (await kind.observe(id, signal)).outputsVersion];
   const seen: string[] = [];
   const watch = kind.subscribe((changed) => seen.push(changed));
@@ -389,7 +389,7 @@ test("a password reset notifies subscribers and changes the outputs", async () =
   if (user === undefined) throw new Error("it has a user");
   const reset = store.begin();
   reset.update(databaseUserKind, user, user.object);
-  await users.reached(await reset.commit(), 5_000);
+  await users.untilRevision(await reset.commit(), 5_000);
   const after = [kind.version(id), (await kind.observe(id, signal)).outputsVersion];
   expect(after.filter((each, index) => each === before[index])).toEqual([]);
   expect(seen).toEqual([id]);

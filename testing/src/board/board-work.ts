@@ -73,7 +73,7 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
     // A transaction without a change is rejected.
     if (deleted.length > 0 || isRemoved || isCreated || isRenamed) {
       const revision = await unit.commit(signal);
-      await Promise.all([machines, boards].map((each) => each.reached(revision, 1_000)));
+      await Promise.all([machines, boards].map((each) => each.untilRevision(revision, 1_000)));
     }
     return again(recheckMs, "machines and hosts");
   }

@@ -224,7 +224,7 @@ export class PrimaryChangeScenario {
     return {
       begin: () =>
         ({ update: (_: unknown, __: unknown, after: never) => update(after), commit: async () => 0n }) as never,
-      services: { reached: async () => undefined } as never,
+      services: { untilRevision: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
       failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
       fences: { fence: async () => false },

@@ -266,7 +266,7 @@ export class RollingScenario {
   private deps(put: (after: ManagedServiceObject) => void): PrimaryChangeDeps {
     return {
       begin: () => ({ update: (_: unknown, __: unknown, after: never) => put(after), commit: async () => 0n }) as never,
-      services: { reached: async () => undefined } as never,
+      services: { untilRevision: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
       failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
       fences: { fence: async () => false },

@@ -65,7 +65,7 @@ export function createCollections(store: Store) {
     rollouts: set.open(agentRolloutKind),
     rolloutRecords: set.open(rolloutRecordKind),
   };
-  return { ...all, set, ready: set.ready(), reached: set.reached, close: set.close };
+  return { ...all, set, ready: set.ready(), untilRevision: set.untilRevision, close: set.close };
 }
 
 export type Collections = ReturnType<typeof createCollections>;

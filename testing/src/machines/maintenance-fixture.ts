@@ -156,7 +156,7 @@ async function startMaintenanceFixture() {
       unit.create(hostKind, readyHost("a", {}, { imageIds: ["trixie-1", "trixie-2"] }));
       for (const image of registerChanges(facts, [], new Set(), monday - hourMs).added)
         unit.create(nodeImageKind, image);
-      await collections.reached(await unit.commit(), 60_000);
+      await collections.untilRevision(await unit.commit(), 60_000);
     },
 
     /** Deletes everything that a test created. */
@@ -169,7 +169,7 @@ async function startMaintenanceFixture() {
       for (const stored of collections.nodeImages.values()) unit.remove(nodeImageKind, stored);
       const record = await collections.rolloutRecords.getCurrent(rolloutRecordId);
       if (record !== undefined) unit.remove(rolloutRecordKind, record);
-      await collections.reached(await unit.commit(), 60_000);
+      await collections.untilRevision(await unit.commit(), 60_000);
     },
 
     /** Services that run from an older image, in a window that opens on Sunday at three. */
@@ -187,7 +187,7 @@ async function startMaintenanceFixture() {
         unit.create(machineKind, runningMachine(id, { image: "trixie-1", hostId: "a", ...machine }));
         return id;
       });
-      await collections.reached(await unit.commit(), 60_000);
+      await collections.untilRevision(await unit.commit(), 60_000);
       return ids;
     },
 
@@ -213,7 +213,7 @@ async function startMaintenanceFixture() {
       const unit = begin();
       unit.update(operationKind, operation, completed(operation.object, state.now));
       unit.update(managedServiceKind, objectOf(id), { ...object, status: { ...object.status, operationId: null } });
-      await collections.reached(await unit.commit(), 60_000);
+      await collections.untilRevision(await unit.commit(), 60_000);
     },
 
     /** Events in the outbox about a service, in order. */

@@ -84,7 +84,7 @@ export async function startHosting(
       deletes: [],
     });
     if (!done.committed) return write(hostId, change, address);
-    await hosts.reached(done.revision, 60_000);
+    await hosts.untilRevision(done.revision, 60_000);
     return after;
   }
 

@@ -30,7 +30,7 @@ export function createNoteReconciler({ notes, begin, prefix }: NoteReconcilerDep
       objectId: id,
       data: { note_id: id, rendered },
     });
-    await notes.reached(await unit.commit(signal), 1_000);
+    await notes.untilRevision(await unit.commit(signal), 1_000);
     return settled;
   }
 

@@ -151,7 +151,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
       const unit = begin();
       unit.update(kind, before, edit(before.object));
       // Hosts and machines have separate watches: the next request must find this.
-      await collection.reached(await unit.commit(), 60_000);
+      await collection.untilRevision(await unit.commit(), 60_000);
     });
   }
 

@@ -107,7 +107,7 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
     begin,
     webhooks,
     // An organization here is only an id: each has quota, and there is nothing to wait for.
-    organizations: { reached: async () => undefined },
+    organizations: { untilRevision: async () => undefined },
     quotas: { claim: async () => undefined },
     deliveries,
     egress,
@@ -137,7 +137,7 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
       const status = { confirmedAt: null, confirmation: null };
       const unit = begin();
       unit.create(channelKind, { metadata, spec: { type: "webhook", url, sealedSecret }, status });
-      await channels.reached(await unit.commit(), 60_000);
+      await channels.untilRevision(await unit.commit(), 60_000);
       return metadata.id;
     },
     deliver({ clock = systemClock, limits, attemptMs, afterInsert, afterRepeats } = {}) {

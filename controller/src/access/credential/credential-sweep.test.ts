@@ -26,7 +26,7 @@ async function put(kind: string, id: string, spec: object): Promise<void> {
   await store.commit({ conditions: [], puts: [{ key: keyOf({ name: kind }, id), value }], deletes: [] });
 }
 
-const seen = async () => collections.reached(await store.revision(), 60_000);
+const seen = async () => collections.untilRevision(await store.revision(), 60_000);
 const idsOf = async (kind: string) =>
   (await store.list(prefixOf({ name: kind }), { limit: 500 })).values.map(({ key }) =>
     key.slice(prefixOf({ name: kind }).length),

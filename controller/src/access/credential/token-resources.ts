@@ -13,7 +13,7 @@ export interface TokenResourceKind {
   readonly kind: string;
   /** Scopes that a limited token can have, such as `services` for `services:read` and `services:write`. */
   readonly scope: string;
-  readonly objects: Pick<Collection<Resource<unknown, unknown>>, "get" | "reached">;
+  readonly objects: Pick<Collection<Resource<unknown, unknown>>, "get" | "untilRevision">;
 }
 
 export const tokenResources = contributionPoint<TokenResourceKind>("resources of tokens", { key: ({ kind }) => kind });

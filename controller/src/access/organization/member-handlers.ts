@@ -38,7 +38,7 @@ export function createMemberHandlers(
 
   /** The members at the organization's revision or later. */
   async function membersAt({ object, modRevision }: Stored<Organization>): Promise<Membership[]> {
-    await membershipObjects.reached(modRevision, 1_000);
+    await membershipObjects.untilRevision(modRevision, 1_000);
     return ofOrganization(membershipObjects, object.metadata.id);
   }
 

@@ -43,7 +43,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
     const user = kind === "user" ? users.get(id) : undefined;
     if (user === undefined)
       throw new HoldfastError("SCOPE_MISSING", "Only users create organizations; keys and tokens belong to one.");
-    await membershipObjects.reached(user.modRevision, 1_000);
+    await membershipObjects.untilRevision(user.modRevision, 1_000);
     const owned = memberships.of(id).filter(({ spec }) => spec.role === "owner").length;
     const figures = { used: owned, requested: 1, limit: ownedMax };
     requireAmount({ name: "organizations", label: "organizations" }, figures, "You own");
@@ -121,7 +121,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
     deleteOrganization: ({ orgId }, call) =>
       mutate(deps, call, { action: "organization.delete", kind, visibleIn: [organizations] }, async (unit) => {
         const before = require(orgId, call);
-        await Promise.all(deps.resources.map(({ objects }) => objects.reached(before.modRevision, 1_000)));
+        await Promise.all(deps.resources.map(({ objects }) => objects.untilRevision(before.modRevision, 1_000)));
         const { services = 0 } = deps.quotas.usage(orgId);
         if (services > 0) {
           const detail = `The organization has ${services} ${services === 1 ? "service" : "services"}.`;

@@ -24,7 +24,7 @@ async function put(kind: string, id: string, organizationId: string): Promise<vo
   const object: Resource<object, object> = { metadata, spec: {}, status: {} };
   const value = JSON.stringify(object);
   await store.commit({ conditions: [], puts: [{ key: keyOf({ name: kind }, id), value }], deletes: [] });
-  await collections.reached(await store.revision(), 60_000);
+  await collections.untilRevision(await store.revision(), 60_000);
 }
 
 async function keysLeft(): Promise<string[]> {
@@ -36,7 +36,8 @@ async function keysLeft(): Promise<string[]> {
 async function converge(): Promise<void> {
   const { reconciler, keys } = createOrganizationCascade({ kinds: collections.set, store });
   for (const key of keys()) {
-    while (!(await reconciler.reconcile(key, signal)).done) await collections.reached(await store.revision(), 60_000);
+    while (!(await reconciler.reconcile(key, signal)).done)
+      await collections.untilRevision(await store.revision(), 60_000);
   }
 }
 

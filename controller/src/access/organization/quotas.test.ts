@@ -29,13 +29,13 @@ test("kinds of objects whose quotas have one name share its limit", async () => 
   const first = fixture.begin();
   const metadata = newMetadata(id, 0, { name: "o", organizationId: id });
   first.create(organizationKind, { ...partial<Organization>({ spec: { quota: {} }, status: {} }), metadata });
-  await organizations.reached(await first.commit(), 5_000);
+  await organizations.untilRevision(await first.commit(), 5_000);
 
   async function add(kind: typeof bucketKind, gb: number): Promise<void> {
     const unit = fixture.begin();
     unit.create(kind, { metadata: newMetadata(uuidv7(), 0, { organizationId: id }), spec: { gb }, status: {} });
     await quotas.claim(unit, id, { diskGb: gb });
-    await organizations.reached(await unit.commit(), 5_000);
+    await organizations.untilRevision(await unit.commit(), 5_000);
   }
   await add(bucketKind, 4);
   await add(volumeKind, 5);

@@ -94,7 +94,7 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
       });
       // Each claim writes the organization, so objects up to its revision include everything that was claimed before.
       const collections = claimed.flatMap(({ row }) => row.parts.map(({ collection }) => collection));
-      await Promise.all(collections.map((collection) => collection.reached(organization.modRevision, 1_000)));
+      await Promise.all(collections.map((collection) => collection.untilRevision(organization.modRevision, 1_000)));
       for (const { row, amount } of claimed) {
         const used = usageOf(organizationId, row);
         const limit = limitOf(row, organization.object);

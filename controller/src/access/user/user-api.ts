@@ -33,7 +33,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 
   /** The user's memberships at the user's revision or later, without memberships in deleted organizations. */
   async function membershipsAt({ object, modRevision }: Stored<User>): Promise<Membership[]> {
-    await Promise.all([deps.membershipObjects, organizations].map((each) => each.reached(modRevision, 1_000)));
+    await Promise.all([deps.membershipObjects, organizations].map((each) => each.untilRevision(modRevision, 1_000)));
     const ofUser = memberships.of(object.metadata.id);
     return ofUser.filter(({ metadata }) => organizations.get(metadata.organizationId) !== undefined);
   }

@@ -22,7 +22,7 @@ export interface AppApiDeps extends Omit<DomainApiDeps, "change" | "apps"> {
   readonly apps: Collection<AppObject>;
   readonly serviceAccess: ServiceAccess;
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
-  readonly organizations: Pick<Collection<Organization>, "reached">;
+  readonly organizations: Pick<Collection<Organization>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
   /** True if the app's end users are in the database of the attachment. */
   readonly isInUse: (appId: string, attachmentId: string) => boolean;

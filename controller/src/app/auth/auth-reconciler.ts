@@ -195,7 +195,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
   async function committed(unit: UnitOfWork, signal: AbortSignal): Promise<ReconcileOutcome> {
     try {
       const revision = await unit.commit(signal);
-      await Promise.all([auths.reached(revision, 1_000), services.reached(revision, 1_000)]);
+      await Promise.all([auths.untilRevision(revision, 1_000), services.untilRevision(revision, 1_000)]);
     } catch (error) {
       // Another writer was first: the next reconcile sees its change.
       if (!(error instanceof Conflict)) throw error;

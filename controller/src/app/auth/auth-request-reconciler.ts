@@ -109,7 +109,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
         objectId: spec.appId,
         data: "userId" in spec ? { user_id: spec.userId } : { email_digest: spec.emailDigest },
       });
-    await requests.reached(await unit.commit(signal), 1_000);
+    await requests.untilRevision(await unit.commit(signal), 1_000);
     log.info("request about an app's users ended", { app: spec.appId, kind: spec.kind, found: outcome.found });
     return again(requestRetentionMs, "retained for its caller");
   }
@@ -135,7 +135,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
         const subject = await subjectOf(id, spec, service, signal);
         const unit = begin();
         unit.update(authRequestKind, stored, { ...stored.object, status: { ...status, subject } });
-        await requests.reached(await unit.commit(signal), 1_000);
+        await requests.untilRevision(await unit.commit(signal), 1_000);
         return again(1, "the id of the subject is stored");
       }
       return await end(stored, { found: await perform(stored.object, service, signal), error: null }, signal);

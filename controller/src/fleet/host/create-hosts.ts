@@ -101,7 +101,7 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
 }
 
 export interface OwnHostDeps {
-  readonly hosts: Pick<Collection<HostObject>, "getCurrent" | "reached">;
+  readonly hosts: Pick<Collection<HostObject>, "getCurrent" | "untilRevision">;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
 }
@@ -126,6 +126,6 @@ export async function recordOwnHost(
       if (JSON.stringify(after.spec) === JSON.stringify(stored.object.spec)) return;
       unit.update(hostKind, stored, after);
     }
-    await hosts.reached(await unit.commit(signal), 10_000);
+    await hosts.untilRevision(await unit.commit(signal), 10_000);
   });
 }

@@ -112,7 +112,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
           const stored = await require(hostId, call.signal);
           // Every placement changes the host's object, so a cache of this revision has all machines that were placed
           // before.
-          await machines.reached(stored.modRevision, 5_000);
+          await machines.untilRevision(stored.modRevision, 5_000);
           const hostMachines = machines.by(hostOfMachine, hostId).map(({ object }) => object);
           const refusal = hostRemovalRefusal(stored.object, hostMachines, { destroyed, lostOwners, lostIds }, owners);
           if (refusal?.field !== undefined)

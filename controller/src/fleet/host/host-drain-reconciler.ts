@@ -54,7 +54,7 @@ export function createHostDrainWork({ hosts, machines, owners, begin, clock, log
         if (JSON.stringify(drain) === JSON.stringify(status.drain)) return settled;
         const unit = begin();
         unit.update(hostKind, stored, { ...stored.object, status: { ...status, drain } });
-        await hosts.reached(await unit.commit(signal), 1_000);
+        await hosts.untilRevision(await unit.commit(signal), 1_000);
         if (row === undefined) return settled;
         const transition = { host: id, from: row[0], event: row[1], to: row[2], left: drain.remaining };
         if (row[3] === "warn") log.warn("host drain changed", transition);

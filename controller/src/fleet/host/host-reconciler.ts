@@ -117,7 +117,7 @@ export function createHostWork(deps: HostWorkDeps): ControlLoop {
 async function deleteIfEmpty(id: string, { hosts, machines, begin, log }: HostWorkDeps, signal: AbortSignal) {
   const host = await hosts.getCurrent(id, signal);
   if (host === undefined) return true;
-  await machines.reached(host.modRevision, 5_000);
+  await machines.untilRevision(host.modRevision, 5_000);
   if (machines.by(hostOfMachine, id).length > 0) return false;
   const unit = begin();
   unit.remove(hostKind, host);

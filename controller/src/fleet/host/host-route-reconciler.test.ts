@@ -49,7 +49,7 @@ it("a host's status lists the routes that do not work, while they do not", async
   const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
   const unit = begin();
   for (const host of [own, east]) unit.create(hostKind, host);
-  await hosts.reached(await unit.commit(), 60_000);
+  await hosts.untilRevision(await unit.commit(), 60_000);
 
   const requests: (readonly OtherHost[])[] = [];
   let answer: HostRoute[] = [];

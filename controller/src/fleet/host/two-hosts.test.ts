@@ -105,7 +105,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       const unit = two.begin();
       unit.create(machineKind, each);
       const revision = await unit.commit();
-      await Promise.all([two.active, other].map(({ machines }) => machines.reached(revision, 60_000)));
+      await Promise.all([two.active, other].map(({ machines }) => machines.untilRevision(revision, 60_000)));
     }
     // Each controller sees different machines as free, so they compete for the host's capacity only.
     const knownTo = ({ machines, hosts }: HostsController, parity: number) => {

@@ -142,7 +142,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
       const unit = begin();
       unit.update(machineKind, before, edit(before.object));
       // Tests wait for states after this change, so the cache must have it.
-      await machines.reached(await unit.commit(), 60_000);
+      await machines.untilRevision(await unit.commit(), 60_000);
     });
   }
 

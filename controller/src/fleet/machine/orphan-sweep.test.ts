@@ -68,7 +68,7 @@ describe.skipIf(isolation === "none")(`orphans${reason === undefined ? "" : ` (s
     const owned = await make({ hasData: true });
     const unit = testStore.begin();
     unit.create(machineKind, runningMachine(owned, { hostId: "local" }));
-    await testStore.collections.machines.reached(await unit.commit(), 60_000);
+    await testStore.collections.machines.untilRevision(await unit.commit(), 60_000);
     const [full, empty] = [await make({ hasData: true }), await make({ hasData: false })];
 
     expect(await actions()).toEqual({ [`local ${full}`]: "kept", [`local ${empty}`]: "kept" });

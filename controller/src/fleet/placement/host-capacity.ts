@@ -15,7 +15,7 @@ export interface HostReservation {
 }
 
 export interface HostCapacityDeps {
-  readonly machines: Pick<Collection<MachineObject>, "reached">;
+  readonly machines: Pick<Collection<MachineObject>, "untilRevision">;
   readonly hosts: Pick<Collection<HostObject>, "getCurrent">;
 }
 
@@ -33,7 +33,7 @@ export async function reserveCapacity(
 ): Promise<{ readonly reservation: HostReservation } | { readonly reservation?: never; readonly refused: string }> {
   const host = await hosts.getCurrent(hostId, signal);
   if (host === undefined) throw new Conflict();
-  await machines.reached(host.modRevision, catchUpTimeoutMs);
+  await machines.untilRevision(host.modRevision, catchUpTimeoutMs);
   const refused = refusal(host.object);
   return refused === undefined ? { reservation: { of: host, after: withReservation(host.object) } } : { refused };
 }

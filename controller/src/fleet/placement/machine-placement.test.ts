@@ -31,7 +31,7 @@ it("waits for a host that is joining, at most a minute after it was added", asyn
     newHost("new", { zone: "local", address: "", memoryOvercommit: null, diskOvercommit: null }, madeAt),
   );
   unit.create(machineKind, machine);
-  await store.collections.reached(await unit.commit(), 60_000);
+  await store.collections.untilRevision(await unit.commit(), 60_000);
   const place = () => placement.place(machine.metadata.id, signal);
   await expect(place()).rejects.toThrow(
     new ComputePending("Host new is joining; the machine is placed once the host has connected."),

@@ -72,7 +72,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
     const host = await hosts.getCurrent(first.hostId, signal);
     if (host === undefined) throw new Conflict();
     // Every placement changes the host's object, so a cache of this revision has all machines that were placed before.
-    await machines.reached(host.modRevision, 5_000);
+    await machines.untilRevision(host.modRevision, 5_000);
     const second = choose(host.object);
     if (second.hostId === undefined) throw refusal(request.zone, second.reason);
     if (second.hostId !== first.hostId) throw new Conflict();
@@ -98,7 +98,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
       spec: { ...spec, hostId, image: spec.image || image, ...(guestKernel !== undefined && { guestKernel }) },
     });
     if (host !== undefined) unit.update(hostKind, host, withReservation(host.object));
-    await machines.reached(await unit.commit(signal), 5_000);
+    await machines.untilRevision(await unit.commit(signal), 5_000);
   }
 
   return {

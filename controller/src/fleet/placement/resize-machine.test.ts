@@ -46,7 +46,7 @@ describe("resizing a machine", () => {
     }
     const revision = await unit.commit();
     for (const { machines, hosts } of [one, other])
-      await Promise.all([machines.reached(revision, 60_000), hosts.reached(revision, 60_000)]);
+      await Promise.all([machines.untilRevision(revision, 60_000), hosts.untilRevision(revision, 60_000)]);
   }
   const resize = (memory: Collections, id: string, to: MachineSize) =>
     retryConflict(signal, async () => {

@@ -8,7 +8,7 @@ import { machineKind, type MachineObject, type MachineSize, type MachineSpecObje
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 export interface MachineResizeDeps extends HostCapacityDeps {
-  readonly machines: Pick<Collection<MachineObject>, "getCurrent" | "reached" | "values">;
+  readonly machines: Pick<Collection<MachineObject>, "getCurrent" | "untilRevision" | "values">;
 }
 
 /**

@@ -41,7 +41,7 @@ export function createAgentRolloutWork(deps: AgentRolloutDeps): ControlLoop {
   async function write(before: Stored<AgentRollout>, after: AgentRollout, signal: AbortSignal): Promise<void> {
     const unit = deps.begin();
     unit.update(agentRolloutKind, before, after);
-    await rollouts.reached(await unit.commit(signal), 10_000);
+    await rollouts.untilRevision(await unit.commit(signal), 10_000);
     if (after.status.state === before.object.status.state) return;
     const { release, digest } = after.spec;
     const entry = { release, digest, from: before.object.status.state, to: after.status.state };

@@ -17,7 +17,7 @@ import {
 } from "./agent-rollout.ts";
 
 export interface ReleaseOfferDeps {
-  readonly rollouts: Pick<Collection<AgentRollout>, "getCurrent" | "reached">;
+  readonly rollouts: Pick<Collection<AgentRollout>, "getCurrent" | "untilRevision">;
   readonly objects: ObjectStore;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
@@ -61,7 +61,7 @@ export async function offerRelease(
     if (stored === undefined) unit.create(agentRolloutKind, newRollout(offered, now));
     else unit.update(agentRolloutKind, stored, withRelease(stored.object, offered, now));
     record?.(unit);
-    await rollouts.reached(await unit.commit(signal), 10_000);
+    await rollouts.untilRevision(await unit.commit(signal), 10_000);
     log.info("agent release offered", { release: release.release, digest });
     // Machines may still download the package of the previous release; older ones are not in use.
     for (const old of before?.replaced ?? []) if (old !== digest) await objects.delete(sharedKeyOf(payloadIdOf(old)));

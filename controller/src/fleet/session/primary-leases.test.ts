@@ -9,7 +9,7 @@ import { createPrimaryLeases } from "./primary-leases.ts";
 function scenario() {
   const state = { nowMs: 1_000, refusal: undefined as string | undefined };
   const leases = createPrimaryLeases({
-    rules: { refusal: () => state.refusal, reached: async () => undefined },
+    rules: { refusal: () => state.refusal, untilRevision: async () => undefined },
     revision: async () => 1n,
     hasLease: () => true,
     bootMs: () => state.nowMs,

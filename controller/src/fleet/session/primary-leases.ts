@@ -17,7 +17,7 @@ export interface PrimaryLeaseRules {
    */
   refusal(machineId: string, serviceId: string, term: number): string | undefined;
   /** Resolves when the cache has this revision. */
-  reached(revision: bigint, timeoutMs: number): Promise<void>;
+  untilRevision(revision: bigint, timeoutMs: number): Promise<void>;
 }
 
 export const primaryLeaseRulesPart = definePart<PrimaryLeaseRules>("rules of primary leases");
@@ -118,7 +118,7 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
 
   async function refresh(to: PrimaryLeaseRules): Promise<void> {
     const requestedMs = bootMs();
-    await to.reached(await revision(), cacheMaxAgeMs);
+    await to.untilRevision(await revision(), cacheMaxAgeMs);
     verifiedMs = requestedMs;
   }
 

@@ -16,7 +16,7 @@ let holder: TestController;
 const stepMs = 10;
 const signal = () => AbortSignal.timeout(60_000);
 /** Rules by which every machine may be the primary of its service. */
-const rightRules = { refusal: () => undefined, reached: async () => undefined };
+const rightRules = { refusal: () => undefined, untilRevision: async () => undefined };
 
 beforeAll(async () => {
   installation = await newInstallation();

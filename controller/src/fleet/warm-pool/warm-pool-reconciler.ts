@@ -156,7 +156,7 @@ export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
       }
     }
     try {
-      await machines.reached(await unit.commit(signal), 1_000);
+      await machines.untilRevision(await unit.commit(signal), 1_000);
     } catch (error) {
       // The machine was claimed, or its agent enrolled. The next pass plans with the current state.
       if (!(error instanceof Conflict)) throw error;

@@ -77,7 +77,7 @@ describe("a machine of the pool", () => {
 describe("taking a machine of the pool", () => {
   const stored = (objects: readonly MachineObject[]) => ({
     values: () => objects.map((object) => ({ object, modRevision: 1n }))[Symbol.iterator](),
-    reached: async () => undefined,
+    untilRevision: async () => undefined,
   });
   const open = (objects: readonly MachineObject[], paused = false, hosts = [readyHost("local")]) => {
     const get = (id: string) =>

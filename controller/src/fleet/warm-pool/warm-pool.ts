@@ -33,7 +33,7 @@ export interface WarmPool {
 }
 
 export interface WarmPoolDeps {
-  readonly machines: Pick<Collection<MachineObject>, "values" | "reached">;
+  readonly machines: Pick<Collection<MachineObject>, "values" | "untilRevision">;
   readonly hosts: Pick<Collection<HostObject>, "get" | "getCurrent">;
   readonly fleet: Pick<Fleet, "session" | "observation">;
   /**

@@ -113,7 +113,7 @@ async function commit(fill: (work: UnitOfWork) => boolean): Promise<void> {
     clock: systemClock,
     ids: uuidv7,
   });
-  if (fill(work)) await collection.reached(await work.commit(), 60_000);
+  if (fill(work)) await collection.untilRevision(await work.commit(), 60_000);
 }
 
 const desired = (label: string, ...addresses: string[]) => ({ name: `${label}.${origin}`, addresses, ttlS: 1 });

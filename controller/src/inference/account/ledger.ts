@@ -136,7 +136,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
     holder.fence(unit);
     if (step.kind === "recall") {
       put(unit, before, { ...object, status: { ...object.status, recall: step.recall } });
-      await accounts.reached(await unit.commit(signal), 1_000).catch(() => undefined);
+      await accounts.untilRevision(await unit.commit(signal), 1_000).catch(() => undefined);
       return undefined;
     }
     const { recall } = object.status;

@@ -81,7 +81,7 @@ export function createProcessApi({
         // oxlint-disable-next-line holdfast/audited -- see above
         return await unit.commit(call.signal);
       });
-      await accounts.reached(lost, 5_000);
+      await accounts.untilRevision(lost, 5_000);
       for (const account of leasedAccounts(processId)) await reclaimLease(account, processId, lost, call.signal);
       return create(EmptySchema);
     },

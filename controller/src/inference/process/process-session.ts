@@ -40,7 +40,7 @@ export async function openProcessSession(
   let stored = await retryConflict(signal, () => begin());
   const revision = stored.modRevision;
   // Older streams cannot commit changes after this revision.
-  await accounts.reached(revision, 5_000);
+  await accounts.untilRevision(revision, 5_000);
 
   async function begin(): Promise<Stored<InferenceProcess>> {
     const before = await processes.getCurrent(processId, signal);

@@ -93,7 +93,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
       const mutation = { action: "alert-rule.create", kind: "alert-rule", visibleIn: [rules, ruleSets] } as const;
       return mutate(deps, call, mutation, async (unit) => {
         const ruleSet = ruleSets.get(serviceId);
-        if (ruleSet !== undefined) await rules.reached(ruleSet.modRevision, 1_000);
+        if (ruleSet !== undefined) await rules.untilRevision(ruleSet.modRevision, 1_000);
         requireCapacity(
           ruleQuota,
           rulesByService.of(serviceId).map(({ object }) => object),

@@ -100,7 +100,7 @@ async function watched(time: Time, spec: Partial<AlertRuleSpec> = {}, nodeIds: r
   };
   const unit = begin(time);
   unit.create(alertRuleKind, rule);
-  await rules.reached(await unit.commit(), 60_000);
+  await rules.untilRevision(await unit.commit(), 60_000);
   const reported = (value: number, { machineId = nodeId, slot = 2 } = {}) =>
     stored.insert([{ machineId, timeMs: time.now, values: new Map([[slot, value]]) }]);
   const fired = () => rules.get(rule.metadata.id)?.object.status.fired ?? null;

@@ -22,7 +22,7 @@ import { evaluateRule, staleAfterMs } from "./evaluate-rule.ts";
 import { createSampleReader, type SampleRange } from "./sample-reader.ts";
 
 export interface AlertEvaluatorDeps {
-  readonly rules: Pick<Collection<AlertRuleObject>, "reached" | "ready">;
+  readonly rules: Pick<Collection<AlertRuleObject>, "untilRevision" | "ready">;
   readonly rulesByService: RulesByService;
   readonly owners: Pick<MonitoredOwners, "get" | "ready">;
   readonly samples: Pick<Samples, "recent">;

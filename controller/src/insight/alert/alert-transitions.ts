@@ -30,7 +30,7 @@ export interface AlertTransitions {
 }
 
 interface Deps {
-  readonly rules: Pick<Collection<AlertRuleObject>, "reached">;
+  readonly rules: Pick<Collection<AlertRuleObject>, "untilRevision">;
   /** The channel that gets the rule's alerts; null for none. */
   readonly channelFor: (rule: AlertRuleObject) => string | null;
   readonly ownership: Ownership;
@@ -112,7 +112,7 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
         }
       }
       // The next evaluation has to see these writes.
-      if (newest > 0n) await rules.reached(newest, reachedTimeoutMs);
+      if (newest > 0n) await rules.untilRevision(newest, reachedTimeoutMs);
       if (failures.length > 0) throw failures[0];
     },
   };

@@ -34,12 +34,12 @@ export function createChannelUsers({
   rules,
   alertSettings,
 }: {
-  readonly rules: Pick<Collection<AlertRuleObject>, "page" | "reached">;
-  readonly alertSettings: Pick<Collection<AlertSettingsObject>, "get" | "reached">;
+  readonly rules: Pick<Collection<AlertRuleObject>, "page" | "untilRevision">;
+  readonly alertSettings: Pick<Collection<AlertSettingsObject>, "get" | "untilRevision">;
 }): (channel: Stored<ChannelObject>) => Promise<readonly string[]> {
   return async ({ object, modRevision }) => {
     const { id: channelId, organizationId } = object.metadata;
-    await Promise.all([rules, alertSettings].map((memory) => memory.reached(modRevision, 1_000)));
+    await Promise.all([rules, alertSettings].map((memory) => memory.untilRevision(modRevision, 1_000)));
     const referring = ofOrganization(rules, organizationId).filter(({ spec }) => spec.channelId === channelId);
     const isDefault = alertSettings.get(organizationId)?.object.spec.defaultChannelId === channelId;
     return [...referring.map(({ metadata }) => metadata.id), ...(isDefault ? ["default-channel"] : [])];

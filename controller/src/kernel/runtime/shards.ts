@@ -48,7 +48,7 @@ interface Deps {
    * The collections that reconcilers read. The revision of a claim is later than all writes of the shard's former
    * owner.
    */
-  readonly cache: Pick<Collection<unknown>, "reached">;
+  readonly cache: Pick<Collection<unknown>, "untilRevision">;
   readonly log: Log;
 }
 
@@ -171,7 +171,7 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
     for (const [shard, { lease: claimLease }] of claimed) if (claimLease !== lease) claimed.delete(shard);
     if (claimed.size === 0) return;
     const revisions = [...claimed.values()].map(({ modRevision }) => modRevision);
-    await cache.reached(
+    await cache.untilRevision(
       revisions.reduce((a, b) => (a > b ? a : b)),
       catchUpTimeoutMs,
     );

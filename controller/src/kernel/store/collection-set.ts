@@ -17,7 +17,7 @@ export interface CollectionSet {
    * Resolves when every collection has loaded this revision. Throws INVALID_REQUEST for a revision beyond etcd's, and
    * STORE_UNAVAILABLE after timeoutMs.
    */
-  reached(revision: bigint, timeoutMs: number): Promise<void>;
+  untilRevision(revision: bigint, timeoutMs: number): Promise<void>;
   close(): void;
 }
 
@@ -54,11 +54,11 @@ export function createCollectionSet(store: Store): CollectionSet {
     async ready() {
       await Promise.all(collections().map((collection) => collection.ready));
     },
-    async reached(revision, timeoutMs) {
+    async untilRevision(revision, timeoutMs) {
       if (progressOfAll.revision() >= revision) return;
       // A revision that a collection has loaded exists; etcd is queried about newer ones only.
       if (!collections().some((collection) => collection.revision >= revision)) await newest.require(revision);
-      await waits.reached(progressOfAll, revision, timeoutMs);
+      await waits.untilRevision(progressOfAll, revision, timeoutMs);
     },
     close() {
       for (const collection of collections()) collection.close();

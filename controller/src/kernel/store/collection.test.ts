@@ -46,12 +46,12 @@ test("a collection has the writes before and after its start, with their revisio
   const after = thing("a");
   const changed: string[] = [];
   things.subscribe((id) => changed.push(id));
-  await things.reached(await put(after), 60_000);
+  await things.untilRevision(await put(after), 60_000);
   expect(things.get(after.metadata.id)?.object).toEqual(after);
   expect(changed).toEqual([after.metadata.id]);
   expect(things.size).toBe(2);
   await store.commit({ conditions: [], puts: [], deletes: [keyOf(thingKind, after.metadata.id)] });
-  await things.reached(await store.revision(), 60_000);
+  await things.untilRevision(await store.revision(), 60_000);
   expect(things.get(after.metadata.id)).toBeUndefined();
   expect(await things.getCurrent(after.metadata.id)).toBeUndefined();
   things.close();
@@ -61,8 +61,8 @@ test("a revision of other kinds is reached as well, a future one is not", async 
   const things = createCollection(store, thingKind);
   await things.ready;
   const done = await store.commit({ conditions: [], puts: [{ key: "/holdfast/v1/x/1", value: "1" }], deletes: [] });
-  await things.reached(done.committed ? done.revision : 0n, 60_000);
-  await expect(things.reached(1_000_000n, 100)).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  await things.untilRevision(done.committed ? done.revision : 0n, 60_000);
+  await expect(things.untilRevision(1_000_000n, 100)).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   things.close();
 });
 
@@ -141,7 +141,7 @@ test("a page ends at 1 MiB, the next one continues there, and an unlimited page 
   await things.ready;
   const large = Array.from({ length: 12 }, () => thing("large"));
   for (const each of large) await put({ ...each, status: { state: "x".repeat(200_000) } });
-  await things.reached(await store.revision(), 60_000);
+  await things.untilRevision(await store.revision(), 60_000);
   const seen: string[] = [];
   const counts: number[] = [];
   for (let after: string | undefined; ; ) {
@@ -168,15 +168,15 @@ test("an index follows creations, changes and deletions of objects", async () =>
   const late = thing("index", 71);
   const seen: (number | undefined)[] = [];
   things.subscribe((id, before) => id === early.metadata.id && seen.push(before?.spec.size));
-  await things.reached(await put(late), 60_000);
+  await things.untilRevision(await put(late), 60_000);
   const ids = (key: string) => things.by(homeOf, key).map(({ object }) => object.metadata.id);
   expect(ids("home-71")).toEqual([early.metadata.id, late.metadata.id]);
-  await things.reached(await put({ ...early, spec: { size: 72 } }), 60_000);
+  await things.untilRevision(await put({ ...early, spec: { size: 72 } }), 60_000);
   expect([ids("home-71"), ids("home-72")]).toEqual([[late.metadata.id], [early.metadata.id]]);
-  await things.reached(await put({ ...early, spec: { size: 0 } }), 60_000);
+  await things.untilRevision(await put({ ...early, spec: { size: 0 } }), 60_000);
   expect(ids("home-72")).toEqual([]);
   await store.commit({ conditions: [], puts: [], deletes: [keyOf(indexed, late.metadata.id)] });
-  await things.reached(await store.revision(), 60_000);
+  await things.untilRevision(await store.revision(), 60_000);
   expect(ids("home-71")).toEqual([]);
   expect([...things.keysOf(homeOf)]).not.toContain("home-71");
   expect(seen).toEqual([71, 72]);

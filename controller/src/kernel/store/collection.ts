@@ -32,7 +32,7 @@ export interface Collection<R> {
   /** Calls back with the id of each created, changed or deleted object, and with the object before the change. */
   subscribe(onChange: (id: string, before: R | undefined) => void): Watch;
   /** Resolves when the collection has this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
-  reached(revision: bigint, timeoutMs: number): Promise<void>;
+  untilRevision(revision: bigint, timeoutMs: number): Promise<void>;
   /** RevisionProgress of the collection, for waits on several collections together. */
   readonly progress: RevisionProgress;
   /** The etcd revision that the collection has loaded. */
@@ -154,7 +154,7 @@ export function createCollection<R extends Resource<unknown, unknown>>(
       subscribers.add(onChange);
       return { close: () => subscribers.delete(onChange) };
     },
-    reached: (target, timeoutMs) => waits.reached(progress, target, timeoutMs),
+    untilRevision: (target, timeoutMs) => waits.untilRevision(progress, target, timeoutMs),
     progress,
     get revision() {
       return revision;

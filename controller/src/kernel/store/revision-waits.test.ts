@@ -21,7 +21,9 @@ function follower(revision: bigint) {
 test("a thousand waits share one timer, and one progress request per tick", async () => {
   const waits = createRevisionWaits();
   const memory = follower(1n);
-  const all = Promise.all(Array.from({ length: 1_000 }, (_, n) => waits.reached(memory, BigInt(2 + (n % 2)), 1_000)));
+  const all = Promise.all(
+    Array.from({ length: 1_000 }, (_, n) => waits.untilRevision(memory, BigInt(2 + (n % 2)), 1_000)),
+  );
   expect([vi.getTimerCount(), memory.requests]).toEqual([1, 1]);
   await vi.advanceTimersByTimeAsync(300);
   expect(memory.requests).toBe(4);
@@ -36,9 +38,9 @@ test("a thousand waits share one timer, and one progress request per tick", asyn
 test("a wait that takes too long is rejected, and others continue", async () => {
   const waits = createRevisionWaits();
   const [slow, quick] = [follower(1n), follower(1n)];
-  const late = waits.reached(slow, 9n, 500).catch((error: unknown) => error);
-  const patient = waits.reached(slow, 2n, 5_000);
-  const other = waits.reached(quick, 2n, 5_000);
+  const late = waits.untilRevision(slow, 9n, 500).catch((error: unknown) => error);
+  const patient = waits.untilRevision(slow, 2n, 5_000);
+  const other = waits.untilRevision(quick, 2n, 5_000);
   await vi.advanceTimersByTimeAsync(500);
   expect(await late).toMatchObject({ key: "STORE_UNAVAILABLE" });
   for (const each of [slow, quick]) each.at = 2n;
@@ -46,5 +48,5 @@ test("a wait that takes too long is rejected, and others continue", async () => 
   await vi.advanceTimersByTimeAsync(0);
   await Promise.all([patient, other]);
   expect(vi.getTimerCount()).toBe(0);
-  await waits.reached(quick, 2n, 1);
+  await waits.untilRevision(quick, 2n, 1);
 });

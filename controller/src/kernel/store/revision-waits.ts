@@ -11,7 +11,7 @@ export interface RevisionProgress {
 /** Waits for revisions. All waits share one timer; each tick requests progress once for each source with waits. */
 export interface RevisionWaits {
   /** Resolves when the source has the revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
-  reached(progress: RevisionProgress, target: bigint, timeoutMs: number): Promise<void>;
+  untilRevision(progress: RevisionProgress, target: bigint, timeoutMs: number): Promise<void>;
   /** Call it when a source has advanced: satisfied waits resolve in the next iteration of the event loop. */
   advanced(): void;
 }
@@ -66,7 +66,7 @@ export function createRevisionWaits(): RevisionWaits {
   }
 
   return {
-    async reached(progress, target, timeoutMs) {
+    async untilRevision(progress, target, timeoutMs) {
       if (progress.revision() >= target) return;
       const existing = waiting.get(progress);
       const waiters = existing ?? new Set<Waiter>();

@@ -41,7 +41,7 @@ export const channelUsers = contributionPoint<ChannelUsers>("users of channels",
 export interface ChannelApiDeps {
   readonly begin: () => UnitOfWork;
   readonly channels: Collection<ChannelObject>;
-  readonly organizations: Pick<Collection<Organization>, "get" | "reached">;
+  readonly organizations: Pick<Collection<Organization>, "get" | "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly deliveries: Pick<Deliveries, "attempts">;
   /** Kinds that refer to channels; a channel in use cannot be deleted. */

@@ -42,7 +42,7 @@ async function unconfirmed() {
     spec: { type: "email", address: "team@example.com" },
     status: { confirmedAt: null, confirmation: null },
   });
-  await channels.reached(await unit.commit(), 60_000);
+  await channels.untilRevision(await unit.commit(), 60_000);
   const confirmations = createChannelConfirmations({ channels, begin, sealer, clock, baseUrl: "https://here" });
   const link = async (): Promise<ConfirmationLink> => {
     const url = new URL((await confirmations.begin(id, AbortSignal.timeout(60_000))) ?? "");

@@ -65,7 +65,7 @@ export function createChannelConfirmations(deps: {
         const confirmation = { tokenHash: hashOf({ channelId, token }), expiresAt: clock.now() + linkLifetimeMs };
         const unit = deps.begin();
         unit.update(channelKind, before, withStatus(before.object, { confirmedAt: null, confirmation }));
-        await channels.reached(await unit.commit(signal), 1_000);
+        await channels.untilRevision(await unit.commit(signal), 1_000);
         return `${baseUrl}${confirmationPath}?channel=${channelId}&token=${token}`;
       }),
 
@@ -80,7 +80,7 @@ export function createChannelConfirmations(deps: {
         unit.update(channelKind, before, withStatus(before.object, { confirmedAt: clock.now(), confirmation: null }));
         const caller = { organizationId, actor: "link", source, requestId };
         unit.audit({ ...caller, action: "channel.confirm", objectKind: "channel", objectId: id, result: "ok" });
-        await channels.reached(await unit.commit(), 1_000);
+        await channels.untilRevision(await unit.commit(), 1_000);
         return true;
       }),
   };

@@ -52,7 +52,7 @@ export function createChannelReceivers({ channels, egress, sealer, clock, mail }
       return isWaiting === (event.type === confirmationType) ? [channel.metadata.id] : [];
     },
     subscribe: (onChange) => channels.subscribe(onChange),
-    reached: (revision, timeoutMs) => channels.reached(revision, timeoutMs),
+    untilRevision: (revision, timeoutMs) => channels.untilRevision(revision, timeoutMs),
     ready: channels.ready,
     // A failing channel is not disabled, because its next alert may be important.
     failing: async () => undefined,

@@ -210,7 +210,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
 
   return {
     async plan(events, asOf) {
-      await receivers.reached(asOf, receiversTimeoutMs);
+      await receivers.untilRevision(asOf, receiversTimeoutMs);
       const planned = planDeliveries(events, receivers.subscribersOf, { dueAt: clock.now(), newId: deps.newId });
       const rounds = new Set<string>();
       startedByRounds.add(rounds);

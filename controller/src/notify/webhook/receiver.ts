@@ -44,7 +44,7 @@ export interface Receivers {
   /** Calls `onChange` with the id of each receiver that was created, changed or deleted. */
   subscribe(onChange: (id: string) => void): Watch;
   /** Resolves when the collections include this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
-  reached(revision: bigint, timeoutMs: number): Promise<void>;
+  untilRevision(revision: bigint, timeoutMs: number): Promise<void>;
   readonly ready: Promise<unknown>;
   /** Called after a failed attempt. */
   failing(id: string, failure: EndpointFailure, signal: AbortSignal): Promise<void>;
@@ -65,8 +65,8 @@ export function allReceivers(kinds: readonly Receivers[]): Receivers {
         },
       };
     },
-    reached: async (revision, timeoutMs) =>
-      void (await Promise.all(kinds.map((kind) => kind.reached(revision, timeoutMs)))),
+    untilRevision: async (revision, timeoutMs) =>
+      void (await Promise.all(kinds.map((kind) => kind.untilRevision(revision, timeoutMs)))),
     ready: Promise.all(kinds.map(({ ready }) => ready)),
     failing: async (id, failure, signal) => owner(id)?.failing(id, failure, signal),
   };

@@ -30,7 +30,7 @@ import { newSecret, sealSecret, webhookKind, type WebhookObject } from "./webhoo
 export interface WebhookApiDeps {
   readonly begin: () => UnitOfWork;
   readonly webhooks: Collection<WebhookObject>;
-  readonly organizations: Pick<Collection<unknown>, "reached">;
+  readonly organizations: Pick<Collection<unknown>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly deliveries: Pick<Deliveries, "attempts" | "repeat">;
   readonly egress: Pick<EgressClient, "check">;

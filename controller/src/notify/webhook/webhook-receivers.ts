@@ -43,7 +43,7 @@ export function createWebhookReceivers(deps: Deps): Receivers {
         .filter((webhook) => matchesEvent(webhook, event, deps.isOptIn))
         .map(({ metadata }) => metadata.id),
     subscribe: (onChange) => webhooks.subscribe(onChange),
-    reached: (revision, timeoutMs) => webhooks.reached(revision, timeoutMs),
+    untilRevision: (revision, timeoutMs) => webhooks.untilRevision(revision, timeoutMs),
     ready: webhooks.ready,
     failing: (id, failure, signal) => disableIfFailing(id, failure, deps, signal),
   };

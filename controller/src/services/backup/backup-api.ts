@@ -85,7 +85,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
           const { backup, operation } = newBackup(unit, service, { backupType: "manual", trigger: "request" }, deps);
           refuseBackup(service);
           // Wait for backups of concurrent requests, which changed the archive, so that the quota counts them.
-          await backups.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
+          await backups.untilRevision(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
           refuseBeyondQuota(index.of(serviceId).map(({ object }) => object));
           const { id } = backup.metadata;
           const response = message(backup);

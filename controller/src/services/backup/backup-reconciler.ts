@@ -102,7 +102,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       if (changed) unit.update(backupKind, stored, after.backup);
       if (operationChanged && after.operation !== undefined) unit.update(operationKind, operation, after.operation);
       for (const event of after.events) unit.event(event);
-      await backups.reached(await unit.commit(signal), 1_000);
+      await backups.untilRevision(await unit.commit(signal), 1_000);
       if (after.backup.status.state !== backup.status.state) logTransition(backup, after.backup);
     }
     if ("reason" in step)
@@ -266,7 +266,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     if (operation !== undefined && after.operation !== undefined && after.operation !== operation.object)
       unit.update(operationKind, operation, after.operation);
     unit.update(backupKind, stored, after.backup);
-    await backups.reached(await unit.commit(signal), 1_000);
+    await backups.untilRevision(await unit.commit(signal), 1_000);
     const reason = state.kind === "failed" ? state.error.message : "";
     log.info("backup verified", { backup: backup.metadata.id, passed: state.kind === "passed", reason });
     return again(0, "verified");
@@ -285,7 +285,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     if (remainingMs > 0) return again(remainingMs, "an attempt may still store something");
     const unit = deps.begin();
     unit.update(backupKind, stored, { ...backup, status: { ...status, isClear: true } });
-    await backups.reached(await unit.commit(signal), 1_000);
+    await backups.untilRevision(await unit.commit(signal), 1_000);
     return settled;
   }
 
@@ -294,7 +294,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     await deleteBelow(objects, backupPrefix(spec.serviceId, metadata.id), signal);
     const unit = deps.begin();
     unit.remove(backupKind, stored);
-    await backups.reached(await unit.commit(signal), 1_000);
+    await backups.untilRevision(await unit.commit(signal), 1_000);
     log.info("backup removed", { service: spec.serviceId, backup: metadata.id });
     return settled;
   }

@@ -57,7 +57,7 @@ async function aRunningService(): Promise<string> {
   const id = uuidv7();
   const unit = begin();
   unit.create(managedServiceKind, runningService({ id, name: id, organizationId: "o" }));
-  await collections.reached(await unit.commit(), 60_000);
+  await collections.untilRevision(await unit.commit(), 60_000);
   return id;
 }
 

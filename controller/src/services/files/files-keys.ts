@@ -72,7 +72,7 @@ export function createKeyHandlers(
     createFilesKey: ({ serviceId, name, access: requested }, call) =>
       mutate(deps, call, { action: "files-key.create", kind, visibleIn }, async (unit) => {
         const service = access.require(serviceId, call);
-        await users.reached(service.modRevision, 1_000);
+        await users.untilRevision(service.modRevision, 1_000);
         const present = keysOf(serviceId);
         if (present.some(({ spec }) => spec.key.name === name))
           throw new HoldfastError("NAME_TAKEN", `The service has a key ${name} already.`);
@@ -98,7 +98,7 @@ export function createKeyHandlers(
     deleteFilesKey: ({ serviceId, keyId }, call) =>
       mutate(deps, call, { action: "files-key.delete", kind, visibleIn }, async (unit) => {
         const service = access.require(serviceId, call);
-        await users.reached(service.modRevision, 1_000);
+        await users.untilRevision(service.modRevision, 1_000);
         const key = keysOf(serviceId).find(({ spec }) => spec.key.id === keyId);
         const stored = key && users.get(databaseUserId(serviceId, key.spec.username));
         if (key === undefined || stored === undefined)

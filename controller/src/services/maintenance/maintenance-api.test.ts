@@ -39,7 +39,7 @@ test("a newer guest kernel is listed once the host has it, and applied alone or 
   const unit = fixture.begin();
   for (const kernel of registerChanges([facts], [], new Set(), fixture.state.now - hourMs).added)
     unit.create(nodeImageKind, kernel);
-  await fixture.collections.reached(await unit.commit(), 60_000);
+  await fixture.collections.untilRevision(await unit.commit(), 60_000);
   // Registered, but not on the host yet.
   expect((await update(alone)).map(({ id }) => id)).toEqual(["trixie-2"]);
   await hasImages("trixie-1", "trixie-2", "guest-1", "guest-2");
@@ -72,7 +72,7 @@ async function hasImages(...imageIds: string[]): Promise<void> {
     ...host.object,
     status: { ...status, facts: { ...host.object.status.facts, imageIds } },
   });
-  await fixture.collections.reached(await unit.commit(), 60_000);
+  await fixture.collections.untilRevision(await unit.commit(), 60_000);
 }
 
 test("an image that changes the sort order is applied only if accepted, and blocks no other update", async () => {
@@ -90,7 +90,7 @@ test("an image that changes the sort order is applied only if accepted, and bloc
     if (stored === undefined) unit.create(nodeImageKind, { ...made, status: { newestOf: [] } });
     else unit.update(nodeImageKind, stored, made);
   }
-  await fixture.collections.reached(await unit.commit(), 60_000);
+  await fixture.collections.untilRevision(await unit.commit(), 60_000);
   const refused = { key: "WRONG_STATE", message: expect.stringContaining("ICU 72.1 to 76.1") };
   await expect(fixture.apply(id)).rejects.toMatchObject(refused);
   await expect(fixture.apply(id, "trixie-2")).rejects.toMatchObject(refused);
@@ -135,7 +135,7 @@ test("an image is refused while a host does not respond, and a restart is not", 
   if (host === undefined) throw new Error("the host is there");
   const unit = fixture.begin();
   unit.update(hostKind, host, { ...host.object, status: { ...host.object.status, state: "unreachable" } });
-  await fixture.collections.reached(await unit.commit(), 60_000);
+  await fixture.collections.untilRevision(await unit.commit(), 60_000);
   const [update] = (await fixture.api().getMaintenance({ serviceId: id }, call)).updates;
   expect(update).toMatchObject({ id: "trixie-2", blockedReason: expect.stringContaining("Host a of its machines") });
   await expect(fixture.apply(id)).rejects.toThrow(update?.blockedReason);

@@ -87,7 +87,7 @@ export async function settleMaintenance(
     unit.update(managedServiceKind, service, withMaintenance(object, { ...maintenance, ...recorded }));
   }
   const revision = await unit.commit(signal);
-  await Promise.all([deps.services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
+  await Promise.all([deps.services.untilRevision(revision, 1_000), deps.operations.untilRevision(revision, 1_000)]);
   return { written: again(0, planned.action) };
 }
 

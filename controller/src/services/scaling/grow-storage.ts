@@ -12,7 +12,7 @@ import { type LastGrowth, autoscaleOf } from "./storage-autoscale.ts";
 
 export interface StorageGrowthDeps extends ResizeDeps {
   readonly begin: () => UnitOfWork;
-  readonly services: Pick<Collection<unknown>, "reached">;
+  readonly services: Pick<Collection<unknown>, "untilRevision">;
 }
 
 /**
@@ -51,7 +51,7 @@ export async function growStorage(
     result: "ok",
     requestId,
   });
-  await deps.services.reached(await unit.commit(signal), 1_000);
+  await deps.services.untilRevision(await unit.commit(signal), 1_000);
   return again(0, "autoscale");
 }
 
@@ -70,7 +70,7 @@ async function refuse(
     const data = { storage_size_gb: object.spec.storageSizeGb, wanted_size_gb: toGb };
     unit.event(serviceEvent("service.autoscale_failed", object, { ...data, reason: refused }));
   }
-  await deps.services.reached(await unit.commit(signal), 1_000);
+  await deps.services.untilRevision(await unit.commit(signal), 1_000);
   return again(0, "autoscale refused");
 }
 

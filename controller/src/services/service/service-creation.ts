@@ -25,9 +25,9 @@ import { newShortId } from "./network/service-names.ts";
 export interface ServiceCreationDeps {
   readonly begin: () => UnitOfWork;
   readonly quotas: Pick<Quotas, "claim">;
-  readonly services: Pick<Collection<unknown>, "reached">;
-  readonly operations: Pick<Collection<unknown>, "reached">;
-  readonly organizations: Pick<Collection<unknown>, "reached">;
+  readonly services: Pick<Collection<unknown>, "untilRevision">;
+  readonly operations: Pick<Collection<unknown>, "untilRevision">;
+  readonly organizations: Pick<Collection<unknown>, "untilRevision">;
   readonly warmPool: WarmPool;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];

@@ -12,7 +12,7 @@ import { serviceEvent } from "./service-events.ts";
 
 export interface ExpiryDeps {
   readonly begin: () => UnitOfWork;
-  readonly services: Pick<Collection<ManagedServiceObject>, "reached">;
+  readonly services: Pick<Collection<ManagedServiceObject>, "untilRevision">;
   readonly operations: Collection<OperationObject>;
   readonly fleet: Pick<Fleet, "observation" | "session">;
   /** True while deletions by expiry are deferred. */
@@ -101,6 +101,6 @@ export async function settleExpiry(
     unit.event(serviceEvent("service.expiry_held", object, { reason: "deletion_protection" }));
   }
   const revision = await unit.commit(signal);
-  await deps.services.reached(revision, 1_000);
+  await deps.services.untilRevision(revision, 1_000);
   return again(0, expiry.action);
 }

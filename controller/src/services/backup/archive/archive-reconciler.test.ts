@@ -57,7 +57,7 @@ test("a service that is undeleted during a reconcile of its archive keeps its au
         getCurrent: async () => (isBack() ? stored(service) : undefined),
       },
       archives: { get: () => stored(withDeletion), getCurrent: async () => stored(isBack() ? archive : withDeletion) },
-      backups: { get: () => stored(backup), reached: async () => undefined },
+      backups: { get: () => stored(backup), untilRevision: async () => undefined },
       index: { of: () => [stored(backup)] },
       organizations: { get: () => stored({}) },
       readersOf: () => [],
@@ -89,15 +89,15 @@ test("a log with a gap continues as another archive, and one event is emitted", 
     event: (event: { type: string; data: object }) => events.push(event),
     commit: async () => 2n,
   };
-  const reached = async () => undefined;
+  const untilRevision = async () => undefined;
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
       catalog: defaultCatalog,
       ...noReports,
       services: { by: () => [], get: () => stored(service) },
-      archives: { get: () => stored(archive), reached },
-      backups: { reached },
-      backupKeys: { get: () => stored(key), reached },
+      archives: { get: () => stored(archive), untilRevision },
+      backups: { untilRevision },
+      backupKeys: { get: () => stored(key), untilRevision },
       index: { of: () => [] },
       fleet: { observation: () => ({ instance: { archive: report, effectiveParameters: {} } }) },
       objects: createDirectoryStore(directory),
@@ -168,16 +168,16 @@ test("a pause of deletions retains expired backups and log, and new log is still
     },
     commit: async () => 2n,
   };
-  const reached = async () => undefined;
+  const untilRevision = async () => undefined;
   let isPaused = true;
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
       catalog: defaultCatalog,
       ...noReports,
       services: { by: () => [], get: () => stored(service) },
-      archives: { get: () => stored(archive), reached },
-      backups: { get: (backupId: string) => stored(all.get(backupId)), reached },
-      backupKeys: { get: () => stored(key), reached },
+      archives: { get: () => stored(archive), untilRevision },
+      backups: { get: (backupId: string) => stored(all.get(backupId)), untilRevision },
+      backupKeys: { get: () => stored(key), untilRevision },
       index: { of: () => [...all.values()].map(stored) },
       fleet: { observation: () => ({ instance: { archive: report, effectiveParameters: {} } }) },
       objects,
@@ -234,15 +234,15 @@ test("an upgrade ends the log's archive once it can no longer be rolled back", a
     update: (_kind: unknown, _before: unknown, after: unknown) => void (archive = after as typeof archive),
     commit: async () => 2n,
   };
-  const reached = async () => undefined;
+  const untilRevision = async () => undefined;
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
       catalog: defaultCatalog,
       ...noReports,
       services: { by: () => [], get: () => stored(current) },
-      archives: { get: () => stored(archive), reached },
-      backups: { reached },
-      backupKeys: { get: () => undefined, reached },
+      archives: { get: () => stored(archive), untilRevision },
+      backups: { untilRevision },
+      backupKeys: { get: () => undefined, untilRevision },
       index: { of: () => [] },
       fleet: { observation: () => undefined },
       readersOf: () => [],
@@ -273,15 +273,15 @@ test("a manual backup before the first automated one starts the log", async () =
     },
     commit: async () => 2n,
   };
-  const reached = async () => undefined;
+  const untilRevision = async () => undefined;
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
       catalog: defaultCatalog,
       ...noReports,
       services: { by: () => [], get: () => stored(service) },
-      archives: { get: () => stored(archive), reached },
-      backups: { reached },
-      backupKeys: { get: () => stored(key), reached },
+      archives: { get: () => stored(archive), untilRevision },
+      backups: { untilRevision },
+      backupKeys: { get: () => stored(key), untilRevision },
       index: { of: () => [stored(made)] },
       fleet: { observation: () => undefined },
       objects: createDirectoryStore(directory),
@@ -356,21 +356,21 @@ describe("an object that a machine reports as damaged", () => {
     const restoring = runningService({ id: "restoring" }, { origin: { ...origin, finishedAt: null } });
     const following = { archiveId: "a-1", state: "following", durableTime: timestampFromMs(4_000) };
     const report = create(ArchiveObservationSchema, { ...following, term: 1n, firstSequence: 1n, lastSequence: 4n });
-    const reached = async () => undefined;
+    const untilRevision = async () => undefined;
     const work = createArchiveWork(
       partial<ArchiveWorkDeps>({
         catalog: defaultCatalog,
         services: {
           by: (_: unknown, source: string) => (source === id ? [stored(restoring)] : []),
           get: () => stored(service),
-          reached,
+          untilRevision,
         },
         drillIndex: {
           of: () => [{ metadata: fresh.metadata, status: { damagedObject: reported.byDrill, finishedAt: 800 } }],
         },
-        archives: { get: () => stored(archive), reached },
-        backups: { get: (backupId: string) => stored(backups.get(backupId)), reached },
-        backupKeys: { get: () => stored(key), reached },
+        archives: { get: () => stored(archive), untilRevision },
+        backups: { get: (backupId: string) => stored(backups.get(backupId)), untilRevision },
+        backupKeys: { get: () => stored(key), untilRevision },
         index: {
           of: () => [...backups.values()].map(stored),
           get: (backupId: string) => stored(backups.get(backupId)),

@@ -70,14 +70,14 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
       if (!isUp && !isFinal) return settled;
       const unit = deps.begin();
       unit.create(archiveKind, newArchive(service, firstDueAt(service, deps.firstBackupDelayMs, now), now));
-      await archives.reached(await unit.commit(signal), 1_000);
+      await archives.untilRevision(await unit.commit(signal), 1_000);
       return again(0, "archive created");
     }
     const withNewSource = withSource(archive.object, service, now);
     if (withNewSource !== undefined) {
       const unit = deps.begin();
       unit.update(archiveKind, archive, withNewSource);
-      await archives.reached(await unit.commit(signal), 1_000);
+      await archives.untilRevision(await unit.commit(signal), 1_000);
       return again(0, "source recorded");
     }
     const { instance } = deps.fleet.observation(taskTarget(service).id) ?? {};
@@ -85,10 +85,13 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     if (withNewSettings !== undefined) {
       const unit = deps.begin();
       unit.update(archiveKind, archive, withNewSettings);
-      await archives.reached(await unit.commit(signal), 1_000);
+      await archives.untilRevision(await unit.commit(signal), 1_000);
       return again(0, "settings recorded");
     }
-    await Promise.all([backups.reached(archive.modRevision, 1_000), backupKeys.reached(archive.modRevision, 1_000)]);
+    await Promise.all([
+      backups.untilRevision(archive.modRevision, 1_000),
+      backupKeys.untilRevision(archive.modRevision, 1_000),
+    ]);
     const damaged = await damage.record(archive, signal);
     if (damaged !== undefined) return damaged;
     const logged = await logs.maintain(service, archive, signal);
@@ -110,7 +113,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
         ...(base && { baseId: base.metadata.id }),
       } as const;
       const { backup } = newBackup(unit, service, request, deps);
-      await archives.reached(await unit.commit(signal), 1_000);
+      await archives.untilRevision(await unit.commit(signal), 1_000);
       log.info("automated backup created", { service: id, backup: backup.metadata.id, trigger: due.trigger });
       return again(0, "backup created");
     }

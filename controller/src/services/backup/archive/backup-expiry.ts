@@ -93,7 +93,7 @@ export function createBackupExpiry(deps: ExpiryDeps): BackupExpiry {
     if (after === key.object) return remainingMs;
     const unit = deps.begin();
     unit.update(backupKeyKind, key, after);
-    await backupKeys.reached(await unit.commit(signal), 1_000);
+    await backupKeys.untilRevision(await unit.commit(signal), 1_000);
     log.info("backup key changed", { service: id, version: currentVersion(after).version });
     return keyLifetimeMs;
   }

@@ -39,7 +39,7 @@ export function createRetainedArchives(
 
   async function reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { id, organizationId } = archive.object.metadata;
-    await backups.reached(archive.modRevision, 1_000);
+    await backups.untilRevision(archive.modRevision, 1_000);
     const remaining = index.of(id).map(({ object }) => object);
     const { deleted } = archive.object.status;
     if (remaining.length === 0 && deleted === null) return deleteArchive(archive, signal);
@@ -71,7 +71,7 @@ export function createRetainedArchives(
       const metadata = { ...object.metadata, deletionRequestedAt: now, updatedAt: now };
       unit.update(machineKind, machine, { ...object, metadata });
     }
-    await archives.reached(await unit.commit(signal), 1_000);
+    await archives.untilRevision(await unit.commit(signal), 1_000);
     return again(0, "undelete expired");
   }
 
@@ -88,7 +88,7 @@ export function createRetainedArchives(
     const unit = deps.begin();
     unit.remove(archiveKind, archive);
     if (key !== undefined) unit.remove(backupKeyKind, key);
-    await archives.reached(await unit.commit(signal), 1_000);
+    await archives.untilRevision(await unit.commit(signal), 1_000);
     log.info("archive removed", { service: id });
     return settled;
   }

@@ -41,7 +41,7 @@ export function createDrillHandlers(deps: DrillApiDeps & { readonly owners: Back
         const { object: service } = deps.access.require(serviceId, call);
         refuseBackup(service);
         // A concurrent drill changed the archive: wait until this controller has seen it.
-        await drills.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
+        await drills.untilRevision(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
         const drill = newDrill(unit, service, "request", deps);
         const response = drillMessage(drill);
         return { id: drill.metadata.id, response };

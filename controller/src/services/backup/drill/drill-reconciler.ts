@@ -61,7 +61,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     if (stored === undefined) return settled;
     const { object: drill } = stored;
     const now = clock.now();
-    await machines.reached(stored.modRevision, 1_000);
+    await machines.untilRevision(stored.modRevision, 1_000);
     const step = planDrill(drill, await observe(drill, signal), now);
     if (step.kind === "deleteMachine") return deleteMachine(drill, now, signal);
     if (step.kind === "settled") return isFinished(drill) ? deleteIfOld(stored, signal) : settled;
@@ -75,7 +75,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
         unit.update(operationKind, operation, after.operation);
       if (step.kind === "begin") unit.create(machineKind, machineOf(after.drill, machineId, deps.catalog, now));
       for (const event of after.events) unit.event(event);
-      await drills.reached(await unit.commit(signal), 1_000);
+      await drills.untilRevision(await unit.commit(signal), 1_000);
       logTransition(drill, after.drill);
       if (after.drill.status.state !== drill.status.state || step.kind === "examined") return again(0, step.kind);
     }
@@ -111,7 +111,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     const { vcpu, rootBytes, diskBytes } = machine.object.spec;
     const unit = deps.begin();
     await resizeMachine(machine.object.metadata.id, { vcpu, memoryBytes, rootBytes, diskBytes }, unit, deps, signal);
-    await machines.reached(await unit.commit(signal), 1_000);
+    await machines.untilRevision(await unit.commit(signal), 1_000);
     log.info("drill's machine gets more memory", { drill: drill.metadata.id, memoryBytes });
     return again(shortRecheckMs, "the machine gets more memory");
   }
@@ -131,7 +131,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     const unit = deps.begin();
     const metadata = { ...machine.object.metadata, deletionRequestedAt: now, updatedAt: now };
     unit.update(machineKind, machine, { ...machine.object, metadata });
-    await machines.reached(await unit.commit(signal), 1_000);
+    await machines.untilRevision(await unit.commit(signal), 1_000);
     return again(recheckMs, "the machine is being deleted");
   }
 
@@ -149,7 +149,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     if (stored === undefined || (!isDeleted && !isOld)) return settled;
     const unit = deps.begin();
     unit.remove(drillKind, stored);
-    await drills.reached(await unit.commit(signal), 1_000);
+    await drills.untilRevision(await unit.commit(signal), 1_000);
     return settled;
   }
 

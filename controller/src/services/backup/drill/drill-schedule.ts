@@ -53,10 +53,10 @@ export function createDrillSchedule(deps: DrillScheduleDeps): ControlLoop {
         const waits = service.status.state !== "Running" || drilled.some((drill) => !isFinished(drill));
         if (at === undefined || waits) return again(recheckMs, "no drill can begin");
         if (at > now) return again(Math.min(at - now, dayMs), "next drill");
-        await drills.reached(deps.archives.get(id)?.modRevision ?? 0n, 1_000);
+        await drills.untilRevision(deps.archives.get(id)?.modRevision ?? 0n, 1_000);
         const unit = deps.begin();
         const drill = newDrill(unit, service, "schedule", deps);
-        await drills.reached(await unit.commit(signal), 1_000);
+        await drills.untilRevision(await unit.commit(signal), 1_000);
         log.info("scheduled drill created", { service: id, drill: drill.metadata.id });
         return again(dayMs, "drill created");
       },

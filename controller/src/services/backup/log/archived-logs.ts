@@ -107,7 +107,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     const { object } = archive;
     const unit = deps.begin();
     unit.update(archiveKind, archive, { ...object, status: { ...object.status, log: ranges } });
-    await archives.reached(await unit.commit(signal), 1_000);
+    await archives.untilRevision(await unit.commit(signal), 1_000);
     return again(0, "log recorded");
   }
 
@@ -124,7 +124,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
     if (backupKeys.get(id) === undefined) {
       const unit = deps.begin();
       unit.create(backupKeyKind, newBackupKey(id, organizationId, deps.sealer, clock.now()));
-      await backupKeys.reached(await unit.commit(signal), 1_000);
+      await backupKeys.untilRevision(await unit.commit(signal), 1_000);
       return again(0, "key created");
     }
     if (current === null) return startArchiving(archive, newArchiving(id), signal);
@@ -179,7 +179,7 @@ export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
           message: removedMessage,
         }),
       );
-    await archives.reached(await unit.commit(signal), 1_000);
+    await archives.untilRevision(await unit.commit(signal), 1_000);
     deps.log.info("log archive started", { service: id, archive: log.archiveId, key: log.keyVersion });
     return again(1_000, "log archive started");
   }

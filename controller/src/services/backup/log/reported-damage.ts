@@ -95,7 +95,7 @@ export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
     unit.event(
       gapEvent({ serviceId: id, organizationId, since: hole.from, message: messageOf(hole, service === undefined) }),
     );
-    await archives.reached(await unit.commit(signal), 1_000);
+    await archives.untilRevision(await unit.commit(signal), 1_000);
     const { firstSequence, lastSequence } = hole;
     log.warn("stored log is damaged", { service: id, term, firstSequence, lastSequence });
     return again(0, "hole recorded");
@@ -120,7 +120,7 @@ export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
     unit.create(operationKind, operation);
     const { object } = backup;
     unit.update(backupKind, backup, { ...object, spec: { ...object.spec, verification: operation.metadata.id } });
-    await deps.backups.reached(await unit.commit(signal), 1_000);
+    await deps.backups.untilRevision(await unit.commit(signal), 1_000);
     log.warn("a reader reported a damaged backup; verification started", { backup: backupId });
     return again(0, "backup is verified");
   }

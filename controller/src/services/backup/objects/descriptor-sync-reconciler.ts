@@ -57,7 +57,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
     if (stored === undefined) {
       const unit = deps.begin();
       unit.create(descriptorSyncKind, newDescriptorSync(id, archive.object.metadata.organizationId, clock.now()));
-      await descriptorSyncs.reached(await unit.commit(signal), 1_000);
+      await descriptorSyncs.untilRevision(await unit.commit(signal), 1_000);
       return again(0, "descriptor sync created");
     }
     const descriptor = build(archive.object);
@@ -87,7 +87,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
       { object: numbered, modRevision: claimRevision },
       { ...numbered, status: { ...numbered.status, digest } },
     );
-    await descriptorSyncs.reached(await confirmation.commit(signal), 1_000);
+    await descriptorSyncs.untilRevision(await confirmation.commit(signal), 1_000);
     await removeOlder(id, signal);
     deps.log.info("service descriptor stored", { service: id, term, number });
     return again(0, "descriptor stored");
@@ -107,7 +107,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
       await deleteBelow(objects, prefix, signal);
     const unit = deps.begin();
     unit.remove(descriptorSyncKind, stored);
-    await descriptorSyncs.reached(await unit.commit(signal), 1_000);
+    await descriptorSyncs.untilRevision(await unit.commit(signal), 1_000);
     return settled;
   }
 

@@ -49,7 +49,7 @@ async function resetting(name: string) {
   const nodes = { spec: { nodes: [nodeOf(name)] }, status: { primaryNodeId: name, nodes: [] } };
   const metadata = { id: name, name, organizationId: "o" };
   unit.create(managedServiceKind, runningService(metadata, nodes.spec, nodes.status));
-  await collections.reached(await unit.commit(), 60_000);
+  await collections.untilRevision(await unit.commit(), 60_000);
   const identity = await controller.newAgent(name);
   const connect = async () => {
     const session = openSession(controller.dial(identity), helloOf(name));

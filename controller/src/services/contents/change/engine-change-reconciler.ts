@@ -62,7 +62,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     const end = async (step: EndStep) => {
       const records = { change, operation, service, attempt: observed.task };
       const revision = await endChange(step, records, deps, signal);
-      await changes.reached(revision, 1_000);
+      await changes.untilRevision(revision, 1_000);
       logEnd(change.object, step);
       return settled;
     };
@@ -185,7 +185,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
       metadata: { ...object.metadata, updatedAt: deps.clock.now() },
       status: { attempt: object.status.attempt + 1, isUncertain, isGivenUp: false },
     });
-    await changes.reached(await unit.commit(signal), 1_000);
+    await changes.untilRevision(await unit.commit(signal), 1_000);
     return again(0, "new attempt");
   }
 
@@ -200,7 +200,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     const unit = deps.begin();
     unit.update(operationKind, operation, failed(operation.object, { code, message }, deps.clock.now()));
     unit.update(engineChangeKind, change, { ...object, status: { ...object.status, isGivenUp: true } });
-    await changes.reached(await unit.commit(signal), 1_000);
+    await changes.untilRevision(await unit.commit(signal), 1_000);
     deps.log.warn("engine change given up", { service: object.spec.serviceId, operation: object.spec.operationId });
     return again(recheckMs, "given up");
   }
@@ -219,7 +219,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     if (operation.object.status.step !== after.status.step) {
       const unit = deps.begin();
       unit.update(operationKind, operation, after);
-      await operations.reached(await unit.commit(signal), 1_000);
+      await operations.untilRevision(await unit.commit(signal), 1_000);
     }
     const leftMs = remainingMs(operation.object, now);
     return again(leftMs > 0 ? Math.min(recheckMs, leftMs) : runningAfterMs, step);

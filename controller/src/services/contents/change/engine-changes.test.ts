@@ -60,7 +60,7 @@ const stored = async (call: Call) => {
   return answers.find(call.idempotency).finally(answers.close);
 };
 
-type Reached = Pick<typeof collections.databaseUsers, "reached">;
+type Reached = Pick<typeof collections.databaseUsers, "untilRevision">;
 
 function changes(waitMs: number, { connected = true, users = collections.databaseUsers as Reached } = {}) {
   const { services, operations, engineChanges } = collections;
@@ -100,7 +100,7 @@ async function aRunningService(): Promise<string> {
   const id = uuidv7();
   const unit = begin();
   unit.create(managedServiceKind, runningService({ id, name: id, organizationId: "o" }));
-  await collections.reached(await unit.commit(), 60_000);
+  await collections.untilRevision(await unit.commit(), 60_000);
   return id;
 }
 
@@ -145,7 +145,7 @@ test("a change is returned only after memory has the stored user", async () => {
   const known = Promise.withResolvers<void>();
   const waitedFor: bigint[] = [];
   const users: Reached = {
-    reached(revision) {
+    untilRevision(revision) {
       waitedFor.push(revision);
       return known.promise;
     },

@@ -36,7 +36,7 @@ export interface EngineChangesDeps {
   readonly changes: Collection<EngineChangeObject>;
   readonly operations: Collection<OperationObject>;
   /** Users, which are written when an operation ends and have a separate watch. */
-  readonly users: Pick<Collection<unknown>, "reached">;
+  readonly users: Pick<Collection<unknown>, "untilRevision">;
   readonly access: ServiceAccess;
   readonly fleet: Pick<Fleet, "session">;
   /** Resolves once the stored descriptor has the service's users, or after 3 seconds. */
@@ -157,7 +157,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
       const { object: operation, modRevision } = found;
       // Wait until memory has the change, so that the caller's next read returns it.
       if (isFinished(operation)) {
-        await Promise.all([changes, deps.users].map((collection) => collection.reached(modRevision, 1_000)));
+        await Promise.all([changes, deps.users].map((collection) => collection.untilRevision(modRevision, 1_000)));
         // Wait until the stored descriptor has the user, so that a recovery from the object store has it.
         if (targetOf(request.change).kind === "user") await deps.awaitDescriptor(request.serviceId, call.signal);
       }

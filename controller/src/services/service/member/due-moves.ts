@@ -13,8 +13,8 @@ import { serviceOperations } from "../service-operations.ts";
 
 export interface MoveDeps {
   readonly begin: () => UnitOfWork;
-  readonly services: Pick<Collection<ManagedServiceObject>, "reached">;
-  readonly operations: Pick<Collection<OperationObject>, "by" | "reached">;
+  readonly services: Pick<Collection<ManagedServiceObject>, "untilRevision">;
+  readonly operations: Pick<Collection<OperationObject>, "by" | "untilRevision">;
   readonly hosts: Pick<Collection<HostObject>, "get" | "values">;
   readonly newId: () => string;
   readonly clock: Clock;
@@ -52,7 +52,7 @@ export async function startDueMove(
   unit.create(operationKind, operation);
   unit.update(managedServiceKind, service, after);
   const revision = await unit.commit(signal);
-  await Promise.all([deps.services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
+  await Promise.all([deps.services.untilRevision(revision, 1_000), deps.operations.untilRevision(revision, 1_000)]);
   return { written: again(0, "move") };
 }
 

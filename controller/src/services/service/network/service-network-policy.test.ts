@@ -113,7 +113,7 @@ describe("a change notifies the hosts whose rules it changes", () => {
     }
     unit.create(managedServiceKind, service("s", ["a", "b"], ["9.0.0.0/8"]));
     unit.create(managedServiceKind, service("t", ["c"], []));
-    await scenario.collections.reached(await unit.commit(), 60_000);
+    await scenario.collections.untilRevision(await unit.commit(), 60_000);
     watch = createServiceNetworkPolicy(scenario.collections).subscribe((hostIds) =>
       notified.push([...(hostIds ?? ["all"])].toSorted()),
     );
@@ -154,7 +154,7 @@ describe("a change notifies the hosts whose rules it changes", () => {
     notified = [];
     const unit = scenario.begin();
     write(unit);
-    await scenario.collections.reached(await unit.commit(), 60_000);
+    await scenario.collections.untilRevision(await unit.commit(), 60_000);
     return notified;
   }
 });

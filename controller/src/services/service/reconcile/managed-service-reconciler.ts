@@ -171,7 +171,7 @@ async function requireFenceHolds(
   deps: ManagedServiceReconcilerDeps,
 ): Promise<void> {
   const { machines } = deps;
-  await deps.changes.reached(modRevision, 1_000);
+  await deps.changes.untilRevision(modRevision, 1_000);
   if (observeService(object, deps).isChanging) throw new Conflict();
   for (const { node, machine } of nodes) {
     const stored = machines.get(node.id);

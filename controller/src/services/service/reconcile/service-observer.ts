@@ -20,7 +20,7 @@ export interface ObserverDeps {
   readonly hosts: Pick<Collection<HostObject>, "get">;
   readonly records: Collection<DnsRecordObject>;
   /** Changes of users and databases in progress. */
-  readonly changes: Pick<Collection<EngineChangeObject>, "by" | "reached">;
+  readonly changes: Pick<Collection<EngineChangeObject>, "by" | "untilRevision">;
   readonly fleet: Fleet;
   readonly names: NameVerification;
   readonly backups: ServiceBackups;

@@ -29,7 +29,7 @@ async function makeService({ withMachine, spec = {} }: { withMachine: boolean; s
   const unit = begin();
   unit.create(managedServiceKind, service);
   if (withMachine) unit.create(machineKind, machine);
-  await collections.reached(await unit.commit(), 60_000);
+  await collections.untilRevision(await unit.commit(), 60_000);
   const zone = createZoneRecords(collections.records, systemClock);
   onTestFinished(async () => {
     zone.close();
@@ -37,7 +37,7 @@ async function makeService({ withMachine, spec = {} }: { withMachine: boolean; s
     for (const { object } of collections.services.values())
       remaining.remove(managedServiceKind, read(object.metadata.id));
     for (const stored of collections.machines.values()) remaining.remove(machineKind, stored);
-    await collections.reached(await remaining.commit(), 60_000);
+    await collections.untilRevision(await remaining.commit(), 60_000);
   });
   const read = (id: string) => collections.services.get(id) as Stored<ManagedServiceObject>;
   const { machines, records, operations, databaseUsers: users } = collections;
@@ -89,7 +89,7 @@ async function change(before: Stored<ManagedServiceObject>): Promise<void> {
   const { metadata } = before.object;
   const unit = begin();
   unit.update(managedServiceKind, before, { ...before.object, metadata: { ...metadata, deletionRequestedAt: 1 } });
-  await collections.reached(await unit.commit(), 60_000);
+  await collections.untilRevision(await unit.commit(), 60_000);
 }
 
 const gib = 1024 ** 3;
@@ -121,7 +121,7 @@ test.each([
   const stored = () => retained.collections.services.get(id) as Stored<ManagedServiceObject>;
   const { instanceGeneration } = service.object.spec;
   await perform({ kind: "publishNames" }, service);
-  await retained.collections.reached(await retained.store.revision(), 60_000);
+  await retained.collections.untilRevision(await retained.store.revision(), 60_000);
   expect(stored().object.spec.instanceGeneration).toBe(instanceGeneration + (isDelivered ? 1 : 0));
   await perform({ kind: "publishNames" }, stored());
   expect(stored().object.spec.instanceGeneration).toBe(instanceGeneration + (isDelivered ? 1 : 0));

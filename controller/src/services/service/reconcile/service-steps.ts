@@ -49,7 +49,7 @@ export interface StepDeps {
   readonly fleet: Fleet;
   readonly failureDetector: FailureDetector;
   readonly fences: FenceOrders;
-  readonly services: Pick<Collection<unknown>, "reached">;
+  readonly services: Pick<Collection<unknown>, "untilRevision">;
   readonly catalog: CatalogData;
   readonly sealer: Pick<Sealer, "open">;
   readonly clock: Clock;
@@ -110,7 +110,10 @@ export async function performServiceStep(
     case "converge": {
       // Each kind has a separate watch, so objects of one transaction may reach memory at different times.
       const { modRevision } = service;
-      await Promise.all([deps.machines.reached(modRevision, 1_000), deps.users.reached(modRevision, 1_000)]);
+      await Promise.all([
+        deps.machines.untilRevision(modRevision, 1_000),
+        deps.users.untilRevision(modRevision, 1_000),
+      ]);
       const machine = deps.machines.get(step.node.id)?.object;
       const { address = "", publicAddress = "" } = machine?.status ?? {};
       const addresses = { address, publicAddress };
@@ -182,7 +185,7 @@ async function removeNode(
   deps: StepDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  await deps.machines.reached(service.modRevision, 1_000);
+  await deps.machines.untilRevision(service.modRevision, 1_000);
   if (deps.machines.get(node.id) !== undefined) throw new Conflict();
   const { object } = service;
   const unit = deps.begin();
@@ -242,7 +245,7 @@ async function removeService(
 ): Promise<void> {
   const { metadata, spec, status } = service.object;
   // After the start of a deletion nothing is created for the service, but earlier objects may not be in memory yet.
-  await Promise.all([deps.machines, deps.users].map(({ reached }) => reached(service.modRevision, 1_000)));
+  await Promise.all([deps.machines, deps.users].map(({ untilRevision }) => untilRevision(service.modRevision, 1_000)));
   const unit = deps.begin();
   for (const { id } of spec.nodes) {
     const machine = deps.machines.get(id);
@@ -267,9 +270,9 @@ async function removeService(
 /** Commits, and waits until memory has the change, so that the next round reads it. */
 async function settle(
   unit: UnitOfWork,
-  changed: { reached: Collection<unknown>["reached"] },
+  changed: { untilRevision: Collection<unknown>["untilRevision"] },
   signal: AbortSignal,
 ): Promise<void> {
   const revision = await unit.commit(signal);
-  await changed.reached(revision, 1_000);
+  await changed.untilRevision(revision, 1_000);
 }

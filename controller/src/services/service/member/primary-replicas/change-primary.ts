@@ -32,7 +32,7 @@ import { failoverCandidatesOf, standbysOf } from "./primary.ts";
 
 export interface PrimaryChangeDeps {
   readonly begin: () => UnitOfWork;
-  readonly services: Pick<Collection<unknown>, "reached">;
+  readonly services: Pick<Collection<unknown>, "untilRevision">;
   readonly fleet: Pick<Fleet, "run" | "revokePrimaryLease">;
   readonly failureDetector: Pick<FailureDetector, "leaseReport" | "trueForMs" | "forget">;
   readonly fences: FenceOrders;
@@ -62,7 +62,7 @@ export async function changePrimary(
   if (verdict === "compare" && !(await hasReplayedAll(object, primaryChange, observed, deps, signal))) return;
   const unit = deps.begin();
   unit.update(managedServiceKind, service, afterVerdict(object, primaryChange, verdict, now));
-  await deps.services.reached(await unit.commit(signal), 1_000);
+  await deps.services.untilRevision(await unit.commit(signal), 1_000);
 }
 
 function afterVerdict(
@@ -113,7 +113,7 @@ async function nameSuccessor(
   const to = verdict.kind === "revert" ? from : verdict.nodeId;
   const unit = deps.begin();
   unit.update(managedServiceKind, service, withNamedPrimary(object, to, clock.now()));
-  await deps.services.reached(await unit.commit(signal), 1_000);
+  await deps.services.untilRevision(await unit.commit(signal), 1_000);
   failureDetector.forget(fact);
 }
 

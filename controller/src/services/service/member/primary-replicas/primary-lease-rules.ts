@@ -5,7 +5,7 @@ import { namedPrimary } from "./primary.ts";
 
 /** Rules that grant a lease only to the primary that the newest term names. No node gets a lease while it changes. */
 export function createPrimaryLeaseRules(
-  services: Pick<Collection<ManagedServiceObject>, "get" | "reached">,
+  services: Pick<Collection<ManagedServiceObject>, "get" | "untilRevision">,
 ): PrimaryLeaseRules {
   return {
     refusal(machineId, serviceId, term) {
@@ -14,6 +14,6 @@ export function createPrimaryLeaseRules(
       if (namedPrimary(service) !== machineId) return "another node is the primary, or none is";
       return service.status.term === term ? undefined : `the term is ${service.status.term}, not ${term}`;
     },
-    reached: (revision, timeoutMs) => services.reached(revision, timeoutMs),
+    untilRevision: (revision, timeoutMs) => services.untilRevision(revision, timeoutMs),
   };
 }

@@ -43,6 +43,6 @@ export async function switchOver(
 
   const unit = deps.begin();
   unit.update(managedServiceKind, service, after);
-  await deps.services.reached(await unit.commit(signal), 1_000);
+  await deps.services.untilRevision(await unit.commit(signal), 1_000);
   failureDetector.forget(fact);
 }

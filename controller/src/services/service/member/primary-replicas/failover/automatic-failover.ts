@@ -19,7 +19,7 @@ import { failoverCandidatesOf } from "../primary.ts";
 
 export interface AutomaticFailoverDeps {
   readonly begin: () => UnitOfWork;
-  readonly services: Pick<Collection<ManagedServiceObject>, "reached">;
+  readonly services: Pick<Collection<ManagedServiceObject>, "untilRevision">;
   readonly operations: Collection<OperationObject>;
   readonly fleet: Pick<Fleet, "run">;
   readonly failureDetector: FailureDetector;
@@ -61,7 +61,7 @@ export async function failOverSilentPrimary(
   unit.onlyWhile(deps.automationPauses.unlessPaused("failover"));
   const reason = isEngineUnresponsive ? "engine_silent" : "node_silent";
   await writeFailover(unit, service, { ...failover, reason, now }, deps.operations, signal);
-  await deps.services.reached(await unit.commit(signal), 1_000);
+  await deps.services.untilRevision(await unit.commit(signal), 1_000);
   return again(0, "failover");
 }
 
