@@ -19,13 +19,13 @@ export interface MemberSteps {
 /** Changes of a service's members, by the topology of its engine; their roles are in `member-roles.ts`. */
 export interface MemberStrategy {
   /** Facts that are derived from the reports of several members. */
-  combine(
+  derive(
     service: ManagedServiceObject,
     nodes: readonly ObservedNode[],
     catalog: CatalogData,
   ): Pick<ObservedService, "standbySensitiveChange">;
   /** Adds facts that are not reported, by queries of members. */
-  query(
+  queryMembers(
     service: ManagedServiceObject,
     observed: ObservedService,
     deps: AutomaticFailoverDeps,
@@ -41,7 +41,7 @@ export interface MemberStrategy {
     planNode: (node: ObservedNode) => ServiceStep[],
   ): ServiceStep[];
   /** The service with the observed progress of its members, and their events. */
-  note(
+  updateStatus(
     service: ManagedServiceObject,
     observed: ObservedService,
     now: number,

@@ -78,7 +78,7 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
         await performServiceStep(step, service, observeService(service.object, deps), deps, signal);
       if (steps.some((step) => step.kind === "forget")) return settled;
 
-      const observed = await strategy.query(service.object, observeService(service.object, deps), deps, signal);
+      const observed = await strategy.queryMembers(service.object, observeService(service.object, deps), deps, signal);
       const written = await writeStatus(service, observed, deps, signal);
       const healthInMs = healthRecheckInMs(written, deps.clock.now());
       const warningsInMs = warningsRecheckInMs(written, deps.clock.now());

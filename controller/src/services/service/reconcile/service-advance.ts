@@ -44,7 +44,7 @@ export function advance(
   const { record: healthMemory, event: healthEvent } = healthTransition(after, now);
   after = withWriteFence(withStatus(after, { healthMemory }), observed);
   if (healthEvent !== undefined) events.push(healthEvent);
-  const members = strategyOf(after).note(after, observed, now);
+  const members = strategyOf(after).updateStatus(after, observed, now);
   after = members.service;
   events.push(...members.events);
   const { record: warnings, events: warned } = warningTransitions(after, observed, now);

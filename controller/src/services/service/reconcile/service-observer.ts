@@ -64,7 +64,7 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
     awaitsFinalBackup: awaitsFinalBackup(service, deps),
     retainsDisks: deps.backups.retainsDisks(service),
     newestRecoveryPoint: deps.backups.newestRecoveryPoint(service),
-    ...strategyOf(service).combine(service, nodes, deps.catalog),
+    ...strategyOf(service).derive(service, nodes, deps.catalog),
   };
 }
 

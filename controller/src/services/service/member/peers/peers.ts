@@ -12,10 +12,10 @@ import { isForming, isPeerInSync } from "./peer-roles.ts";
 
 /** Members that elect their leader. Controllers use no terms, leases or promotions for them. */
 export const peers: MemberStrategy = {
-  combine: () => ({}),
-  query: async (_service, observed) => observed,
+  derive: () => ({}),
+  queryMembers: async (_service, observed) => observed,
   plan: planPeers,
-  note: notePeers,
+  updateStatus: updatePeers,
   advance: (service, observed) => withRolloutStep(service, nextPeerInRollout(service, observed)),
   repair: async () => undefined,
   isRepairing: () => false,
@@ -36,7 +36,7 @@ export const peers: MemberStrategy = {
  * The service with the members that joined. Once a first member has reported its cluster, it cannot form another one.
  * The cluster is formed once all first members have reported; that is stored and never reset.
  */
-function notePeers(
+function updatePeers(
   before: ManagedServiceObject,
   observed: ObservedService,
 ): { readonly service: ManagedServiceObject; readonly events: readonly NewEvent[] } {

@@ -13,10 +13,10 @@ import { memberRecheckInMs, updateMembers, withFirstReplicas } from "./update-me
 
 /** Strategy of services with one primary, which controllers name, and replicas that follow it. */
 export const primaryReplicas: MemberStrategy = {
-  combine: standbySensitiveChangeOf,
-  query: withProvenReplicas,
+  derive: standbySensitiveChangeOf,
+  queryMembers: withProvenReplicas,
   plan: planMembers,
-  note,
+  updateStatus,
   advance: (service, observed) => withNextInRollout(withSyncStandbys(withFirstReplicas(service), observed), observed),
   repair: failOverSilentPrimary,
   isRepairing: (service, observed) => service.spec.primaryChange !== undefined || canFailOver(service, observed),
@@ -33,7 +33,7 @@ export const primaryReplicas: MemberStrategy = {
   recheckInMs: memberRecheckInMs,
 };
 
-function note(before: ManagedServiceObject, observed: ObservedService, now: number) {
+function updateStatus(before: ManagedServiceObject, observed: ObservedService, now: number) {
   const { service, events } = updateMembers(before, observed, now);
   const discarded = discardedTransition(service, observed);
   const slots = slotTransition(service, observed);
