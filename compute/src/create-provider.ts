@@ -66,7 +66,7 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     provider: config.provider,
     directory: config.processDir,
     tiers,
-    noSnapshots: createSnapshotProbe(config.processDir, tiers, abilities.loop),
+    snapshotProblem: createSnapshotProbe(config.processDir, tiers, abilities.loop),
     addressBlock: addressBlockOf(config),
     imagesDir: config.imagesDir,
     publicAddresses: createPublicAddresses(layoutOf(config.processDir).publicAddresses, publicBlockOf(config)),
@@ -77,10 +77,10 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     ...provider,
     async facts() {
       const signal = AbortSignal.timeout(factsTimeoutMs);
-      const noVirtualMachines = (await provider.virtualMachineRefusal(signal)) ?? "";
+      const virtualMachineProblem = (await provider.virtualMachineRefusal(signal)) ?? "";
       return readHostFacts({
         ...facts,
-        noVirtualMachines,
+        virtualMachineProblem,
         rootStorageOf: (tier) => provider.rootStorageOf(tier, signal),
       });
     },

@@ -32,7 +32,7 @@ export interface HostFacts extends PublicAddressFacts {
   /**
    * Reason why the host cannot run virtual machines, for users; empty if it can. Absent in facts of earlier versions.
    */
-  readonly noVirtualMachines?: string;
+  readonly virtualMachineProblem?: string;
   /** Protocol version of the keeper that a machine gets at its next start. Absent in facts of earlier versions. */
   readonly keeperProtocol?: number;
   /**
@@ -51,7 +51,7 @@ export interface StorageTier {
   /**
    * Reason why data disks of this tier cannot have snapshots; empty if they can, absent in facts of earlier versions.
    */
-  readonly noSnapshots?: string;
+  readonly snapshotProblem?: string;
   /**
    * Storage of the machines' roots; absent if roots have no storage, and in facts of earlier releases.
    */
@@ -82,8 +82,8 @@ export interface HostFactsDeps {
   readonly publicAddresses: Pick<PublicAddresses, "facts">;
   readonly version: string;
   /** Reason why disks of a tier cannot have snapshots; empty if they can. */
-  readonly noSnapshots: (tier: string) => Promise<string>;
-  readonly noVirtualMachines: string;
+  readonly snapshotProblem: (tier: string) => Promise<string>;
+  readonly virtualMachineProblem: string;
   /** Storage of the roots of a tier's machines; undefined if roots have no storage. */
   readonly rootStorageOf: (tier: string) => Promise<RootStorage | undefined>;
 }
@@ -91,7 +91,7 @@ export interface HostFactsDeps {
 /** Reads the facts of this host. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
   const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version } = deps;
-  const { noSnapshots, noVirtualMachines, rootStorageOf } = deps;
+  const { snapshotProblem, virtualMachineProblem, rootStorageOf } = deps;
   const [memory, space, addresses, imageIds] = await Promise.all([
     memoryOf(),
     spaceOf(directory, 0),
@@ -112,7 +112,7 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
           fileSystemOf(tierDirectory),
           rootStorageOf(name),
         ]);
-        const tier = { name, totalBytes, freeBytes, fileSystem, noSnapshots: await noSnapshots(name) };
+        const tier = { name, totalBytes, freeBytes, fileSystem, snapshotProblem: await snapshotProblem(name) };
         return roots === undefined ? tier : { ...tier, roots };
       }),
     ),
@@ -121,7 +121,7 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     addressBlock,
     imageIds,
     ...addresses,
-    noVirtualMachines,
+    virtualMachineProblem,
     keeperProtocol,
   };
 }

@@ -14,12 +14,12 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     memoryFreeBytes: BigInt(facts.memoryFreeBytes),
     diskTotalBytes: BigInt(facts.diskTotalBytes),
     diskFreeBytes: BigInt(facts.diskFreeBytes),
-    tiers: tiers.map(({ name, totalBytes, freeBytes, fileSystem = "", noSnapshots = "", roots }) => ({
+    tiers: tiers.map(({ name, totalBytes, freeBytes, fileSystem = "", snapshotProblem = "", roots }) => ({
       fileSystem,
       name,
       totalBytes: BigInt(totalBytes),
       freeBytes: BigInt(freeBytes),
-      noSnapshots,
+      noSnapshots: snapshotProblem,
       ...(roots !== undefined && { roots: rootsMessage(roots) }),
     })),
     version: facts.version,
@@ -29,7 +29,7 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     publicBlock: facts.publicBlock,
     publicTotal: facts.publicTotal,
     publicFree: facts.publicFree,
-    ...(facts.noVirtualMachines !== undefined && { noVirtualMachines: facts.noVirtualMachines }),
+    ...(facts.virtualMachineProblem !== undefined && { noVirtualMachines: facts.virtualMachineProblem }),
     keeperProtocol: facts.keeperProtocol ?? 0,
     listeners: [...(facts.listeners ?? [])],
   });
@@ -48,7 +48,7 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
       name,
       totalBytes: Number(totalBytes),
       freeBytes: Number(freeBytes),
-      noSnapshots,
+      snapshotProblem: noSnapshots,
       ...(roots !== undefined && { roots: rootStorageOf(roots) }),
     })),
     version,
@@ -58,7 +58,7 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     publicBlock,
     publicTotal,
     publicFree,
-    noVirtualMachines:
+    virtualMachineProblem:
       facts.noVirtualMachines ?? "The program of the host does not support virtual machines: upgrade it.",
     ...(facts.keeperProtocol > 0 && { keeperProtocol: facts.keeperProtocol }),
     ...(facts.listeners.length > 0 && { listeners: facts.listeners.slice(0, maxListeners) }),

@@ -58,5 +58,5 @@ export function maintenanceContext(
   const observed = { state: "running", engineVersion: "17.10", freeBytes: 1n << 30n, dataBytes: 1n, ...instance };
   const hosts = [readyHost("a", {}, { imageIds: images.map(({ metadata }) => metadata.id) })];
   const engine = create(InstanceObservationSchema, observed);
-  return { images, hosts, image: "trixie-1", guestKernel: "", instance: engine, keepers: [], noSnapshots: "", now };
+  return { images, hosts, image: "trixie-1", guestKernel: "", instance: engine, keepers: [], snapshotProblem: "", now };
 }

@@ -249,7 +249,7 @@ export function createServiceScenario(broken: BrokenParts = {}, created: Created
         guestKernel,
         instance,
         keepers,
-        noSnapshots: "",
+        snapshotProblem: "",
         now,
       };
       const updates = pendingUpdates(service, context);

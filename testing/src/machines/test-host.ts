@@ -46,8 +46,8 @@ export async function startTestHost(
       imagesDir: "/nonexistent",
       publicAddresses: createPublicAddresses("/nowhere", undefined),
       version: "1.2.3",
-      noSnapshots: async () => "",
-      noVirtualMachines: "It has none.",
+      snapshotProblem: async () => "",
+      virtualMachineProblem: "It has none.",
       rootStorageOf: async () => testRoots,
     });
   listener.addService(hostMethods, createHostRpcs({ installationId: hostInstallation, provider, facts, log }));

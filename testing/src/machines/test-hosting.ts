@@ -128,8 +128,8 @@ export async function startHosting(
           imagesDir: stateDir,
           publicAddresses: createPublicAddresses("/nowhere", undefined),
           version: "1.2.3",
-          noSnapshots: async () => "",
-          noVirtualMachines: "It has none.",
+          snapshotProblem: async () => "",
+          virtualMachineProblem: "It has none.",
           rootStorageOf: async () => undefined,
         });
       const served = await serveHost({ credentials, provider, facts, host: "127.0.0.1", port, log: silentLog });

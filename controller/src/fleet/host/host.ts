@@ -13,6 +13,8 @@ export const hostKind = defineKind<HostObject>("host", {
     "spec.drain.requestedAt": "askedAt",
     "status.drain.remaining": "left",
     "status.drain.waitsFor.*.ownerId": "serviceId",
+    "status.facts.virtualMachineProblem": "noVirtualMachines",
+    "status.facts.tiers.*.snapshotProblem": "noSnapshots",
   },
 });
 

@@ -86,7 +86,7 @@ describe("placing a machine", () => {
       { engine: "postgresql", version: "17", available: true, image: "trixie-3" },
       { engine: "linux", version: "guest", available: true, image: "guest-2" },
     ];
-    const host = readyHost("a", {}, { imageIds: ["guest-1"], noVirtualMachines: "" }, { images });
+    const host = readyHost("a", {}, { imageIds: ["guest-1"], virtualMachineProblem: "" }, { images });
     const kind = "virtual_machine";
     const others = [machine("b", { owner, kind, guestKernel: "guest-1" })];
     expect(placeMachine(request({ kind }), [host], others)).toMatchObject({ guestKernel: "guest-1" });
@@ -117,7 +117,7 @@ describe("placing a machine", () => {
     ["every reason that there is", request(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { requestedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "The host has not connected yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: The host has not connected yet\./],
     ["a version that a host lacks", request(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
     ["an image that a host lacks", request(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it does not have the node image trixie-1 of the other members\./],
-    ["a kind that a host lacks",   request({ kind: "virtual_machine" }), [readyHost("a", {}, { noVirtualMachines: "It has no KVM." })], [], /a: It has no KVM\./],
+    ["a kind that a host lacks",   request({ kind: "virtual_machine" }), [readyHost("a", {}, { virtualMachineProblem: "It has no KVM." })], [], /a: It has no KVM\./],
     ["a kernel that a host lacks", request({ kind: "virtual_machine", guestKernel: "guest-1" }), [a], [], /a: it does not have the kernel guest-1 of the other members\./],
     ["storage that a host lacks",  request(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
     ["separate hosts, if they are required",       request({ apart: "required" }), [a],              [machine("a", { owner })],   /a: it has 1 other members, which must be on other hosts/],

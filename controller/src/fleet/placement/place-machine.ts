@@ -141,7 +141,7 @@ const checks: readonly Check[] = [
     return `it has no storage of tier ${storageTier}, only ${tiers.map(({ name }) => name).join(", ")}.`;
   },
   ({ kind = "container" }, { status: { facts } }) => {
-    const refusal = facts?.noVirtualMachines ?? "its host program is too old for virtual machines: upgrade it.";
+    const refusal = facts?.virtualMachineProblem ?? "its host program is too old for virtual machines: upgrade it.";
     return kind === "container" || refusal === "" ? undefined : refusal;
   },
   ({ apart }, _, { sameOwnerCount }) =>

@@ -21,7 +21,7 @@ export interface OfferedImage {
 /** Time and conditions of an update. */
 export type UpdateSchedule = Pick<
   PendingUpdate,
-  "urgent" | "availableSince" | "applyAt" | "requiresRestart" | "blocked" | "noSnapshot"
+  "urgent" | "availableSince" | "applyAt" | "requiresRestart" | "blocked" | "snapshotProblem"
 > & {
   /** Sentence with the reason of the urgency, to append to a description; empty if the update is not urgent. */
   readonly urgencyText: string;
@@ -46,7 +46,7 @@ export function imageSchedule(
     applyAt: reasons.length === 0 ? applyAt(service, since, urgency, context.now) : null,
     requiresRestart: true,
     blocked: blocked ?? null,
-    noSnapshot: context.noSnapshots === "" ? null : context.noSnapshots,
+    snapshotProblem: context.snapshotProblem === "" ? null : context.snapshotProblem,
     urgencyText: urgency === undefined ? "" : ` Urgent: ${urgency.reason}`,
   };
 }

@@ -39,7 +39,7 @@ export function maintenanceContext(
     image: machine?.spec.image ?? "",
     guestKernel: machine?.spec.guestKernel ?? "",
     keepers,
-    noSnapshots: tiers.find(({ name }) => name === machine?.spec.storageTier)?.noSnapshots ?? "",
+    snapshotProblem: tiers.find(({ name }) => name === machine?.spec.storageTier)?.snapshotProblem ?? "",
     restorePoint: newestRestorePointOf(service),
     instance: isCurrent ? observation.instance : undefined,
     now,

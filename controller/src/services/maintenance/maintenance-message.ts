@@ -22,7 +22,7 @@ const kinds: Record<UpdateKind, MessageKind> = {
 };
 
 export function updateMessage(update: PendingUpdate): MessageInitShape<typeof PendingUpdateSchema> {
-  const { title, description, from, to, requiresRestart, changesTextOrder, blocked, noSnapshot, availableSince } =
+  const { title, description, from, to, requiresRestart, changesTextOrder, blocked, snapshotProblem, availableSince } =
     update;
   return {
     ...summaryMessage(update),
@@ -34,7 +34,7 @@ export function updateMessage(update: PendingUpdate): MessageInitShape<typeof Pe
     ...(from === null ? {} : { from }),
     ...(to === null ? {} : { to }),
     ...(blocked === null ? {} : { blockedReason: blocked }),
-    ...(noSnapshot === null ? {} : { noSnapshotReason: noSnapshot }),
+    ...(snapshotProblem === null ? {} : { noSnapshotReason: snapshotProblem }),
   };
 }
 

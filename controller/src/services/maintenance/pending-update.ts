@@ -32,7 +32,7 @@ export interface PendingUpdate {
   /**
    * Reason why the data cannot be rolled back with the update; null if they can, or if it does not change the image.
    */
-  readonly noSnapshot: string | null;
+  readonly snapshotProblem: string | null;
 }
 
 /** The facts, in addition to the service, from which pending updates are computed. */
@@ -50,7 +50,7 @@ export interface MaintenanceContext {
   /** Current and next keeper of each machine whose agent is connected and whose host reports the next one. */
   readonly keepers: readonly KeeperOfMachine[];
   /** Reason why the storage tier of the data has no snapshots; empty if it has snapshots, or if that is unknown. */
-  readonly noSnapshots: string;
+  readonly snapshotProblem: string;
   /** Newest time that can be restored, in milliseconds since 1970; absent if there is none. */
   readonly restorePoint?: number | undefined;
   readonly now: number;

@@ -39,7 +39,7 @@ function restartUpdate(service: ManagedServiceObject, context: MaintenanceContex
     requiresRestart: true,
     changesTextOrder: false,
     blocked: obstacleOf(service, context) ?? null,
-    noSnapshot: null,
+    snapshotProblem: null,
   };
 }
 
@@ -69,7 +69,7 @@ function keeperUpdate(service: ManagedServiceObject, context: MaintenanceContext
     requiresRestart: true,
     changesTextOrder: false,
     blocked: obstacleOf(service, context) ?? unreachableHostOf(context) ?? null,
-    noSnapshot: null,
+    snapshotProblem: null,
   };
 }
 

@@ -24,7 +24,7 @@ function context(change: Partial<MaintenanceContext> = {}, imageIds = ["trixie-1
     image: "trixie-1",
     guestKernel: "",
     keepers: [],
-    noSnapshots: "",
+    snapshotProblem: "",
     restorePoint: 1,
     instance: undefined,
     now: 0,
@@ -40,8 +40,8 @@ test.each<[what: string, ManagedServiceObject, MaintenanceContext, codes: string
   ["a single node is down",                           valkey(),                                           context(),                                              ["downtime"]],
   ["a host lacks the image",                          valkey(),                                           context({}, ["trixie-1"]),                              ["no_image!", "downtime"]],
   ["a parameter that the version lacks",              valkey({ parameters: { frobnicate: "1" } }),        context(),                                              ["parameter_unknown!", "downtime"]],
-  ["no snapshot, but a backup",                       valkey(),                                           context({ noSnapshots: "ext4" }),                       ["downtime", "no_snapshot"]],
-  ["neither snapshot nor backup",                     valkey(),                                           context({ noSnapshots: "ext4", restorePoint: undefined }), ["no_backup!", "downtime", "no_snapshot"]],
+  ["no snapshot, but a backup",                       valkey(),                                           context({ snapshotProblem: "ext4" }),                       ["downtime", "no_snapshot"]],
+  ["neither snapshot nor backup",                     valkey(),                                           context({ snapshotProblem: "ext4", restorePoint: undefined }), ["no_backup!", "downtime", "no_snapshot"]],
   ["no backup, but a snapshot", valkey(),                                           context({ restorePoint: undefined }),                   ["downtime", "no_backup"]],
   ["a stopped service",                               valkey({ power: "off" }),                            context(),                                              ["not_ready!", "downtime"]],
 ])("the findings of an upgrade: %s", (_what, service, seen, codes) => {
@@ -57,7 +57,7 @@ function contextOfData(change: Partial<MaintenanceContext> = {}, libc = "2.41"):
     { engine: "postgresql", version: "18", available: true, image: "sid-1", textLibraries: { libc } },
   ];
   const images = [...registerChanges(facts, [], new Set(), 0).added];
-  return context({ images, noSnapshots: "ext4", ...change });
+  return context({ images, snapshotProblem: "ext4", ...change });
 }
 
 const texts = create(InstanceObservationSchema, { textLibraries: ["libc"] });

@@ -95,9 +95,9 @@ export function planVersionUpgrade(
       "Nodes restart one after another; a replica becomes the primary, and clients reconnect once.",
     );
   else report("downtime", "The engine is down while its image changes: some seconds without clients.");
-  const isWithoutSnapshot = context.noSnapshots !== "" && !canRollImages(service);
+  const isWithoutSnapshot = context.snapshotProblem !== "" && !canRollImages(service);
   if (isWithoutSnapshot)
-    report("no_snapshot", `The data cannot be rolled back together with the version: ${context.noSnapshots}`);
+    report("no_snapshot", `The data cannot be rolled back together with the version: ${context.snapshotProblem}`);
   // Without both a snapshot and a backup the data cannot be rolled back at all.
   if (context.restorePoint === undefined) report("no_backup", notRestorable, isWithoutSnapshot);
   return { findings: sorted(findings), image: image?.metadata.id };
