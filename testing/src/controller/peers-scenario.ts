@@ -14,7 +14,7 @@ import type { ObservedService, ServiceStep } from "@holdfast/controller/services
 import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
 import type { SpecArgs } from "@holdfast/controller/services/service/spec-args.ts";
 import { advance } from "@holdfast/controller/services/service/reconcile/service-advance.ts";
-import { requestVerb } from "@holdfast/controller/services/service/service-verbs.ts";
+import { requestCommand } from "@holdfast/controller/services/service/service-commands.ts";
 import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
 import { partial } from "../partial.ts";
@@ -115,7 +115,7 @@ export class PeersScenario {
     const args = { operationId: `op-${(this.ids += 1)}`, now: this.now };
     try {
       if (kind === "restart") {
-        const outcome = requestVerb(this.object, "restart", undefined, args);
+        const outcome = requestCommand(this.object, "restart", undefined, args);
         if (outcome.kind === "change") [this.object, this.operation] = [outcome.after, outcome.operation];
         return;
       }

@@ -11,7 +11,7 @@ import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/p
 import { runningMachine } from "../machines/machine-object.ts";
 import { newServiceObject } from "./service-object.ts";
 import { namedPrimary } from "@holdfast/controller/services/service/member/primary-replicas/primary.ts";
-import { failOver } from "@holdfast/controller/services/service/member/primary-replicas/primary-verbs.ts";
+import { failOver } from "@holdfast/controller/services/service/member/primary-replicas/primary-commands.ts";
 
 export const nodeIds = ["a", "b"] as const;
 export type NodeId = (typeof nodeIds)[number];

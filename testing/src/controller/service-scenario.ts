@@ -21,7 +21,11 @@ import type {
 } from "@holdfast/controller/services/service/reconcile/observed-service.ts";
 import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
 import { advance } from "@holdfast/controller/services/service/reconcile/service-advance.ts";
-import { refuseWhileBusy, requestVerb, type Verb } from "@holdfast/controller/services/service/service-verbs.ts";
+import {
+  refuseWhileBusy,
+  requestCommand,
+  type ServiceCommand,
+} from "@holdfast/controller/services/service/service-commands.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect } from "vitest";
 import { readyHost } from "../platform/ready-host.ts";
@@ -61,7 +65,7 @@ interface CreatedFrom {
 
 /** Requests of users for a service. */
 export const requests = ["start", "stop", "restart", "delete", "maintain"] as const satisfies readonly (
-  | Verb
+  | ServiceCommand
   | "maintain"
 )[];
 type UserRequest = (typeof requests)[number];
@@ -224,11 +228,11 @@ export function createServiceScenario(broken: BrokenParts = {}, created: Created
     get operation() {
       return operation;
     },
-    command(verb: UserRequest): void {
-      if (verb === "maintain") return this.maintain();
+    command(request: UserRequest): void {
+      if (request === "maintain") return this.maintain();
       if (service === undefined) return;
       try {
-        const outcome = requestVerb(service, verb, isFinished(operation) ? undefined : operation, {
+        const outcome = requestCommand(service, request, isFinished(operation) ? undefined : operation, {
           operationId: `op-${++operations}`,
           now,
         });

@@ -13,7 +13,7 @@ import type { EngineOffer } from "#catalog/engine-offer.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../service/managed-service.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
-import { beginOperation, refuseWhileBusy } from "../service/service-verbs.ts";
+import { beginOperation, refuseWhileBusy } from "../service/service-commands.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { canceled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";

@@ -15,7 +15,7 @@ import {
 import type { EngineChanges } from "./change/engine-changes.ts";
 import type { EngineTasks } from "../service/engine-task.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { requireUnattached } from "../service/service-verbs.ts";
+import { requireUnattached } from "../service/service-commands.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";

@@ -4,7 +4,7 @@ import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
 import { call, hourMs, maintenanceFixture } from "@holdfast/testing/machines/maintenance-fixture.ts";
 import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
-import { requestVerb } from "../service/service-verbs.ts";
+import { requestCommand } from "../service/service-commands.ts";
 import { registerChanges } from "./image-inventory.ts";
 import { hostKind } from "#fleet/host/host.ts";
 import { nodeImageKind } from "./node-image.ts";
@@ -150,9 +150,12 @@ test("another operation is refused while it runs, and a deletion cancels it", as
   const { id: operationId } = await fixture.apply(id);
   const operation = fixture.collections.operations.get(operationId)?.object;
   expect(() =>
-    requestVerb(fixture.objectOf(id).object, "restart", operation, { operationId: uuidv7(), now: fixture.state.now }),
+    requestCommand(fixture.objectOf(id).object, "restart", operation, {
+      operationId: uuidv7(),
+      now: fixture.state.now,
+    }),
   ).toThrow(/in progress/);
-  const deletion = requestVerb(fixture.objectOf(id).object, "delete", operation, {
+  const deletion = requestCommand(fixture.objectOf(id).object, "delete", operation, {
     operationId: uuidv7(),
     now: fixture.state.now,
   });

@@ -5,7 +5,7 @@ import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.t
 import { mutate } from "#access/mutate.ts";
 import { versionNumber } from "#catalog/version-number.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { refuseWhileBusy } from "../service/service-verbs.ts";
+import { refuseWhileBusy } from "../service/service-commands.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import { beginMaintenance, addMaintenance } from "./begin-maintenance.ts";

@@ -14,7 +14,7 @@ import type { EngineTasks } from "../service/engine-task.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
-import { refuseWhileBusy } from "../service/service-verbs.ts";
+import { refuseWhileBusy } from "../service/service-commands.ts";
 import { beginUpgrade, addMaintenance } from "./begin-maintenance.ts";
 import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
 import { planVersionUpgrade, requireNewer, type UpgradeFinding, type UpgradeObstacle } from "./upgrade-plan.ts";

@@ -9,7 +9,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { ArchiveObject } from "../backup/archive/archive.ts";
 import { smallerPlanWarnings } from "../backup/log/lowered-settings.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { refuseWhileBusy } from "../service/service-verbs.ts";
+import { refuseWhileBusy } from "../service/service-commands.ts";
 import { type RequestedSize, beginResizing, hasSize, requireResizable, requireSize } from "./size-request.ts";
 import { machineSizeOf, sizeChangeOf, largerOfEach } from "./service-size.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";

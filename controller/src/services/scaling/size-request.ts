@@ -10,7 +10,7 @@ import { logSettings, raisedMinimums, replicaMinimums } from "../configuration/r
 import { drainReason } from "../service/health/managed-service-health.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
-import { beginOperation } from "../service/service-verbs.ts";
+import { beginOperation } from "../service/service-commands.ts";
 import { withRestart } from "../service/member/restarts.ts";
 import { machineSizeOf } from "./service-size.ts";
 import { firstMemberOf } from "../service/member/member-roles.ts";

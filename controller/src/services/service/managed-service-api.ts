@@ -43,7 +43,7 @@ import type { ServiceAccess } from "./service-access.ts";
 import type { ServiceCreation } from "./service-creation.ts";
 import { requirePooler } from "./pooler.ts";
 import { isReachable } from "./service-deletion.ts";
-import { requestVerb, type Verb } from "./service-verbs.ts";
+import { requestCommand, type ServiceCommand } from "./service-commands.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
 import { withWritesAllowed } from "../scaling/storage-warning.ts";
@@ -108,27 +108,28 @@ export function createServiceHandlers(deps: ManagedServiceApiDeps) {
   const see = [services, deps.operations];
   const kind = "managed-service";
 
-  const verb = (name: Verb) => (input: { id: string; skipFinalBackup?: boolean | undefined }, call: Call) =>
-    mutate(deps, call, { action: `managed-service.${name}`, kind, visibleIn: see }, async (unit) => {
-      const service = access.require(input.id, call);
-      refuseIfManaged(service.object, name);
-      checkIfMatch(call, service.object);
-      const current = await access.inProgress(service.object, call.signal);
-      const { skipFinalBackup = false } = input;
-      const request = {
-        operationId: deps.newId(),
-        skipFinalBackup,
-        isReachable: isReachable(service.object, deps.fleet),
-        now: deps.clock.now(),
-      };
-      const outcome = requestVerb(service.object, name, current?.object, request);
-      if (outcome.kind === "inProgress") return { unchanged: await message(service, call) };
-      if (current !== undefined && outcome.ended !== undefined) unit.update(operationKind, current, outcome.ended);
-      unit.create(operationKind, outcome.operation);
-      unit.update(managedServiceKind, service, outcome.after);
-      const response = serviceMessage(outcome.after, outcome.operation);
-      return { id: input.id, etag: etag(outcome.after), response };
-    });
+  const command =
+    (name: ServiceCommand) => (input: { id: string; skipFinalBackup?: boolean | undefined }, call: Call) =>
+      mutate(deps, call, { action: `managed-service.${name}`, kind, visibleIn: see }, async (unit) => {
+        const service = access.require(input.id, call);
+        refuseIfManaged(service.object, name);
+        checkIfMatch(call, service.object);
+        const current = await access.inProgress(service.object, call.signal);
+        const { skipFinalBackup = false } = input;
+        const request = {
+          operationId: deps.newId(),
+          skipFinalBackup,
+          isReachable: isReachable(service.object, deps.fleet),
+          now: deps.clock.now(),
+        };
+        const outcome = requestCommand(service.object, name, current?.object, request);
+        if (outcome.kind === "inProgress") return { unchanged: await message(service, call) };
+        if (current !== undefined && outcome.ended !== undefined) unit.update(operationKind, current, outcome.ended);
+        unit.create(operationKind, outcome.operation);
+        unit.update(managedServiceKind, service, outcome.after);
+        const response = serviceMessage(outcome.after, outcome.operation);
+        return { id: input.id, etag: etag(outcome.after), response };
+      });
 
   const resize = (name: "resize" | "expand", id: string, size: RequestedSize, call: Call) =>
     mutate(deps, call, { action: `managed-service.${name}`, kind, visibleIn: see }, async (unit) => {
@@ -220,10 +221,10 @@ export function createServiceHandlers(deps: ManagedServiceApiDeps) {
       }),
     expandStorage: ({ id, storageSizeGb }, call) => resize("expand", id, { storageSizeGb }, call),
 
-    startManagedService: verb("start"),
-    stopManagedService: verb("stop"),
-    restartManagedService: verb("restart"),
-    deleteManagedService: verb("delete"),
+    startManagedService: command("start"),
+    stopManagedService: command("stop"),
+    restartManagedService: command("restart"),
+    deleteManagedService: command("delete"),
 
     getConnection: async ({ id }, call) => connectionOf(access.require(id, call).object, deps.trustBundle()),
 

@@ -5,7 +5,7 @@ import { isFinished, stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { drainReason } from "./health/managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
-import { requestVerb } from "./service-verbs.ts";
+import { requestCommand } from "./service-commands.ts";
 
 test("every operation ends in the requested state, or in Error with a reason", () => {
   const scenarios = fc
@@ -18,9 +18,9 @@ test("every operation ends in the requested state, or in Error with a reason", (
   fc.assert(
     fc.property(scenarios, commands, (broken, requested) => {
       const observed = createServiceScenario(broken);
-      for (const [rounds, elapsedMs, verb] of requested) {
+      for (const [rounds, elapsedMs, command] of requested) {
         for (let i = 0; i < rounds; i++) observed.round(elapsedMs);
-        observed.command(verb);
+        observed.command(command);
       }
       for (let i = 0; i < 24; i++) observed.round(stuckAfterMs);
       const { service, operation } = observed;
@@ -60,7 +60,7 @@ test("remains stopped with a reason during a drain of its host, and then starts 
     health: { status: "unknown", reason: drainReason },
   });
   expect(() =>
-    requestVerb(observed.service as ManagedServiceObject, "start", undefined, { operationId: "op", now: 1 }),
+    requestCommand(observed.service as ManagedServiceObject, "start", undefined, { operationId: "op", now: 1 }),
   ).toThrow(drainReason);
   observed.pauseAutomation(false);
   rounds();

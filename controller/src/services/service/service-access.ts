@@ -6,7 +6,7 @@ import type { OperationObject } from "#operation/operation.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { isFinished } from "#operation/operation.ts";
 import { operationMembers } from "./operation-members.ts";
-import { refuseWhileBusy } from "./service-verbs.ts";
+import { refuseWhileBusy } from "./service-commands.ts";
 import { definePart } from "#kernel/part.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";

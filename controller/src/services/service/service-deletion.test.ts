@@ -66,9 +66,9 @@ test("a deletion ends with nothing, from every state", () => {
       fc.boolean(),
       (request, engine) => {
         const scenario = createServiceScenario({ engine });
-        for (const [rounds, verb] of request) {
+        for (const [rounds, command] of request) {
           for (let i = 0; i < rounds; i++) scenario.round(1_000);
-          scenario.command(verb);
+          scenario.command(command);
         }
         scenario.command("delete");
         for (let i = 0; i < 6; i++) scenario.round(1_000);

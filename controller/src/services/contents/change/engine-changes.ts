@@ -6,7 +6,7 @@ import type { Fleet } from "#fleet/fleet.ts";
 import { managedServiceKind, type ManagedServiceObject, serviceSubject } from "../../service/managed-service.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import type { ServiceAccess } from "../../service/service-access.ts";
-import { refuseWhileBusy } from "../../service/service-verbs.ts";
+import { refuseWhileBusy } from "../../service/service-commands.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { isFinished, operationKind, type OperationObject } from "#operation/operation.ts";

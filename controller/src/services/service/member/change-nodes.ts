@@ -3,7 +3,7 @@ import { requireAmount } from "#kernel/store/quota.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { maxNodes, nextNumberOf } from "./members.ts";
 import { replicaNode } from "./new-replica.ts";
-import { memberVerbsOf } from "./member-verbs.ts";
+import { memberCommandsOf } from "./member-commands.ts";
 import { beginNodeChange, type NodeChange, type OperationArgs } from "./node-change.ts";
 
 /**
@@ -19,7 +19,7 @@ export function addNodes(
   }: OperationArgs & { readonly nodeIds: readonly string[]; readonly zone: string | undefined },
 ): NodeChange {
   const { spec } = service;
-  memberVerbsOf(service).requireAddable(service, nodeIds.length);
+  memberCommandsOf(service).requireAddable(service, nodeIds.length);
   const figures = { used: spec.nodes.length, requested: nodeIds.length, limit: maxNodes };
   requireAmount({ name: "nodes", label: "nodes" }, figures, "The service has");
   const first = nextNumberOf(spec);
@@ -35,7 +35,7 @@ export function addNodes(
 /** The service with a replica marked for removal. Throws if the replica cannot be removed, with the reason. */
 export function markNodeForRemoval(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange {
   const { spec } = service;
-  memberVerbsOf(service).requireRemovable(service, node);
+  memberCommandsOf(service).requireRemovable(service, node);
   const leaving: NodeSpec = { ...node, leaving: true };
   const change = { nodes: spec.nodes.map((each) => (each.id === node.id ? leaving : each)) };
   return { ...beginNodeChange(service, "remove_node", leaving, change, args), node: leaving };

@@ -3,7 +3,7 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
-import { beginOperation } from "../service-verbs.ts";
+import { beginOperation } from "../service-commands.ts";
 import { isReplicated, isEstablished, nextNumberOf } from "./members.ts";
 import { replicaNode } from "./new-replica.ts";
 import { awaitsRollout } from "./rollout-state.ts";

@@ -16,11 +16,11 @@ import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject, type NodeSpec } from "../managed-service.ts";
 import { nodeMessage } from "../managed-service-message.ts";
 import type { ServiceAccess } from "../service-access.ts";
-import { refuseWhileBusy } from "../service-verbs.ts";
+import { refuseWhileBusy } from "../service-commands.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { withReplicationSecret } from "./new-replica.ts";
 import { addNodes, markNodeForRemoval } from "./change-nodes.ts";
-import { memberVerbsOf } from "./member-verbs.ts";
+import { memberCommandsOf } from "./member-commands.ts";
 import type { NodeChange } from "./node-change.ts";
 
 export interface NodeApiDeps {
@@ -103,7 +103,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
 
     getReplicationStatus: ({ serviceId, nodeId }, call) => {
       const { object } = access.require(serviceId, call);
-      return memberVerbsOf(object).replicationStatus(object, requireNode(object, nodeId), deps, call.signal);
+      return memberCommandsOf(object).replicationStatus(object, requireNode(object, nodeId), deps, call.signal);
     },
 
     failOver: async ({ serviceId, nodeId }, call) => {
@@ -113,9 +113,9 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
         { serviceId, action: "failover" },
         call,
         async (service) => {
-          const verbs = memberVerbsOf(service);
-          const designed = verbs.failOver(service, requireNode(service, nodeId), operationArgs());
-          await verbs.requireReadyForSwitchover(service, nodeId, deps, call.signal);
+          const commands = memberCommandsOf(service);
+          const designed = commands.failOver(service, requireNode(service, nodeId), operationArgs());
+          await commands.requireReadyForSwitchover(service, nodeId, deps, call.signal);
           return designed;
         },
         ({ operation }) => operationMessage(operation),

@@ -2,7 +2,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../managed-service.ts";
 import { operationMembers } from "../operation-members.ts";
-import { beginOperation } from "../service-verbs.ts";
+import { beginOperation } from "../service-commands.ts";
 
 /** A changed service, its operation, and the node that the operation changes. */
 export interface NodeChange {

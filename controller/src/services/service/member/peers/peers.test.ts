@@ -10,7 +10,7 @@ import type { NodeSpec } from "../../managed-service.ts";
 import { newService, type NewServiceContext } from "../../new-service.ts";
 import type { SpecArgs } from "../../spec-args.ts";
 import { memberSettingsOf } from "../member-settings.ts";
-import { memberVerbsOf } from "../member-verbs.ts";
+import { memberCommandsOf } from "../member-commands.ts";
 import { requireMemberCount, withFirstMember } from "./first-peer.ts";
 
 // No engine on offer elects its leader yet.
@@ -296,14 +296,14 @@ test("without a majority the service is unhealthy, and nothing changes", () => {
 test("switchovers are refused, and so are two nodes", async () => {
   const { object } = formed();
   const [node] = object.spec.nodes;
-  expect(() => memberVerbsOf(object).failOver(object, node!, { operationId: "o", now: 1 })).toThrow("by itself");
-  expect(() => memberVerbsOf(object).requireRemovable(object, node!)).toThrow(
+  expect(() => memberCommandsOf(object).failOver(object, node!, { operationId: "o", now: 1 })).toThrow("by itself");
+  expect(() => memberCommandsOf(object).requireRemovable(object, node!)).toThrow(
     "has 1, 3, 4, 5 nodes: with 2, the loss of either one loses the majority. For 1 node, create another service",
   );
   const { object: single } = formed(1);
-  expect(() => memberVerbsOf(single).requireRemovable(single, node!)).toThrow("Delete the service");
-  expect(() => memberVerbsOf(single).requireAddable(single, 1)).toThrow("with 2, the loss of either one");
-  for (const count of [2, 3, 4]) expect(() => memberVerbsOf(single).requireAddable(single, count)).not.toThrow();
+  expect(() => memberCommandsOf(single).requireRemovable(single, node!)).toThrow("Delete the service");
+  expect(() => memberCommandsOf(single).requireAddable(single, 1)).toThrow("with 2, the loss of either one");
+  for (const count of [2, 3, 4]) expect(() => memberCommandsOf(single).requireAddable(single, count)).not.toThrow();
   for (const count of [1, 3, 4, 5]) expect(() => requireMemberCount("valkey", count)).not.toThrow();
   for (const count of [0, 6]) expect(() => requireMemberCount("valkey", count)).toThrow("has 1, 3, 4, 5 nodes.");
   expect(() => requireMemberCount("valkey", 2)).toThrow("the loss of either one loses the majority");

@@ -5,7 +5,7 @@ import { RollingScenario } from "@holdfast/testing/controller/rolling-scenario.t
 import { beginMaintenance } from "../../../maintenance/begin-maintenance.ts";
 import { pendingUpdates } from "../../../maintenance/pending-updates.ts";
 import { serviceSubject } from "../../managed-service.ts";
-import { requestVerb } from "../../service-verbs.ts";
+import { requestCommand } from "../../service-commands.ts";
 import { withPinnedImages } from "../../canary/image-rollout.ts";
 import { beginMove, nodeToMove } from "../move-node.ts";
 import { newOperation } from "#operation/operation-definition.ts";
@@ -15,7 +15,7 @@ const ids = ["a", "b", "c"];
 const args = { operationId: "op", now: 1_000_000 };
 
 function restarted(scenario: RollingScenario): void {
-  const outcome = requestVerb(scenario.object, "restart", undefined, args);
+  const outcome = requestCommand(scenario.object, "restart", undefined, args);
   if (outcome.kind === "change") scenario.begin(outcome);
 }
 

@@ -11,7 +11,7 @@ import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject, type PrimaryChange } from "../../../managed-service.ts";
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
 import { serviceEvent } from "../../../service-events.ts";
-import { beginOperation } from "../../../service-verbs.ts";
+import { beginOperation } from "../../../service-commands.ts";
 import { tryReadReplication } from "../replication/read-replication.ts";
 import type { FailureDetector } from "./failure-detector.ts";
 import { canFailOver, countedCandidatesOf, isFailureConfirmed, isSuspect, type PrimaryReport } from "./suspicion.ts";

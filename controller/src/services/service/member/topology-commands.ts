@@ -10,7 +10,7 @@ export interface VerbDeps {
 }
 
 /** The changes of members that users request, by topology. Each throws if the change is not possible. */
-export interface MemberVerbs {
+export interface MemberCommands {
   /** Throws if the service cannot have this number of additional members. */
   requireAddable(service: ManagedServiceObject, count: number): void;
   /** Throws if the member cannot be removed. */

@@ -10,45 +10,45 @@ import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";
 import { newOperation, type WorkOf } from "#operation/operation-definition.ts";
 import { serviceOperations, type ServiceOperationType } from "./service-operations.ts";
 
-/** Verbs of the API that change a service. */
-export type Verb = Extract<ServiceOperationType, "start" | "stop" | "restart" | "delete">;
+/** Commands of the API that change a service. */
+export type ServiceCommand = Extract<ServiceOperationType, "start" | "stop" | "restart" | "delete">;
 
-/** Outcome of a verb: already in progress, or a change with its operation. */
-export type VerbOutcome =
+/** Outcome of a command: already in progress, or a change with its operation. */
+export type CommandOutcome =
   | { readonly kind: "inProgress" }
   | {
       readonly kind: "change";
       readonly after: ManagedServiceObject;
       readonly operation: OperationObject;
-      /** The operation that the verb cancels, if one is in progress. */
+      /** The operation that the command cancels, if one is in progress. */
       readonly ended: OperationObject | undefined;
     };
 
-// States in which a verb is refused, with the reason and advice (api.md, section 3).
+// States in which a command is refused, with the reason and advice (api.md, section 3).
 const notReady = { Pending: "The service is being created.", Provisioning: "The service is being set up." };
 // biome-ignore format: a table, aligned so that it reads as one
-const refusals: Record<Exclude<Verb, "delete">, Partial<Record<ManagedServiceState, string>>> = {
+const refusals: Record<Exclude<ServiceCommand, "delete">, Partial<Record<ManagedServiceState, string>>> = {
   start:   { ...notReady, Running: "The service is Running already." },
   stop:    { ...notReady, Stopped: "The service is Stopped already." },
   restart: { ...notReady, Stopped: "The service is Stopped; start it.",
                           Error: "The service is in Error; start it to try again." },
 };
 
-/** Applies a verb. Throws if it is not possible, with the reason (409). */
-export function requestVerb(
+/** Applies a command. Throws if it is not possible, with the reason (409). */
+export function requestCommand(
   service: ManagedServiceObject,
-  verb: Verb,
+  command: ServiceCommand,
   inProgress: OperationObject | undefined,
   request: DeletionRequest,
-): VerbOutcome {
+): CommandOutcome {
   const { operationId, now } = request;
-  if (inProgress?.spec.type === verb) return { kind: "inProgress" };
+  if (inProgress?.spec.type === command) return { kind: "inProgress" };
   if (service.metadata.deletionRequestedAt !== undefined) {
     throw new HoldfastError("OPERATION_IN_PROGRESS", "The service is being deleted.", {
       members: operationMembers(service, inProgress),
     });
   }
-  if (verb === "delete") {
+  if (command === "delete") {
     if (service.spec.deletionProtection) {
       throw new HoldfastError("DELETION_PROTECTED", "Set deletion_protection to false first.", {
         members: operationMembers(service, inProgress),
@@ -61,12 +61,16 @@ export function requestVerb(
   refuseWhileBusy(service, inProgress);
   // A service that is Stopped though it should run waits for the drain of its host. Only a stop is accepted.
   const stoppedForDrain = service.status.state === "Stopped" && service.spec.power === "on";
-  const refusal = stoppedForDrain ? (verb === "stop" ? undefined : drainReason) : refusals[verb][service.status.state];
+  const refusal = stoppedForDrain
+    ? command === "stop"
+      ? undefined
+      : drainReason
+    : refusals[command][service.status.state];
   if (refusal !== undefined)
     throw new HoldfastError("WRONG_STATE", refusal, { members: operationMembers(service, inProgress) });
   return {
     kind: "change",
-    ...beginOperation(service, verb, specChange(service, verb, now), { operationId, now }),
+    ...beginOperation(service, command, specChange(service, command, now), { operationId, now }),
     ended: undefined,
   };
 }
@@ -118,11 +122,11 @@ export function beginOperation<T extends ServiceOperationType>(
 
 function specChange(
   service: ManagedServiceObject,
-  verb: Exclude<Verb, "delete">,
+  command: Exclude<ServiceCommand, "delete">,
   now: number,
 ): Partial<ManagedServiceSpec> {
   const { spec } = service;
-  if (verb === "restart") return withRestart(service);
-  if (verb === "stop") return { power: "off" };
+  if (command === "restart") return withRestart(service);
+  if (command === "stop") return { power: "off" };
   return { power: "on", nodes: spec.nodes.map(withoutRestarts), ...(spec.power === "off" && { poweredOnAt: now }) };
 }

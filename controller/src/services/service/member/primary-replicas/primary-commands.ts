@@ -2,7 +2,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
 import { hasOutdatedData } from "../../canary/node-image.ts";
 import { operationMembers } from "../../operation-members.ts";
-import type { MemberVerbs } from "../topology-verbs.ts";
+import type { MemberCommands } from "../topology-commands.ts";
 import { requireReplicas } from "../new-replica.ts";
 import { isEstablished } from "../members.ts";
 import { beginNodeChange, type NodeChange, type OperationArgs } from "../node-change.ts";
@@ -11,7 +11,7 @@ import { isPrimary } from "./primary.ts";
 import { replicationStatus } from "./replication/replication-status.ts";
 import { refuseLastStandby } from "./replication/sync-standbys.ts";
 
-export const primaryVerbs: MemberVerbs = {
+export const primaryCommands: MemberCommands = {
   requireAddable: ({ spec }) => requireReplicas(spec.databaseType),
   requireRemovable(service, node) {
     if (isPrimary(service, node)) {

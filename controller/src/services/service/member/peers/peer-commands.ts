@@ -5,7 +5,7 @@ import { ReplicationStatusSchema, SyncState } from "@holdfast/proto/holdfast/v1/
 import { nodeRoleOf } from "../../managed-service-message.ts";
 import { isEstablished } from "../members.ts";
 import { requireMemberCount } from "./first-peer.ts";
-import type { MemberVerbs } from "../topology-verbs.ts";
+import type { MemberCommands } from "../topology-commands.ts";
 
 function refuseSwitchover(): never {
   throw new HoldfastError("NOT_POSSIBLE", "The members elect their leader: leadership moves by itself.");
@@ -14,7 +14,7 @@ function refuseSwitchover(): never {
 const lastNodeRemedy = " Delete the service to remove its last node.";
 const fewerNodesRemedy = " For 1 node, create another service with 1 node and copy the data to it.";
 
-export const peerVerbs: MemberVerbs = {
+export const peerCommands: MemberCommands = {
   requireAddable: ({ spec }, count) => requireMemberCount(spec.databaseType, spec.nodes.length + count),
   requireRemovable({ spec }, node) {
     // A member that cannot join is removable from any number of members.
