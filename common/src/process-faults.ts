@@ -6,7 +6,7 @@ const after = {
   server: { rejection: "serve", exception: "end" },
   /** A supervisor's exit would also end the processes that it supervises. */
   supervisor: { rejection: "serve", exception: "serve" },
-  /** A job has no clients, and a partial failure must not be taken for a complete result. */
+  /** A job has no clients, and a partial failure must not look like a complete result. */
   job: { rejection: "end", exception: "end" },
 } as const satisfies Record<string, { readonly rejection: After; readonly exception: After }>;
 

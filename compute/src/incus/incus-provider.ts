@@ -82,8 +82,8 @@ const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${machineCode
 /**
  * Machines as containers and virtual machines of an Incus daemon on this host.
  *
- * Each call asks Incus whether a machine runs. Record, state and data disk of a machine are in its directory, as with
- * the process provider, and no state is in memory. Files: instances.ts creates and starts instances,
+ * Each call queries the daemon for the machine's state. Record, state and data disk of a machine are in its directory,
+ * as with the process provider, and no state is in memory. Files: instances.ts creates and starts instances,
  * instance-template.ts and its two implementations have the differences of containers and virtual machines,
  * instance-power.ts starts and stops, machine-inventory.ts lists, machine-edge.ts filters packets, host-routes.ts
  * routes to other hosts.

@@ -287,7 +287,7 @@ test("guessing slows down its source only; the owner can sign in from elsewhere"
   await storeUser("anna", "correct horse battery");
   for (let i = 0; i < 5; i += 1)
     await expect(at.ask(basic("anna", `guess ${i}`))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
-  // Also the right one: otherwise the answer would tell it.
+  // Also the right one: otherwise the response would reveal it.
   await expect(at.ask(basic("anna", "correct horse battery"))).rejects.toMatchObject({
     key: "RATE_LIMITED",
     retryAfterS: 1,

@@ -28,7 +28,7 @@ export function firstDueAt({ id, intervalMs, changedAt }: Timing, nowMs: number)
 
 /**
  * Time of the next tick. A new integration that has sent nothing is due again after 5 s, so that its user sees the
- * first sample. A failing one is due every five minutes or less often; a delay that its destination requested is kept.
+ * first sample. A failing one is due every five minutes or less often; a delay that its destination requested stays.
  */
 export function nextDueAt(
   { id, intervalMs, changedAt }: Timing,

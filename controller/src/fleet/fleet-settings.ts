@@ -56,7 +56,7 @@ export const fleetSettings = {
     "Percent of the upgraded machines that may fail before the rollout halts; the first machine must not fail",
     2,
   ),
-  agentUpgradeAtOnce: integer(
+  agentUpgradeConcurrency: integer(
     "HOLDFAST_AGENT_UPGRADE_AT_ONCE",
     "Maximum number of agents that are upgraded concurrently",
     20,

@@ -19,7 +19,7 @@ const seen = fc.record({
   mark: fc.constantFrom("", "m", "n"),
 });
 
-/** Distinct steps in the order in which they are shown. */
+/** Distinct steps in the order in which they are reported. */
 function observed(operations: readonly OperationObject[]): string[] {
   const steps = operations.flatMap(({ status }) => status.step ?? []);
   return steps.filter((step, index) => step !== steps[index - 1]);

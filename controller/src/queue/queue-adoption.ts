@@ -148,7 +148,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
 
   async function adopt(service: Stored<ManagedServiceObject>, row: EngineQueue, signal: AbortSignal): Promise<boolean> {
     const { id: serviceId, organizationId } = service.object.metadata;
-    // The data is a copy of another service, whose queue has the id: agents before the detached copy kept the ids.
+    // The data is a copy of another service, whose queue has the id: agents before the detached copy retained the ids.
     const isCopy = queues.by(queueIdOf, row.id).length > 0;
     const { database: databaseName, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = row;
     const settings = { databaseName, visibilityTimeoutSeconds, maxAttempts, dlqEnabled };

@@ -17,7 +17,7 @@ import { taskTarget } from "#services/service/member/member-roles.ts";
 /** Outcome of a request to the queue registry of a database. */
 export type RegistryOutcome<T> =
   | { readonly kind: "done"; readonly value: T }
-  /** Permanent failure; the message is shown to users. */
+  /** Permanent failure; the message is for users. */
   | { readonly kind: "refused"; readonly message: string }
   /** Temporary failure: retry later. */
   | { readonly kind: "notYet"; readonly reason: string };

@@ -50,7 +50,7 @@ export interface AuthRequestStatus {
   readonly endedAt: number | null;
   /** True if the user (for an erasure) or session (for a revocation) existed. */
   readonly found: boolean;
-  /** Error of a failed request, shown to callers; null otherwise. */
+  /** Error of a failed request, which callers get; null otherwise. */
   readonly error: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The meaning of a destination's response for the items that were sent. `detail` is shown to users: a status and a
+ * The meaning of a destination's response for the items that were sent. `detail` is for users: a status and a
  * message of Holdfast, never text of the destination.
  */
 export type Verdict =
@@ -30,12 +30,12 @@ type Meaning = "accept" | "wait" | "refuse" | "halve" | "stop";
 const statuses: ReadonlyMap<number, readonly [meaning: Meaning, message: string]> = new Map([
   [400, ["refuse", "the destination refuses the data"]],
   [401, ["stop",   "the destination does not accept the credential"]],
-  [402, ["stop",   "the destination asks for payment"]],
+  [402, ["stop",   "the destination requires payment"]],
   [403, ["stop",   "the destination refuses the credential"]],
   [404, ["stop",   "there is nothing at this address"]],
   [405, ["stop",   "the address takes no such requests"]],
   [406, ["stop",   "the destination offers no format that is accepted here"]],
-  [407, ["stop",   "a proxy asks for a credential"]],
+  [407, ["stop",   "a proxy requires a credential"]],
   [408, ["wait",   "the destination waited too long"]],
   [409, ["refuse", "the data conflict with those of the destination"]],
   [410, ["stop",   "the address does not exist any more"]],
@@ -49,15 +49,15 @@ const statuses: ReadonlyMap<number, readonly [meaning: Meaning, message: string]
   [422, ["refuse", "the destination refuses the data"]],
   [423, ["wait",   "the destination is locked"]],
   [424, ["wait",   "the destination fails"]],
-  [425, ["wait",   "the destination asks for another attempt"]],
-  [426, ["stop",   "the destination asks for another protocol"]],
+  [425, ["wait",   "the destination requests another attempt"]],
+  [426, ["stop",   "the destination requires another protocol"]],
   [428, ["stop",   "the destination refuses the request"]],
-  [429, ["wait",   "the destination asks for fewer requests"]],
+  [429, ["wait",   "the destination limits the rate of requests"]],
   [431, ["stop",   "the headers are too large for the destination"]],
   [451, ["stop",   "the destination is not allowed to take data from here"]],
   [501, ["stop",   "the destination does not support this request"]],
   [505, ["stop",   "the destination does not support this version of HTTP"]],
-  [511, ["stop",   "the network asks for a sign-in"]],
+  [511, ["stop",   "the network requires a sign-in"]],
 ]);
 
 /** The meaning of statuses that are not in the table, by their first digit. */

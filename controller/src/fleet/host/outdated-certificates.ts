@@ -17,7 +17,7 @@ export interface OutdatedCertificatesDeps {
   readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
 }
 
-/** Finds holders of certificates from before the current generation of the authority; a rotation waits for them. */
+/** Finds machines and hosts with certificates of an earlier generation of the authority. A rotation waits for them. */
 export function createOutdatedCertificates(deps: OutdatedCertificatesDeps): OutdatedCertificates {
   const { machines, hosts, fleet, authority, controllerRegistry } = deps;
   return {

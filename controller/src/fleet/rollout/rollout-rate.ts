@@ -18,12 +18,13 @@ export interface RolloutRate {
 
 type Settings = Pick<
   FleetSettings,
-  "agentUpgrade" | "agentUpgradeShares" | "agentUpgradeSoakS" | "agentUpgradeFailurePct" | "agentUpgradeAtOnce"
+  "agentUpgrade" | "agentUpgradeShares" | "agentUpgradeSoakS" | "agentUpgradeFailurePct" | "agentUpgradeConcurrency"
 >;
 
 /** The rate from the settings; undefined if upgrades are off. Throws for invalid settings. */
 export function rolloutRateOf(settings: Settings): RolloutRate | undefined {
-  const { agentUpgrade, agentUpgradeShares, agentUpgradeSoakS, agentUpgradeFailurePct, agentUpgradeAtOnce } = settings;
+  const { agentUpgrade, agentUpgradeShares, agentUpgradeSoakS, agentUpgradeFailurePct, agentUpgradeConcurrency } =
+    settings;
   if (agentUpgrade !== "on" && agentUpgrade !== "off") {
     throw new Error(`HOLDFAST_AGENT_UPGRADE must be on or off, not ${agentUpgrade}`);
   }
@@ -37,6 +38,6 @@ export function rolloutRateOf(settings: Settings): RolloutRate | undefined {
     shares,
     soakMs: agentUpgradeSoakS * 1_000,
     failurePct: agentUpgradeFailurePct,
-    concurrency: Math.max(1, agentUpgradeAtOnce),
+    concurrency: Math.max(1, agentUpgradeConcurrency),
   };
 }

@@ -80,7 +80,7 @@ export interface FiredAlert {
   readonly nodeId: string | null;
   /** Value of the sample that fired the rule; null for `no_data`. */
   readonly value: number | null;
-  /** Start of the time for which the condition held, or data were missing. Milliseconds since 1970. */
+  /** Start of the time for which the condition was true, or data were missing. Milliseconds since 1970. */
   readonly since: number;
   readonly firedAt: number;
   /** Id of the channel that got the alert; null if the rule and the organization had none. */

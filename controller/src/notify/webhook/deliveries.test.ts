@@ -141,7 +141,7 @@ test("three attempts: immediately, 1 s after the first failure, 2 s after the se
   ]);
   expect(recorded[0]).toMatchObject({ errorMessage: "The endpoint responded with 500.", eventType: "service.error" });
   expect(recorded[0]?.deliveredAt).toBeUndefined();
-  // No text of an endpoint is shown to its owner, who may not own the server.
+  // The owner gets no text of an endpoint, because the owner may not own the server.
   expect(JSON.stringify(recorded, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
     "secret",
   );

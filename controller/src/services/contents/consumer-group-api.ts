@@ -13,7 +13,7 @@ import { pageByName } from "#kernel/page/page-by-name.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { requireTopics, type TopicApiDeps } from "./topic-api.ts";
 
-/** The RPCs of consumer groups. Nothing is stored: each call asks the engine. */
+/** The RPCs of consumer groups. Nothing is stored: each call queries the engine. */
 export function createConsumerGroupApi(deps: Omit<TopicApiDeps, "catalog">): ServedService {
   const { access, tasks, cursors, auditNow } = deps;
 

@@ -39,7 +39,7 @@ export function requireTopics(access: ServiceAccess, serviceId: string, call: Ca
   return access.requireRunning(serviceId, call).object;
 }
 
-/** The RPCs of topics. Nothing is stored: each call asks the engine, and a change is audited before it is sent. */
+/** The RPCs of topics. Nothing is stored: each call queries the engine, and a change is audited before it is sent. */
 export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: TopicApiDeps): ServedService {
   async function topicsOf(service: ManagedServiceObject, names: readonly string[], call: Call): Promise<EngineTopic[]> {
     const value = create(ListEngineTopicsSchema, { names: [...names] });

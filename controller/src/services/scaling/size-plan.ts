@@ -51,7 +51,7 @@ export function isSized(service: ManagedServiceObject, { machine, instance }: Si
   );
 }
 
-/** True if the provider reports the size that the machine's spec asks for. */
+/** True if the provider reports the size that the machine's spec requests. */
 export function hasRequestedSize({ spec, status: { size } }: MachineObject): boolean {
   if (size === undefined || size.diskBytes < spec.diskBytes || size.rootBytes < spec.rootBytes) return false;
   return size.vcpu === spec.vcpu && size.memoryBytes === spec.memoryBytes;

@@ -78,7 +78,7 @@ export interface LogRange {
   readonly tail?: LogTail;
   /** Objects that a reader found lost or damaged, oldest first; absent if there are none. */
   readonly holes?: readonly LogHole[];
-  /** Sequence numbers of the log at recorded times, oldest first: they tell which log is old enough to be deleted. */
+  /** Sequence numbers of the log at recorded times, oldest first. They determine which log is old enough to delete. */
   readonly checkpoints: readonly { readonly at: number; readonly sequence: number }[];
 }
 

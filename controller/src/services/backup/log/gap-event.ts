@@ -5,7 +5,7 @@ export interface LogGap {
   readonly organizationId: string;
   /** The last time before the gap that can be restored, in milliseconds since 1970. */
   readonly since: number;
-  /** Cause of the gap and advice, shown to users. */
+  /** Cause of the gap and advice, for users. */
   readonly message: string;
 }
 

@@ -101,7 +101,7 @@ export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
     return again(0, "hole recorded");
   }
 
-  /** One damaged part says nothing about the others, so all of them are read. */
+  /** One damaged part proves nothing about the others, so all of them are read. */
   async function verify(
     backupId: string,
     reportedAt: number,

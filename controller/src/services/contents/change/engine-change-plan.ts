@@ -40,7 +40,7 @@ export type EngineChangeStep =
  */
 const concurrencyMax = 4;
 const retryDelayMaxMs = 30_000;
-/** Time after the deadline for which a connected machine is asked for the engine's state. */
+/** Time after the deadline for which a connected machine is queried for the engine's state. */
 const settleTimeoutMs = 60_000;
 
 /**
