@@ -13,6 +13,6 @@ export const machineMetrics: readonly Metric[] = [
   { slot: 6,  name: "network_in",                         unit: "bytes per second", engines: every,      kind: "rate",  source: "machine", description: "Bytes received by the machine's network interface" },
   { slot: 7,  name: "network_out",                        unit: "bytes per second", engines: every,      kind: "rate",  source: "machine", description: "Bytes sent by the machine's network interface" },
   { slot: 8,  name: "replication_lag_seconds",            unit: "seconds",          engines: every,      kind: "gauge", source: "engine",  description: "Lag of a replica behind its primary", nodes: "replicas" },
-  { slot: 34, name: "health",                             unit: "level",            engines: every,      kind: "gauge", source: "agent",   description: "0 healthy, 1 degraded, 2 unhealthy, by the agent's checks; no value while the agent is silent or the engine is stopped" },
+  { slot: 34, name: "health",                             unit: "level",            engines: every,      kind: "gauge", source: "agent",   description: "0 healthy, 1 degraded, 2 unhealthy, by the agent's checks; no value while the agent does not respond or the engine is stopped" },
   { slot: 43, name: "replication_lag_bytes",              unit: "bytes",            engines: every,      kind: "gauge", source: "engine",  description: "Log of the primary that a replica has not replayed yet", nodes: "replicas" },
 ];
