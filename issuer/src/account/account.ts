@@ -64,8 +64,8 @@ export async function account(app: App, incoming: IncomingRequest): Promise<Outg
 <h2>Second factor</h2>
 ${
   hasFactor
-    ? html`<p>Codes of an app are asked for at each sign-in.</p>${removalForm()}`
-    : html`<form method="post" action="/account/second-factor"><p>Have codes of an app asked for at each sign-in.</p><button>Set it up</button></form>`
+    ? html`<p>Each sign-in requires a code from your authenticator app.</p>${removalForm()}`
+    : html`<form method="post" action="/account/second-factor"><p>Require a code from an authenticator app at each sign-in.</p><button>Set it up</button></form>`
 }`,
   });
 }
@@ -73,7 +73,7 @@ ${
 /** The form that removes the second factor. It needs a code of the factor, or a recovery code. */
 function removalForm(problem = ""): Html {
   return html`<form method="post" action="/account/second-factor/remove">
-<label for="code">Code of your app, or a recovery code</label>
+<label for="code">Code from your authenticator app, or a recovery code</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
 <input type="text" id="code" name="code" autocomplete="one-time-code" required maxlength="40"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
 <button class="plain">Remove it</button>
@@ -105,12 +105,12 @@ export async function addSecondFactor(app: App, incoming: IncomingRequest): Prom
   if (created === undefined) return seeOther("/account");
   const picture = new Html(await QRCode.toString(created.uri, { type: "svg", margin: 4 }));
   return page(app, {
-    title: "Set up codes of an app",
-    body: html`<p>Scan this with the app, or type the key into it.</p>
+    title: "Set up an authenticator app",
+    body: html`<p>Scan this with your authenticator app, or type the key into it.</p>
 <div class="picture">${picture}</div>
 <p><code>${created.secret}</code></p>
 <form method="post" action="/account/second-factor/confirm">
-<label for="code">Code that the app shows</label>
+<label for="code">Code from your authenticator app</label>
 <input type="text" id="code" name="code" inputmode="numeric" autocomplete="one-time-code" required maxlength="20">
 <button>Confirm</button>
 </form>`,

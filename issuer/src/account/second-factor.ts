@@ -106,7 +106,7 @@ export async function confirmSecondFactor(
   });
 }
 
-/** Checks a code of the app, or a recovery code, which can be used once. */
+/** Checks a code of the authenticator app, or a recovery code, which can be used once. */
 export async function passesSecondFactor(app: App, userId: string, typed: string): Promise<boolean> {
   const sealed = await countAttempt(app, userId, true);
   if (sealed === undefined) return false;

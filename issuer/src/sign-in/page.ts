@@ -73,7 +73,7 @@ function formActionOf(uri: string): string | undefined {
 
 /** A page that explains a failure. */
 export function problemPage(app: App, status: number, text: string): OutgoingResponse {
-  return page(app, { status, title: "This did not work", body: html`<p>${text}</p>` });
+  return page(app, { status, title: "The request failed", body: html`<p>${text}</p>` });
 }
 
 /** The text color on a background: black or white, with a contrast of at least 4.58 to 1 (WCAG 2.2, 1.4.3). */

@@ -117,7 +117,7 @@ function codePage(app: App, interaction: Interaction, problem = "", status = 200
     status,
     title: "Check your mail",
     formTarget: interaction.request.redirectUri,
-    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. From one network an address gets one in 30 seconds, and five in an hour. While an app has many new users, it sends no mail to addresses that never signed in here.</p>
+    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. You can request one mail every 30 seconds and five an hour. While an app has many new users, addresses that never signed in get none; try again later.</p>
 <form method="post" action="${stepPath(app, interaction, "/code")}">
 <label for="code">Code of 6 digits</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
@@ -182,7 +182,7 @@ async function finished(
   return addressPage(app, interaction, "The mail has expired or was used. Request another one.", 400);
 }
 
-/** GET /sign-in/{id}/second: asks for the code of an app. */
+/** GET /sign-in/{id}/second: asks for a code of the authenticator app. */
 export async function getSecondFactor(step: Step): Promise<OutgoingResponse> {
   const interaction = await stepInteraction(step);
   return interaction.firstFactor === undefined
@@ -196,7 +196,7 @@ function secondFactorPage(app: App, interaction: Interaction, problem = "", stat
     title: "Second factor",
     formTarget: interaction.request.redirectUri,
     body: html`<form method="post" action="${stepPath(app, interaction, "/second")}">
-<label for="code">Code of your app, or a recovery code</label>
+<label for="code">Code from your authenticator app, or a recovery code</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
 <input type="text" id="code" name="code" autocomplete="one-time-code" required maxlength="40"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
 <button>Sign in</button>
@@ -204,7 +204,7 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
   });
 }
 
-/** POST /sign-in/{id}/second: signs in with the code of an app. */
+/** POST /sign-in/{id}/second: signs in with a code of the authenticator app. */
 export async function postSecondFactor(step: Step): Promise<OutgoingResponse> {
   const { app, incoming } = step;
   requireSameOrigin(app, incoming);
