@@ -93,7 +93,7 @@ test("a browser's share is that of the user who signed in", async () => {
   expect(await sourcesOf("other@example.com")).toEqual(["127.0.89.1"]);
 });
 
-/** Everything that a withoutUser sees of a sign-in with wrong codes and a second request for a mail. */
+/** All responses that a browser gets for a sign-in with wrong codes and a second mail request. */
 async function observedBy(from: string, email: string, pass: () => Promise<void>): Promise<unknown[]> {
   const browser = fixture.browser(from);
   const observed: unknown[] = [];

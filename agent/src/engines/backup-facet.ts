@@ -213,5 +213,5 @@ export interface LogPiece {
 
 /** The engine removed log that was not archived yet, which leaves a gap. */
 export class LogRemoved extends Error {
-  override readonly name = "LogGone";
+  override readonly name = "LogRemoved";
 }

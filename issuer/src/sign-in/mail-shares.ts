@@ -3,7 +3,7 @@ import { fairShareOf } from "@holdfast/common/concurrency/fair-share.ts";
 /**
  * Shares of an app's mails in an hour. Half of them is the limit of addresses without a user, and a quarter is reserved
  * for browsers that signed in before. The common part, three quarters, and the mails to one address are divided fairly
- * (`fairPart`): a source gets up to a fifth, the next one a fifth of the rest, and so on, so few sources do not use
+ * (`fairShareOf`): a source gets up to a fifth, the next one a fifth of the rest, and so on, so few sources do not use
  * them up.
  */
 

@@ -55,11 +55,11 @@ export function connectFrom(pid: number, address: string, port: number): Promise
 
 const program = `
 const socket = require("node:net").connect(Number(process.argv[2]), process.argv[1]);
-const say = (word) => { process.stdout.write(word); process.exit(0); };
-socket.on("connect", () => say("open"));
-socket.on("error", () => say("refused"));
-// What came while the process had no turn is heard before the word is said.
-setTimeout(() => setImmediate(() => say("silent")), 3000);
+const report = (result) => { process.stdout.write(result); process.exit(0); };
+socket.on("connect", () => report("open"));
+socket.on("error", () => report("refused"));
+// Events that arrived while the process was not scheduled run before the timeout is reported.
+setTimeout(() => setImmediate(() => report("silent")), 3000);
 `;
 
 /** Result of a TCP connection from the namespace that this command line enters. */

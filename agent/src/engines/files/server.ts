@@ -17,7 +17,10 @@ import {
 const withUnknownRoot =
   'ROOT_ACCESS_KEY=holdfast ROOT_SECRET_KEY=$(od -An -N32 -tx1 /dev/urandom | tr -d " \\n") exec "$@"';
 
-/** Command of one of the two servers. Keys are read for each request, so that a revoked key ends with its list. */
+/**
+ * Command of one of the two servers. Keys are read for each request, so a revoked key is refused as soon as the file
+ * changes.
+ */
 export function serverCommand(instance: Instance, server: Server): EngineCommand {
   const { software } = instance.paths;
   // biome-ignore format: a line an option

@@ -5,7 +5,7 @@ import { heartbeatTopic } from "./heartbeat.ts";
 import { isVisible } from "./layout.ts";
 import {
   minInSync,
-  needsTwo,
+  defaultMinInSyncIsTwo,
   raiseMinInSync,
   raiseMinInSyncOfTransactions,
   runningReplicationFactor,
@@ -25,8 +25,8 @@ import { replicationFactorOf } from "./settings.ts";
  * After that, brokers that have few replicas get more.
  */
 export function createBalance(): (instance: Instance, session: Connection, signal: AbortSignal) => Promise<void> {
-  /** Members and parameters for which nothing remains to be raised. */
-  let settledFor = "";
+  /** Members and parameters for which all replication factors were raised already. */
+  let raisedFor = "";
 
   return async (instance, session, signal) => {
     const numbers = membersOf(instance.spec).map(({ number }) => number);
@@ -38,18 +38,18 @@ export function createBalance(): (instance: Instance, session: Connection, signa
     const placement = { partitions, brokers: numbers };
     const factor = replicationFactorOf(instance);
     const raise = (isRaised: (topic: string) => boolean) => raiseMoves(placement, factor, isRaised);
-    const settled = JSON.stringify([numbers, instance.spec.parameters[minInSync]]);
-    if (settledFor !== settled) {
+    const raised = JSON.stringify([numbers, instance.spec.parameters[minInSync]]);
+    if (raisedFor !== raised) {
       const isMarked = raise((topic) => topic === heartbeatTopic).length === 0;
       const isDefault = await everyBrokerHas(instance, factor, signal);
       const others = isMarked && isDefault ? [] : raise((topic) => topic !== heartbeatTopic);
       if (others.length > 0) return startMoves(session, others);
-      if (isMarked && needsTwo(instance)) {
+      if (isMarked && defaultMinInSyncIsTwo(instance)) {
         for (const { number, address } of membersOf(instance.spec))
           await withMemberSession(instance, address, signal, (at) => raiseMinInSync(at, number));
         await raiseMinInSyncOfTransactions(session);
       }
-      if (isMarked && isDefault) settledFor = settled;
+      if (isMarked && isDefault) raisedFor = raised;
     }
     const own = raise((topic) => !isVisible(topic));
     return startMoves(session, own.length > 0 ? own : spreadMoves(placement));

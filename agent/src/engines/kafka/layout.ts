@@ -15,7 +15,7 @@ export const engineDirectory = ({ paths }: DataPath): string => join(paths.data,
 export const logDirectory = (instance: DataPath): string => join(engineDirectory(instance), "logs");
 /** Exists once the log directory is formatted. */
 export const formattedFile = (instance: DataPath): string => join(logDirectory(instance), "meta.properties");
-/** Exists once the log directory has restored topics and is that of a cluster of one broker. */
+/** Marker file: the log directory contains restored topics and is formatted as a cluster of one broker. */
 export const restoredFile = (instance: DataPath): string => join(engineDirectory(instance), "restored");
 /** Certificates between the front, the agent and the broker: created here, and unknown to any other machine. */
 export const certificatesDirectory = (instance: DataPath): string => join(engineDirectory(instance), "certificates");

@@ -21,12 +21,12 @@ const transactionsTopic = "__transaction_state";
 /** Parameters of the broker. By default, writes with acks=all need two replicas once the service has three members. */
 export function brokerParameters(instance: Pick<Instance, "spec">): Map<string, string> {
   const parameters = effectiveParameters(instance);
-  if (needsTwo(instance)) parameters.set(minInSync, "2");
+  if (defaultMinInSyncIsTwo(instance)) parameters.set(minInSync, "2");
   return parameters;
 }
 
-/** True if writes with acks=all need two replicas without a choice of the user. */
-export function needsTwo({ spec }: Pick<Instance, "spec">): boolean {
+/** True if min.insync.replicas is 2 by default: at least three members, and no value set by the user. */
+export function defaultMinInSyncIsTwo({ spec }: Pick<Instance, "spec">): boolean {
   return lookUp(spec.parameters, minInSync) === undefined && membersOf(spec).length >= 3;
 }
 
@@ -90,9 +90,9 @@ async function alterConfigs(
 }
 
 /**
- * Applies live parameters to the running broker. Throws EngineRefused for a value that it rejects. A broker that now
- * has others requires a second in-sync replica once its partitions have one (`raiseMinInSync`): until then writes with
- * acks=all would be refused.
+ * Applies live parameters to the running broker. Throws EngineRefused for a value that it rejects. In a cluster that has
+ * grown, min.insync.replicas becomes 2 once each partition has a second replica (`raiseMinInSync`): until then writes
+ * with acks=all would be refused.
  */
 export async function applyParameters(instance: Instance, session: Connection): Promise<void> {
   const running = await runningParameters(instance, session);
@@ -101,7 +101,7 @@ export async function applyParameters(instance: Instance, session: Connection): 
     ([name, value]) =>
       catalog.get(name)?.needsRestart === false &&
       running.get(name) !== value &&
-      !(name === minInSync && needsTwo(instance) && running.get(name) === "1"),
+      !(name === minInSync && defaultMinInSyncIsTwo(instance) && running.get(name) === "1"),
   );
   if (changed.length === 0) return;
   try {

@@ -1,7 +1,7 @@
 import type { PeersReport } from "../peers-facet.ts";
 import type { Partition, Quorum } from "./cluster-view.ts";
 
-/** Cluster as one member has it. */
+/** The cluster's state as one member sees it. */
 export interface ClusterState {
   /** Number of the member that reports. */
   readonly number: number;

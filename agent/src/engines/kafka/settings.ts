@@ -62,7 +62,7 @@ function accessSettings(instance: Instance): Settings {
     ["sasl.enabled.mechanisms", scram.join()],
     ...clientListeners.flatMap(
       (listener): Settings => [
-        // Listeners with SASL have it by their own name alone.
+        // For SASL listeners Kafka reads ssl.client.auth only with the listener's prefix.
         [`listener.name.${listener}.ssl.client.auth`, "required"],
         ...scram.map((name): [string, string] => [
           `listener.name.${listener}.${name.toLowerCase()}.sasl.jaas.config`,

@@ -93,7 +93,7 @@ function refuse(check: () => void): void {
   }
 }
 
-/** Topics of users by name, without details; those that exist of the given names. */
+/** Users' topics by name: all, or the existing ones of `names`. Without settings and sizes. */
 async function topicsOf(session: Connection, names: readonly string[] | null): Promise<EngineTopic[]> {
   if (names?.length === 0) return [];
   const requested = names?.map((name) => ({ id: noId, name })) ?? null;

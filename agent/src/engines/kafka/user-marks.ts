@@ -5,9 +5,9 @@ import { platform } from "./layout.ts";
 import type { Connection } from "./protocol/connection.ts";
 
 /**
- * A mark names the last change of a user, in a rule of no effect. No call reports which password a broker applies, but
- * brokers apply the metadata in the order of its log, and rights after passwords: a broker that reports a mark, which
- * is written after the password, applies that password too.
+ * A mark names the last change of a user, in an ACL that grants and denies nothing. No call reports which password a
+ * broker applies, but brokers apply the metadata in the order of its log, and rights after passwords: a broker that
+ * reports a mark, which is written after the password, applies that password too.
  */
 function markOf(username: string, id: string): AclBinding {
   return {

@@ -176,7 +176,7 @@ export async function createFirstAccount(session: Connection): Promise<void> {
   }
 }
 
-/** Kafka does not print a password's salt to anybody but to one that signs in, so this does. */
+/** Kafka reveals the salt of a password only during a sign-in, so this function signs in. */
 async function hasVerifier(instance: Instance, username: string, verifier: string, signal: AbortSignal) {
   for (const secret of secretsOf(verifier)) {
     const accepted = await withClientSession(instance, signal, (session) => acceptsUser(session, username, secret));

@@ -5,7 +5,7 @@ import { addAcls, listAcls, removeAcls } from "./acls.ts";
 import { ownNumber, platform } from "./layout.ts";
 import type { Connection } from "./protocol/connection.ts";
 
-/** Rule of no effect that records a member whose disk is nearly full. */
+/** ACL that grants and denies nothing. It records a member whose disk is nearly full. */
 export function fullMember(number: number): AclBinding {
   return {
     resourceType: resource.topic,

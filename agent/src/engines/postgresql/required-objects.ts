@@ -29,7 +29,7 @@ export const statisticsSql = [
 const signalRole = "pg_signal_backend";
 const adminsMaySignal = `pg_has_role('${groups.admin}', '${signalRole}', 'MEMBER')`;
 
-/** SQL for the platform's database: true if everything that `addMissing` creates exists. */
+/** SQL for the platform's database: true if everything that `createMissingObjects` creates exists. */
 export const hasRequiredObjects = `EXISTS (SELECT FROM pg_extension WHERE extname = '${statisticsExtension}')
   AND EXISTS (SELECT FROM pg_roles WHERE rolname = '${consoleRole}') AND NOT ${adminsMaySignal}`;
 

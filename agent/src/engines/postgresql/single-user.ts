@@ -30,7 +30,7 @@ export async function runSingleUser(
   return output;
 }
 
-/** Joins statements in the form that `runSingle` takes. */
+/** Joins statements in the form that `runSingleUser` takes. */
 export function singleUserInput(statements: readonly string[]): string {
   return statements.map((statement) => `${statement};\n\n`).join("");
 }

@@ -48,7 +48,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
   const { slotFile, containers, front, states, status, lastLines, now } = deps;
   let slots: Slots = {};
   let address = "";
-  /** Starts of runs that this agent found ready, by slot. */
+  /** Start time of each slot's run that was found ready. */
   const ready = new Map<SlotName, number>();
 
   async function save(next: Slots): Promise<void> {
@@ -74,7 +74,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     status.setState("stopped");
   }
 
-  /** Stops the runs of releases that a newer restart counter does not cover, and forgets their failures. */
+  /** Stops releases whose restart counter is lower, and clears their failures. */
   async function applyRestarts(app: AppSpec, restartCount: bigint): Promise<void> {
     for (const { id } of app.releases) {
       const name = slotOf(id);
@@ -147,7 +147,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
       return true;
     }
     const { drainUntil, ...rest } = slot;
-    // A release that returns before its drain ended runs on. The registry's credentials may be newer ones.
+    // A release that the spec names again during its drain keeps running. The registry's credentials may be newer ones.
     if (drainUntil !== undefined || !equals(ReleaseSchema, slot.release, release))
       await saveSlot(name, { ...rest, release });
     return true;

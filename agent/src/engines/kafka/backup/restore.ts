@@ -13,7 +13,7 @@ import { commitOffsets, createStoredTopics, passProducerIds, requireOffsets } fr
 import { startPrivateBroker } from "./private-broker.ts";
 import { snapshotStream } from "./snapshot.ts";
 
-/** State of logs that a broker writes: of the empty ones in place of which the restored logs are. */
+/** Kafka's checkpoint files. They describe the empty logs, so they are deleted when restored logs replace these. */
 const checkpoints = [".kafka_cleanshutdown", "recovery-point-offset-checkpoint", "replication-offset-checkpoint"];
 
 /**

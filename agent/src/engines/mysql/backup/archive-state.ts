@@ -74,7 +74,7 @@ export async function archivedBefore(session: Session, { position }: LogPosition
 /** Position before all others: objects of another server after the saved state are archived again. */
 const beginning = "0/0/0";
 
-/** See LogFacet. Files of this server are its own history. */
+/** See LogFacet. The branch of this server has no end; that of any other server ends before all positions. */
 export async function branchEnd(instance: Instance, branch: string, signal: AbortSignal): Promise<string | undefined> {
   const own = await withSession(instance, signal, serverId);
   return parseBranch(branch).server === own ? undefined : beginning;

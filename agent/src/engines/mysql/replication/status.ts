@@ -48,7 +48,7 @@ export async function isReplica(session: Session): Promise<boolean> {
 
 /** Source and progress of a replica, as the replica reports them. */
 export interface Source {
-  /** Address; empty before the first. */
+  /** Address of the source; empty if none was set. */
   readonly host: string;
   readonly port: number;
   /** Own address of its connections; empty for any. */

@@ -76,7 +76,7 @@ export function createPooler(deps: EngineDeps): Pooler {
     },
     async check(instance, signal) {
       if (instance.spec.pooler === undefined) return undefined;
-      // After a restart of the agent.
+      // A restarted agent has no record of clients that connected while writes were blocked.
       if (instance.writesBlocked === true) blocked.set(instance.spec.nodeId, true);
       const unhealthy = (reason: string): EngineCheck => ({ name: "pooler", status: "unhealthy", reason });
       if (isMissing(instance)) return unhealthy("The machine's image has no pooler. Update the image.");
