@@ -70,7 +70,9 @@ export async function cliPages(): Promise<Pages> {
 
 function nounPage(noun: CliCommand): string {
   const rows = leavesOf(noun).flatMap((command) => {
-    const flags = command.options.map(({ flags: spelled, description }) => `\`${cell(spelled)}\` ${cell(description)}`);
+    const flags = command.options
+      .filter(({ hidden }) => !hidden)
+      .map(({ flags: spelled, description }) => `\`${cell(spelled)}\` ${cell(description)}`);
     const former = command.aliases().map((alias) => `; formerly \`${alias}\``);
     const [path, args] = [pathOf(command), command.registeredArguments.map(argumentText).join(" ")];
     const summary = cell([command.description(), ...former].join(""));

@@ -23,7 +23,7 @@ export interface CliDeps {
   readonly terminal: Terminal;
 }
 
-/** Time for which a command that has had a response waits for an API that does not respond, such as in its restart. */
+/** Time for which requests are retried after the command's first response, for example during a restart of the API. */
 const outageMs = 60_000;
 
 /** Global flags. */

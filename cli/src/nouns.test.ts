@@ -57,6 +57,33 @@ describe("every command", () => {
   });
 });
 
+test.each([
+  ["members forget", "members delete-user"],
+  ["projects release", "projects remove-resource"],
+  ["admin hold", "admin pause-automation"],
+  ["admin release-hold", "admin resume-automation"],
+  ["admin holds", "admin pauses"],
+])("%s is a former name of %s", (former, current) => {
+  const command = commands.find((each) => pathOf(each) === `holdfast ${current}`);
+  expect(command?.aliases()).toContain(former.split(" ")[1]);
+});
+
+test("the former name of a flag or value works and is not listed", async () => {
+  const fresh = leavesOf(await everyCommand());
+  const parsed = (path: string, args: string[]) => {
+    const command = fresh.find((each) => pathOf(each) === path);
+    command?.parseOptions(args);
+    return command?.opts();
+  };
+  expect(parsed("holdfast alerts update", ["--on-silence", "fire"])).toMatchObject({ onSilence: "fire" });
+  expect(parsed("holdfast services wait", ["--for", "gone"])).toMatchObject({ for: "deleted" });
+  const lines: string[] = [];
+  const stdout = { write: (text: string) => lines.push(text) };
+  await printCompletions(["alerts", "update", "--on"], { ...silentDeps, stdout });
+  expect(lines.join("")).toMatch(/--on-no-data/);
+  expect(lines.join("")).not.toMatch(/--on-silence/);
+});
+
 test("the former name of a command runs it, and completes its flags", async () => {
   const admin = (await everyCommand()).commands.find((command) => command.name() === "admin");
   const leases = admin?.commands.find((command) => command.name() === "leases");

@@ -35,7 +35,7 @@ export async function restoreControlPlane({ dataDirectory, backupId, signal }: R
       throw error;
     }
     for (const { to } of aside) deps.print(`the previous data are in ${to}`);
-    deps.print("restored; no sweep and no expiry deletes anything until `holdfast admin release-hold restored`");
+    deps.print("restored; no sweep and no expiry deletes anything until `holdfast admin resume-automation restored`");
   });
 }
 

@@ -93,8 +93,8 @@ export interface Client {
    * signal's reason.
    */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
-  /** Waits until the service is deleted. */
-  waitFor(service: ManagedService | string, target: "gone", options?: WaitOptions): Promise<undefined>;
+  /** Waits until the service is deleted. `gone` is the former name of the target. */
+  waitFor(service: ManagedService | string, target: "deleted" | "gone", options?: WaitOptions): Promise<undefined>;
   /**
    * Waits until the operation is completed. Accepts an operation or its id. Changes of users, databases and
    * configuration return one if the engine did not apply them in time. Throws OperationFailed, WaitTimedOut, or the

@@ -19,11 +19,11 @@ export class Files extends FilesMethods {
 
   /** Waits until the files service has the status and no operation in progress, as `Client.waitFor` does. */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
-  /** Waits until the files service is deleted. */
-  waitFor(service: ManagedService | string, target: "gone", options?: WaitOptions): Promise<undefined>;
+  /** Waits until the files service is deleted. `gone` is the former name of the target. */
+  waitFor(service: ManagedService | string, target: "deleted" | "gone", options?: WaitOptions): Promise<undefined>;
   waitFor(
     service: ManagedService | string,
-    target: ServiceStatus | "gone",
+    target: ServiceStatus | "deleted" | "gone",
     options?: WaitOptions,
   ): Promise<ManagedService | undefined> {
     return waitFor({ services: this, operations: new Operations(this.transport) }, service, target, options);

@@ -40,7 +40,8 @@ describe("waitFor", () => {
     ]);
     expect(await client.waitFor("s1", "Running", { onProgress })).toMatchObject({ id: "s1", status: "Running" });
     expect(reports).toEqual([summary]);
-    expect(await clientOf([{ status: "Stopped" }, 404]).waitFor("s1", "gone")).toBeUndefined();
+    for (const target of ["deleted", "gone"] as const)
+      expect(await clientOf([{ status: "Stopped" }, 404]).waitFor("s1", target)).toBeUndefined();
   });
 
   test("an outage of the API does not end the wait", async () => {

@@ -57,9 +57,10 @@ type WaitedServices = Pick<Services, "get"> & Partial<Pick<Services, "taskSummar
 export async function waitFor(
   { services, operations }: { readonly services: WaitedServices; readonly operations: Pick<Operations, "get"> },
   service: ManagedService | string,
-  target: ServiceStatus | "gone",
+  requested: ServiceStatus | "deleted" | "gone",
   { timeoutMs = defaultTimeoutMs, signal, onProgress }: WaitOptions = {},
 ): Promise<ManagedService | undefined> {
+  const target = requested === "gone" ? "deleted" : requested;
   const { id, operation } = typeof service === "string" ? { id: service, operation: null } : service;
   let awaitedId = operation?.id;
   let last = "";
@@ -74,8 +75,8 @@ export async function waitFor(
       // The service may have its former status because the operation failed.
       if (awaitedId !== undefined) await expectSuccess(awaitedId, signal);
       return { found: now };
-    } else if (now.status === "Error" && target !== "gone") throw new ServiceFailed(now);
-    else if (awaitedId !== undefined && target !== "gone") await expectSuccess(awaitedId, signal);
+    } else if (now.status === "Error" && target !== "deleted") throw new ServiceFailed(now);
+    else if (awaitedId !== undefined && target !== "deleted") await expectSuccess(awaitedId, signal);
     if (onProgress === undefined || services.taskSummary === undefined) return undefined;
     const summary = await services.taskSummary(id, { signal });
     const text = JSON.stringify(summary);
@@ -94,7 +95,7 @@ export async function waitFor(
   return pollUntil(poll, `the service was not ${target}`, {
     timeoutMs,
     signal,
-    isExpectedError: (error) => target === "gone" && error instanceof NotFound,
+    isExpectedError: (error) => target === "deleted" && error instanceof NotFound,
     toleratesOutage: () => wasSeen,
   });
 }

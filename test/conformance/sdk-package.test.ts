@@ -76,7 +76,7 @@ describe("the packed SDK", () => {
       `import { type Client, createClient, NotFound, ValidationFailed, verifyWebhook } from "@holdfast/sdk";
        const client: Client = createClient({ baseUrl: "https://x", credentials: { kind: "bearer", token: "t" } });
        const { status } = await client.waitFor("id", "Running", { onProgress: ({ progress_pct }) => progress_pct.toFixed() });
-       const gone: undefined = await client.waitFor("id", "gone");
+       const deleted: undefined = await client.waitFor("id", "deleted");
        try {
          for await (const { name } of client.services.list({ status })) name.length;
          for await (const { entries } of client.events.list().pages()) entries[0]?.event_type.length;
@@ -87,7 +87,7 @@ describe("the packed SDK", () => {
        // @ts-expect-error there is no such status
        await client.services.list({ status: "running" }).toArray();
        export const { event_type } = await verifyWebhook(new Uint8Array(), new Headers(), ["s"]);
-       export { gone };`,
+       export { deleted };`,
     );
     writeFileSync(
       join(project, "node.ts"),

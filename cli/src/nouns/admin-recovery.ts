@@ -72,7 +72,7 @@ export function addRecovery(admin: CliCommand): void {
       const recovered = await local.runServiceRecovery({ dataDirectory, objects, masterKey, objectsKey, signal });
       output.list(recovered, ["id", "name", "outcome", "to", "replayMemoryGb", "reason"]);
       output.info(
-        "the next `npm start` creates these services; run `holdfast admin release-hold restored` after checking them",
+        "the next `npm start` creates these services; run `holdfast admin resume-automation restored` after checking them",
       );
     });
 }

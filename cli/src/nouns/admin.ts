@@ -42,19 +42,21 @@ export function addAdmin(admin: CliCommand): void {
     });
 
   admin
-    .command("hold <kind>")
+    .command("pause-automation <kind>")
+    .alias("hold")
     .description("pause automation: deletion (of expired services), maintenance (in windows) or failover")
     .requiredOption("--reason <reason>", "reason, which operators see")
-    .example("admin hold failover --reason 'the switches are replaced'")
+    .example("admin pause-automation failover --reason 'the switches are replaced'")
     .does(async ({ passwordClient, output }, kind: string, { reason }: { reason: string }) => {
       await (await passwordClient()).admin("ControlService", "PlaceHold", { kind, reason });
-      output.info(`${kind} is paused; \`holdfast admin release-hold ${kind}\` resumes it`);
+      output.info(`${kind} is paused; \`holdfast admin resume-automation ${kind}\` resumes it`);
     });
 
   admin
-    .command("release-hold <kind>")
+    .command("resume-automation <kind>")
+    .alias("release-hold")
     .description("resume paused automation")
-    .example("admin release-hold restored")
+    .example("admin resume-automation restored")
     .does(async ({ passwordClient, output }, kind: string) => {
       await (await passwordClient()).admin("ControlService", "ReleaseHold", { kind });
       output.info(`${kind} is resumed`);

@@ -13,6 +13,7 @@ interface RuleFlags {
   readonly severity?: AlertSeverity;
   readonly for?: number;
   readonly channel?: string | false;
+  readonly onNoData?: AlertNoData;
   readonly onSilence?: AlertNoData;
   readonly paused?: boolean;
 }
@@ -26,11 +27,11 @@ type ChangeFlags = RuleFlags & LimitFlags;
 
 const severity = () =>
   new Option("--severity <severity>", "severity of the alert").choices(["info", "warning", "critical"]);
-const onSilence = () =>
-  new Option("--on-silence <what>", "effect of 60 s without a sample: nothing, or an alert").choices([
-    "ignore",
-    "fire",
-  ]);
+const noDataEffects = ["ignore", "fire"];
+const onNoData = () =>
+  new Option("--on-no-data <effect>", "effect of 60 s without a sample: nothing, or an alert").choices(noDataEffects);
+/** Former name of `--on-no-data`. */
+const onSilence = () => new Option("--on-silence <effect>").choices(noDataEffects).conflicts("onNoData").hideHelp();
 const above = () => new Option("--gt <number>", "fire above this value").argParser(numberOf).conflicts("lt");
 const below = () => new Option("--lt <number>", "fire below this value").argParser(numberOf);
 
@@ -53,6 +54,7 @@ export function addAlerts(alerts: CliCommand): void {
     .addOption(severity())
     .option("--for <time>", "time for which the condition must be true at every sample, such as 5m or 1h", minutes)
     .option("--channel <channel>", "notification channel; the organization's default channel by default")
+    .addOption(onNoData())
     .addOption(onSilence())
     .option("--paused", "create the rule paused")
     .example("alerts create orders --metric disk --gt 80 --for 10m --severity critical --channel 019a...")
@@ -81,6 +83,7 @@ export function addAlerts(alerts: CliCommand): void {
     .option("--for <time>", "time for which the condition must be true, such as 5m or 1h", minutes)
     .option("--channel <channel>", "new channel")
     .option("--no-channel", "use the organization's default channel")
+    .addOption(onNoData())
     .addOption(onSilence())
     .option("--paused", "pause the rule")
     .option("--no-paused", "resume the rule")
@@ -137,7 +140,7 @@ function fieldsOf(flags: RuleFlags): Omit<AlertRuleChange, "condition" | "thresh
     severity: flags.severity,
     duration_minutes: flags.for,
     notification_channel_id: flags.channel === false ? null : flags.channel,
-    no_data: flags.onSilence,
+    no_data: flags.onNoData ?? flags.onSilence,
     paused: flags.paused,
   });
 }

@@ -9,7 +9,7 @@ export function addCatalog(catalog: CliCommand): void {
       if (output.format !== "table") return output.show(offer);
       const engines = offer.engines.map((engine) => ({
         ...engine,
-        versions: engine.versions.map(({ version, available }) => (available ? version : `${version} (not here)`)),
+        versions: engine.versions.map(({ version, available }) => (available ? version : `${version} (not available)`)),
       }));
       output.list(engines, ["database_type", "title", "versions", "default_version", "port"]);
       output.info("");

@@ -173,7 +173,7 @@ function addDeletion(files: CliCommand): void {
         flags.yes,
       );
       const deleted = await context.client.files.delete(service.id, { permanently });
-      if (flags.wait === true) await waitForFiles(context, service, "gone", flags.timeout);
+      if (flags.wait === true) await waitForFiles(context, service, "deleted", flags.timeout);
       else context.output.show(deleted, fields);
       if (permanently !== true)
         context.output.info(`To create it again within 7 days: ${context.program} files undelete ${service.id}`);
@@ -203,13 +203,13 @@ async function showOnce(
 async function waitForFiles(
   context: Context,
   service: ManagedService,
-  target: "Running" | "Stopped" | "gone",
+  target: "Running" | "Stopped" | "deleted",
   timeoutSeconds: number,
 ): Promise<ManagedService | undefined> {
   const options = { timeoutMs: timeoutSeconds * 1_000, signal: context.signal };
   const { files } = context.client;
   try {
-    return await (target === "gone"
+    return await (target === "deleted"
       ? files.waitFor(service, target, options)
       : files.waitFor(service, target, options));
   } catch (error) {

@@ -48,10 +48,11 @@ export function addMembers(members: CliCommand): void {
     );
 
   members
-    .command("forget <user>")
+    .command("delete-user <user>")
+    .alias("forget")
     .description("delete a user that the organization created and that is a member of no organization; frees the name")
     .option("--yes", "do not ask for confirmation")
-    .example("members forget anna")
+    .example("members delete-user anna")
     .does(async ({ client, confirm }, user: string, { yes }: { yes?: boolean }) => {
       await confirm(`Delete the user ${user}?`, yes);
       await client.users.delete(user);

@@ -105,9 +105,10 @@ export function addProjects(projects: CliCommand): void {
     });
 
   projects
-    .command("release <project> <resource>")
+    .command("remove-resource <project> <resource>")
+    .alias("release")
     .description("remove an unmanaged resource from the project; it remains in the organization")
-    .example("projects release shop old-db")
+    .example("projects remove-resource shop old-db")
     .does(async ({ client, output }, name: string, resource: string) =>
       output.show(await client.projects.release(name, resource), projectFields),
     );

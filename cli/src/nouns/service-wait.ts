@@ -1,5 +1,5 @@
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { ServiceFailed, type WaitOptions } from "@holdfast/sdk/wait.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -12,9 +12,15 @@ export interface WaitFlags {
   readonly timeout: number;
 }
 
-/** Values of --for; `gone` is an earlier name of `deleted`. */
-const targets = ["Running", "Stopped", "deleted", "gone"] as const;
-type Target = "Running" | "Stopped" | "gone";
+const targets = ["Running", "Stopped", "deleted"] as const;
+type Target = (typeof targets)[number];
+
+/** Reads a target; `gone` is the former name of `deleted`. */
+function targetOf(text: string): Target {
+  const target = targets.find((each) => each === (text === "gone" ? "deleted" : text));
+  if (target === undefined) throw new InvalidArgumentError(`Allowed choices are ${targets.join(", ")}.`);
+  return target;
+}
 
 /** Adds the flags --wait and --timeout. */
 export function withWait(command: CliCommand): CliCommand {
@@ -28,13 +34,14 @@ export function addServiceWait(services: CliCommand): void {
   services
     .command("wait <service>")
     .description("wait until a service is Running, Stopped or deleted")
-    .addOption(new Option("--for <status>", "status to wait for").choices(targets).default("Running"))
+    .addOption(
+      new Option("--for <status>", "status to wait for").choices(targets).default("Running").argParser(targetOf),
+    )
     .option("--timeout <duration>", "give up after this time, such as 90s or 30m", seconds, 900)
     .example("services wait orders")
     .example("services wait orders --for deleted --timeout 60")
-    .does(async (context, name: string, flags: { for: (typeof targets)[number]; timeout: number }) => {
-      const target = flags.for === "deleted" ? "gone" : flags.for;
-      const service = await waitForService(context, await context.service(name), target, flags.timeout);
+    .does(async (context, name: string, flags: { for: Target; timeout: number }) => {
+      const service = await waitForService(context, await context.service(name), flags.for, flags.timeout);
       if (service !== undefined) context.output.show(service, serviceFields);
     });
 }
@@ -61,7 +68,7 @@ export async function waitForService(
       onProgress: (summary) => progress.update(summary),
     };
     const { client } = context;
-    return await (target === "gone"
+    return await (target === "deleted"
       ? client.waitFor(service, target, options)
       : client.waitFor(service, target, options));
   } catch (error) {

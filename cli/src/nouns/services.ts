@@ -151,7 +151,7 @@ export function addServices(services: CliCommand): void {
       await context.confirm(`Delete ${service.name} and ${extent}?`, flags.yes);
       const deleted = await context.client.services.delete(service.id, { skipFinalBackup });
       removeConninfo(context, service.id);
-      if (flags.wait === true) await waitForService(context, service, "gone", flags.timeout);
+      if (flags.wait === true) await waitForService(context, service, "deleted", flags.timeout);
       else context.output.show(deleted, serviceFields);
       context.output.info(
         skipFinalBackup === true

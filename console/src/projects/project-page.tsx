@@ -93,7 +93,7 @@ export function ProjectPage({ name }: { readonly name: string }) {
                         run={() => projects.release(name, resource).then(live.reload)}
                         done={`${resource} no longer belongs to the project`}
                       >
-                        Release
+                        Remove from project
                       </ActionButton>
                     ),
                 ],

@@ -73,7 +73,7 @@ export async function restoreControlPlane(deps: RestoreDeps, id: string, signal?
   }
   await flush();
   await resumeSequences(history.database);
-  const reason = `The control plane was restored to ${new Date(facts.createdAt).toISOString()}. Compare machines and services, then run \`holdfast admin release-hold restored\`.`;
+  const reason = `The control plane was restored to ${new Date(facts.createdAt).toISOString()}. Compare machines and services, then run \`holdfast admin resume-automation restored\`.`;
   await setPause(store, { kind: "restored", reason, since, until: null }, signal);
   log.info("control plane restored", { snapshot: id, keys: facts.keys, rows: facts.rows });
   return facts;

@@ -65,7 +65,7 @@ const putsPerCommit = 100;
 export async function recoverServices(deps: RecoverDeps, signal?: AbortSignal): Promise<Recovery[]> {
   const { store, clock } = deps;
   const reason =
-    "Services were recovered from the object store. Check them, then run `holdfast admin release-hold restored`.";
+    "Services were recovered from the object store. Check them, then run `holdfast admin resume-automation restored`.";
   const pause: AutomationPause = { kind: "restored", reason, since: clock.now(), until: null };
   await put(store, [{ key: `${pausePrefix}restored`, value: JSON.stringify(pause) }], signal);
   const recovered: Recovery[] = [];
