@@ -114,7 +114,7 @@ export function createAgentHandover(deps: AgentHandoverDeps): AgentHandover {
 
   function onNextEnded(ended: NextRun, { exit }: ComponentStatus): void {
     next = undefined;
-    const reason = ended.reason || `It ended with ${exit?.signal ?? exit?.code ?? "an unknown end"}.`;
+    const reason = ended.reason || `It ended with ${exit?.signal ?? exit?.code ?? "an unknown exit status"}.`;
     note("next agent ended", { slot: ended.slot, reason });
     if (ended.handover !== undefined) {
       clearTimeout(ended.handover.timer);

@@ -93,7 +93,7 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
       // deadline is removed, and its engine continues.
       const isOnlyNode = spec?.replication?.underPrimaryLease === false && spec.running && roleOf(spec) === "primary";
       if (isOnlyNode && !isReleased)
-        release().catch((error: Error) => log.warn("deadline not removed", { reason: error.message }));
+        release().catch((error: Error) => log.warn("primary lease's deadline not removed", { reason: error.message }));
       return;
     }
     isReleased = false;

@@ -16,11 +16,9 @@ export interface MachineSourcesDeps {
   readonly monotonicMs: () => number;
 }
 
-const noGroup = "This host gives machines no control groups, so what this machine alone uses is not counted.";
-const sharedNetwork =
-  "The machine shares its host's network, which counts the traffic of all machines together and of none alone.";
-const sharedDisk =
-  "The data is on a disk of its host that others use too, and nothing counts what this machine does there.";
+const noGroup = "This host has no control group per machine, so CPU and memory of the machine are not measured.";
+const sharedNetwork = "The machine shares its host's network interface, so its traffic is not measured.";
+const sharedDisk = "The machine shares a disk with others, so its I/O is not measured.";
 const hostCpus = availableParallelism();
 /** Max interval between two readings for a rate: after a longer one the growth may have happened at any time in it. */
 const maxGapMs = 60_000;

@@ -57,7 +57,7 @@ export function createSampler(deps: SamplerDeps): Sampler {
     } catch (error) {
       // Logged once per reason instead of every 15 s.
       const reason = error instanceof Error ? error.message : String(error);
-      if (reason !== failing && !signal.aborted) log.warn("figures not read", { reason });
+      if (reason !== failing && !signal.aborted) log.warn("metrics not read", { reason });
       failing = reason;
       return undefined;
     } finally {

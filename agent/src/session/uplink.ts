@@ -94,7 +94,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
       welcomeTimeout.welcomed();
       inBackground(
         log,
-        "end of a session",
+        "closing the channel of an ended session",
         session.ended.then(() => channel.close()),
       );
       return session;
@@ -106,7 +106,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   }
 
   function onWelcomeUpdate(welcome: Welcome): void {
-    if (welcome.withoutLease) log.info("controller has no lease", { controller: welcome.controllerId });
+    if (welcome.withoutLease) log.info("controller runs without its etcd lease", { controller: welcome.controllerId });
     noteAuthorities(welcome);
     controllers.save(welcome.controllers).catch((error: unknown) => {
       log.warn("controllers not saved", { reason: error instanceof Error ? error.message : String(error) });

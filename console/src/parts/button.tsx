@@ -6,7 +6,7 @@ interface ButtonProps {
   readonly icon?: IconName;
   readonly type?: "button" | "submit";
   readonly busy?: boolean;
-  /** Why the button cannot be used now. It remains focusable, so that users of the keyboard can read the reason. */
+  /** Reason why the button cannot be used now. It remains focusable, so that users of the keyboard can read this. */
   readonly refusal?: string | undefined;
   /** Name for screen readers, for a button that has only an icon. */
   readonly label?: string;

@@ -105,7 +105,7 @@ interface Choice {
   readonly value: string;
   readonly title: string;
   readonly detail?: string;
-  /** Why the value cannot be chosen. */
+  /** Reason why the value cannot be chosen. */
   readonly refusal?: string | undefined;
 }
 

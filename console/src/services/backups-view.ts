@@ -31,7 +31,7 @@ export function positionOf({ start, end }: Pick<TimeLine, "start" | "end">, time
   return Math.min(100, Math.max(0, ((timeMs - start) / (end - start)) * 100));
 }
 
-/** Why the service cannot be restored to a time; undefined if it can. */
+/** Reason why the service cannot be restored to a time; undefined if it can. */
 export function faultOfTime(
   { restorable, gaps }: Pick<ServiceBackups, "restorable" | "gaps">,
   timeMs: number,

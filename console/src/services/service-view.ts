@@ -49,7 +49,7 @@ export function remainingText({ deadline }: Operation, now: number): string | un
   return seconds > 0 ? `at most ${durationText(seconds)}` : "longer than expected";
 }
 
-/** Why a deleted service cannot be undeleted; undefined if it can. */
+/** Reason why a deleted service cannot be undeleted; undefined if it can. */
 export function undeleteRefusal(
   { undelete_until: until }: Pick<ManagedService, "undelete_until">,
   now: number,

@@ -97,7 +97,7 @@ async function enter(session: CurrentSession): Promise<void> {
   signInState.value = { kind: "signed-in", account: { session, me, client, transport: createTransport(options) } };
 }
 
-/** Why the user may not call a method with the scope; undefined if they may. */
+/** Reason why the user may not call a method with the scope; undefined if they may. */
 export function refusalOf(scope: string): string | undefined {
   return missingScope(account.value.me.scopes, scope);
 }
@@ -120,7 +120,7 @@ export function takeCode(
   return code;
 }
 
-/** Why a caller with these scopes may not call a method of the scope; undefined if it may. */
+/** Reason why a caller with these scopes may not call a method of the scope; undefined if it may. */
 export function missingScope(scopes: readonly string[], scope: string): string | undefined {
   const [area = ""] = scope.split(":");
   if (scope === "public" || scope === "signed-in" || scopes.includes(scope) || scopes.includes(`${area}:*`))

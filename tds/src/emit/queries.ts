@@ -155,8 +155,8 @@ export function emitItem({ expression, alias }: SelectItem, scope: Scope, contex
     if (sources.length === 0) {
       const message =
         qualifier === undefined
-          ? "A star has no table to take columns from."
-          : `No source of the query has the name '${qualifier}'.`;
+          ? "Must specify table to select from."
+          : `The column prefix '${qualifier}' does not match with a table name or alias name used in the query.`;
       throw new SqlError(qualifier === undefined ? 263 : 107, message);
     }
     return sources.flatMap(starItems);

@@ -50,7 +50,7 @@ async function writeCheck(instance: Instance): Promise<EngineCheck> {
 }
 
 function reasonOf(error: unknown, bounded: AbortSignal): string {
-  if (bounded.aborted) return `no answer in ${probeMs} ms`;
+  if (bounded.aborted) return `The engine did not respond within ${probeMs / 1_000} s.`;
   if (hasCode(error, "ENOENT") || hasCode(error, "ECONNREFUSED")) return "The engine does not listen for connections.";
   return error instanceof Error ? error.message : String(error);
 }

@@ -4,7 +4,7 @@ import { countClients } from "./front.ts";
 import { consumerLag } from "./groups.ts";
 
 const withinMs = 3_000;
-const lagReason = "All members have replicas, which kafka_under_replicated_partitions counts.";
+const lagReason = "Kafka has no replication lag per member; see kafka_under_replicated_partitions.";
 
 /**
  * Metrics of the exporter, of consumer groups and of the front, without topics of the platform and of the engine. The

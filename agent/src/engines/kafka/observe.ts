@@ -38,7 +38,7 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
       async (error: unknown): Promise<EngineObservation> => {
         signal.throwIfAborted();
         const failure = bounded.aborted
-          ? unhealthy(`no answer in ${probeMs} ms`)
+          ? unhealthy(`The engine did not respond within ${probeMs / 1_000} s.`)
           : await livenessFailure(instance, error);
         return { ...unknown, responded: error instanceof KafkaRefusal, checks: [failure] };
       },
@@ -49,7 +49,7 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
     }),
   ]);
   if (engine.version === "") return engine;
-  if (sessions === undefined) return { ...engine, checks: [unhealthy("the listener does not answer")] };
+  if (sessions === undefined) return { ...engine, checks: [unhealthy("The front does not accept connections.")] };
   const limit = kafkaClients(planOf(instance.spec));
   return { ...engine, checks: [...engine.checks, connectionsCheck(sessions, limit)] };
 }

@@ -90,9 +90,9 @@ async function alterConfigs(
 }
 
 /**
- * Applies live parameters to the running broker. Throws EngineRefused for a value that it rejects. In a cluster that has
- * grown, min.insync.replicas becomes 2 once each partition has a second replica (`raiseMinInSync`): until then writes
- * with acks=all would be refused.
+ * Applies live parameters to the running broker. Throws EngineRefused for a value that it rejects. In a cluster that
+ * has grown, min.insync.replicas becomes 2 once each partition has a second replica (`raiseMinInSync`): until then
+ * writes with acks=all would be refused.
  */
 export async function applyParameters(instance: Instance, session: Connection): Promise<void> {
   const running = await runningParameters(instance, session);

@@ -32,7 +32,7 @@ export function redactStrings(sql: string): Redacted {
     if (space !== undefined) text += space.startsWith("--") ? " " : space;
     else if (comment !== undefined) {
       const end = endOfComment(sql, at);
-      if (end === undefined) return { withheld: "a remark in it has no end" };
+      if (end === undefined) return { withheld: "a comment in it is not closed" };
       at = end;
       text += " ";
     } else if (escape !== undefined) text += placeholder();

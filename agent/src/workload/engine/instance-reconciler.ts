@@ -235,7 +235,10 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
   async function outputSince(mark: string): Promise<string> {
     const printed = await logs.printedSince(mark);
     const { exit } = process.status ?? {};
-    return printed.join("\n") || `It printed nothing and ended with ${exit?.signal ?? exit?.code ?? "an unknown end"}.`;
+    return (
+      printed.join("\n") ||
+      `It printed nothing and ended with ${exit?.signal ?? exit?.code ?? "an unknown exit status"}.`
+    );
   }
 
   /**
@@ -247,7 +250,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const missing = await missingListeners(driven, signals.changed);
     if (ready.current() === undefined) throw new WorkloadEnded("engine");
     if (missing.some(({ reason }) => reason === "free") && process.companionsRun(driven) && restartLimit.tryAcquire()) {
-      log.warn("engine restarts to listen", { service: spec.serviceId, missing });
+      log.warn("engine restarted to bind its addresses", { service: spec.serviceId, missing });
       status.setState("stopping", listenerMessage(missing));
       await launch(driven.driver, spec, signals);
       return;

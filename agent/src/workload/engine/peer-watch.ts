@@ -45,14 +45,14 @@ export function createPeerWatch(deps: {
         signal.throwIfAborted();
         // An earlier report would be taken for the current state.
         deps.status.setPeers(undefined);
-        deps.log.warn("cluster not reported", { service, reason: (error as Error).message });
+        deps.log.warn("cluster state not read", { service, reason: (error as Error).message });
         return;
       }
       try {
         await settleMembers(engine, report, limit);
       } catch (error) {
         signal.throwIfAborted();
-        deps.log.warn("members not changed", { service, reason: (error as Error).message });
+        deps.log.warn("membership change failed", { service, reason: (error as Error).message });
       }
     },
     async requireSafeStop({ driver, instance }, signal) {

@@ -30,22 +30,26 @@ export async function stopReason(
   if (await members.mustStop(driver, instance))
     return {
       kind: "follow",
-      logMessage: "engine stops to follow another",
+      logMessage: "engine stopped to follow another primary",
       message: "The engine restarts to follow another primary.",
     };
   if (await restores.isPending(spec, paths.data))
     return {
       kind: "restore",
-      logMessage: "engine stops for other data",
+      logMessage: "engine stopped to replace its data",
       message: "The engine stops while its data are replaced.",
     };
   if (await dataVersion.mustStop(driver, instance))
     return {
       kind: "version",
-      logMessage: "engine stops for another version",
+      logMessage: "engine stopped for a version change",
       message: "The engine restarts in another version.",
     };
   if (spec.restartCount > applied.restartCount(spec) || process.status?.state === "stopping")
-    return { kind: "restart", logMessage: "engine restarts", message: "A restart was requested." };
+    return {
+      kind: "restart",
+      logMessage: "engine stopped for a requested restart",
+      message: "A restart was requested.",
+    };
   return undefined;
 }

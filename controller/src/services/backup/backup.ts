@@ -89,7 +89,7 @@ export interface BackupStatus {
   /** First time that can be restored with the log after the backup; absent for snapshots. */
   readonly consistentAt?: number;
   readonly verifiedAt: number | null;
-  /** Why the last verification by request failed; absent if it passed. */
+  /** Reason why the last verification by request failed; absent if it passed. */
   readonly damage?: string;
   /** True if a reader or verification found a part lost or changed. The backup cannot be restored. */
   readonly isDamaged?: true;
