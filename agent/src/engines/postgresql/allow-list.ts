@@ -10,7 +10,7 @@ const pollIntervalMs = 20;
 const forbidden = `client_addr IS NOT NULL AND usename <> ALL ($2::text[])
   AND NOT EXISTS (SELECT 1 FROM unnest($1::text[]) AS allowed
     WHERE client_addr <<= allowed::inet AND usename <> ALL ($3::text[]))
-  AND NOT EXISTS (SELECT 1 FROM unnest($3::text[], $4::text[]) AS ours (role, source)
+  AND NOT EXISTS (SELECT 1 FROM unnest($3::text[], $4::text[]) AS platform_entries (role, source)
     WHERE usename = role AND client_addr <<= source::inet)`;
 
 type AllowList = Pick<InstanceSpec, "allowedCidrs" | "platformAccess">;

@@ -17,10 +17,10 @@ test.each([
 
 test.each([
   [String.raw`SELECT 'it\'s secret'`, /two ways/],
-  ["SELECT 'secret", /no end/],
-  ["SELECT $$secret", /no end/],
-  ["SELECT /* secret", /no end/],
-  ['SELECT "secret', /no end/],
+  ["SELECT 'secret", /is not closed/],
+  ["SELECT $$secret", /is not closed/],
+  ["SELECT /* secret", /is not closed/],
+  ['SELECT "secret', /is not closed/],
 ] as const)("nothing is shown of %s", (sql, reason) => {
   expect(redactStrings(sql)).toEqual({ withheld: expect.stringMatching(reason) });
 });

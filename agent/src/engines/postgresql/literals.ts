@@ -41,12 +41,12 @@ export function redactStrings(sql: string): Redacted {
       text += placeholder();
     } else if (dollar !== undefined) {
       const end = sql.indexOf(dollar, at);
-      if (end < 0) return { withheld: "a string in it has no end" };
+      if (end < 0) return { withheld: "a string in it is not closed" };
       at = end + dollar.length;
       text += placeholder();
     } else {
       // The rest of a string or name without an end.
-      if (other === "'" || other === '"') return { withheld: "a string in it has no end" };
+      if (other === "'" || other === '"') return { withheld: "a string in it is not closed" };
       text += found[0];
     }
   }

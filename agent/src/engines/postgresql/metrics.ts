@@ -11,11 +11,11 @@ const statementMs = 3_000;
  * drops all statistics and sets the archiver's reset time), and when the set of databases changes.
  */
 const metricsSql = `
-  WITH ours AS (SELECT oid FROM pg_roles WHERE rolname = ANY ($1::text[])),
+  WITH platform_roles AS (SELECT oid FROM pg_roles WHERE rolname = ANY ($1::text[])),
   activity AS MATERIALIZED (SELECT * FROM pg_stat_activity),
   sessions AS (
     SELECT state, xact_start, query_start FROM activity
-    WHERE backend_type = 'client backend' AND usesysid NOT IN (SELECT oid FROM ours)),
+    WHERE backend_type = 'client backend' AND usesysid NOT IN (SELECT oid FROM platform_roles)),
   databases AS (
     SELECT * FROM pg_stat_database WHERE datid <> 0 AND datname <> $2)
   SELECT pg_is_in_recovery() AS in_recovery,
@@ -23,7 +23,7 @@ const metricsSql = `
     (SELECT count(*)::float8 FROM sessions
       WHERE state = 'active' AND clock_timestamp() - query_start > interval '1 second') AS slow_queries,
     (SELECT count(*)::float8 FROM pg_locks
-      WHERE pid IS NULL OR pid NOT IN (SELECT pid FROM activity WHERE usesysid IN (SELECT oid FROM ours))) AS locks,
+      WHERE pid IS NULL OR pid NOT IN (SELECT pid FROM activity WHERE usesysid IN (SELECT oid FROM platform_roles))) AS locks,
     (SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - least(
         (SELECT min(xact_start) FROM sessions), (SELECT min(prepared) FROM pg_prepared_xacts))), 0), 0)::float8)
       AS oldest_transaction_seconds,

@@ -13,10 +13,10 @@ ip link set outside up
 ip address add 100.64.0.1/30 dev outside
 ip route add default via 100.64.0.2 dev outside
 for address in 8.8.8.8 9.9.9.9 10.1.1.1; do
-  nft add rule inet reach output ip daddr $address counter
+  nft add rule inet network_policy output ip daddr $address counter
   bash -c "echo a >/dev/udp/$address/99" 2>/dev/null || :
 done
-nft list chain inet reach output`;
+nft list chain inet network_policy output`;
   const { stdout, stderr } = spawnSync("unshare", ["--net", "sh", "-c", script], {
     input: packetFilter(["127.0.0.1", "8.8.8.8"]),
     encoding: "utf8",

@@ -99,7 +99,7 @@ const refusedNetworks = [
  * and a container has no such capability.
  */
 export function packetFilter(machineAddresses: readonly string[]): string {
-  return `table inet reach {
+  return `table inet network_policy {
   chain output {
     type filter hook output priority 0; policy accept;
     oifname "lo" accept

@@ -143,7 +143,7 @@ async function revokeSessions(session: Session, sessionIds: readonly string[]): 
      families AS (
        UPDATE ${s}.refresh_tokens SET ended_at = coalesce(ended_at, now())
        WHERE session_id IN (SELECT id FROM ended)),
-     told AS (INSERT INTO ${s}.events (type, user_id) SELECT 'session.revoked', user_id FROM ended)
+     events_written AS (INSERT INTO ${s}.events (type, user_id) SELECT 'session.revoked', user_id FROM ended)
      SELECT count(*)::int AS existed FROM ended`,
     [sessionIds],
   );

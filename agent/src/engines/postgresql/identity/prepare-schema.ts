@@ -97,7 +97,7 @@ async function grant(session: Session, database: string, role: string): Promise<
 
 /** Objects in the schema, or attached to its tables, that do not belong to its owner. */
 const foreignObjects = `
-  WITH ours AS (SELECT oid AS role FROM pg_roles WHERE rolname = '${authOwner}'),
+  WITH platform_owner AS (SELECT oid AS role FROM pg_roles WHERE rolname = '${authOwner}'),
     ns AS (SELECT oid AS id FROM pg_namespace WHERE nspname = '${authSchema}'),
     tables AS (SELECT c.oid AS id FROM pg_class c JOIN ns ON c.relnamespace = ns.id)
   SELECT kind || ' ' || name AS what FROM (
@@ -109,7 +109,7 @@ const foreignObjects = `
     UNION ALL SELECT 'rule', rulename, NULL FROM pg_rewrite r JOIN tables ON r.ev_class = tables.id
     UNION ALL SELECT 'policy', polname, NULL FROM pg_policy p JOIN tables ON p.polrelid = tables.id
     UNION ALL SELECT 'child table', inhrelid::regclass::text, NULL FROM pg_inherits i JOIN tables ON i.inhparent = tables.id
-  ) AS found, ours WHERE owner IS DISTINCT FROM ours.role LIMIT 1`;
+  ) AS found, platform_owner WHERE owner IS DISTINCT FROM platform_owner.role LIMIT 1`;
 
 /** Throws EngineRefused if the schema contains objects of others. The check reads catalogs only and calls no code. */
 async function refuseForeign(session: Session): Promise<void> {

@@ -222,15 +222,15 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "waiting", purged: 15_000 });
     expect(await refused((session) => createQueue(session, { ...request, id: "d2" }))).toBe("queue_exists");
     await late.query("COMMIT");
-    expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "gone", purged: 1 });
-    expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "gone", purged: 0 });
+    expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "deleted", purged: 1 });
+    expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "deleted", purged: 0 });
     await agent((session) => createQueue(session, { ...request, id: "d2" }));
     // The open transaction's snapshot still contains the deleted queue.
     await expect(old.query("SELECT mdb_queue.enqueue('doomed', '{}')")).rejects.toMatchObject({ code: "40001" });
     await old.end();
     await late.end();
     expect(await agent((session) => peek(session, { queue: "doomed", limit: 1 }))).toEqual([]);
-    expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "gone", purged: 0 });
+    expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "deleted", purged: 0 });
     await user.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     await user.query("SELECT mdb_queue.enqueue('doomed', '{}')");
     await user.query("COMMIT");

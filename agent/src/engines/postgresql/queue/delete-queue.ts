@@ -4,10 +4,10 @@ import { schema } from "./schema/names.ts";
 
 export interface Deletion {
   /**
-   * `gone`: deleted, and the name is free. `purging`: call again. `waiting`: call again later, since open transactions
-   * may still add messages.
+   * `deleted`: the name is free. `purging`: call again. `waiting`: call again later, since open transactions may still
+   * add messages.
    */
-  readonly state: "gone" | "purging" | "waiting";
+  readonly state: "deleted" | "purging" | "waiting";
   /** Number of messages, dead ones included, that this call deleted. */
   readonly purged: number;
 }
@@ -49,7 +49,7 @@ export function deleteQueue(
       `SELECT name, purge_barrier, purged_at FROM ${schema}.queues WHERE id = $1`,
       [id],
     );
-    if (queue === undefined || queue.purged_at !== null) return { state: "gone", purged: 0 };
+    if (queue === undefined || queue.purged_at !== null) return { state: "deleted", purged: 0 };
     const [writers] = await session.rows<{ open: boolean }>(openBefore, [queue.purge_barrier]);
     let purged = 0;
     for (const dead of [false, true]) {
@@ -72,6 +72,6 @@ export function deleteQueue(
        AND NOT EXISTS (SELECT FROM ${schema}.dead_messages d WHERE d.queue_name = q.name) RETURNING 1`,
       [id],
     );
-    return { state: purgedQueue === undefined ? "waiting" : "gone", purged };
+    return { state: purgedQueue === undefined ? "waiting" : "deleted", purged };
   });
 }

@@ -4,7 +4,7 @@ import { agentRole, queueGroup, schema } from "./schema/names.ts";
 
 /** Objects in the schema, or attached to its tables, that the platform does not own. */
 const foreignObjects = `
-  WITH ours AS (SELECT oid AS role FROM pg_roles WHERE rolname = session_user),
+  WITH platform_owner AS (SELECT oid AS role FROM pg_roles WHERE rolname = session_user),
     ns AS (SELECT oid AS id, nspowner FROM pg_namespace WHERE nspname = '${schema}'),
     tables AS (SELECT c.oid AS id, c.relname FROM pg_class c JOIN ns ON c.relnamespace = ns.id)
   SELECT kind || ' ' || name AS what FROM (
@@ -25,7 +25,7 @@ const foreignObjects = `
     UNION ALL SELECT 'rule', rulename, NULL FROM pg_rewrite r JOIN tables ON r.ev_class = tables.id
     UNION ALL SELECT 'policy', polname, NULL FROM pg_policy p JOIN tables ON p.polrelid = tables.id
     UNION ALL SELECT 'child table', inhrelid::regclass::text, NULL FROM pg_inherits i JOIN tables ON i.inhparent = tables.id
-  ) AS found, ours WHERE owner IS DISTINCT FROM ours.role LIMIT 1`;
+  ) AS found, platform_owner WHERE owner IS DISTINCT FROM platform_owner.role LIMIT 1`;
 
 /**
  * Throws QueueRefused if the schema contains objects of others. The check reads their owners in catalogs and calls no

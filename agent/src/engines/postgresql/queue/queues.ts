@@ -91,7 +91,7 @@ export function createQueues(): QueuesFacet {
               async (session) => {
                 if ((await schemaVersionOf(session)) === 0) return { deleted: true, purged: 0 };
                 const { state, purged } = await deleteQueue(session, { id });
-                return { deleted: state === "gone", purged };
+                return { deleted: state === "deleted", purged };
               },
               { database },
             ),

@@ -49,7 +49,7 @@ const snapshots = `
       FROM pg_stat_replication WHERE backend_xmin IS NOT NULL
     UNION ALL SELECT prepared, format('prepared transaction of user %s', owner), age(transaction)
       FROM pg_prepared_xacts WHERE database = current_database()
-  ) AS held ORDER BY age DESC LIMIT 1`;
+  ) AS snapshots ORDER BY age DESC LIMIT 1`;
 
 async function oldestSnapshot(session: Session): Promise<QueueStats["oldest_snapshot"]> {
   const [row] = await session.rows<{ age_seconds: number | null; holder: string }>(snapshots);

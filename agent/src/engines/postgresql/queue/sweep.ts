@@ -35,7 +35,7 @@ export function sweep(session: Session): Promise<Sweep> {
     }
     for (const statement of expiredStatements) {
       const [row] = await session.rows<{ n: string }>(
-        `WITH gone AS (${statement} RETURNING 1) SELECT count(*) AS n FROM gone`,
+        `WITH removed AS (${statement} RETURNING 1) SELECT count(*) AS n FROM removed`,
       );
       swept += Number(row?.n);
       hasMore ||= Number(row?.n) === batch;

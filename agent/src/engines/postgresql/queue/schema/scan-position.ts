@@ -25,7 +25,7 @@ const timeOf = (text: string) => `to_timestamp(${text}::double precision / 10000
  * due time, time of the next full scan. `whole_at` is that time, null while full scans are cheap. A user who changes
  * the setting hides messages from the own session for at most a minute.
  */
-export const beginLook: SqlFunction = {
+export const beginScan: SqlFunction = {
   name: "begin_look",
   parameters: "queue text",
   returns: `TABLE (after_id bigint, due_after timestamptz, whole_at timestamptz, begun timestamptz, entries bigint,
@@ -56,7 +56,7 @@ END`,
  * Stores where the session's next claim of the queue begins, if a full scan read many index entries of dead rows. The
  * next full scan follows after a second, or after 20 times its duration if that is longer, and at most a minute.
  */
-export const endLook: SqlFunction = {
+export const endScan: SqlFunction = {
   name: "end_look",
   parameters: `queue text, most integer, begun timestamptz, entries bigint, whole_at timestamptz, last_id bigint,
     after_id bigint, due_after timestamptz`,

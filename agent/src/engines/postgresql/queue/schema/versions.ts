@@ -4,7 +4,7 @@ import { enqueue, enqueueMany } from "./enqueue.ts";
 import { functionSql } from "./function.ts";
 import { dumpGrants, grants } from "./grants.ts";
 import { queueGroup, schema } from "./names.ts";
-import { beginLook, endLook } from "./scan-position.ts";
+import { beginScan, endScan } from "./scan-position.ts";
 import { ack, truncateError, extend, nack } from "./settle.ts";
 import { tables } from "./tables.ts";
 import { triggers } from "./triggers.ts";
@@ -25,13 +25,13 @@ const functions = [
 ].map(functionSql);
 
 /** Version 2: sessions store where the next claim begins. */
-const scanPositions = [beginLook, endLook, claim, ackAndClaim].map(functionSql);
+const scanPositions = [beginScan, endScan, claim, ackAndClaim].map(functionSql);
 
 /** Version 3: changes whose plans do not depend on statistics. */
 const fixedPlans = [sweep, claim, ackAndClaim, redrive, purge].map(functionSql);
 
 /** Version 4: orders that no other index has. */
-const fixedOrders = [endLook, claim, redrive, purge].map(functionSql);
+const fixedOrders = [endScan, claim, redrive, purge].map(functionSql);
 
 /**
  * Statements of each schema version, in order. A released version is never changed, except for bodies of functions that
