@@ -120,5 +120,6 @@ export type KeeperEvent =
   | { readonly event: "component"; readonly component: ComponentStatus }
   /** Sent to the new agent: it is in charge, and has 1 s to settle. */
   | { readonly event: "charge"; readonly state: string }
-  /** Sent to the agent in charge: the new agent is ready, or has ended. Agents of all releases read these values. */
+  /** Sent to the agent in charge: the new agent is ready, or has ended. */
+  // oxlint-disable-next-line holdfast/values -- agents of all releases read it
   | { readonly event: "successor"; readonly state: "ready" | "gone"; readonly reason: string };

@@ -33,7 +33,7 @@ import { Queues } from "./queues.ts";
 import { Stacks } from "./stacks.ts";
 import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
 import { Users } from "./users.ts";
-import { waitFor, waitForOperation, type OperationWaitOptions, type WaitOptions } from "./wait.ts";
+import { type DeletedTarget, waitFor, waitForOperation, type OperationWaitOptions, type WaitOptions } from "./wait.ts";
 import { Webhooks } from "./webhooks.ts";
 
 /**
@@ -93,8 +93,8 @@ export interface Client {
    * signal's reason.
    */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
-  /** Waits until the service is deleted. `gone` is the former name of the target. */
-  waitFor(service: ManagedService | string, target: "deleted" | "gone", options?: WaitOptions): Promise<undefined>;
+  /** Waits until the service is deleted. */
+  waitFor(service: ManagedService | string, target: DeletedTarget, options?: WaitOptions): Promise<undefined>;
   /**
    * Waits until the operation is completed. Accepts an operation or its id. Changes of users, databases and
    * configuration return one if the engine did not apply them in time. Throws OperationFailed, WaitTimedOut, or the

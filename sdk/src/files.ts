@@ -1,7 +1,7 @@
 import { FilesMethods, Operations } from "./methods.ts";
 import type { ManagedService, ServiceStatus } from "./responses.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
-import { type WaitOptions, waitFor } from "./wait.ts";
+import { type DeletedTarget, type WaitOptions, waitFor } from "./wait.ts";
 
 /** Files services: object storage with the S3 API, one bucket each. */
 export class Files extends FilesMethods {
@@ -19,11 +19,11 @@ export class Files extends FilesMethods {
 
   /** Waits until the files service has the status and no operation in progress, as `Client.waitFor` does. */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
-  /** Waits until the files service is deleted. `gone` is the former name of the target. */
-  waitFor(service: ManagedService | string, target: "deleted" | "gone", options?: WaitOptions): Promise<undefined>;
+  /** Waits until the files service is deleted. */
+  waitFor(service: ManagedService | string, target: DeletedTarget, options?: WaitOptions): Promise<undefined>;
   waitFor(
     service: ManagedService | string,
-    target: ServiceStatus | "deleted" | "gone",
+    target: ServiceStatus | DeletedTarget,
     options?: WaitOptions,
   ): Promise<ManagedService | undefined> {
     return waitFor({ services: this, operations: new Operations(this.transport) }, service, target, options);

@@ -41,5 +41,12 @@ export {
   type WebhookHeaders,
   WebhookVerificationFailed,
 } from "./verify-webhook.ts";
-export { OperationFailed, type OperationWaitOptions, ServiceFailed, type WaitOptions, WaitTimedOut } from "./wait.ts";
+export {
+  type DeletedTarget,
+  OperationFailed,
+  type OperationWaitOptions,
+  ServiceFailed,
+  type WaitOptions,
+  WaitTimedOut,
+} from "./wait.ts";
 export type { Accepted, Webhooks } from "./webhooks.ts";

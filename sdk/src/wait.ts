@@ -53,11 +53,15 @@ export interface WaitOptions extends WaitLimits {
 /** Services of one family; without `taskSummary` a wait reports no progress. */
 type WaitedServices = Pick<Services, "get"> & Partial<Pick<Services, "taskSummary">>;
 
+/** Target of a wait for the end of a service; `gone` is its former name. */
+// oxlint-disable-next-line holdfast/values -- programs of users have the former name
+export type DeletedTarget = "deleted" | "gone";
+
 /** Implements Client.waitFor. */
 export async function waitFor(
   { services, operations }: { readonly services: WaitedServices; readonly operations: Pick<Operations, "get"> },
   service: ManagedService | string,
-  requested: ServiceStatus | "deleted" | "gone",
+  requested: ServiceStatus | DeletedTarget,
   { timeoutMs = defaultTimeoutMs, signal, onProgress }: WaitOptions = {},
 ): Promise<ManagedService | undefined> {
   const target = requested === "gone" ? "deleted" : requested;

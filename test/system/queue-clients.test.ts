@@ -116,10 +116,10 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients
           UPDATE mdb_queue.messages m SET visible_at = now() + interval '1 h', attempt_count = attempt_count + 1,
             claimed_by = ':client_id-:n' FROM taken WHERE m.id = taken.id RETURNING m.id
         ) INSERT INTO claims SELECT id, ':client_id-:n' FROM claimed;
-        WITH gone AS (
+        WITH removed AS (
           DELETE FROM mdb_queue.messages m USING claims c WHERE c.worker = ':client_id-:n' AND m.id = c.message
             AND m.queue_name = 'benched' AND m.claimed_by = ':client_id-:n' RETURNING m.id
-        ) INSERT INTO acked SELECT id, ':client_id-:n' FROM gone;`,
+        ) INSERT INTO acked SELECT id, ':client_id-:n' FROM removed;`,
     };
     const files = Object.entries(scripts).map(([name, text]) => {
       const file = join(paths.run, `${name}.sql`);

@@ -63,8 +63,8 @@ export function virtualMachineConfig(spec: VirtualMachineSpec) {
       node: disk(spec.disks.node, "read only"),
       code: disk(spec.disks.code, "read only"),
       enrollment: disk(spec.disks.enrollment, "read only"),
-      data: disk(spec.disks.data, "its own"),
-      state: disk(spec.disks.state, "its own"),
+      data: disk(spec.disks.data, "read-write"),
+      state: disk(spec.disks.state, "read-write"),
     },
   };
 }
@@ -74,7 +74,7 @@ function guestLimitsOf({ vcpu, memoryBytes }: MachinePlan): Record<string, strin
   return { "limits.cpu": String(Math.max(1, Math.ceil(vcpu))), "limits.memory": String(memoryBytes) };
 }
 
-function disk(source: string, access: "read only" | "its own") {
+function disk(source: string, access: "read only" | "read-write") {
   return { type: "disk", source, readonly: String(access === "read only"), "io.bus": "virtio-blk" };
 }
 

@@ -25,7 +25,7 @@ const positions = bytePositions(BigInt);
 /** Faults of an incorrect protocol: the explorer has to find each. */
 export type Bug =
   | "ackOnly"
-  | "forgetsGone"
+  | "forgetsDisconnected"
   | "lateAnswers"
   | "timeOnTheWay"
   | "noWait"
@@ -238,7 +238,7 @@ function control(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): 
       if (controller.hasLeft || state.controllers[1 - index]?.hasLeft === true) return false;
       Object.assign(controller, { hasLeft: true, hasLease: false });
       const other = index === 0 ? 1 : 0;
-      state.controllers[other].aloneMs = bug === "forgetsGone" ? 0 : clockOf(state, other);
+      state.controllers[other].aloneMs = bug === "forgetsDisconnected" ? 0 : clockOf(state, other);
       return true;
     }
     case "order":

@@ -51,7 +51,7 @@ const planted: readonly (readonly [bug: Bug, initialState: number])[] = [
   ["earlyOrder", 10],
   ["deadOrder", 8],
   ["ackOnly", 9],
-  ["forgetsGone", 8],
+  ["forgetsDisconnected", 8],
 ];
 
 /**
