@@ -1,4 +1,5 @@
-// The links of the pages: each target is a file of the checkout, and its fragment a heading of that page.
+// The links of the pages: each target is a file of the checkout, and its fragment a heading of that page. The glossary
+// names where the code of each term is.
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { checkout } from "./set-up.js";
@@ -14,6 +15,20 @@ export function checkLinks() {
   const lines = broken.map(({ page, target }) => `${page}: ${target}`);
   if (lines.length > 0) throw new Error(`These links have no target:\n${lines.join("\n")}`);
   return links.length;
+}
+
+/** Returns the number of paths that the glossary names; throws with each that does not exist. */
+export function checkGlossary() {
+  const paths = pathsOf(textOf("docs/glossary.md"));
+  const missing = paths.filter((path) => !existsSync(join(checkout, path)));
+  if (missing.length > 0) throw new Error(`docs/glossary.md names paths that do not exist:\n${missing.join("\n")}`);
+  return paths.length;
+}
+
+/** Paths in the last column of the tables of a page. */
+export function pathsOf(text) {
+  const cells = [...text.matchAll(/^\|.*\|([^|\n]*)\|$/gm)].map(([, cell]) => cell);
+  return cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, path]) => path));
 }
 
 /** Targets of the links in a page, except external ones and those in code. */
