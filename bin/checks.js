@@ -3,9 +3,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { checkCommentNames } from "./comment-names.js";
 import { contractFiles, withImage } from "./contract-image.js";
 import { checkImportOrder } from "./import-order.js";
-import { checkLinks } from "./links.js";
+import { checkGlossary, checkLinks } from "./links.js";
 import { forbiddenIn, phraseFaultOf, spelling } from "./lint/words.js";
 import { checkQuarantine } from "./quarantine.js";
 import { checkout } from "./set-up.js";
@@ -19,6 +20,7 @@ export const checks = [
   ["generated code", compareGenerated],
   ["printed pages", comparePages],
   ["links of pages", checkLinks],
+  ["paths of the glossary", checkGlossary],
   ["tsc", checkTypes],
   ["own keys", checkOwnKeys],
   ["import order", checkImportOrder],
@@ -27,6 +29,7 @@ export const checks = [
   ["biome format", checkFormat],
   ["spelling", checkSpelling],
   ["phrases", checkPhrases],
+  ["names in comments", checkCommentNames],
   ["knip", findDeadCode],
   ["quarantine", checkQuarantine],
   ["released templates", checkTemplates],

@@ -86,6 +86,16 @@ const cases = [
   ]),
   ["a vague phrase in a message", `export const a = "the task ${"goes"} on";`, "texts"],
   ["a vague phrase in a template", `export const a = (b: string) => \`the task ${"goes"} on with \${b}\`;`, "texts"],
+  ["a program's comment without a noun", "export const a = `\n// Who is silent wakes nobody.\nrun();\n`;", "texts"],
+  ["a statement's comment without a noun", "export const a = `SELECT 1\n  -- What it is.\n`;", "texts"],
+  ["the second line of a program's comment", "export const a = `\n// A sentence with the word\n// What.\n`;"],
+  ["a forbidden name in a common table expression", "export const a = `WITH told AS (SELECT 1) SELECT 1`;", "texts"],
+  ["a forbidden alias of a table", "export const a = `SELECT 1 FROM t AS ours`;", "texts"],
+  ["the same words in a text that is no statement", "export const a = `as told AS (they) AS ours`;"],
+  ["a forbidden word in a state", 'export type A = "purging" | "severed_gone";', "values"],
+  ["a stored value", 'export type A = "begun" | "failed";'],
+  ["a class with another name", 'export class A extends Error {\n  override readonly name = "B";\n}', "values"],
+  ["a class with its name", 'export class A extends Error {\n  override readonly name = "A";\n}'],
   ["a single word", `export const a = "${"any"}${"ew"}";`],
 ];
 

@@ -3,7 +3,7 @@ import { audited } from "./audited.js";
 import { noDoubleCast } from "./no-double-cast.js";
 import { noSqlSleep } from "./no-sql-sleep.js";
 import { noVoidCall } from "./no-void-call.js";
-import { comments, names, texts } from "./words.js";
+import { comments, names, texts, values } from "./words.js";
 
 export default {
   meta: { name: "holdfast" },
@@ -15,5 +15,6 @@ export default {
     names,
     comments,
     texts,
+    values,
   },
 };

@@ -5,6 +5,8 @@ import { basename } from "node:path";
 const list = JSON.parse(readFileSync(new URL("./forbidden-words.json", import.meta.url), "utf8"));
 const segments = new Set(list.segments);
 const allowed = new Set(list.allowed);
+/** Values of stored objects and of the API, which do not change. */
+const storedValues = new Set(list.storedValues);
 const beginning = new RegExp(`^(${list.beginnings.join("|")})\\b`);
 const docstringBeginning = new RegExp(`^(${list.docstringBeginnings.join("|")})\\b`);
 // A type after a colon in prose is read as an annotation with it. `types` hide errors from the compiler.
@@ -42,6 +44,7 @@ export function phraseFaultOf(text) {
   return found === undefined ? undefined : `"${found}" is vague. Write who does what, and when.`;
 }
 
+/** Names of declarations, properties and files in the field's terms. */
 export const names = {
   meta: { type: "problem", schema: [] },
   create(context) {
@@ -83,7 +86,25 @@ export const comments = {
   },
 };
 
-/** Texts of several words: messages, help, test names. Text that other systems define has no exception: split it. */
+/** Comment lines of a program or statement in a template string, with the number of their line in it. */
+function commentsOf(template) {
+  return template.split("\n").flatMap((line, index) => {
+    const text = /^\s*(?:--|\/\/) (.*)$/.exec(line)?.[1];
+    return text === undefined ? [] : [{ text, index }];
+  });
+}
+
+/** Names that SQL in a template string gives to relations and columns: `name AS (...)` and `... AS name`. */
+function sqlNamesOf(template) {
+  if (!/\b(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(template)) return [];
+  const given = /\b(\w+) AS (?:NOT )?(?:MATERIALIZED )?\(|\bAS (\w+)/g;
+  return [...template.matchAll(given)].map(([, relation, name]) => relation ?? name);
+}
+
+/**
+ * Texts of several words: messages, help, test names. In templates also comments of programs, and names in SQL. Text
+ * that other systems define has no exception: split it.
+ */
 export const texts = {
   meta: { type: "problem", schema: [] },
   create(context) {
@@ -91,10 +112,44 @@ export const texts = {
       const fault = /\w \w/.test(text) ? phraseFaultOf(text) : undefined;
       if (fault !== undefined) context.report({ node, message: fault });
     };
+    const reportTemplate = (node, text) => {
+      report(node, text);
+      let lastLine = -2;
+      for (const comment of commentsOf(text)) {
+        const fault = faultOf(comment.text, comment.index !== lastLine + 1);
+        lastLine = comment.index;
+        if (fault !== undefined) context.report({ node, message: `${fault} Comment: ${comment.text}` });
+      }
+      for (const name of sqlNamesOf(text)) {
+        const word = forbiddenIn(name);
+        if (word !== undefined) context.report({ node, message: `The name ${name} has "${word}".` });
+      }
+    };
     return {
       Literal: (node) => typeof node.value === "string" && report(node, node.value),
-      TemplateElement: (node) => report(node, node.value.raw),
+      TemplateElement: (node) => reportTemplate(node, node.value.raw),
       JSXText: (node) => report(node, node.value),
+    };
+  },
+};
+
+/** Values of types, such as states, in the field's terms; and a class has the name that its instances report. */
+export const values = {
+  meta: { type: "problem", schema: [] },
+  create(context) {
+    return {
+      TSLiteralType({ literal }) {
+        if (typeof literal.value !== "string" || storedValues.has(literal.value)) return;
+        const word = forbiddenIn(literal.value);
+        if (word !== undefined)
+          context.report({ node: literal, message: `The value "${literal.value}" has "${word}".` });
+      },
+      PropertyDefinition({ key, value, parent }) {
+        if (key.name !== "name" || typeof value?.value !== "string") return;
+        const own = parent.parent.id?.name;
+        if (value.value !== own)
+          context.report({ node: value, message: `The class ${own} reports the name ${value.value}.` });
+      },
     };
   },
 };

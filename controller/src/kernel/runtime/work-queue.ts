@@ -44,7 +44,7 @@ interface Waiting {
 const hintDuringBackOffMs = 500;
 const retryAfterErrorMs = 5_000;
 
-/** `work` handles its own failures. A key whose work still rejects runs again after `againAfterFaultMs`. */
+/** `work` handles its own failures. A key whose work still rejects runs again after `retryAfterErrorMs`. */
 export function createWorkQueue(
   concurrency: number,
   monotonicMs: () => number,

@@ -86,7 +86,7 @@ export type FenceVerdict =
 
 /**
  * True if all granted leases have expired. A controller that has not confirmed the revocation may grant the lease for
- * up to `maxKnowledgeAgeMs` longer, the maximum age of its knowledge.
+ * up to `cacheMaxAgeMs` longer, the maximum age of its cache.
  */
 export function isLeaseExpired({ revokedForMs, ungrantedForMs = 0, neverExpires = false }: LeaseState): boolean {
   if (neverExpires) return false;
