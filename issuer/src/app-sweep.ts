@@ -66,13 +66,13 @@ export function startAppSweep({
     const { database, config } = app;
     for (const statement of deletions) await deleteExpired(app, statement);
     if (config.mailLimited) mailSender.reportCapacity(app, await mailCapacity(app));
-    const owed = await database.tokens.rows<{ id: string }>(
+    const pendingMails = await database.tokens.rows<{ id: string }>(
       `SELECT id FROM ${s}.login_tokens WHERE is_owed AND sent_at IS NULL AND ended_at IS NULL AND expires_at > now()
          AND created_at BETWEEN now() - interval '15 minutes' AND now() - interval '20 seconds'
        ORDER BY created_at LIMIT ${maxMailsPerSweep}`,
     );
     // Mails come last, since their server may be unavailable for hours.
-    for (const { id } of owed) await mailSender.send(app, id, signal);
+    for (const { id } of pendingMails) await mailSender.send(app, id, signal);
   }
 
   /** Starts a sweep of an app; failures are logged. */

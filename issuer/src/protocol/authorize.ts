@@ -1,6 +1,6 @@
 import { type App, clientOf } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, seeOther } from "../http/messages.ts";
-import { redirectToClient, grantCode } from "../sign-in/finish.ts";
+import { redirectToClient, grantCode } from "../sign-in/complete-sign-in.ts";
 import { saveInteraction, newInteraction, stepPath } from "../sign-in/interaction.ts";
 import { problemPage } from "../sign-in/page.ts";
 import { currentSession, satisfies } from "../sign-in/session.ts";

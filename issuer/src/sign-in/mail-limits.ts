@@ -94,11 +94,11 @@ export function interactionHash(id: string): Buffer {
 export async function mailCapacity({
   database,
   config,
-}: Pick<App, "database" | "config">): Promise<"all" | "users" | "nobody"> {
+}: Pick<App, "database" | "config">): Promise<"all" | "users" | "known-browsers"> {
   const max = config.mailsPerHour;
   const [counts] = await database.tokens.rows<Pick<MailCounts, "new_addresses" | "users" | "browsers">>(
     `SELECT ${countsOfApp("$1", "$2")}`,
     [newUsersShare(max), max],
   );
-  return counts === undefined ? "nobody" : capacityOf(counts, max);
+  return counts === undefined ? "known-browsers" : capacityOf(counts, max);
 }

@@ -17,7 +17,7 @@ export interface MailLimited {
 export interface MailSender {
   reportLimit(app: App, limit: MailLimited): void;
   /** Reports the mail capacity of an app whose limit was reported before. */
-  reportCapacity(app: App, capacity: "all" | "users" | "nobody"): void;
+  reportCapacity(app: App, capacity: "all" | "users" | "known-browsers"): void;
   /** Sends a pending mail. If sending fails, the mail remains pending; throws only if the database is unavailable. */
   send(app: App, mailId: string, signal: AbortSignal): Promise<void>;
 }
@@ -79,12 +79,12 @@ export function createMailSender({ reportMail: report, onOutcome, monotonicMs }:
  */
 async function sendMail(app: App, id: string, signal: AbortSignal): Promise<boolean> {
   const { config, database, keys, egress } = app;
-  const [owed] = await database.rows<{ email: string }>(
+  const [pendingMail] = await database.rows<{ email: string }>(
     `SELECT email FROM ${s}.login_tokens
      WHERE id = $1 AND is_owed AND sent_at IS NULL AND ended_at IS NULL AND expires_at > now()`,
     [id],
   );
-  if (owed === undefined || config.smtp === undefined) return false;
+  if (pendingMail === undefined || config.smtp === undefined) return false;
   const { fromAddress, fromName, ...server } = config.smtp;
   const { code, linkToken } = mailSecretsOf(id, keys);
   const name = config.theme?.displayName ?? "";
@@ -100,7 +100,7 @@ async function sendMail(app: App, id: string, signal: AbortSignal): Promise<bool
     "",
   ].join("\n");
   const from = { name: fromName, address: fromAddress };
-  const mail = { id, from, to: owed.email, subject: `${code} is your code for ${name}`, text };
+  const mail = { id, from, to: pendingMail.email, subject: `${code} is your code for ${name}`, text };
   await sendMailBy(server, mail, { egress, deadlineMs: sendDeadlineMs }, signal);
   await database.rows(`UPDATE ${s}.login_tokens SET sent_at = now() WHERE id = $1 AND sent_at IS NULL`, [id]);
   return true;

@@ -93,15 +93,15 @@ export function decideMail(
 const reopenShare = 0.9;
 
 /**
- * Mail capacity of an app: for all addresses, only for users, or only for browsers that signed in before ("nobody"). A
- * margin below the limit prevents oscillation.
+ * Mail capacity of an app: for all addresses, only for users, or only for browsers that signed in before. A margin
+ * below the limit prevents oscillation.
  */
 export function capacityOf(
   { new_addresses, users, browsers }: Pick<MailCounts, "new_addresses" | "users" | "browsers">,
   mailsPerHour: number,
-): "all" | "users" | "nobody" {
+): "all" | "users" | "known-browsers" {
   const common = new_addresses + users;
   const isUsedUp = common >= commonShare(mailsPerHour) * reopenShare || common + browsers >= mailsPerHour * reopenShare;
-  if (isUsedUp) return "nobody";
+  if (isUsedUp) return "known-browsers";
   return new_addresses < newUsersShare(mailsPerHour) * reopenShare ? "all" : "users";
 }

@@ -5,7 +5,7 @@ import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "
 import { html } from "../http/html.ts";
 import { providerName, type Providers } from "../upstream/provider.ts";
 import { isEmailAddress } from "./email-address.ts";
-import { continueWithSession, finish, finishSecondFactor, type Proof } from "./finish.ts";
+import { continueWithSession, completeSignIn, completeSecondFactor, type Proof } from "./complete-sign-in.ts";
 import {
   type Interaction,
   interactionOfMail,
@@ -169,7 +169,7 @@ async function finished(
   interaction: Interaction,
   proof: Proof,
 ): Promise<OutgoingResponse> {
-  const outcome = await inQuantizedTime(app.monotonicMs, () => finish(app, incoming, interaction, proof));
+  const outcome = await inQuantizedTime(app.monotonicMs, () => completeSignIn(app, incoming, interaction, proof));
   if (outcome.kind === "done") return outcome.response;
   if (outcome.kind === "second")
     return seeOther(stepPath(app, interaction, "/second"), {
@@ -209,7 +209,7 @@ export async function postSecondFactor(step: Step): Promise<OutgoingResponse> {
   const { app, incoming } = step;
   requireSameOrigin(app, incoming);
   const interaction = await stepInteraction(step);
-  const outcome = await finishSecondFactor(app, incoming, interaction, typedCode(incoming.form.get("code") ?? ""));
+  const outcome = await completeSecondFactor(app, incoming, interaction, typedCode(incoming.form.get("code") ?? ""));
   if (outcome.kind === "done") return outcome.response;
   if (outcome.kind === "wrong")
     return secondFactorPage(app, interaction, "This is not a valid code, or it was used before.", 400);

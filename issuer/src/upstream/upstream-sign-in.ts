@@ -3,7 +3,7 @@ import type { IdentityProvider } from "@holdfast/proto/holdfast/issuer/v1/issuer
 import * as client from "openid-client";
 import type { App } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "../http/messages.ts";
-import { finishUpstream } from "../sign-in/finish.ts";
+import { completeUpstreamSignIn } from "../sign-in/complete-sign-in.ts";
 import {
   type Interaction,
   readInteraction,
@@ -84,7 +84,7 @@ export async function upstreamCallback(
   if (claims === undefined || claims.sub.length > maxSubjectLength)
     return addressPage(app, interaction, `${displayName} did not sign you in.`, 400);
   const email = claims["email"];
-  const outcome = await finishUpstream(app, incoming, interaction, {
+  const outcome = await completeUpstreamSignIn(app, incoming, interaction, {
     provider: name,
     issuer: claims.iss,
     subject: claims.sub,

@@ -49,63 +49,63 @@ export async function grantCode(
 /** Proof that the mail reached the user. */
 export type Proof = { readonly code: string } | { readonly linkToken: string };
 
-export type Finished =
+export type SignInOutcome =
   | { readonly kind: "done"; readonly response: OutgoingResponse }
   /** The proof was wrong; further attempts may remain. */
   | { readonly kind: "wrong"; readonly next: Interaction }
   /** The second factor is needed for this interaction. */
   | { readonly kind: "second"; readonly next: Interaction }
   /** The mail has expired or was used. */
-  | { readonly kind: "over" };
+  | { readonly kind: "expired" };
 
 /**
  * Signs in the user who has the mail and the browser that requested it. Of several concurrent requests one succeeds.
  */
-export async function finish(
+export async function completeSignIn(
   app: App,
   incoming: IncomingRequest,
   interaction: Interaction,
   proof: Proof,
-): Promise<Finished> {
+): Promise<SignInOutcome> {
   const { database, keys, config } = app;
   const { mail } = interaction;
   if (mail === undefined || (mail.tries ?? 0) >= maxAttempts || app.now() - (mail.at ?? app.now()) > mailLifetimeMs)
-    return { kind: "over" };
+    return { kind: "expired" };
   const secrets = mailSecretsOf(mail.id, keys);
   const isCorrect = "code" in proof ? isSame(proof.code, secrets.code) : isSame(proof.linkToken, secrets.linkToken);
   const rowKey = [mail.id, interactionHash(interaction.id)];
   const isOpen = `id = $1 AND interaction_hash = $2 AND ended_at IS NULL AND expires_at > now() AND tries < ${maxAttempts}`;
   // The response depends only on the attempts of this browser, since a withheld mail has no row to count them.
   const tries = (mail.tries ?? 0) + 1;
-  const refused: Finished =
-    tries >= maxAttempts ? { kind: "over" } : { kind: "wrong", next: { ...interaction, mail: { ...mail, tries } } };
+  const refused: SignInOutcome =
+    tries >= maxAttempts ? { kind: "expired" } : { kind: "wrong", next: { ...interaction, mail: { ...mail, tries } } };
   if (!isCorrect) {
     await database.rows(`UPDATE ${s}.login_tokens SET tries = tries + 1 WHERE ${isOpen}`, rowKey);
     return refused;
   }
   const firstFactorResult = await database.transaction(async (rows) => {
-    const [owedMail] = await rows<{ email: string }>(
+    const [pendingMail] = await rows<{ email: string }>(
       `UPDATE ${s}.login_tokens SET ended_at = now() WHERE ${isOpen} AND is_owed RETURNING email`,
       rowKey,
     );
-    if (owedMail === undefined) return undefined;
+    if (pendingMail === undefined) return undefined;
     const [user] = config.signUpOpen
       ? await rows<{ id: string }>(
           `INSERT INTO ${s}.users (id, email, email_verified) VALUES ($1, $2, true)
            ON CONFLICT (email) DO UPDATE SET email_verified = true RETURNING id`,
-          [randomUUID(), owedMail.email],
+          [randomUUID(), pendingMail.email],
         )
       : await rows<{ id: string }>(`UPDATE ${s}.users SET email_verified = true WHERE email = $1 RETURNING id`, [
-          owedMail.email,
+          pendingMail.email,
         ]);
     return user && completeFirstFactor(app, rows, incoming, interaction, user.id, byMail);
   });
-  if (firstFactorResult === undefined) return "code" in proof ? refused : { kind: "over" };
+  if (firstFactorResult === undefined) return "code" in proof ? refused : { kind: "expired" };
   return continueSignIn(app, interaction, firstFactorResult, byMail);
 }
 
 /** Signs in a user of an upstream provider. */
-export async function finishUpstream(
+export async function completeUpstreamSignIn(
   app: App,
   incoming: IncomingRequest,
   interaction: Interaction,
@@ -125,7 +125,7 @@ export async function finishUpstream(
 const byMail = ["otp"] as const;
 const byProvider = ["fed"] as const;
 
-type Passed = Extract<Finished, { kind: "done" | "second" }>;
+type Passed = Extract<SignInOutcome, { kind: "done" | "second" }>;
 
 interface FirstFactorResult {
   readonly userId: string;
@@ -158,14 +158,14 @@ async function continueSignIn(
 }
 
 /** Completes a sign-in with the second factor. */
-export async function finishSecondFactor(
+export async function completeSecondFactor(
   app: App,
   incoming: IncomingRequest,
   interaction: Interaction,
   typed: string,
-): Promise<Finished> {
+): Promise<SignInOutcome> {
   const { firstFactor } = interaction;
-  if (firstFactor === undefined || app.now() - firstFactor.at > secondFactorTimeoutMs) return { kind: "over" };
+  if (firstFactor === undefined || app.now() - firstFactor.at > secondFactorTimeoutMs) return { kind: "expired" };
   if (!(await passesSecondFactor(app, firstFactor.userId, typed))) return { kind: "wrong", next: interaction };
   const session = await app.database.transaction((rows) =>
     signedIn(app, rows, incoming, interaction, firstFactor.userId, [...new Set([...firstFactor.amr, "otp", "mfa"])]),
