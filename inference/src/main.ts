@@ -21,7 +21,7 @@ import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
 import { readIdentity, waitForIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
-import { createDrains } from "./call/drains.ts";
+import { createAbandonedCalls } from "./call/abandoned-calls.ts";
 import { serveCall } from "./call/serve-call.ts";
 import { inferenceSettings } from "./config.ts";
 import { inferencePlane } from "./data-plane.ts";
@@ -60,7 +60,7 @@ const quotaLeases = createQuotaLeases(journal.state, {
   rateOf: (keyId) => configuration.key(keyId)?.rateLimitRpm,
 });
 const accounting = createAccounting({ quotaLeases, journal, now, newId: randomUUID });
-const drains = createDrains();
+const abandonedCalls = createAbandonedCalls();
 const writing = createMutex();
 let connectedAtMs = monotonicMs();
 const feed = createControllerFeed({
@@ -74,7 +74,7 @@ const feed = createControllerFeed({
 });
 const metrics = createMetrics({
   inFlight: () => accounting.inFlight,
-  drains: () => drains.count,
+  abandonedCalls: () => abandonedCalls.count,
   journalBytes: () => journal.bytes,
   isConnected: () => feed.isConnected,
 });
@@ -85,7 +85,7 @@ const handler = createHandler({
   quotaLeases,
   bodyBudget: createBodyBudget(),
   metrics,
-  serve: (routed, client) => serveCall(routed, client, { egress, drains, metrics, log }),
+  serve: (routed, client) => serveCall(routed, client, { egress, abandonedCalls, metrics, log }),
   mayAdmit: () => feed.isConnected || monotonicMs() - connectedAtMs < config.maxDisconnectedS * 1_000,
   now,
   log,

@@ -13,7 +13,7 @@ export interface Metrics {
 
 interface Gauges {
   readonly inFlight: () => number;
-  readonly drains: () => number;
+  readonly abandonedCalls: () => number;
   readonly journalBytes: () => number;
   readonly isConnected: () => boolean;
 }
@@ -47,7 +47,7 @@ export function createMetrics(read: Gauges): Metrics {
       },
     });
   gauge("calls_under_way", "Calls in flight", read.inFlight);
-  gauge("drains", "Responses that are read for disconnected clients", read.drains);
+  gauge("drains", "Responses that are read for disconnected clients", read.abandonedCalls);
   gauge("journal_bytes", "Size of the journal in bytes", read.journalBytes);
   gauge("controller_connected", "1 while connected to a controller", () => (read.isConnected() ? 1 : 0));
   return {

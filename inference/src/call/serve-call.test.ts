@@ -10,11 +10,16 @@ import { createClientResponse } from "../http/client-response.ts";
 import type { Used } from "../journal/journal-state.ts";
 import { createMetrics } from "../metrics.ts";
 import { checkCall } from "./check-call.ts";
-import { createDrains } from "./drains.ts";
+import { createAbandonedCalls } from "./abandoned-calls.ts";
 import { serveCall } from "./serve-call.ts";
 
 const apiKey = "sk-planted-c0ffee";
-const metrics = createMetrics({ inFlight: () => 0, drains: () => 0, journalBytes: () => 0, isConnected: () => true });
+const metrics = createMetrics({
+  inFlight: () => 0,
+  abandonedCalls: () => 0,
+  journalBytes: () => 0,
+  isConnected: () => true,
+});
 const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 const delta = event({ id: "c", choices: [{ index: 0, delta: { content: "Hello" } }] });
 const finish = event({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
@@ -61,9 +66,12 @@ async function served(respond: (response: ServerResponse) => void, { isStream = 
   const proxy = await listening(
     createServer((_, response) => {
       const client = createClientResponse(response, randomUUID(), metrics);
-      serveCall({ call, route, admitted }, client, { egress, drains: createDrains(), metrics, log: silentLog }).catch(
-        (error: unknown) => response.destroy(error instanceof Error ? error : undefined),
-      );
+      serveCall({ call, route, admitted }, client, {
+        egress,
+        abandonedCalls: createAbandonedCalls(),
+        metrics,
+        log: silentLog,
+      }).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
     }),
   );
   const response = await fetch(proxy);

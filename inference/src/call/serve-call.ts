@@ -12,7 +12,7 @@ import { callUpstream, errorInStream, failureOf, notACompletion } from "./call-u
 import { type ChatStream, createChatStream, type StreamBroken } from "./chat-stream.ts";
 import type { CheckedCall } from "./check-call.ts";
 import { isRecord } from "./check-call.ts";
-import type { Drains } from "./drains.ts";
+import type { AbandonedCalls } from "./abandoned-calls.ts";
 import { withoutMark } from "./provider-error.ts";
 import type { Route } from "./route-call.ts";
 import { textsOf, upstreamBody, usageIn } from "./upstream-body.ts";
@@ -20,7 +20,7 @@ import { readUsage, usageOf } from "./usage.ts";
 
 interface Deps {
   readonly egress: Pick<EgressClient, "request">;
-  readonly drains: Drains;
+  readonly abandonedCalls: AbandonedCalls;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -39,12 +39,12 @@ export interface RoutedCall {
  */
 export async function serveCall(routed: RoutedCall, client: ClientResponse, deps: Deps): Promise<void> {
   const { call, route, admitted } = routed;
-  const drain = deps.drains.begin(client);
+  const abandoned = deps.abandonedCalls.begin(client);
   try {
     const { organizationId } = admitted.reservation;
     const accept = call.stream ? "text/event-stream" : "application/json";
     const finished = new AbortController();
-    const signal = AbortSignal.any([drain.signal, finished.signal]);
+    const signal = AbortSignal.any([abandoned.signal, finished.signal]);
     const options = { egress: deps.egress, organizationId, accept, signal };
     const upstream = await callUpstream(route, upstreamBody(call), options);
     if ("error" in upstream) {
@@ -53,11 +53,11 @@ export async function serveCall(routed: RoutedCall, client: ClientResponse, deps
     }
     deps.metrics.firstByte(call.provider, client.sinceStartS());
     const stop = () => finished.abort(new Error("the response is complete"));
-    const read = { response: upstream.response, isAbandoned: () => drain.signal.aborted, stop };
+    const read = { response: upstream.response, isAbandoned: () => abandoned.signal.aborted, stop };
     if (call.stream) await passStream(routed, read, client, deps);
     else await passComplete(routed, read, client, deps);
   } finally {
-    drain.end();
+    abandoned.end();
   }
 }
 

@@ -63,7 +63,7 @@ async function serve(euOnly: boolean): Promise<string> {
   const account = costAccount(organizationId, periodOf(Date.now()));
   quotaLeases.connected(new Map([[account, 1_000_000_000_000]]), () => undefined);
   const accounting = createAccounting({ quotaLeases, journal, now: Date.now, newId: randomUUID });
-  const none = { inFlight: () => 0, drains: () => 0, journalBytes: () => 0, isConnected: () => true };
+  const none = { inFlight: () => 0, abandonedCalls: () => 0, journalBytes: () => 0, isConnected: () => true };
   const waiting = Promise.withResolvers<void>();
   release = waiting.resolve;
   const handler = createHandler({

@@ -1,19 +1,19 @@
 import type { ClientResponse } from "../http/client-response.ts";
 
 /** Calls whose client disconnected, and whose responses are still read for their usage. */
-export interface Drains {
+export interface AbandonedCalls {
   begin(client: Pick<ClientResponse, "isClosed" | "onClosed">): { readonly signal: AbortSignal; end(): void };
   readonly count: number;
 }
 
 const timeoutMs = 60_000;
-const maxDrains = 512;
+const maxAbandoned = 512;
 
 /**
- * Creates the limit of drains: a response is read for up to a minute after its client disconnected. Above 512 drains, a
- * call is aborted as soon as its client disconnects.
+ * Creates the limit of abandoned calls: a response is read for up to a minute after its client disconnected. Above 512
+ * abandoned calls, a call is aborted as soon as its client disconnects.
  */
-export function createDrains(): Drains {
+export function createAbandonedCalls(): AbandonedCalls {
   let count = 0;
   return {
     begin(client) {
@@ -22,7 +22,8 @@ export function createDrains(): Drains {
       let timer: NodeJS.Timeout | undefined;
       const onClosed = () => {
         if (hasEnded) return;
-        if (count >= maxDrains) return stopped.abort(new Error("too many responses are read for disconnected clients"));
+        if (count >= maxAbandoned)
+          return stopped.abort(new Error("too many responses are read for disconnected clients"));
         count += 1;
         timer = setTimeout(
           () => stopped.abort(new Error("the client disconnected and the response took too long")),
