@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDeadline } from "./deadline.ts";
 import { readTrace, type Sandbox, writeTrace } from "./sandbox.ts";
-import type { Containment, Role } from "./containment.ts";
+import type { Containment, ComponentRole } from "./containment.ts";
 import { killRemaining } from "./group-sandbox.ts";
 import type { ComponentSpec, ComponentStatus } from "./keeper-protocol.ts";
 import { createLineSplitter, createSegmentLog } from "./segment-log.ts";
@@ -25,7 +25,7 @@ export interface Component {
 
 export interface ComponentDeps {
   readonly containment: Containment;
-  readonly role: Role;
+  readonly role: ComponentRole;
   /** User who may read the logs: the agent's, if it differs from this process's user. */
   readonly owner: number | undefined;
   /** Directory for the trace of a running component. */

@@ -7,13 +7,13 @@ import { createNamespaceSandbox } from "./namespace-sandbox.ts";
  * The agent runs platform code. A component that it starts has the role of the engine, or of a container, which runs
  * programs of users.
  */
-export type Role = "agent" | "engine" | "container";
+export type ComponentRole = "agent" | "engine" | "container";
 
 /**
  * User ids on a machine that has accounts for them. The agent shares the engine's group: it gives the engine access to
  * a file through the group, and all its other files remain private.
  */
-export interface Users {
+export interface MachineUserIds {
   readonly agent: number;
   readonly engine: number;
   /** First of 65,536 ids for the users of containers; absent on a machine without containers. */
@@ -32,7 +32,7 @@ export const containersName = "containers";
 export interface Containment {
   readonly kind: "namespace" | "group";
   /** Returns the command line that runs argv isolated and without privileges. Throws if this host lacks the role. */
-  wrap(argv: readonly string[], role: Role): string[];
+  wrap(argv: readonly string[], role: ComponentRole): string[];
   /** Returns the sandbox of a process that was just spawned with a wrapped command line. */
   enclose(childPid: number): Promise<Sandbox>;
 }
@@ -41,9 +41,9 @@ export interface Containment {
  * Chooses the strongest isolation that this host supports. With a PID namespace the kernel kills the whole component
  * together with its first process. Without namespaces, processes are found by the output that they share.
  */
-export function chooseContainment(users: Users | undefined, { allowNamespaces = true } = {}): Containment {
+export function chooseContainment(users: MachineUserIds | undefined, { allowNamespaces = true } = {}): Containment {
   const root = process.getuid?.() === 0;
-  const drop = (role: Exclude<Role, "container">) => [
+  const drop = (role: Exclude<ComponentRole, "container">) => [
     "setpriv",
     ...(root && users !== undefined
       ? [`--reuid=${users[role]}`, `--regid=${users.engine}`, "--clear-groups", ...noCapabilities]
@@ -62,11 +62,11 @@ export function chooseContainment(users: Users | undefined, { allowNamespaces = 
     "--fork",
     "--kill-child",
   ];
-  const inside = (argv: readonly string[], role: Role) => {
+  const inside = (argv: readonly string[], role: ComponentRole) => {
     if (role === "container") throw new Error("this machine has no namespaces for containers");
     return [...(role === "engine" ? oomPreferred : []), ...drop(role), ...argv];
   };
-  const wrap = (argv: readonly string[], role: Role) => [
+  const wrap = (argv: readonly string[], role: ComponentRole) => [
     ...isolate,
     "--mount-proc",
     ...(role === "container" ? insideContainer(argv, root ? users?.container : undefined) : inside(argv, role)),
@@ -124,7 +124,7 @@ function insideContainer(argv: readonly string[], firstId: number | undefined): 
  * Options of unshare for the component's user. On a machine without these accounts the component runs as `nobody` in a
  * user namespace, since engines refuse to run as root.
  */
-function userMap(root: boolean, users: Users | undefined): string[] {
+function userMap(root: boolean, users: MachineUserIds | undefined): string[] {
   if (!root) return ["--user", "--map-current-user"];
   return users === undefined ? ["--user", "--map-user=65534", "--map-group=65534"] : [];
 }

@@ -14,7 +14,7 @@ export interface DirectoryHandle {
 }
 
 /** New owner of a file. */
-export interface Owner {
+export interface FileOwner {
   readonly user: number;
   readonly group: number;
 }
@@ -25,7 +25,7 @@ export function openDirectory(path: string): DirectoryHandle {
 }
 
 /** Opens the subdirectory, created if it is missing. Only a directory created here gets the owner. */
-export function ensureDirectory(parent: DirectoryHandle, name: string, owner: Owner | undefined): DirectoryHandle {
+export function ensureDirectory(parent: DirectoryHandle, name: string, owner: FileOwner | undefined): DirectoryHandle {
   const path = parent.entry(name);
   const isNew = create(path);
   const directory = openDirectory(path);
@@ -36,7 +36,7 @@ export function ensureDirectory(parent: DirectoryHandle, name: string, owner: Ow
 /** Sets the owner and mode of the directory by its descriptor. */
 export function setOwnership(
   { descriptor }: DirectoryHandle,
-  owner: Owner | undefined,
+  owner: FileOwner | undefined,
   mode: number | undefined,
 ): void {
   if (mode !== undefined) fchmodSync(descriptor, mode);
@@ -47,7 +47,7 @@ export function setOwnership(
  * Opens a file for appending, created with this mode if it is missing. An existing one must be a regular file of the
  * owner with a single link, because another one would let the owner write to another user's file.
  */
-export function openForAppending(path: string, mode: number, owner: Owner | undefined): number {
+export function openForAppending(path: string, mode: number, owner: FileOwner | undefined): number {
   const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
   const flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
   const created = createExclusively(path, flags | O_CREAT | O_EXCL, mode);
@@ -62,7 +62,7 @@ export function openForAppending(path: string, mode: number, owner: Owner | unde
   }
 }
 
-function requireOwnFile(file: number, owner: Owner | undefined): void {
+function requireOwnFile(file: number, owner: FileOwner | undefined): void {
   const found = fstatSync(file);
   const { uid, nlink, size } = found;
   const self = process.getuid?.();

@@ -3,10 +3,10 @@ import { mkdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { bootMs } from "./boot-clock.ts";
-import { chooseContainment, containersName, type Users } from "./containment.ts";
+import { chooseContainment, containersName, type MachineUserIds } from "./containment.ts";
 import { createKeeper } from "./keeper.ts";
 import type { ComponentSpec } from "./keeper-protocol.ts";
-import { ensureDirectory, type Owner, openDirectory, setOwnership } from "./directory-handle.ts";
+import { ensureDirectory, type FileOwner, openDirectory, setOwnership } from "./directory-handle.ts";
 import { createKeeperLog } from "./keeper-log.ts";
 
 /**
@@ -26,7 +26,7 @@ const agentUid = environment["HOLDFAST_AGENT_UID"] ?? engineUid;
 const containerUid = environment["HOLDFAST_CONTAINER_UID"] ?? "";
 const dataDir = environment["HOLDFAST_DATA_DIR"] ?? "/data";
 const logDirectory = join(stateDir, "log");
-const users: Users | undefined =
+const users: MachineUserIds | undefined =
   engineUid === "" || process.getuid?.() !== 0
     ? undefined
     : {
@@ -77,13 +77,14 @@ function specOfMain(main: string): ComponentSpec {
 // Files get exactly the modes that the code names: the caller's umask has no effect.
 process.umask(0o022);
 
-const ownerOf = (user: "agent" | "engine"): Owner | undefined => users && { user: users[user], group: users.engine };
-const containerOwner: Owner | undefined =
+const ownerOf = (user: "agent" | "engine"): FileOwner | undefined =>
+  users && { user: users[user], group: users.engine };
+const containerOwner: FileOwner | undefined =
   users?.container === undefined ? undefined : { user: users.container, group: users.container };
 
 interface Inner {
   readonly name: string;
-  readonly owner: Owner | undefined;
+  readonly owner: FileOwner | undefined;
   readonly mode: number;
 }
 
@@ -92,7 +93,7 @@ interface Inner {
  * it, and the agent may write in the engine's. `inner` is a subdirectory; that of containers, on the data disk, can be
  * entered by their users alone.
  */
-const directories: readonly (readonly [path: string, owner: Owner | undefined, mode: number, inner?: Inner])[] = [
+const directories: readonly (readonly [path: string, owner: FileOwner | undefined, mode: number, inner?: Inner])[] = [
   [stateDir, ownerOf("agent"), 0o710, { name: "instance", owner: ownerOf("agent"), mode: 0o710 }],
   // The keeper remains the owner, since it serves its socket there.
   [runDir, undefined, 0o755],

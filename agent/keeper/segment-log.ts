@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, readdirSync, rmSync, write } from "node:fs";
 import { basename, dirname } from "node:path";
-import { ensureDirectory, openDirectory, openForAppending, type Owner } from "./directory-handle.ts";
+import { ensureDirectory, openDirectory, openForAppending, type FileOwner } from "./directory-handle.ts";
 
 /** A log in numbered segments `<path>.<n>`. Numbers only grow, so positions in the log remain valid after rotation. */
 export interface SegmentLog {
@@ -24,7 +24,7 @@ export interface SegmentLogSettings {
 }
 
 export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSettings): SegmentLog {
-  const reader: Owner | undefined = owner === undefined ? undefined : { user: owner, group: owner };
+  const reader: FileOwner | undefined = owner === undefined ? undefined : { user: owner, group: owner };
   const directory = openLogs(dirname(path), reader);
   const log = directory.entry(basename(path));
   let segment: number;
@@ -114,7 +114,7 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
   };
 }
 
-function openLogs(path: string, owner: Owner | undefined) {
+function openLogs(path: string, owner: FileOwner | undefined) {
   const parent = openDirectory(dirname(path));
   try {
     return ensureDirectory(parent, basename(path), owner);

@@ -11,6 +11,6 @@ await Promise.all([
   import("@holdfast/tds/tds-server.ts"),
   import("./agent.ts"),
   import("./config.ts"),
-  import("./engines/registry.ts").then(({ loadDriverModules }) => loadDriverModules()),
+  import("./engines/drivers.ts").then(({ loadDriverModules }) => loadDriverModules()),
   import("./os/keeper-client.ts"),
 ]);

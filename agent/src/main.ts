@@ -11,7 +11,7 @@ import { createAgent } from "./agent.ts";
 import { jobProgramOf } from "./backup/job-component.ts";
 import { settings } from "./config.ts";
 import type { EngineDriver } from "./engines/engine-driver.ts";
-import { isEngine, loadDriver } from "./engines/registry.ts";
+import { isEngine, loadDriver } from "./engines/drivers.ts";
 import { checkJournal } from "./journal/journal.ts";
 import { createControlGroup } from "./os/control-group.ts";
 import { createEnginePrograms } from "./os/engine-programs.ts";

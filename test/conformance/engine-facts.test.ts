@@ -1,5 +1,5 @@
 import type { EngineDriver } from "@holdfast/agent/engines/engine-driver.ts";
-import { isEngine, loadDriver } from "@holdfast/agent/engines/registry.ts";
+import { isEngine, loadDriver } from "@holdfast/agent/engines/drivers.ts";
 import {
   type Engine,
   databaseEngines,

@@ -8,7 +8,7 @@ const checkout = join(import.meta.dirname, "../..");
 
 /** Files with an entry for each engine: a new engine edits these, besides its own files. */
 const registries = [
-  "agent/src/engines/registry.ts",
+  "agent/src/engines/drivers.ts",
   "common/src/engine-catalog/engine-catalog.ts",
   "controller/src/insight/query-console/engines.ts",
   "controller/src/services/engine/engines.ts",

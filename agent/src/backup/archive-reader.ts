@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
 import { type OpenedLog, openLog } from "@holdfast/common/backup/log-object.ts";
 import { logObject } from "@holdfast/common/backup/object-names.ts";
-import type { LogReader } from "../engines/backup-facet.ts";
+import type { ArchivedLogReader } from "../engines/backup-facet.ts";
 import { firstObjectAfter } from "../engines/first-object-after.ts";
 import type { RestoreJob } from "./job.ts";
 import { settingsFrom } from "./log-settings.ts";
@@ -23,7 +23,7 @@ export function createArchiveReader(
   base: string | undefined,
   { facet, store, urls, signal }: Pick<JobContext, "facet" | "store" | "urls" | "signal">,
   onObject: () => void,
-): LogReader | undefined {
+): ArchivedLogReader | undefined {
   const runs = logs.filter(({ firstSequence, lastSequence }) => lastSequence >= firstSequence);
   const count = runs.reduce((sum, { firstSequence, lastSequence }) => sum + lastSequence - firstSequence + 1, 0);
   if (count === 0) return undefined;

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { fromBinary } from "@bufbuild/protobuf";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { isEngine, loadDriver } from "../engines/registry.ts";
+import { isEngine, loadDriver } from "../engines/drivers.ts";
 import { ProgramFailed, runProgram } from "../os/program.ts";
 import { setThreadPriorities } from "../os/thread-priority.ts";
 import { createAgentLink } from "./agent-link.ts";

@@ -104,7 +104,7 @@ export interface RecoveryPlan {
    */
   readonly isSameService: boolean;
   /** Log that follows the backup; undefined if none is to be read. */
-  readonly log: LogReader | undefined;
+  readonly log: ArchivedLogReader | undefined;
   /** Directory for temporary files; removed afterwards. */
   readonly scratch: string;
   report(progress: RecoveryProgress): void;
@@ -149,7 +149,7 @@ export class PlanTooSmall extends Error {
 }
 
 /** The archived log as verified objects, contiguous from the first to the last. */
-export interface LogReader {
+export interface ArchivedLogReader {
   readonly count: number;
   /** `index` counts from 0. Throws the store's error, or BackupDamaged. */
   at(index: number): Promise<OpenedLog>;

@@ -1,7 +1,7 @@
-import type { LogReader } from "./backup-facet.ts";
+import type { ArchivedLogReader } from "./backup-facet.ts";
 
 /** Index of the first object whose header has a later commit time; the last object if none does. */
-export async function firstObjectAfter(log: Pick<LogReader, "count" | "at">, time: Date): Promise<number> {
+export async function firstObjectAfter(log: Pick<ArchivedLogReader, "count" | "at">, time: Date): Promise<number> {
   let low = 0;
   let high = log.count - 1;
   while (low < high) {

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { isEngine, loadDriver } from "./registry.ts";
+import { isEngine, loadDriver } from "./drivers.ts";
 import { runProgram } from "../os/program.ts";
 
 /**

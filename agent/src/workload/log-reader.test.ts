@@ -6,11 +6,11 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ReadLogsResultSchema, ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LogLevel } from "../engines/engine-driver.ts";
-import { createLogReader, type LogReader } from "./log-reader.ts";
+import { createTextLogReader, type TextLogReader } from "./log-reader.ts";
 
 let directory: string;
 let path: string;
-let logs: LogReader;
+let logs: TextLogReader;
 
 /** `<seconds> <level> <message>`. */
 function parse(line: string) {
@@ -23,7 +23,7 @@ function parse(line: string) {
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "logs-"));
   path = join(directory, "engine.log");
-  logs = createLogReader({ component: "engine", path, parse: () => parse });
+  logs = createTextLogReader({ component: "engine", path, parse: () => parse });
 });
 afterEach(() => rm(directory, { recursive: true }));
 
@@ -118,7 +118,7 @@ test("a line far after its head has its time to the millisecond, even once the h
       ? undefined
       : { time: new Date(Number(match[1])), level: "error" as const, message: match[2] ?? "" };
   };
-  const exact = createLogReader({ component: "engine", path, parse: () => parsed });
+  const exact = createTextLogReader({ component: "engine", path, parse: () => parsed });
   const readPage = (cursor: string, limit: number, completeEntries: boolean) =>
     exact.read(create(ReadLogsSchema, { cursor, limit, completeEntries }), AbortSignal.timeout(60_000));
   const times = ({ lines }: Awaited<ReturnType<typeof readPage>>) => [
@@ -191,7 +191,7 @@ describe("complete entries", () => {
 
   test("the newest one waits for continuation lines", async () => {
     const now = Date.now();
-    const reader = createLogReader({ component: "engine", path, parse: () => parse, now: () => 1_700_000_000_500 });
+    const reader = createTextLogReader({ component: "engine", path, parse: () => parse, now: () => 1_700_000_000_500 });
     await writeFile(`${path}.1`, "1 info a\n1700000000 error b\n");
     const readPage = (cursor: string) =>
       reader.read(create(ReadLogsSchema, { cursor, completeEntries: true }), AbortSignal.timeout(60_000));

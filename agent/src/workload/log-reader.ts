@@ -17,7 +17,7 @@ import { watchDirectory } from "../os/directory-watch.ts";
  * Reads the engine's log, which the keeper stores in a bounded number of segments. A cursor survives rotation; a cursor
  * whose segment was deleted means the oldest segment.
  */
-export interface LogReader {
+export interface TextLogReader {
   read(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult>;
   /** Cursor at the end of the log. */
   end(): Promise<string>;
@@ -80,7 +80,7 @@ interface OpenEntry extends Head {
   end: Position;
 }
 
-export function createLogReader({ component, path, parse, now = Date.now }: LogReaderDeps): LogReader {
+export function createTextLogReader({ component, path, parse, now = Date.now }: LogReaderDeps): TextLogReader {
   /**
    * Head of the lines at a position: the cursor's, or the last one in the bytes before the position. If the segment was
    * deleted, the creation time of the oldest segment replaces it.

@@ -11,7 +11,7 @@ import type { ReplicationSilence } from "../primary-lease/replication-silence.ts
 import type { SampleSource } from "./sample-source.ts";
 import type { OutgoingFrame } from "../session/session.ts";
 import type { Directories } from "./engine/instance-files.ts";
-import type { LogReader } from "./log-reader.ts";
+import type { TextLogReader } from "./log-reader.ts";
 import type { WorkloadStatus } from "./workload-status.ts";
 
 /** A kind of workload: a field of the oneof in WorkloadSpec. */
@@ -35,7 +35,7 @@ export interface Workload {
   suspend(): void;
   /** The state to report; undefined before the first spec. */
   observe(): InstanceObservation | undefined;
-  readonly logs: Pick<LogReader, "read">;
+  readonly logs: Pick<TextLogReader, "read">;
   /** Sources of the workload's metrics, in addition to the machine's. */
   readonly sources: readonly SampleSource[];
   /** Undefined for other kinds than engines, which have no contents for tasks. */

@@ -5,7 +5,7 @@ import type { EngineDeps } from "@holdfast/agent/engines/engine-deps.ts";
 import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
 import { migrate } from "@holdfast/agent/engines/postgresql/queue/migrate.ts";
-import { createQueue, type QueueSettings } from "@holdfast/agent/engines/postgresql/queue/registry.ts";
+import { createQueue, type QueueSettings } from "@holdfast/agent/engines/postgresql/queue/stored-queues.ts";
 import { agentRole } from "@holdfast/agent/engines/postgresql/queue/schema/names.ts";
 import { type Session, withSession } from "@holdfast/agent/engines/postgresql/session.ts";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { LogLevel } from "@holdfast/agent/engines/engine-driver.ts";
 import { createHealthSource } from "@holdfast/agent/workload/health-source.ts";
-import { createLogReader } from "@holdfast/agent/workload/log-reader.ts";
+import { createTextLogReader } from "@holdfast/agent/workload/log-reader.ts";
 import { createSpecFile } from "@holdfast/agent/workload/spec-file.ts";
 import type { Workload, WorkloadDeps } from "@holdfast/agent/workload/workload.ts";
 import { createWorkloadStatus } from "@holdfast/agent/workload/workload-status.ts";
@@ -18,7 +18,7 @@ export function createFixtureWorkload({ directories, keeper, report, clock, log 
   const logPath = join(stateDir, "log", "fixture.log");
   const appliedPath = join(stateDir, "workload", "applied");
   const status = createWorkloadStatus({ now: clock.now, onChange: () => report.schedule() });
-  const logs = createLogReader({ component: name, path: logPath, parse: () => parseLine });
+  const logs = createTextLogReader({ component: name, path: logPath, parse: () => parseLine });
   const isEmpty = () => (keeper.component(name)?.state ?? "empty") === "empty";
 
   async function converge(spec: WorkloadSpec, { changed }: ReconcileSignals): Promise<void> {

@@ -32,7 +32,7 @@ async function replaceList(front: Front, { file: name, entries: all }: FrontList
   const file = join(front.configDirectory, name);
   const output = await sendCommand(front, `prepare acl ${file}`, signal);
   const version = /New version created: (\d+)/.exec(output)?.[1];
-  if (version === undefined) throw new Error(`the listener did not accept a new list: ${output.trim()}`);
+  if (version === undefined) throw new Error(`the front did not accept a new list: ${output.trim()}`);
   for (let at = 0; at < all.length; at += entriesPerLine) {
     const entries = all.slice(at, at + entriesPerLine).map((entry) => `add acl @${version} ${file} ${entry}`);
     await expectNoOutput(front, entries.join("; "), signal);
@@ -98,9 +98,9 @@ export async function applyCertificate(front: Front, signal: AbortSignal): Promi
   const payload = `${certificate}\n${key}`.replaceAll(/\n+/g, "\n").trim();
   const staged = await sendCommand(front, `set ssl cert ${certificateFile} <<\n${payload}\n`, signal);
   if (!/Transaction (created|updated)/.test(staged))
-    throw new Error(`the listener refused a certificate: ${staged.trim()}`);
+    throw new Error(`the front refused a certificate: ${staged.trim()}`);
   const committed = await sendCommand(front, `commit ssl cert ${certificateFile}`, signal);
-  if (!committed.includes("Success")) throw new Error(`the listener refused a certificate: ${committed.trim()}`);
+  if (!committed.includes("Success")) throw new Error(`the front refused a certificate: ${committed.trim()}`);
 }
 
 /**
@@ -118,9 +118,9 @@ async function applyAuthority(front: Front, file: string, signal: AbortSignal): 
   if (parseAuthorities(listed).join() === fingerprintsOf(payload).join()) return;
   const staged = await sendCommand(front, `set ssl ca-file ${file} <<\n${payload}\n`, signal);
   if (!/[Tt]ransaction (created|updated)/.test(staged))
-    throw new Error(`the listener refused an authority: ${staged.trim()}`);
+    throw new Error(`the front refused an authority: ${staged.trim()}`);
   const committed = await sendCommand(front, `commit ssl ca-file ${file}`, signal);
-  if (!committed.includes("Success")) throw new Error(`the listener refused an authority: ${committed.trim()}`);
+  if (!committed.includes("Success")) throw new Error(`the front refused an authority: ${committed.trim()}`);
 }
 
 /** Sorted SHA-1 fingerprints in the output of `show ssl ca-file`. */
@@ -135,7 +135,7 @@ function fingerprintsOf(bundle: string): string[] {
 
 async function expectNoOutput(front: Front, line: string, signal: AbortSignal): Promise<void> {
   const output = (await sendCommand(front, line, signal)).trim();
-  if (output !== "") throw new Error(`the listener refused its allow-list: ${output}`);
+  if (output !== "") throw new Error(`the front refused its allow-list: ${output}`);
 }
 
 /** Sends one command to HAProxy's stats socket and returns its output. */

@@ -35,7 +35,7 @@ export interface Front<BackendName extends string = string> {
 
 export type FrontListener<BackendName extends string = string> =
   | TerminatingListener<BackendName>
-  | PassingListener<BackendName>;
+  | TlsPassthroughListener<BackendName>;
 
 interface ListenerBase<BackendName extends string> {
   readonly name: string;
@@ -61,7 +61,7 @@ export interface HttpRules {
 }
 
 /** The front never sees a certificate of the client, so only addresses are checked. */
-export interface PassingListener<BackendName extends string = string> extends ListenerBase<BackendName> {
+export interface TlsPassthroughListener<BackendName extends string = string> extends ListenerBase<BackendName> {
   readonly mode: "pass";
   readonly allows: AllowedNetworks;
 }

@@ -3,7 +3,7 @@ import type { Instance, Listener } from "../engine-driver.ts";
 import type { Front } from "./front.ts";
 
 /** Differences between engines whose front passes TLS on. */
-export interface PassingFront {
+export interface TlsPassthroughOptions {
   /** Path of HAProxy's executable. */
   readonly program: string;
   readonly commandSocket: string;
@@ -18,7 +18,7 @@ export interface PassingFront {
  * The front of an engine in whose protocol TLS begins after the first bytes. The engine listens on no TCP port for
  * these clients, so nothing on the host can bypass the allow-list.
  */
-export function passingFront({ spec, paths }: Instance, engine: PassingFront): Front {
+export function tlsPassthroughFront({ spec, paths }: Instance, engine: TlsPassthroughOptions): Front {
   const { program, commandSocket, addresses, engineSocket, connectionLimit, idleComment } = engine;
   return {
     nodeId: spec.nodeId,

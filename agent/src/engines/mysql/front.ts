@@ -2,7 +2,7 @@ import { listenersOf } from "../addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import type { Front } from "../front/front.ts";
-import { passingFront } from "../front/passing-front.ts";
+import { tlsPassthroughFront } from "../front/tls-passthrough-front.ts";
 import { otherMembers } from "../members.ts";
 import { engineSocket, frontProgram, listenerSocket, peersSocket } from "./layout.ts";
 import { peerPort } from "./replication/peer-port.ts";
@@ -19,7 +19,7 @@ export function userSessions(instance: Instance): number {
 
 /** The front of MySQL's clients. */
 export function frontOf(instance: Instance): Front {
-  return passingFront(instance, {
+  return tlsPassthroughFront(instance, {
     program: frontProgram(instance.paths.software),
     commandSocket: listenerSocket(instance),
     addresses: listenersOf(instance),

@@ -3,7 +3,7 @@ import { addressesOf } from "../addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance, Listener } from "../engine-driver.ts";
 import type { Front } from "../front/front.ts";
-import { passingFront } from "../front/passing-front.ts";
+import { tlsPassthroughFront } from "../front/tls-passthrough-front.ts";
 import { commandSocket, frontEndSocket, frontProgram } from "./layout.ts";
 
 const listenerName = engineOf("tsql")?.frontEnd?.listener;
@@ -24,7 +24,7 @@ export function frontEndSessions(instance: Instance): number {
  * (pg_hba.conf).
  */
 export function frontOf(instance: Instance): Front {
-  return passingFront(instance, {
+  return tlsPassthroughFront(instance, {
     program: frontProgram(instance.paths.software),
     commandSocket: commandSocket(instance),
     addresses: frontEndListeners(instance),

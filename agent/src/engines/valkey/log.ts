@@ -12,7 +12,7 @@ export function parseLog(line: string): ParsedLogLine | undefined {
   return { time: new Date(`${time} UTC`), level: levels.get(mark) ?? "info", message };
 }
 
-/** Cause of a failed start of the engine or its listener, by the last lines that they printed. */
+/** Cause of a failed start of the engine or its front, by the last lines that they printed. */
 export function explainFailure(output: string): EngineFailure {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
   const cases: [EngineFailure["cause"], RegExp][] = [

@@ -17,7 +17,7 @@ const probeTimeoutMs = 2_000;
 
 /**
  * Reads the engine's state through a new session each time; a failed probe is a result. The engine also counts as down
- * if its listener does not respond, since no client can connect.
+ * if its front does not respond, since no client can connect.
  */
 export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]);

@@ -15,7 +15,7 @@ import { type Session, withSession } from "./session.ts";
 import { putUser } from "./users.ts";
 
 /**
- * Resolves when the engine accepts a write (a replica: responds), its listener listens, and the users of the first
+ * Resolves when the engine accepts a write (a replica: responds), its front listens, and the users of the first
  * settings exist. These users are created only once, so that a restart does not create a dropped user again.
  */
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {

@@ -11,7 +11,7 @@ import { measureDisk } from "../../os/disk-space.ts";
 import { TaskFailed } from "../../task-failed.ts";
 import { storageCheck } from "../engine/storage-check.ts";
 import { createHealthSource } from "../health-source.ts";
-import { createLogReader } from "../log-reader.ts";
+import { createTextLogReader } from "../log-reader.ts";
 import { createSpecFile } from "../spec-file.ts";
 import type { Workload, WorkloadDeps } from "../workload.ts";
 import { createWorkloadStatus } from "../workload-status.ts";
@@ -53,10 +53,11 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
   });
 
   function read(releaseId: string, request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {
-    return createLogReader({ component: "app", path: releaseLog(stateDir, releaseId), parse: () => parseLine }).read(
-      request,
-      signal,
-    );
+    return createTextLogReader({
+      component: "app",
+      path: releaseLog(stateDir, releaseId),
+      parse: () => parseLine,
+    }).read(request, signal);
   }
 
   const reconciler = createAppReconciler({

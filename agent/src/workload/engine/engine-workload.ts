@@ -11,7 +11,7 @@ import { createReplicationSilence } from "../../primary-lease/replication-silenc
 import { createHealthSource } from "../health-source.ts";
 import { createArchiveSource, createEngineSource, createQueueSource } from "./engine-sources.ts";
 import { TaskFailed } from "../../task-failed.ts";
-import { createLogReader } from "../log-reader.ts";
+import { createTextLogReader } from "../log-reader.ts";
 import { createServerCertificate } from "../server-certificate.ts";
 import type { Workload, WorkloadDeps } from "../workload.ts";
 import { createWorkloadSupervisor } from "../workload-supervisor.ts";
@@ -67,7 +67,7 @@ export function createEngineWorkload(
     authorityGeneration: () => uplink.authorityGeneration,
     now: clock.now,
   });
-  const logs = createLogReader({ component: engineComponent, path: files.log, parse: () => parse });
+  const logs = createTextLogReader({ component: engineComponent, path: files.log, parse: () => parse });
   const writeBlock = createWriteBlock({ stateDir: directories.stateDir, now: clock.now });
   const diskGuard = createDiskGuard({ writeBlock, now: clock.now, log });
   const peerData = createPeerData({ status, log });

@@ -16,7 +16,7 @@ import { type InstanceFiles, syncConfigFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import { restartReason, WorkloadEnded } from "../workload-supervisor.ts";
 import { listenerMessage, missingListeners } from "./listener-check.ts";
-import type { LogReader } from "../log-reader.ts";
+import type { TextLogReader } from "../log-reader.ts";
 import { type MemberData, exceedsParameters, untilParametersSuffice, withRequiredParameters } from "./member-data.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { PeerData } from "./peer-data.ts";
@@ -33,7 +33,7 @@ export interface InstanceReconcilerDeps {
   readonly process: EngineProcess;
   readonly certificate: ServerCertificate;
   readonly status: InstanceStatus;
-  readonly logs: LogReader;
+  readonly logs: TextLogReader;
   readonly memory: MemoryWatch;
   readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
   readonly restores: Pick<Restores, "isPending" | "ensure">;

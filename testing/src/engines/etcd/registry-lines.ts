@@ -15,7 +15,7 @@ export const registryLines: readonly RegistryLine[] = [
     line: "  etcd,",
   },
   {
-    file: "agent/src/engines/registry.ts",
+    file: "agent/src/engines/drivers.ts",
     below: "const loaders = {",
     line: `  etcd: async () => (await import("../../../${folder}/driver.ts")).createEtcdDriver,`,
   },

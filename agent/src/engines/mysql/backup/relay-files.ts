@@ -1,6 +1,6 @@
 import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type LogReader, type RecoveryTarget, TargetNotReached } from "../../backup-facet.ts";
+import { type ArchivedLogReader, type RecoveryTarget, TargetNotReached } from "../../backup-facet.ts";
 import { binlogMagic, type BinlogTransaction, createBinlogScanner } from "./binlog-events.ts";
 import { distance } from "./binlog-position.ts";
 import type { DumpPosition } from "./dump-format.ts";
@@ -28,7 +28,7 @@ export const relayIndex = (directory: string): string => join(directory, "relay.
 export async function* relayFiles(
   directory: string,
   dump: Omit<DumpPosition, "gtids">,
-  log: LogReader,
+  log: ArchivedLogReader,
   target: RecoveryTarget,
   signal: AbortSignal,
 ): AsyncGenerator<RelayFiles> {
@@ -85,7 +85,7 @@ export async function* relayFiles(
 }
 
 /** Index of the object with which the file of the dump's position begins. Throws TargetNotReached if it is missing. */
-async function firstObject({ branch, position }: Omit<DumpPosition, "gtids">, log: LogReader): Promise<number> {
+async function firstObject({ branch, position }: Omit<DumpPosition, "gtids">, log: ArchivedLogReader): Promise<number> {
   let [low, high] = [0, log.count - 1];
   while (low < high) {
     const middle = (low + high + 1) >> 1;

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { LogReader, RecoveryPlan } from "../../backup-facet.ts";
+import type { ArchivedLogReader, RecoveryPlan } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { literal, messageOf } from "../session.ts";
@@ -31,7 +31,7 @@ export async function replay(
   deps: EngineDeps,
   instance: Instance,
   { gtids, log: dump, tables }: Definitions,
-  { target, scratch, report, log }: RecoveryPlan & { readonly log: LogReader },
+  { target, scratch, report, log }: RecoveryPlan & { readonly log: ArchivedLogReader },
   signal: AbortSignal,
 ): Promise<Date | undefined> {
   if (dump === undefined) throw new Error("the backup has no position in the log");

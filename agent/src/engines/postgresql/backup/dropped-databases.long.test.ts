@@ -7,7 +7,7 @@ import { scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
-import type { BackupFacet, Finding, LogPiece, LogReader, RecoveryPlan } from "../../backup-facet.ts";
+import type { BackupFacet, Finding, LogPiece, ArchivedLogReader, RecoveryPlan } from "../../backup-facet.ts";
 import { listDatabases } from "../database-list.ts";
 import { createPostgresqlDriver } from "../driver.ts";
 import { platform } from "../layout.ts";
@@ -24,7 +24,7 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
     let source: EngineMachine;
     let copy: EngineMachine;
     let base: Buffer;
-    let log: LogReader;
+    let log: ArchivedLogReader;
     /** Recorded times by name. */
     const moments = new Map<string, number>();
     /** Session that remains open: the lock that pauses a drop would block the start of a new session too. */
@@ -158,7 +158,7 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
     });
 
     /** Objects of an archive: cut anywhere, each with the time of the last heartbeat before its end. */
-    function readerOf(of: readonly LogPiece[]): LogReader {
+    function readerOf(of: readonly LogPiece[]): ArchivedLogReader {
       const bytes = Buffer.concat(of.map((piece) => piece.bytes));
       const { from = "0/0", branch = "1" } = of[0] ?? {};
       const at = (offset: number) => {

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
-import type { LogReader } from "../../backup-facet.ts";
+import type { ArchivedLogReader } from "../../backup-facet.ts";
 import { createPostgresqlDriver } from "../driver.ts";
 import { dataDirectory, program } from "../layout.ts";
 import { withSession } from "../session.ts";
@@ -116,11 +116,14 @@ describe.each(["17", "18"])("WAL records of PostgreSQL %s", (version) => {
     });
 
     /** Objects of an archive; with `times` each has the time of its last transaction. */
-    function objects(all: readonly LogRecord[], times: boolean): { readonly log: LogReader; readonly read: number[] } {
+    function objects(
+      all: readonly LogRecord[],
+      times: boolean,
+    ): { readonly log: ArchivedLogReader; readonly read: number[] } {
       const bytes = Buffer.concat(segments.map((segment) => segment.bytes));
       const start = segments[0]?.start ?? 0n;
       const reads: number[] = [];
-      const log: LogReader = {
+      const log: ArchivedLogReader = {
         count: Math.ceil(bytes.length / objectBytes),
         settings: async () => ({}),
         async at(index) {

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { watchDirectory } from "../../../os/directory-watch.ts";
-import type { LogReader } from "../../backup-facet.ts";
+import type { ArchivedLogReader } from "../../backup-facet.ts";
 import { parseLsn, segmentBytes, segmentName, segmentStart } from "./lsn.ts";
 import { historyText, type FormerTimeline } from "./timelines.ts";
 
@@ -28,7 +28,7 @@ const pollIntervalMs = 200;
 export async function createLogStaging(
   directory: string,
   walDirectory: string,
-  log: LogReader | undefined,
+  log: ArchivedLogReader | undefined,
 ): Promise<LogStaging> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -130,7 +130,7 @@ function commandOf(directory: string): string {
 }
 
 /** Timelines of the log in ascending order, each with the position at which it begins. */
-async function timelinesOf(log: LogReader): Promise<FormerTimeline[]> {
+async function timelinesOf(log: ArchivedLogReader): Promise<FormerTimeline[]> {
   const headerOf = async (index: number) => (await log.at(index)).header;
   const found: FormerTimeline[] = [];
   const last = log.count === 0 ? 0 : Number((await headerOf(log.count - 1)).branch);
@@ -162,7 +162,7 @@ function historyOf(name: string, timelines: readonly FormerTimeline[]): string |
 /**
  * Finds the bytes of a segment; undefined if the archive lacks its beginning. The last segment is padded with zeros.
  */
-function createFinder(log: LogReader) {
+function createFinder(log: ArchivedLogReader) {
   /** Result of the last search; the next one usually continues from there. */
   let cached: { readonly index: number; readonly from: bigint; readonly to: bigint } | undefined;
 

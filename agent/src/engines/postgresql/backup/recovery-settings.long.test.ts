@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test }
 import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
-import type { BackupFacet, LogFacet, LogPiece, LogReader, RecoveryPlan } from "../../backup-facet.ts";
+import type { BackupFacet, LogFacet, LogPiece, ArchivedLogReader, RecoveryPlan } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import { createPostgresqlDriver } from "../driver.ts";
 import { dataDirectory } from "../layout.ts";
@@ -93,7 +93,7 @@ describe.skipIf(!hasImage)(
       await source.driver.ready(source.instance, source.signal);
     }
 
-    function reader(settings: LogReader["settings"] = async () => ({})): LogReader {
+    function reader(settings: ArchivedLogReader["settings"] = async () => ({})): ArchivedLogReader {
       const opened = pieces.map(({ bytes, ...range }, index): OpenedLog => {
         return { header: { service: "s", term: 1, sequence: index + 1, ...range, time: "" }, log: bytes };
       });

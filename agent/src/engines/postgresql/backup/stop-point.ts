@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
-import type { LogReader } from "../../backup-facet.ts";
+import type { ArchivedLogReader } from "../../backup-facet.ts";
 import { firstObjectAfter } from "../../first-object-after.ts";
 import { type LogBytes, type LogRecord, readLogRecords } from "./log-records.ts";
 import { parseLsn } from "./lsn.ts";
@@ -18,7 +18,7 @@ const epochMs = 946_684_800_000;
  * `backupStart`: start of the base backup, whose end record is replayed in any case.
  */
 export async function stopPoint(
-  log: LogReader | undefined,
+  log: ArchivedLogReader | undefined,
   time: Date,
   backupStart: bigint | undefined,
 ): Promise<bigint | undefined> {
@@ -60,7 +60,7 @@ export async function backupStartOf(data: string): Promise<bigint | undefined> {
   }
 }
 
-async function* bytesOf(log: LogReader, first: number): AsyncGenerator<LogBytes> {
+async function* bytesOf(log: ArchivedLogReader, first: number): AsyncGenerator<LogBytes> {
   for (let index = first; index < log.count; index += 1) {
     const { header, log: bytes } = await log.at(index);
     yield { from: parseLsn(header.from), bytes };

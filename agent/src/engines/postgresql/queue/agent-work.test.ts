@@ -9,7 +9,7 @@ import { enqueue } from "./enqueue.ts";
 import { listDead, peek } from "./peek.ts";
 import { migrate, schemaVersionOf } from "./migrate.ts";
 import { QueueRefused } from "./queue-refused.ts";
-import { adoptQueue, createQueue, listQueues, updateQueue } from "./registry.ts";
+import { adoptQueue, createQueue, listQueues, updateQueue } from "./stored-queues.ts";
 import { runTask } from "./run-task.ts";
 import { ack, extend, nack } from "./settle.ts";
 import { sample } from "./stats.ts";

@@ -7,7 +7,7 @@ import { deleteQueue } from "./delete-queue.ts";
 import { enqueue } from "./enqueue.ts";
 import { migrate, schemaVersionOf } from "./migrate.ts";
 import { QueueRefused } from "./queue-refused.ts";
-import { createQueue } from "./registry.ts";
+import { createQueue } from "./stored-queues.ts";
 import { sweep } from "./sweep.ts";
 
 /** Body of a function that would abuse the caller's superuser privileges. */

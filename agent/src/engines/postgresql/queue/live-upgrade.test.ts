@@ -9,7 +9,7 @@ import { functions, statements } from "@holdfast/testing/engines/queue-statement
 import { createQueues } from "./queues.ts";
 import { migrate, schemaVersionOf } from "./migrate.ts";
 import { putRoles } from "./ownership.ts";
-import { createQueue as registerQueue } from "./registry.ts";
+import { createQueue as registerQueue } from "./stored-queues.ts";
 import { roles } from "./schema/grants.ts";
 import { schema } from "./schema/names.ts";
 import { versions } from "./schema/versions.ts";

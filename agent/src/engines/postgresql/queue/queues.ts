@@ -10,7 +10,7 @@ import { deleteQueue } from "./delete-queue.ts";
 import { migrate, schemaVersionOf } from "./migrate.ts";
 import { createQueueMaintenance } from "./queue-maintenance.ts";
 import { createQueueSessions } from "./queue-sessions.ts";
-import { adoptQueue, createQueue, listQueues, updateQueue } from "./registry.ts";
+import { adoptQueue, createQueue, listQueues, updateQueue } from "./stored-queues.ts";
 import { runRequest } from "./requests.ts";
 import { sampleQueues } from "./stats.ts";
 import { readTask } from "./task.ts";

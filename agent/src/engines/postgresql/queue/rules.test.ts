@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
 import { functions, statements as raw } from "@holdfast/testing/engines/queue-statements.ts";
-import { updateQueue } from "./registry.ts";
+import { updateQueue } from "./stored-queues.ts";
 
 const docs = join(import.meta.dirname, "../../../../../docs/how-to/queues.md");
 const normalized = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll("( ", "(").replaceAll(" )", ")");

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createMemberData } from "../../../workload/engine/member-data.ts";
 import { runProgram } from "../../../os/program.ts";
 import type { Instance } from "../../engine-driver.ts";
-import { loadDriver } from "../../registry.ts";
+import { loadDriver } from "../../drivers.ts";
 import { markComplete, dataRole, startFollowing, stopFollowing } from "./follower-files.ts";
 
 const members = [
