@@ -70,7 +70,7 @@ describe.skipIf(skipped !== undefined)(
     const createdAt = (name: string) =>
       statSync(join(dataDirectory(), name), { throwIfNoEntry: false })?.birthtimeMs ?? 0;
     const versionOf = (name: string) => readFileSync(join(dataDirectory(), name, "PG_VERSION"), "utf8").trim();
-    const onTrial = (version: string) => machine.converge({ version, onCanary: true, allowedCidrs: [] });
+    const onCanary = (version: string) => machine.converge({ version, onCanary: true, allowedCidrs: [] });
     const admitted = (version: string) => machine.converge({ version, onCanary: false });
     const rows = () => query("SELECT count(*)::int, sum(length(words))::int FROM kept");
     const check = async () => {
@@ -134,7 +134,7 @@ describe.skipIf(skipped !== undefined)(
       async () => {
         for (const step of killedAt) {
           const startedAt = Date.now();
-          void onTrial("18");
+          void onCanary("18");
           await waitUntil(`a new ${step} is there`, () => createdAt(step) > startedAt, { everyMs: 5 });
           const { hellos } = machine.controller;
           const before = hellos.length;
@@ -142,7 +142,7 @@ describe.skipIf(skipped !== undefined)(
           await waitUntil("the agent is back", () => hellos.length > before);
           expect(versionOf("postgresql")).toBe("17");
         }
-        expect((await onTrial("18")).failure).toBeUndefined();
+        expect((await onCanary("18")).failure).toBeUndefined();
         expect([names(), versionOf("postgresql"), versionOf("postgresql.17")]).toEqual([
           ["postgresql", "postgresql.17"],
           "18",
@@ -156,13 +156,13 @@ describe.skipIf(skipped !== undefined)(
     test(
       "are rolled back, and upgraded again",
       async () => {
-        expect((await onTrial("17")).failure).toBeUndefined();
+        expect((await onCanary("17")).failure).toBeUndefined();
         expect([names(), versionOf("postgresql")]).toEqual([["postgresql"], "17"]);
         expect((await admitted("17")).failure).toBeUndefined();
         expect(await rows()).toEqual([50_000, 6_125_000]);
         orderBefore = await order();
         await query("INSERT INTO kept VALUES (0, 'later')");
-        expect((await onTrial("18")).failure).toBeUndefined();
+        expect((await onCanary("18")).failure).toBeUndefined();
       },
       longMs,
     );
@@ -207,7 +207,7 @@ describe.skipIf(skipped !== undefined)(
     );
 
     test("are not rolled back once clients were admitted", async () => {
-      const { failure } = await onTrial("17");
+      const { failure } = await onCanary("17");
       expect(failure?.message).toContain("The data have the format of postgresql 18, which 17 does not read");
       expect((await admitted("18")).failure).toBeUndefined();
       expect(await rows()).toEqual([50_001, 6_125_005]);

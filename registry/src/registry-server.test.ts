@@ -168,7 +168,7 @@ describe.skipIf(skipped !== undefined)("the registry of images", () => {
     await push("foreign", "small", "o-2/shop:1");
   });
 
-  test("callers without a token are told where to get one, and bad tokens are worth nothing", async () => {
+  test("callers without a token get the token endpoint, and bad tokens are refused", async () => {
     const { status, challenge } = await call("GET", "/v2/");
     expect(status).toBe(401);
     expect(challenge).toMatch(

@@ -30,8 +30,8 @@ import { notesPart, renderNote } from "@holdfast/testing/note/note-system.ts";
 import { nounsWithNotes, systemsWithNotes } from "@holdfast/testing/note/with-notes.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-// The fixture system in testing/src/note has one resource, and is added as CONTRIBUTING.md describes: by files of its
-// own, a line in the list of systems and a line in the list of nouns. The controller around it is the real one.
+// The fixture system in testing/src/note has one resource, and is added as CONTRIBUTING.md describes: by its files, a
+// line in the list of systems and a line in the list of nouns. The controller around it is the real one.
 
 interface Note {
   readonly id: string;

@@ -38,7 +38,7 @@ const hours = 2;
 const isClaimable = (model: Model) => (message: Reference) =>
   !message.isDead && message.visibleAt <= model.now && message.attempts < message.maxAttempts;
 
-function bury(model: Model): void {
+function moveToDead(model: Model): void {
   for (const message of model.messages)
     if (message.attempts >= message.maxAttempts && message.visibleAt <= model.now) message.isDead = true;
 }
@@ -64,7 +64,7 @@ const claim = (way: Way, most: number): Command => ({
   check: () => true,
   toString: () => `claim ${most} by ${way}`,
   async run(model, real) {
-    if (way === "functions") bury(model);
+    if (way === "functions") moveToDead(model);
     model.claims += 1;
     const worker = `worker-${model.claims}`;
     const claimed = await idsOf(real, ways[way].claim, [real.queue, worker, most, hours * 3600]);
@@ -126,7 +126,7 @@ const sweep: Command = {
   check: () => true,
   toString: () => "sweep",
   async run(model, real) {
-    bury(model);
+    moveToDead(model);
     await real.client.query("SELECT mdb_queue.sweep($1, 1000)", [real.queue]);
   },
 };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
-import { isAlive, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { isAlive, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { RunningService, Services } from "@holdfast/testing/platform/services.ts";
 import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
@@ -65,7 +65,7 @@ export async function killAtHandOver(
     machine: [before?.launcher ?? 0],
     controller: controllers,
   };
-  for (const pid of pids[victim]) killAtOnce(pid);
+  for (const pid of pids[victim]) killImmediately(pid);
 
   let halted = "";
   await waitUntil(

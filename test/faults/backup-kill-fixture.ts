@@ -4,7 +4,7 @@ import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -129,14 +129,14 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
           controller: processes.controllers,
           store: [processes.store],
         }[victim].filter((pid) => pid !== undefined);
-        return pids.map((pid) => killAtOnce(pid)).includes(true);
+        return pids.map((pid) => killImmediately(pid)).includes(true);
       };
       await waitUntil(`the ${victim} was killed`, killed, { ...wait, everyMs: 5 });
     },
     pauseStore() {
       const { store = 0 } = platform.processes();
-      killAtOnce(store, "SIGSTOP");
-      return () => void killAtOnce(store, "SIGCONT");
+      killImmediately(store, "SIGSTOP");
+      return () => void killImmediately(store, "SIGCONT");
     },
     isBeingRead: () => platform.processes().all.some((pid) => commandOf(pid).includes("sending backup")),
     async backup() {

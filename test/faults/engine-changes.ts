@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { OperationJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -116,7 +116,7 @@ export async function changeUnderLocks(platform: Platform, { service, connection
 
   const { controllers, machines } = platform.processes();
   const machine = machines.find(({ id }) => id === service.nodes[0]?.id);
-  for (const pid of [...controllers, machine?.agent ?? 0]) killAtOnce(pid);
+  for (const pid of [...controllers, machine?.agent ?? 0]) killImmediately(pid);
   await committer.query("COMMIT");
   await holder.query("ROLLBACK");
   for (const client of [committer, holder]) await client.end();

@@ -5,7 +5,7 @@ import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { crashesOf, lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createReleaseDirectory } from "@holdfast/testing/platform/release-directory.ts";
 import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { createRandom } from "@holdfast/testing/random.ts";
@@ -90,7 +90,7 @@ describe.skipIf(faultCount === 0 || !asRoot)(
       await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.pauseAgentRollout({}));
       release += 1;
       digest = releases.put(`${release}.0.0`);
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       await waitUntil("the release is offered, and waits", async () => {
         const { state, digest: offered } = await rollout();
         return state === "Paused" && offered === digest;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ChildProcess, spawn } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createRandom } from "@holdfast/testing/random.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type NodeWriters, rowsOf, startNodeWriters } from "../system/replication/node-writers.ts";
@@ -48,9 +48,9 @@ describe.skipIf(soakS === 0)(
     function pauseAgent(id: string): () => void {
       const { agent = 0 } = processesOf(id);
       const pids = [agent, ...findBelow(agent)];
-      for (const pid of pids) killAtOnce(pid, "SIGSTOP");
+      for (const pid of pids) killImmediately(pid, "SIGSTOP");
       return () => {
-        for (const pid of pids) killAtOnce(pid, "SIGCONT");
+        for (const pid of pids) killImmediately(pid, "SIGCONT");
       };
     }
 

@@ -48,8 +48,10 @@ describe.skipIf(faultCount === 0)("services of two nodes whose primary fails rep
     await platform?.remove();
   }, longestMs);
 
-  const laden = loadFaults({ lagMb, sessions });
-  const all = [...machineFaults, ...sharedFaults, ...etcdFaults, ...laden].filter(({ name }) => name.includes(only));
+  const faultsUnderLoad = loadFaults({ lagMb, sessions });
+  const all = [...machineFaults, ...sharedFaults, ...etcdFaults, ...faultsUnderLoad].filter(({ name }) =>
+    name.includes(only),
+  );
 
   it("always have one writable primary, end every operation, and lose only what is permitted", {
     timeout: faultCount * longestMs,

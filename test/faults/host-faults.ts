@@ -13,7 +13,7 @@ import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { startSecondController } from "@holdfast/testing/platform/second-controller.ts";
 import { daemonOf, firstProcessOf, listeners } from "@holdfast/testing/machines/incus-machines.ts";
-import { isAlive, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { isAlive, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -118,7 +118,7 @@ export async function changeController(fixture: FaultFixture, all: readonly Writ
     await sessionsOf("controller-2");
     figures.note("controller drains, another one runs", { backMs: Date.now() - at });
     // A restarted controller does not drain.
-    for (const pid of platform.processes().controllers) killAtOnce(pid);
+    for (const pid of platform.processes().controllers) killImmediately(pid);
     await waitUntil("the first one is back", async () => (await platform.rest.get("/catalog")).status === 200);
   } finally {
     await second.stop();
@@ -152,8 +152,8 @@ export async function cutPower(
   const monitors = keepers.map((pid) => statOf(pid)?.parent ?? 0);
   const pids = [...platform.processes().all, ...monitors, ...keepers];
   // All processes are stopped before the first is killed, so that none can react to the end of another.
-  for (const pid of pids) killAtOnce(pid, "SIGSTOP");
-  for (const pid of pids) killAtOnce(pid);
+  for (const pid of pids) killImmediately(pid, "SIGSTOP");
+  for (const pid of pids) killImmediately(pid);
   await waitUntil("all processes have ended", () => pids.every((pid) => !isAlive(pid)));
   await loseMounts([platform.directory, incusDirectory(number)]);
   await run("nft", ["delete", "table", "inet", edgeTable(addressBlockOf(`127.${number}`))]);

@@ -1,7 +1,7 @@
 import type { ChangingImages } from "@holdfast/testing/machines/changing-images.ts";
 import { createMaintenanceRequests } from "@holdfast/testing/machines/maintenance-requests.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
 import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -58,7 +58,7 @@ export async function killAtImageStep(fixture: ImageKillFixture, { step, victim 
     `there is a ${victim} to kill`,
     async () => {
       const pids = pidsOf(victim, platform);
-      return pids.map((pid) => killAtOnce(pid)).some(Boolean) || (await operation()).finished_at !== null;
+      return pids.map((pid) => killImmediately(pid)).some(Boolean) || (await operation()).finished_at !== null;
     },
     { everyMs: 5 },
   );

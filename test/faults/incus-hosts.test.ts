@@ -17,7 +17,7 @@ import { daemonOf, firstProcessOf, incusMissing, openIncusOf } from "@holdfast/t
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
 import {
   createServices,
@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined)(
       expect(await instancesOn(incus.second)).toBe(2);
       await hosts((rpcs) => rpcs.uncordonHost({ hostId: "local" }));
       await network.cable(false);
-      killAtOnce(await daemonOf(incus.second));
+      killImmediately(await daemonOf(incus.second));
       const at = Date.now();
       await hostIs(({ state }) => state === "unreachable");
       const node = async () => (await services.get(far.service.id)).nodes[0]?.status;

@@ -89,13 +89,13 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
 
   it("creates no second machine after an abandoned creation", async () => {
     const machine = spec();
-    const impatient = new AbortController();
+    const shortTimeouts = new AbortController();
     await machines.incus.events.ready(signal);
     const events = machines.incus.events.subscribe({
-      event: ({ type }) => type === "operation" && impatient.abort(new Error("enough")),
+      event: ({ type }) => type === "operation" && shortTimeouts.abort(new Error("enough")),
       opened: () => undefined,
     });
-    await expect(machines.provider.create(machine, impatient.signal)).rejects.toThrow("enough");
+    await expect(machines.provider.create(machine, shortTimeouts.signal)).rejects.toThrow("enough");
     events.close();
     const facts = await machines.another().create(machine, signal);
     expect(facts).toMatchObject({ id: machine.id, state: "stopped" });

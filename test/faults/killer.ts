@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce, type PlatformProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately, type PlatformProcesses } from "@holdfast/testing/platform/platform-processes.ts";
 import type { Random } from "@holdfast/testing/random.ts";
 
 export type Victim = "controller" | "agent" | "machine" | "keeper" | "engine" | "etcd" | "dns" | "history";
@@ -29,7 +29,7 @@ export async function killAtRandom(
     const pids = pidsOf(victim, platform.processes());
     if (pids.length === 0) continue;
     const pid = random.pick(pids);
-    if (!killAtOnce(pid)) continue;
+    if (!killImmediately(pid)) continue;
     done += 1;
     counts[victim] = (counts[victim] ?? 0) + 1;
     log(`kill ${done}: ${victim} ${pid}`);

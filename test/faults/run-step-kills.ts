@@ -9,7 +9,7 @@ import { cloneTierMissing, openCloneTier } from "@holdfast/testing/machines/clon
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { crashesOf, lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createRandom } from "@holdfast/testing/random.ts";
 import { createReleaseDirectory } from "@holdfast/testing/platform/release-directory.ts";
 import { createServices } from "@holdfast/testing/platform/services.ts";
@@ -102,7 +102,7 @@ try {
     // A starting controller offers the release that it finds.
     const offer = async (name: string) => {
       const digest = releases.put(name);
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       return digest;
     };
     let release = 1;

@@ -8,7 +8,7 @@ import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createReleaseDirectory } from "@holdfast/testing/platform/release-directory.ts";
 import { createServices } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -136,7 +136,7 @@ describe.skipIf(!asRoot)(
       await released("0.3.1");
       // The controller dies midway, and is restarted.
       await waitUntil("one machine has it", async () => ((await status()).current ?? 0) > 0, { withinMs: 150_000 });
-      for (const controller of platform.processes().controllers) killAtOnce(controller);
+      for (const controller of platform.processes().controllers) killImmediately(controller);
       await reached({ release: "0.3.1", state: "Completed", current: machines });
       expect(processes()).toEqual(before);
       await waitUntil("the old ones have ended", () => agents().every((agent) => !old.includes(agent)));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import type { Rest } from "@holdfast/testing/api/rest.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { startSecondController } from "@holdfast/testing/platform/second-controller.ts";
 import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
@@ -53,7 +53,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     const body = { metric: "pg_connections", condition: "gt", threshold: 1e6, duration_minutes: 0, no_data: "fire" };
     silence = expectStatus(await fixture.platform.rest.post<RuleJson>(path, body), 201).json;
     await waitUntil("it is looked at", async () => (await stateOfSilence()) === "ok");
-    killAtOnce(agentOfSilent(), "SIGSTOP");
+    killImmediately(agentOfSilent(), "SIGSTOP");
   }
 
   it("fires once and is resolved while its controllers are killed alternately", async () => {
@@ -62,7 +62,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     const second = await startSecondController(fixture.platform);
     try {
       const [first = 0] = fixture.platform.processes().controllers;
-      killAtOnce(first);
+      killImmediately(first);
       await waitUntil("it is started again", () =>
         fixture.platform.processes().controllers.some((pid) => pid !== first),
       );
@@ -76,7 +76,7 @@ describe("alerts", { timeout: 600_000 }, () => {
       await waitUntil("it fires", async () => (await slowAt(second.rest))?.state === "firing");
       expect((await slowAt(second.rest))?.since).toBe(before?.since);
     } finally {
-      for (const pid of [second.pid, ...fixture.platform.processes().controllers]) killAtOnce(pid);
+      for (const pid of [second.pid, ...fixture.platform.processes().controllers]) killImmediately(pid);
       await second.stop();
     }
     await waitUntil("the first one is back", async () => (await slowAt(fixture.platform.rest))?.state === "firing");
@@ -104,7 +104,7 @@ describe("alerts", { timeout: 600_000 }, () => {
       );
     await waitUntil("no sample arrives", async () => (await stateOfSilence()) === "no_data", { withinMs: 240_000 });
     expect(await firing()).toMatchObject([{ state: "no_data" }]);
-    killAtOnce(agentOfSilent(), "SIGCONT");
+    killImmediately(agentOfSilent(), "SIGCONT");
     await waitUntil(
       "its samples arrive again",
       async () => (await stateOfSilence()) === "ok" && (await firing()).length === 0,

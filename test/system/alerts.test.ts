@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import { type MailServer, startMailServer } from "@holdfast/testing/servers/mail-server.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { acceptedBy } from "@holdfast/testing/servers/webhook-verifiers.ts";
@@ -162,7 +162,7 @@ describe("alerts", { timeout: 600_000 }, () => {
       const [posted, sent] = [await recorded(channel.id), await recorded(byMail?.id)];
       return posted.length === 1 && sent.length === 4;
     });
-    for (const pid of platform.processes().controllers) killAtOnce(pid);
+    for (const pid of platform.processes().controllers) killImmediately(pid);
     for (const client of clients) await client.end();
     await waitUntil("the alert is resolved", () => alertsOf(rule.id).some(({ state }) => state === "resolved"));
     await waitUntil("the mail arrives", () => mailsOf("is resolved").length > 0);

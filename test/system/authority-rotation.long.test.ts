@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commandOnce, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type GrpcCalls, withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createRest } from "@holdfast/testing/api/rest.ts";
 import type { ConnectionJson } from "@holdfast/testing/api/service-json.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
@@ -47,11 +47,11 @@ describe("the rotation of the certificate authority", () => {
   /** A new authority is not active before every machine has it, however quick the others are. */
   async function whileAgentsPaused<T>(run: () => Promise<T>): Promise<T> {
     const agents = platform.processes().machines.flatMap((machine) => machine.agents);
-    for (const pid of agents) killAtOnce(pid, "SIGSTOP");
+    for (const pid of agents) killImmediately(pid, "SIGSTOP");
     try {
       return await run();
     } finally {
-      for (const pid of agents) killAtOnce(pid, "SIGCONT");
+      for (const pid of agents) killImmediately(pid, "SIGCONT");
     }
   }
 
@@ -134,7 +134,7 @@ describe("the rotation of the certificate authority", () => {
       );
     const killAll = () => {
       const { controllers, machines } = platform.processes();
-      for (const pid of [...controllers, ...machines.flatMap(({ agents }) => agents)]) killAtOnce(pid);
+      for (const pid of [...controllers, ...machines.flatMap(({ agents }) => agents)]) killImmediately(pid);
     };
     const engines = () => {
       const { machines } = platform.processes();

@@ -4,7 +4,7 @@ import { leaveInvalid } from "@holdfast/testing/engines/invalid-database.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { type DrillJson, drilled, noDrillMachines } from "@holdfast/testing/platform/drills.ts";
 import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
-import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
@@ -33,7 +33,7 @@ describe("a restore point of a service", () => {
       await sql(doomed, "CREATE TABLE inside AS SELECT generate_series(1, 100) AS i");
       const client = await openPostgresql(platform, source.connection, { password: source.password });
       await leaveInvalid(client, "halfway");
-      const point = new Date(await ownMillisecond()).toISOString();
+      const point = new Date(await reserveMillisecond()).toISOString();
       // Usually no other commit comes in between.
       await client.query("DROP DATABASE doomed");
       await client.end();

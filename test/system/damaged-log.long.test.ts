@@ -1,6 +1,6 @@
 import { logsPrefix } from "@holdfast/common/backup/object-names.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { namesBelow, objectsOf } from "@holdfast/testing/platform/stored-backups.ts";
@@ -26,7 +26,7 @@ test("log that the store lost is a gap as soon as a restore finds it, and a new 
   /** Writes a row, and resolves with a later time up to which the log is stored. */
   async function writeRow(row: number): Promise<string> {
     await sql(`INSERT INTO rows VALUES (${row})`);
-    const at = new Date(await ownMillisecond()).toISOString();
+    const at = new Date(await reserveMillisecond()).toISOString();
     const isStored = async () => ((await fixture.window())?.restorable?.to ?? "") > at;
     await waitUntil(`the log of row ${row} is stored`, isStored, wait);
     return at;

@@ -8,7 +8,7 @@ import {
   startAdditionalController,
 } from "@holdfast/testing/platform/additional-controller.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
 import { storedSamples } from "@holdfast/testing/platform/stored-samples.ts";
 import { holesIn } from "@holdfast/testing/servers/export-holes.ts";
@@ -108,7 +108,7 @@ describe("two controllers, one of which exports", () => {
   /** Kills a controller with SIGKILL; starts it again unless the supervisor does. */
   async function kill(pid: number | undefined): Promise<void> {
     const isBeside = pid === beside.pid;
-    killAtOnce(pid ?? 0);
+    killImmediately(pid ?? 0);
     if (isBeside) {
       await beside.kill9();
       await beside.start();
@@ -157,7 +157,7 @@ describe("two controllers, one of which exports", () => {
     hook = (arrival, pid) => {
       if (!isArmed || pid === undefined) return undefined;
       isArmed = false;
-      killAtOnce(pid, "SIGSTOP");
+      killImmediately(pid, "SIGSTOP");
       stopped.resolve(pid);
       return take(arrival, pid);
     };
@@ -174,7 +174,7 @@ describe("two controllers, one of which exports", () => {
       );
       await delay(Math.max(0, stoppedAt + 30_000 - Date.now()));
     } finally {
-      killAtOnce(pid, "SIGCONT");
+      killImmediately(pid, "SIGCONT");
     }
     const wokenAt = Date.now();
     const before = newest();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { storedSamples } from "@holdfast/testing/platform/stored-samples.ts";
 import { holesIn } from "@holdfast/testing/servers/export-holes.ts";
@@ -52,7 +52,7 @@ describe("an export to a Prometheus that stops for a while", () => {
       return json.consecutive_failures > 1 ? json : undefined;
     });
     expect(failing.last_export_error).toBe("The connection was refused.");
-    for (const pid of platform.processes().controllers) killAtOnce(pid);
+    for (const pid of platform.processes().controllers) killImmediately(pid);
     await real.start();
     const startedAt = Date.now();
     await waitUntil("it continues", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressOf, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type ChangeConsumer, connectConsumer } from "@holdfast/testing/engines/change-consumer.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createFailoverUnderTest } from "./replication/failover-under-test.ts";
@@ -37,7 +37,7 @@ describe("logical slots of a PostgreSQL whose primary fails", () => {
   function hangUntilKilled(machineId: string): () => void {
     const { launcher } = processesOf(machineId);
     pauseMachine(machineId);
-    return () => void killAtOnce(launcher);
+    return () => void killImmediately(launcher);
   }
 
   const onPrimary = async (sql: string) => fixture.queryNode((await roles()).primary, sql);

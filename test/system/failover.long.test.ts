@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { finalCases, createFailoverUnderTest } from "./replication/failover-under-test.ts";
@@ -81,7 +81,7 @@ describe("a PostgreSQL whose primary fails", () => {
       await waitUntil("it is being replaced", async () => {
         return (await fixture.services.operations(fixture.main.service.id)).some(({ id }) => !before.has(id));
       });
-      for (const pid of fixture.platform.processes().controllers) killAtOnce(pid);
+      for (const pid of fixture.platform.processes().controllers) killImmediately(pid);
     });
   });
 

@@ -4,7 +4,7 @@ import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/s
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -152,7 +152,7 @@ describe.skipIf(skip !== undefined)("a files service", () => {
       await waitUntil("the client writes", () => acknowledged.length > count);
       const before = media.servers();
       expect(before.length).toBe(2);
-      for (const pid of before) killAtOnce(pid);
+      for (const pid of before) killImmediately(pid);
       await waitUntil("both servers run again", () => {
         const now = media.servers();
         return now.length === 2 && now.every((pid) => !before.includes(pid));

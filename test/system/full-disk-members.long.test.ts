@@ -7,7 +7,7 @@ import { openValkey, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { fillDisk, freeBytes } from "@holdfast/testing/machines/fill-disk.ts";
 import { asOperator, createOrganizations } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import {
   createServices,
@@ -123,7 +123,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
         });
         expect(await percentsOf(id, "service.writes_blocked")).toMatchObject([{ node_id: primary }]);
         const engine = machine(primary)?.engine ?? 0;
-        killAtOnce(engine);
+        killImmediately(engine);
         await waitUntil("the engine has recovered", () => ![undefined, engine].includes(machine(primary)?.engine));
         await expand(id, 3);
         await waitUntil("writes are taken", async () => (await insert(), true), {

@@ -7,7 +7,7 @@ import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-j
 import { fillDisk, freeBytes } from "@holdfast/testing/machines/fill-disk.ts";
 import { type CommandLine, createCommandLine, type CommandResult } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -99,7 +99,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
 
       // An engine that ends now recovers with the reserve, which clients do not get for that.
       const engine = machine()?.engine ?? 0;
-      killAtOnce(engine);
+      killImmediately(engine);
       await waitUntil("the engine has recovered", () => ![undefined, engine].includes(machine()?.engine), options);
       await waitUntil("the service is Running", async () => (await service()).status === "Running", options);
       expect(existsSync(reserve())).toBe(false);
@@ -148,8 +148,8 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
       // Writes are not rejected yet, because the 15 minutes for which deletes were enabled are not over.
       await waitUntil("the disk is reported full", async () => /full/.test(await storageReason()), options);
       await done("services expand orders --storage-gb 3");
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
-      killAtOnce(machine()?.agent ?? 0);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
+      killImmediately(machine()?.agent ?? 0);
       await waitUntil("controllers answer", async () => (await holdfast("services get orders")).code === 0, options);
       await done("services wait orders");
       await untilWritable("writes are taken");
@@ -167,9 +167,9 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
       const stop = new AbortController();
       const writer = await writeRows(platform, await services.open(id), stop.signal);
       const moments: readonly (readonly [what: string, kill: () => void])[] = [
-        ["controllers", () => platform.processes().controllers.forEach((pid) => killAtOnce(pid))],
-        ["the agent", () => killAtOnce(machine()?.agent ?? 0)],
-        ["the keeper, and with it the machine", () => killAtOnce(machine()?.keeper ?? 0)],
+        ["controllers", () => platform.processes().controllers.forEach((pid) => killImmediately(pid))],
+        ["the agent", () => killImmediately(machine()?.agent ?? 0)],
+        ["the keeper, and with it the machine", () => killImmediately(machine()?.keeper ?? 0)],
       ];
       try {
         let sizeGb = 3;

@@ -5,7 +5,7 @@ import { type GrpcCalls, withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
 import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
@@ -90,7 +90,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
       const otherHost = hostId === "local" ? second : platform;
       await hosts((rpcs) => rpcs.drainHost({ hostId }));
       await waitUntil("a node is created on the other host", () => otherHost.processes().machines.length > 0);
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       await isDrained(hostId);
       const after = await isPlain();
       expect(after.nodes.map((node) => node.id)).not.toContain(primary);

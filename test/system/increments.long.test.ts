@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql, openValkey } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
-import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import { dueSoonAfter } from "@holdfast/testing/platform/daily-backups.ts";
 import { type DrillJson, drilled } from "@holdfast/testing/platform/drills.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -155,7 +155,7 @@ describe("daily backups", () => {
       const before = await digest(source);
       const newest = chain.at(-1)?.id ?? "";
       expectStatus(await platform.rest.post(pathOf(`/${newest}/verify`)), 202);
-      const point = new Date(await ownMillisecond()).toISOString();
+      const point = new Date(await reserveMillisecond()).toISOString();
       await sql(source, "DELETE FROM kept");
       await durableTo(point);
       const [copy, fork, earlier] = await Promise.all([

@@ -5,7 +5,7 @@ import { tokensOfCall, type Usage } from "@holdfast/testing/platform/inference-c
 import { type InferenceProcess, startInferenceProcess } from "@holdfast/testing/platform/inference-process.ts";
 import { createOrganizations, type Organizations } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { type ScriptedProvider, startScriptedProvider } from "@holdfast/testing/servers/scripted-provider.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
@@ -63,12 +63,12 @@ describe("a process of the inference proxy that is killed", () => {
     await other.kill9();
     expect(await ended).toBe("broken");
     const [controller = 0] = platform.processes().controllers;
-    killAtOnce(controller, "SIGSTOP");
+    killImmediately(controller, "SIGSTOP");
     try {
       await other.start();
       expect(await call(other.url, json.secret)).toBe("ok");
     } finally {
-      killAtOnce(controller, "SIGCONT");
+      killImmediately(controller, "SIGCONT");
     }
     const pendingUsage = async () => (await usage("model")).items.find(({ model }) => model === "provider_c/held");
     const item = await waitUntil("it is in usage", pendingUsage);
@@ -105,7 +105,7 @@ describe("a process of the inference proxy that is killed", () => {
     const workers = [other.url, other.url, other.url, platform.admin.inference_url].map(worker);
     for (let kill = 0; kill < kills; kill += 1) {
       await delay(150 + 20 * kill);
-      if (kill % 5 === 4) for (const controller of platform.processes().controllers) killAtOnce(controller);
+      if (kill % 5 === 4) for (const controller of platform.processes().controllers) killImmediately(controller);
       await other.kill9();
       await other.start();
     }
@@ -127,7 +127,7 @@ describe("a process of the inference proxy that is killed", () => {
     expect(total.requests).toBeGreaterThanOrEqual(charged);
     expect(total.requests - charged).toBeLessThanOrEqual(total.estimated_requests);
     expect(total.requests).toBeGreaterThanOrEqual(results.ok);
-    // No lease is lost: without calls less remains than one call needs.
+    // Idle processes return leases down to less than one call needs, so none is lost.
     expect(limit - used).toBeLessThan(tokensOfCall);
     expect(sent).toBeGreaterThan(total.requests);
   }, 300_000);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -65,8 +65,8 @@ describe.skipIf(skip !== undefined)("a Kafka through changes and kills", () => {
   it("serves while its agent and the controllers are killed, and is managed again afterwards", async () => {
     await expectComplete();
     const broker = machine()?.engine;
-    killAtOnce(machine()?.agent ?? 0);
-    for (const pid of platform.processes().controllers) killAtOnce(pid);
+    killImmediately(machine()?.agent ?? 0);
+    for (const pid of platform.processes().controllers) killImmediately(pid);
     await expectComplete();
     // The stored health is healthy all the time.
     await waitUntil("a new agent is connected", async () => (await platform.rest.get(path("/topics"))).status === 200, {
@@ -79,7 +79,7 @@ describe.skipIf(skip !== undefined)("a Kafka through changes and kills", () => {
 
   it("retains its records when its broker is killed", async () => {
     const broker = machine()?.engine;
-    killAtOnce(broker ?? 0);
+    killImmediately(broker ?? 0);
     await waitUntil("another broker process runs", () => {
       const current = machine()?.engine;
       return current !== undefined && current !== broker;
@@ -94,7 +94,7 @@ describe.skipIf(skip !== undefined)("a Kafka through changes and kills", () => {
     await services.verb(bus.service.id, "start");
     await expectComplete();
     expectStatus(await platform.rest.post(path("/restart")), 202);
-    killAtOnce(machine()?.engine ?? 0);
+    killImmediately(machine()?.engine ?? 0);
     await services.settled(bus.service.id, "Running");
     await expectComplete();
   });

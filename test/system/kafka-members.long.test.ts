@@ -4,7 +4,7 @@ import { readTopic, writeRecords } from "@holdfast/testing/engines/kafka-ledger.
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { resolveName } from "@holdfast/testing/network/dns-query.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -91,7 +91,7 @@ describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: lon
 
   it("takes writes while its leader is killed", async () => {
     const leader = leaderIn(await services.get(bus.service.id));
-    killAtOnce(machineOf(leader)?.engine ?? 0);
+    killImmediately(machineOf(leader)?.engine ?? 0);
     await writesContinue();
     await isComplete(3);
   });
@@ -230,7 +230,7 @@ describe.skipIf(skip !== undefined)("a Kafka that grows", { timeout: longMs }, (
     const later = await platform.rest.post<TopicJson>(path("/topics"), { name: "later" });
     expect(expectStatus(later, 201).json).toMatchObject({ replication_factor: 3 });
     const first = platform.processes().machines.find(({ id }) => id === bus.service.nodes[0]?.id);
-    killAtOnce(first?.engine ?? 0);
+    killImmediately(first?.engine ?? 0);
     const { service } = await services.open(bus.service.id);
     expect(service.nodes).toHaveLength(3);
     await waitUntil(

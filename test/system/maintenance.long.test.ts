@@ -10,7 +10,7 @@ import {
 } from "@holdfast/testing/machines/maintenance-requests.ts";
 import { openEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
 import { preparedDisks, type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
 import type { PageJson } from "@holdfast/testing/api/service-json.ts";
 import {
@@ -75,7 +75,7 @@ describe("maintenance of a real service", () => {
       // A paused agent does not stop its engine, so the controller is killed during that step.
       const agents = platform.processes().machines.flatMap((machine) => machine.agents);
       expect(agents).toHaveLength(1);
-      for (const pid of agents) killAtOnce(pid, "SIGSTOP");
+      for (const pid of agents) killImmediately(pid, "SIGSTOP");
       let operationId: string;
       try {
         const responses = await Promise.all([apply(), apply()]);
@@ -86,9 +86,9 @@ describe("maintenance of a real service", () => {
           describe: () => services.describe(id),
         });
         expect(await services.get(id)).toMatchObject({ status: "Upgrading", operation: { id: operationId } });
-        for (const pid of platform.processes().controllers) killAtOnce(pid);
+        for (const pid of platform.processes().controllers) killImmediately(pid);
       } finally {
-        for (const pid of agents) killAtOnce(pid, "SIGCONT");
+        for (const pid of agents) killImmediately(pid, "SIGCONT");
       }
       expect((await requests.ended(id, operationId)).status).toBe("completed");
       expect(await services.settled(id, "Running")).toMatchObject({ pending_updates: [] });

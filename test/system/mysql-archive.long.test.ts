@@ -6,7 +6,7 @@ import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -81,7 +81,7 @@ describe.skipIf(skip !== undefined)("the archived log of a MySQL", () => {
         controller: controllers,
         store: [store],
       };
-      for (const pid of pids[victim]) killAtOnce(pid ?? 0);
+      for (const pid of pids[victim]) killImmediately(pid ?? 0);
       await write(5);
       await untilArchived(new Date());
       expect(await gaps()).toEqual([]);
@@ -94,13 +94,13 @@ describe.skipIf(skip !== undefined)("the archived log of a MySQL", () => {
     async () => {
       const { store = 0 } = platform.processes();
       await write(5);
-      killAtOnce(store, "SIGSTOP");
+      killImmediately(store, "SIGSTOP");
       const since = new Date();
       await write(5);
       await sleep(outageMs);
       const during = (await restorable())?.to ?? "";
       await write(5);
-      killAtOnce(store, "SIGCONT");
+      killImmediately(store, "SIGCONT");
       expect(Date.parse(during) - since.getTime()).toBeLessThan(outageMs / 2);
       await untilArchived(new Date());
       expect(await gaps()).toEqual([]);

@@ -6,7 +6,7 @@ import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { drilled, noDrillMachines } from "@holdfast/testing/platform/drills.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { argumentsAndEnvironment, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { argumentsAndEnvironment, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -189,7 +189,7 @@ describe.skipIf(skip !== undefined)("backups of a MySQL", () => {
       controller: [platform.processes().controllers[0]],
       component: machine?.jobs ?? [],
     };
-    for (const pid of pids[victim]) killAtOnce(pid ?? 0);
+    for (const pid of pids[victim]) killImmediately(pid ?? 0);
   }
 
   it(

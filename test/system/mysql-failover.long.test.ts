@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type ReplicatedShop, startReplicatedShop } from "./mysql/replicated-shop.ts";
 
@@ -25,7 +25,7 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync whose pri
     );
     const engine = fixture.engineOf(primary);
     rmSync(`/proc/${engine}/cwd/mysql.ibd`);
-    killAtOnce(engine);
+    killImmediately(engine);
     await waitUntil("the replica is the primary", async () => {
       const now = await fixture.rolesNow();
       return now.primary === replica && now.term > term;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type ReplicatedShop, startReplicatedShop } from "./mysql/replicated-shop.ts";
@@ -58,7 +58,7 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync", () => {
 
   it("continues when the engine of its primary is killed", async () => {
     const { primary } = await fixture.rolesNow();
-    killAtOnce(fixture.engineOf(primary));
+    killImmediately(fixture.engineOf(primary));
     await fixture.writesContinue();
   });
 

@@ -6,7 +6,7 @@ import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { createRandom } from "@holdfast/testing/random.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -38,7 +38,7 @@ describe.skipIf(skip !== undefined)("any second of a MySQL of two nodes", () => 
       await reaches(Date.now());
       await fixture.writesContinue();
       const first = await fixture.rolesNow();
-      killAtOnce(fixture.engineOf(first.primary));
+      killImmediately(fixture.engineOf(first.primary));
       await fixture.writesContinue();
       await fixture.follows(first.replica);
       const switched = await fixture.platform.rest.post(fixture.path(`/nodes/${first.replica}/failover`), {});
@@ -53,7 +53,7 @@ describe.skipIf(skip !== undefined)("any second of a MySQL of two nodes", () => 
       );
       const engine = fixture.engineOf(primary);
       rmSync(`/proc/${engine}/cwd/mysql.ibd`);
-      killAtOnce(engine);
+      killImmediately(engine);
       await waitUntil("the replica is the primary", async () => (await fixture.rolesNow()).primary === first.primary);
       await fixture.writesContinue();
       await fixture.stopWriting();

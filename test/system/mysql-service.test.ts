@@ -11,7 +11,7 @@ import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import {
   createServices,
@@ -169,7 +169,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     expect(await query("SELECT COUNT(*) AS count FROM items")).toEqual([{ count: 2 }]);
     const engine = platform.processes().machines.find(({ id }) => id === shop.service.nodes[0]?.id)?.engine;
     expect(engine).toBeGreaterThan(1);
-    killAtOnce(engine ?? 0);
+    killImmediately(engine ?? 0);
     const counted = () => query<{ count: number }>("SELECT COUNT(*) AS count FROM items").catch(() => []);
     await waitUntil("the engine is back with its rows", async () => (await counted())[0]?.count === 2);
   });

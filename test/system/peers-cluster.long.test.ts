@@ -4,7 +4,7 @@ import { callEtcd, encoded } from "@holdfast/testing/engines/etcd/api.ts";
 import { connectEtcd } from "@holdfast/testing/engines/etcd/ledger.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { resolveName } from "@holdfast/testing/network/dns-query.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createPeersUnderTest, longMs } from "./peers/peers-under-test.ts";
@@ -77,16 +77,16 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     timeout: longMs,
   }, async () => {
     const leader = leaderIn(await fixture.services.get(fixture.id));
-    killAtOnce(engineOf(leader) ?? 0);
+    killImmediately(engineOf(leader) ?? 0);
     await writesContinue();
     await createDatabase("second");
     const after = await isComplete([1, 2, 3]);
-    killAtOnce(machineOf(leaderIn(after))?.agent ?? 0);
+    killImmediately(machineOf(leaderIn(after))?.agent ?? 0);
     killControllers();
     await writesContinue();
     await isComplete([1, 2, 3]);
     const [victim] = after.nodes.filter((node) => node.id !== leaderIn(after));
-    killAtOnce(machineOf(victim?.id ?? "")?.launcher ?? 0);
+    killImmediately(machineOf(victim?.id ?? "")?.launcher ?? 0);
     await writesContinue();
     await isComplete([1, 2, 3]);
     await createDatabase("third");
@@ -117,7 +117,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     const [silent, ...rest] = service.nodes.toSorted((a) => (a.id === leaderIn(service) ? 1 : -1));
     const frozen = engineOf(silent?.id ?? "") ?? 0;
     const before = rest.map((node) => engineOf(node.id));
-    killAtOnce(frozen, "SIGSTOP");
+    killImmediately(frozen, "SIGSTOP");
     try {
       await waitUntil("its engine is out of the majority", async () => {
         const { health } = await fixture.services.get(fixture.id);
@@ -133,10 +133,10 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
       expect(health.checks).toContainEqual(expect.objectContaining({ name: "quorum", status: "degraded" }));
       expect(rest.map((node) => engineOf(node.id))).toEqual(before);
       await writesContinue();
-      killAtOnce(frozen, "SIGCONT");
+      killImmediately(frozen, "SIGCONT");
       expect(await ended(operationId)).toMatchObject({ status: "completed" });
     } finally {
-      killAtOnce(frozen, "SIGCONT");
+      killImmediately(frozen, "SIGCONT");
     }
     await isComplete([1, 2, 3]);
   });
@@ -145,7 +145,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     const service = await fixture.services.get(fixture.id);
     const [survivor, ...rest] = service.nodes.map((node) => engineOf(node.id) ?? 0);
     const target = await connectEtcd(fixture.platform, fixture.connection, service.nodes[0]?.hostname);
-    for (const pid of rest) killAtOnce(pid, "SIGSTOP");
+    for (const pid of rest) killImmediately(pid, "SIGSTOP");
     try {
       const put = { key: encoded("minority"), value: encoded("x") };
       await expect(callEtcd(target, "kv/put", put, AbortSignal.timeout(10_000))).rejects.toThrow();
@@ -155,7 +155,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
       });
       expect(engineOf(service.nodes[0]?.id ?? "")).toBe(survivor);
     } finally {
-      for (const pid of rest) killAtOnce(pid, "SIGCONT");
+      for (const pid of rest) killImmediately(pid, "SIGCONT");
     }
     await isComplete([1, 2, 3]);
   });

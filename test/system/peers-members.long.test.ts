@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createPeersUnderTest, longMs } from "./peers/peers-under-test.ts";
@@ -36,7 +36,7 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
     const { nodes } = await fixture.services.get(fixture.id);
     const lost = fixture.others.get("third");
     const lostNode = nodes.find((node) => lost?.processes().machines.some((machine) => machine.id === node.id));
-    for (const pid of lost?.processes().all ?? []) killAtOnce(pid);
+    for (const pid of lost?.processes().all ?? []) killImmediately(pid);
     await writesContinue();
     await hostIs("third", ({ state }) => state === "unreachable");
     const lostOwners = [{ kind: "managed-service", id: fixture.id }];
@@ -61,7 +61,7 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
     await add();
     await waitUntil("the new member's agent runs", () => {
       const added = machines().find((each) => !before.includes(each.id));
-      return added?.agent !== undefined && killAtOnce(added.agent);
+      return added?.agent !== undefined && killImmediately(added.agent);
     });
     killControllers();
     const four = await fixture.services.settled(fixture.id, "Running", longMs);
@@ -70,7 +70,7 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
     killControllers();
     await waitUntil("the new member's engine runs", () => {
       const added = machines().find((each) => !four.nodes.some((node) => node.id === each.id));
-      return added?.engine !== undefined && killAtOnce(added.engine);
+      return added?.engine !== undefined && killImmediately(added.engine);
     });
     const five = await fixture.services.settled(fixture.id, "Running", longMs);
     expect(five.nodes).toHaveLength(5);
@@ -93,7 +93,7 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
       killControllers();
       const follower = service.nodes.find((node) => node.id !== leader)?.id ?? "";
       // First the agent of the member that leaves is killed, then the engine of a member that remains.
-      killAtOnce((count === 4 ? machineOf(leader)?.agent : engineOf(follower)) ?? 0);
+      killImmediately((count === 4 ? machineOf(leader)?.agent : engineOf(follower)) ?? 0);
       expect(await ended(started?.id ?? "")).toMatchObject({ status: "completed", error: null });
       const after = await fixture.services.settled(fixture.id, "Running", longMs);
       expect(after.nodes.map((node) => node.id)).not.toContain(leader);
@@ -132,7 +132,7 @@ describe.skipIf(skipped)("members of a cluster of peers", () => {
     expectStatus(await fixture.platform.rest.post(path("/start")), 202);
     await waitUntil("a machine's agent runs", () => {
       const [first] = machines();
-      return first?.agent !== undefined && killAtOnce(first.agent);
+      return first?.agent !== undefined && killImmediately(first.agent);
     });
     killControllers();
     await fixture.services.settled(fixture.id, "Running", longMs);

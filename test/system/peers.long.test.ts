@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createPeersUnderTest, longMs } from "./peers/peers-under-test.ts";
@@ -27,7 +27,7 @@ describe.skipIf(skipped)("a cluster of peers", () => {
     const { json: added } = expectStatus(await add<ServiceJson["nodes"][number]>(2), 202);
     await waitUntil("an agent of a new member runs", () => {
       const machine = machines().find((each) => !first.some((node) => node.id === each.id));
-      return machine?.agent !== undefined && killAtOnce(machine.agent);
+      return machine?.agent !== undefined && killImmediately(machine.agent);
     });
     killControllers();
     expect(await ended(added.operation_id ?? "")).toMatchObject({ type: "add_node", status: "completed", error: null });
@@ -38,7 +38,7 @@ describe.skipIf(skipped)("a cluster of peers", () => {
   it("continues when its leader's engine is killed, loses no acknowledged write, and is deleted", {
     timeout: longMs,
   }, async () => {
-    killAtOnce(engineOf(leaderIn(await fixture.services.get(fixture.id))) ?? 0);
+    killImmediately(engineOf(leaderIn(await fixture.services.get(fixture.id))) ?? 0);
     await fixture.writesContinue();
     await isComplete([1, 2, 3]);
     await fixture.stopWriting();

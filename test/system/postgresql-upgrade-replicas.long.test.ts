@@ -5,7 +5,7 @@ import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-write
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -135,7 +135,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
       expect(step).toBe("UpgradeData");
       const machine = platform.processes().machines.find((each) => each.id === primary);
       if (machine === undefined) throw new Error("the primary has no machine");
-      killAtOnce(machine.launcher);
+      killImmediately(machine.launcher);
       await services.settled(id, "Running", longMs);
       expect(await lastOf()).toMatchObject({ status: "completed", error: null });
       expect(await services.get(id)).toMatchObject({ version: "18", primary_node_id: primary });

@@ -4,7 +4,7 @@ import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-write
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -133,7 +133,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another
       });
       expectStatus(await requestUpgrade({ version: "18" }), 202);
       await waitUntil("the service is Upgrading", async () => (await services.get(id)).status === "Upgrading");
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       await waitUntil(
         "the upgrade is over",
         async () => {

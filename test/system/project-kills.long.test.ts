@@ -11,7 +11,7 @@ import { type BundleFixture, startBundleFixture, valkeySpec } from "@holdfast/te
 import { createCrashingControllers } from "@holdfast/testing/composition/crashing-controllers.ts";
 import { killAfterWrites, watchWrites } from "@holdfast/testing/composition/kill-after-write.ts";
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { type SecondController, startSecondController } from "@holdfast/testing/platform/second-controller.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -307,14 +307,14 @@ describe("controllers that crash", () => {
       kills += 1;
       if (kills % 2 === 0) {
         const [controller] = controllers();
-        if (controller !== undefined) killAtOnce(controller);
+        if (controller !== undefined) killImmediately(controller);
         await waitUntil("another controller runs", () => {
           const [next] = controllers();
           return next !== undefined && next !== controller;
         });
         return;
       }
-      killAtOnce(second.pid);
+      killImmediately(second.pid);
       await second.stop();
       second = await startSecondController(fixture.platform);
     });

@@ -9,7 +9,7 @@ import { openDatabaseUrl, openValkeyUrl } from "@holdfast/testing/composition/op
 import { outputsOf } from "@holdfast/testing/composition/outputs-of.ts";
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
 import { createOrganizations, grpcAs } from "@holdfast/testing/platform/organizations.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
@@ -179,7 +179,7 @@ describe("projects, stacks and pipelines", () => {
     expect([busy.status, busy.json.code]).toEqual([409, "project_busy"]);
     // The next controller has another version of the stack's template.
     fixture.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
-    killAtOnce(fixture.platform.processes().controllers[0] ?? 0);
+    killImmediately(fixture.platform.processes().controllers[0] ?? 0);
     const { code, stderr } = await applied;
     expect([code, code === 0 ? "" : stderr]).toEqual([0, ""]);
 
@@ -404,7 +404,7 @@ describe("projects, stacks and pipelines", () => {
     // Its engine is down for as long as it is killed repeatedly.
     const killing = setInterval(() => {
       const engine = fixture.platform.processes().machines.find(({ id }) => id === node)?.engine;
-      if (engine !== undefined) killAtOnce(engine);
+      if (engine !== undefined) killImmediately(engine);
     }, 200);
     try {
       const printedPlan = await printed("stacks", "upgrade", "cached");

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createNodeClient } from "@holdfast/sdk/node/index.ts";
 import { createQueue, Discard } from "@holdfast/sdk/queue/index.ts";
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { commandCases } from "./queues/commands.ts";
@@ -183,7 +183,7 @@ describe("queues of a service", () => {
       const { machines, controllers } = fixture.platform.processes();
       const pid = victim === "controller" ? controllers[0] : machines[0]?.[victim];
       if (pid === undefined) throw new Error(`there is no ${victim}`);
-      killAtOnce(pid);
+      killImmediately(pid);
       await waitUntil(`messages are taken again after the ${victim}'s end`, () => sent.length > before + 5);
     }
     isFinished = true;

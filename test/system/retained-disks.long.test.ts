@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -118,7 +118,7 @@ describe.concurrent("disks of deleted services", () => {
       const control = `${dataOf(created)}/global/pg_control`;
       const original = readFileSync(inMachine(created, control));
       writeFileSync(inMachine(created, control), "not a control file");
-      killAtOnce(machineOf(created)?.engine ?? 0);
+      killImmediately(machineOf(created)?.engine ?? 0);
       await inError();
       const { error, operation } = await services.get(id);
       expect(error?.message).not.toBe("");

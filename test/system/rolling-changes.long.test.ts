@@ -3,7 +3,7 @@ import { type AcknowledgedWriter, writeRows, writeValues } from "../faults/ackno
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -74,7 +74,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
       await waitUntil("one engine is a new one", async () => engines.restarted().length > 0, {
         describe: () => services.describe(id),
       });
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       await waitUntil(
         "nothing is done any more",
         async () => (await platform.rest.insist<ServiceJson>("GET", `/managed-services/${id}`)).json.operation === null,

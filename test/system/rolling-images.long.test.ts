@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   type RunningService,
@@ -62,7 +62,7 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
       });
       // The primary serves from its old image.
       expect(engineOf(primary)).toBe(before);
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       expect(await requests.ended(id, operationId)).toMatchObject({ status: "completed", error: null });
       const after = await services.settled(id, "Running");
       expect(after.primary_node_id).not.toBe(primary);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
-import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import {
   createServices,
@@ -81,7 +81,7 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
       expect(backup).toMatchObject({ status: "completed", error_message: null });
       await waitUntil("the log continues from a base", async () => (await restorable()) !== null, wait);
       await query(source, "DELETE FROM kept WHERE i > 4000");
-      const point = new Date(await ownMillisecond()).toISOString();
+      const point = new Date(await reserveMillisecond()).toISOString();
       await query(source, "DELETE FROM kept");
       await waitUntil("the log is stored", async () => ((await restorable())?.to ?? "") > point, wait);
       const target = { target_service_name: "orders-whole" };

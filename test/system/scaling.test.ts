@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRows } from "../faults/acknowledged-writer.ts";
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import {
   createServices,
@@ -70,7 +70,7 @@ describe("a service's size", () => {
       const writer = await writeRows(platform, running, stop.signal);
       try {
         expectStatus(await post("resize", { plan_name: "tier-2" }), 202);
-        for (const pid of platform.processes().controllers) killAtOnce(pid);
+        for (const pid of platform.processes().controllers) killImmediately(pid);
         const settled = await waitUntil(
           "the plan is applied",
           async () => {
@@ -84,7 +84,7 @@ describe("a service's size", () => {
         const patch = { plan_name: "tier-1", storage_size_gb: 4 };
         const both = expectStatus(await platform.rest.patch<ServiceJson>(`/managed-services/${id}`, patch), 202);
         expect(both.json.operation).toMatchObject({ type: "resize" });
-        killAtOnce(machine()?.agent ?? 0);
+        killImmediately(machine()?.agent ?? 0);
         expect(await services.settled(id, "Running")).toMatchObject(patch);
         expect(await lastOf("resize")).toMatchObject({ status: "completed" });
         expect(await query("SHOW shared_buffers")).toEqual([{ shared_buffers: "512MB" }]);

@@ -12,7 +12,7 @@ import { type GrpcCalls, withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
 import { createMaintenanceRequests } from "@holdfast/testing/machines/maintenance-requests.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { lastLogLines, logFiles } from "@holdfast/testing/platform/platform-logs.ts";
-import { isAlive, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { isAlive, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { RestResponse } from "@holdfast/testing/api/rest-response.ts";
 import { testPublicNetwork } from "@holdfast/testing/network/public-network.ts";
 import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
@@ -100,7 +100,7 @@ describe("a second host that joined by a file", () => {
   it("retains its machines when its program is killed, and adopts them when it is back", async () => {
     const before = host.program();
     const [machine] = host.processes().machines;
-    killAtOnce(before ?? 0);
+    killImmediately(before ?? 0);
     expect(await count()).toBe(1);
     await waitUntil("another program serves", () => {
       const now = host.program();
@@ -189,7 +189,7 @@ describe("a second host that joined by a file", () => {
       });
       const program = host.program();
       if (program === undefined) throw new Error("the host's program does not run");
-      killAtOnce(program);
+      killImmediately(program);
       for (const service of [cache, database]) {
         const { id } = service.service;
         await waitUntil(
@@ -249,7 +249,7 @@ describe("a second host that joined by a file", () => {
     expect(stopped.health.reason).toMatch(/stopped for maintenance of its host/);
     expect(host.processes().machines).toEqual([]);
     const [controller = 0] = platform.processes().controllers;
-    killAtOnce(controller);
+    killImmediately(controller);
     await waitUntil("another controller serves", () =>
       platform.processes().controllers.some((pid) => pid !== controller),
     );

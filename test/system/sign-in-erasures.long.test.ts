@@ -2,7 +2,7 @@ import { decodeJwt } from "jose";
 import * as client from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
@@ -91,7 +91,7 @@ describe("erased users of an app", () => {
         expectStatus(await rest.post<{ task_id: string }>(fixture.path("/users/delete"), { email }), 202).json.task_id,
       );
       const { controllers, machines } = fixture.platform.processes();
-      for (const pid of [...controllers, machines.at(-1)?.agent]) if (pid !== undefined) killAtOnce(pid);
+      for (const pid of [...controllers, machines.at(-1)?.agent]) if (pid !== undefined) killImmediately(pid);
       await rest.insist("GET", fixture.path());
     }
     for (const id of tasks) {

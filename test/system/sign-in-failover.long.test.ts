@@ -2,7 +2,7 @@ import * as client from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk/index.ts";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
-import { argumentsAndEnvironment, findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { argumentsAndEnvironment, findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -75,9 +75,9 @@ describe("an app's users, whose primary fails before its replica has all rows", 
       argumentsAndEnvironment(pid).cmdline.includes("walsender"),
     );
     expect(senders).not.toEqual([]);
-    for (const pid of senders) killAtOnce(pid, "SIGSTOP");
+    for (const pid of senders) killImmediately(pid, "SIGSTOP");
     return () => {
-      for (const pid of senders) killAtOnce(pid, "SIGCONT");
+      for (const pid of senders) killImmediately(pid, "SIGCONT");
     };
   }
 

@@ -2,7 +2,7 @@ import { decodeJwt } from "jose";
 import * as client from "openid-client";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
@@ -32,7 +32,7 @@ describe("users of an app, while its processes are killed", { timeout: longMs },
     const pids = { issuer: [issuer], controller: controllers, agent: [machine?.agent], engine: [machine?.engine] }[
       victim
     ];
-    for (const pid of pids) if (pid !== undefined) killAtOnce(pid);
+    for (const pid of pids) if (pid !== undefined) killImmediately(pid);
   }
 
   it(`stay signed in through ${kills} kills, and new ones sign in`, async () => {

@@ -2,7 +2,7 @@ import * as client from "openid-client";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
@@ -192,7 +192,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
     const database = fixture.users.connection.database;
     for (const setting of settings) await owner.query(`ALTER DATABASE ${database} SET ${setting}`);
     try {
-      killAtOnce(fixture.platform.processes().issuer ?? 0);
+      killImmediately(fixture.platform.processes().issuer ?? 0);
       const refreshed = await waitUntil("a refresh works under their settings", () =>
         client.refreshTokenGrant(config, token).catch(() => undefined),
       );
@@ -221,7 +221,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
       await owner.query(`ALTER DATABASE ${database} RESET ALL`);
     }
     // Sessions that began under the settings end with their issuer.
-    killAtOnce(fixture.platform.processes().issuer ?? 0);
+    killImmediately(fixture.platform.processes().issuer ?? 0);
     expect((await owner.query("SELECT what FROM evil.called")).rows).toEqual([]);
   });
 
@@ -238,7 +238,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
       }
     });
     expect(clients.length).toBeGreaterThan(5);
-    killAtOnce(fixture.platform.processes().issuer ?? 0);
+    killImmediately(fixture.platform.processes().issuer ?? 0);
     const discovered = await waitUntil("an issuer runs again", () => fixture.discover().catch(() => undefined));
     expect((await fixture.signIn("dan@example.com")).claims()?.["email"]).toBe("dan@example.com");
     let { refresh_token: token = "" } = await fixture.signIn("eve@example.com");

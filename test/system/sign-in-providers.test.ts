@@ -141,10 +141,10 @@ describe("an app's sign-in providers and domains", () => {
     expect(victim).toMatchObject({ status: 400, text: expect.stringContaining("expired") });
     await fixture.platform.rest.call("PATCH", fixture.path(), { body: { sign_up: "closed" } });
     // A user who signs in before issuers have the change exists: the next one is another user.
-    let comers = 0;
+    let newUsers = 0;
     await waitUntil("sign-up is closed", async () => {
-      comers += 1;
-      provider.user = { sub: `late-${comers}`, email: `late-${comers}@example.com`, email_verified: true };
+      newUsers += 1;
+      provider.user = { sub: `late-${newUsers}`, email: `late-${newUsers}@example.com`, email_verified: true };
       const { back } = await through(fixture.browser(providerOptions()), config);
       return back.status === 403;
     });
@@ -153,7 +153,7 @@ describe("an app's sign-in providers and domains", () => {
     const { rows } = await sql.query("SELECT subject FROM _mdb_auth.identities ORDER BY subject");
     const subjects = rows.map(({ subject }) => String(subject));
     expect(subjects.filter((subject) => subject.startsWith("person-"))).toEqual(["person-1", "person-3"]);
-    expect(subjects).not.toContain(`late-${comers}`);
+    expect(subjects).not.toContain(`late-${newUsers}`);
     await sql.end();
   });
 

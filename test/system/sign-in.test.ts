@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import { type Browser, fetchOver, platformAgent } from "@holdfast/testing/network/browser.ts";
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
@@ -252,7 +252,7 @@ describe("sign-in for an app", () => {
     await sql.query("CREATE SCHEMA evil; CREATE TABLE evil.users (id int)");
     await sql.query("ALTER DATABASE defaultdb SET search_path = evil");
     await sql.query("ALTER DATABASE defaultdb SET default_transaction_read_only = on");
-    killAtOnce(platform.processes().issuer ?? 0);
+    killImmediately(platform.processes().issuer ?? 0);
     const refreshed = await waitUntil("a refresh works under their settings", () =>
       client.refreshTokenGrant(config, token).catch(() => undefined),
     );
@@ -329,7 +329,7 @@ describe("sign-in for an app", () => {
     const config = await fixture.discover();
     const { refresh_token: token = "", ...signedIn } = await fixture.signIn("iris@example.com");
     const { controllers, issuer, machines } = fixture.platform.processes();
-    for (const pid of [...controllers, issuer, machines[0]?.engine]) if (pid !== undefined) killAtOnce(pid);
+    for (const pid of [...controllers, issuer, machines[0]?.engine]) if (pid !== undefined) killImmediately(pid);
     const refreshed = await waitUntil("a refresh works again", () =>
       client.refreshTokenGrant(config, token).catch(() => undefined),
     );

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Stack, StackMigration, StackPreview, StackTemplate, UpgradePreview } from "@holdfast/sdk/index.ts";
 import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
@@ -52,7 +52,7 @@ describe("stacks", () => {
   /** A controller reads its templates when it starts. */
   async function restartController(): Promise<void> {
     const before = platform.processes().controllers[0] ?? 0;
-    killAtOnce(before);
+    killImmediately(before);
     await waitUntil("another controller answers", async () => {
       const [now] = platform.processes().controllers;
       return now !== undefined && now !== before && (await responseOf("/catalog"))?.status === 200;
@@ -133,7 +133,7 @@ describe("stacks", () => {
       monthly_cost: 45.4,
     });
     const migration = expectStatus(await upgrade(id, { accepted_monthly_cost: 45.4 }), 202).json;
-    killAtOnce(platform.processes().controllers[0] ?? 0);
+    killImmediately(platform.processes().controllers[0] ?? 0);
     const over = await waitUntil(
       "the migration is over",
       async () => {

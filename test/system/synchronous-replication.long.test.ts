@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { releaseCases } from "./replication/synchronous.ts";
@@ -37,12 +37,12 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
     const { id } = await replicaNow();
     const machine = on.platform.processes().machines.find((each) => each.id === id);
     const owners = [machine?.keeper, ...(machine?.agents ?? [])].filter((pid) => pid !== undefined);
-    for (const pid of owners) killAtOnce(pid, "SIGSTOP");
+    for (const pid of owners) killImmediately(pid, "SIGSTOP");
     try {
-      killAtOnce(machine?.engine ?? 0);
+      killImmediately(machine?.engine ?? 0);
       await run();
     } finally {
-      for (const pid of owners) killAtOnce(pid, "SIGCONT");
+      for (const pid of owners) killImmediately(pid, "SIGCONT");
     }
     await waitUntil("the replica streams again", async () => {
       const status = await on.platform.rest.get<ReplicationStatus>(path(`/nodes/${id}/replication-status`));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
-import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
@@ -42,11 +42,11 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
   async function without(nodeId: string, run: () => Promise<void>): Promise<void> {
     const launcher = fixture.platform.processes().machines.find(({ id }) => id === nodeId)?.launcher ?? 0;
     const pids = [launcher, ...findBelow(launcher)];
-    for (const pid of pids) killAtOnce(pid, "SIGSTOP");
+    for (const pid of pids) killImmediately(pid, "SIGSTOP");
     try {
       await run();
     } finally {
-      for (const pid of pids) killAtOnce(pid, "SIGCONT");
+      for (const pid of pids) killImmediately(pid, "SIGCONT");
     }
     await waitUntil("it streams again", async () => (await fixture.statusOf(nodeId)).sync_state === "streaming", wait);
   }

@@ -1,10 +1,10 @@
 import { rmSync } from "node:fs";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -72,7 +72,7 @@ describe.skipIf(skip !== undefined)("a T-SQL service of two nodes", () => {
       for (let i = 0; i < 10; i += 1) await write(`before ${i}`);
       const machine = platform.processes().machines.find(({ id }) => id === primary?.id);
       rmSync(`/proc/${machine?.engine}/cwd/global/pg_control`);
-      killAtOnce(machine?.engine ?? 0);
+      killImmediately(machine?.engine ?? 0);
       for (let i = 0; i < 10; i += 1) await write(`after ${i}`);
       const { sets } = await batchOnce(platform, erp, "SELECT Name FROM Items");
       const found = new Set(sets[0]?.map(({ Name: name }) => name));
@@ -89,7 +89,7 @@ describe.skipIf(skip !== undefined)("a T-SQL service of two nodes", () => {
       const window = async () => (await services.get(erp.service.id)).backups?.restorable;
       await waitUntil("the log continues from a base", async () => (await window()) != null, { withinMs: longMs });
       await batchOnce(platform, erp, "INSERT INTO Items (Name) VALUES ('kept')");
-      const point = new Date(await ownMillisecond()).toISOString();
+      const point = new Date(await reserveMillisecond()).toISOString();
       await batchOnce(platform, erp, "DELETE FROM Items");
       await waitUntil("the point can be restored", async () => ((await window())?.to ?? "") > point, {
         withinMs: longMs,

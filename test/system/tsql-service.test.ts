@@ -8,7 +8,7 @@ import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import {
   createServices,
@@ -149,7 +149,7 @@ describe.skipIf(skip !== undefined)("a managed T-SQL service", () => {
     const client = await open();
     await client.batch("BEGIN TRAN; INSERT INTO Items (Name) VALUES ('lost')");
     const before = processes();
-    killAtOnce(before?.tds ?? 0);
+    killImmediately(before?.tds ?? 0);
     await expect(client.batch("SELECT 1 AS one")).rejects.toThrow();
     const count = () => batch("SELECT COUNT(*) AS n FROM Items").catch(() => undefined);
     const found = await waitUntil("clients sign in again", count);

@@ -10,7 +10,7 @@ import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/ac
 import { commandOnce } from "@holdfast/testing/api/clients.ts";
 import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -121,7 +121,7 @@ describe("a Valkey whose primary fails", () => {
     await failsOverAsync("data gone", (id) => {
       const { engine = 0 } = processesOf(id);
       rmSync(`/proc/${engine}/cwd/appendonlydir`, { recursive: true });
-      killAtOnce(engine);
+      killImmediately(engine);
     });
   });
 
@@ -139,7 +139,7 @@ describe("a Valkey whose primary fails", () => {
     await waitUntil("it accepts writes by itself", () => writer.acknowledged > before + 5);
     const repairPrimary = pauseMachine(primary);
     const atMs = performance.now();
-    for (const id of [primary, replica]) killAtOnce(processesOf(id).engine ?? 0);
+    for (const id of [primary, replica]) killImmediately(processesOf(id).engine ?? 0);
     repairReplica();
     await waitUntil("the one that was away is back", async () => {
       const replication = await askAs(newHost, cache.connection.user, cache.password, "INFO", "replication").catch(

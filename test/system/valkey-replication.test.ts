@@ -4,7 +4,7 @@ import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/ac
 import { commandOnce } from "@holdfast/testing/api/clients.ts";
 import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -120,7 +120,7 @@ describe("a Valkey of two nodes", () => {
     const engines = platform
       .processes()
       .machines.filter(({ id }) => cache.service.nodes.some((node) => node.id === id));
-    for (const { engine } of engines) killAtOnce(engine ?? 0);
+    for (const { engine } of engines) killImmediately(engine ?? 0);
     await writesContinue();
     await follows(replica);
   });

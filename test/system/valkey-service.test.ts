@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, commandOnce, inside, openValkey } from "@holdfast/testing/api/clients.ts";
+import { addressOf, commandOnce, privateConnection, openValkey } from "@holdfast/testing/api/clients.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { testPublicNetwork } from "@holdfast/testing/network/public-network.ts";
 import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import {
@@ -103,13 +103,13 @@ describe("a managed Valkey", () => {
 
   it("applies a changed allow-list, to open sessions too, at both its addresses", async () => {
     const session = await openValkey(platform, cache.connection, { password: cache.password });
-    const ofDefaultUser = await openValkey(platform, inside(cache.connection), { password: cache.password });
+    const ofDefaultUser = await openValkey(platform, privateConnection(cache.connection), { password: cache.password });
     expect(ofDefaultUser.stream.remoteAddress).not.toBe(session.stream.remoteAddress);
     const alsoClosed = new Promise((resolve) => ofDefaultUser.once("close", resolve));
     const closed = new Promise((resolve) => session.once("close", resolve));
     expectStatus(await platform.rest.patch(path(), { allowed_cidrs: [] }), 200);
     await Promise.all([closed, alsoClosed]);
-    for (const connection of [cache.connection, inside(cache.connection)])
+    for (const connection of [cache.connection, privateConnection(cache.connection)])
       await expect(openValkey(platform, connection, { password: cache.password })).rejects.toThrow(
         /takes no client: .*(disconnected|ECONNRESET|closed)/,
       );
@@ -135,7 +135,7 @@ describe("a managed Valkey", () => {
     await services.verb(cache.service.id, "start");
     expect(await run("GET", "durable")).toBe("yes");
     const engine = platform.processes().machines.find(({ id }) => id === cache.service.nodes[0]?.id)?.engine;
-    killAtOnce(engine ?? 0);
+    killImmediately(engine ?? 0);
     await waitUntil("the engine is back with its values", async () => (await run("GET", "durable")) === "yes");
   });
 });

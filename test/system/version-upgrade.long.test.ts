@@ -3,7 +3,7 @@ import { type AcknowledgedWriter, writeValues } from "../faults/acknowledged-wri
 import { commandOnce } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)(`a Valkey that is upgraded to another ver
           (await services.get(id)).nodes.some(({ role, status }) => role === "replica" && status !== "Running"),
         { describe: () => services.describe(id) },
       );
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       await waitUntil(
         "nothing is done any more",
         async () => {

@@ -12,7 +12,7 @@ import { addressOf, openPostgresql, queryOnce } from "@holdfast/testing/api/clie
 import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "@holdfast/testing/machines/incus-machines.ts";
 import { type Attempt, createClientNamespace } from "@holdfast/testing/network/client-namespace.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
 import {
   createServices,
@@ -190,7 +190,7 @@ describe.skipIf(missing !== undefined)(
       const lateSteps = ["ReplaceGuestKernel", "SetupAgent", "ProvisioningHealth"];
       const isPlaced = async () => lateSteps.includes((await operation(id))?.step ?? "");
       await waitUntil("the machine gets it", isPlaced, { withinMs, everyMs: 10 });
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       expect(await ended(id)).toMatchObject({ status: "completed", error: null });
       expect((await instance()).config[guestKey]).toBe(guests.valid);
       expect(await maintenance()).toMatchObject({ guest_kernel: guests.valid, updates: [] });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import { grpcAs } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { testPublicNetwork } from "@holdfast/testing/network/public-network.ts";
 import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -70,11 +70,11 @@ describe("the warm pool", () => {
     const { id } = await waiting();
     const agent = processesOf(id)?.agent ?? 0;
     // The agent cannot use its claim while it is paused.
-    killAtOnce(agent, "SIGSTOP");
+    killImmediately(agent, "SIGSTOP");
     const { id: serviceId, nodes } = await services.create("interrupted");
     expect(nodes.map((node) => node.id)).toEqual([id]);
-    for (const controller of platform.processes().controllers) killAtOnce(controller);
-    killAtOnce(agent);
+    for (const controller of platform.processes().controllers) killImmediately(controller);
+    killImmediately(agent);
     await waitUntil("the API answers", async () => (await platform.rest.get("/catalog")).status === 200);
     await services.settled(serviceId, "Running");
     await bodyOf(await services.open(serviceId));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { acceptedBy } from "@holdfast/testing/servers/webhook-verifiers.ts";
@@ -128,7 +128,7 @@ describe("events and webhooks", () => {
       const { id } = expectStatus(await rest.post<WebhookJson>("/webhooks", { url: slowReceiver.url }), 201).json;
       expect((await rest.post(`/webhooks/${id}/test`)).status).toBe(202);
       await waitUntil("the attempt began", () => slowReceiver.received.length > 0);
-      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      for (const pid of platform.processes().controllers) killImmediately(pid);
       open = true;
       await waitUntil("it is delivered again", () => slowReceiver.received.length > 1, { withinMs: 150_000 });
       expect(new Set(slowReceiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);

@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestEtcd } from "@holdfast/testing/controller/etcd.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
-import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -95,7 +95,7 @@ export async function createPatroniPair(
           return () => undefined;
         }
         case "engine killed":
-          killAtOnce(await postmaster(process.pid));
+          killImmediately(await postmaster(process.pid));
           return () => undefined;
         case "machine killed":
           // The first process of a namespace ends all others with it.

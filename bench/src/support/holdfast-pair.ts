@@ -1,6 +1,6 @@
 import { addressOf, openValkey } from "@holdfast/testing/api/clients.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
-import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -58,7 +58,7 @@ export async function createHoldfastPair(on: Platform, engine: "postgresql" | "v
       const { launcher, engine: pid } = await machine();
       // Its host restarts a dead machine by itself.
       if (fault !== "machine stands still") {
-        killAtOnce(fault === "engine killed" ? pid : launcher);
+        killImmediately(fault === "engine killed" ? pid : launcher);
         return () => undefined;
       }
       const pids = [launcher, ...findBelow(launcher)];

@@ -41,7 +41,7 @@ test.each(["/console/", "/console/services", "/console/services/a%2Fb/logs"])("%
   expect(policy).not.toContain("unsafe");
 });
 
-test("a browser at the root is led to the console, and no other client", async () => {
+test("a browser at the root is redirected to the console, and no other client", async () => {
   const { status, headers } = await get("/", { accept: "text/html,*/*" });
   expect([status, headers["location"]]).toEqual([302, "/console/"]);
   expect((await get("/console")).headers["location"]).toBe("/console/");

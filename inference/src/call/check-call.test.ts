@@ -40,7 +40,7 @@ describe("a call", () => {
     ["objects without an end", '{"a":'.repeat(2_000_000), undefined],
     ["a text without an end", '{"a":"\\"', undefined],
     ["a model twice", `{"model":"a/b","messages":[{"role":"user"}],"mod\\u0065l":"c/d"}`, "model"],
-  ])("with %s is refused, and told why", (_, text, param) => {
+  ])("with %s is refused with the reason", (_, text, param) => {
     expect(checkCall("chat", text)).toMatchObject({ status: 400, code: "invalid_model", ...(param && { param }) });
   });
 

@@ -59,7 +59,7 @@ test.each([
   [{ request: "x" }, "request_not_supported"],
   [{ request_uri: "https://x" }, "request_uri_not_supported"],
   [{ nonce: "n".repeat(513) }, "invalid_request"],
-])("%j is told to the client as %s", (change, error) =>
+])("%j is reported to the client as %s", (change, error) =>
   expect(read({ ...valid, ...change })).toMatchObject({ ok: false, error, state: "s" }),
 );
 

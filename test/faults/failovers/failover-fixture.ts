@@ -4,7 +4,7 @@ import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
 import type { EtcdMembers } from "@holdfast/testing/platform/etcd-members.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
-import { findBelow, killAtOnce, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import { findBelow, killImmediately, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, type RunningService } from "@holdfast/testing/platform/services.ts";
 import type { Random } from "@holdfast/testing/random.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -131,9 +131,9 @@ export async function createFailoverFixture(
     },
     pause(pids) {
       const running = pids.filter((pid) => pid !== undefined);
-      for (const pid of running) killAtOnce(pid, "SIGSTOP");
+      for (const pid of running) killImmediately(pid, "SIGSTOP");
       return () => {
-        for (const pid of running) killAtOnce(pid, "SIGCONT");
+        for (const pid of running) killImmediately(pid, "SIGCONT");
       };
     },
     async acceptsWrites(host, atMs) {

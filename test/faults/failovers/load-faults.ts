@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { Before, FailoverFault } from "./failover-fault.ts";
@@ -77,7 +77,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
         await waitUntil("it accepts writes by itself", () => fixture.writer.acknowledged > before + 5);
         repairPrimary = fixture.pause(fixture.pidsOf(primary, "machine"));
         const atMs = markFault();
-        for (const id of [primary, replica]) killAtOnce(fixture.processesOf(id).engine ?? 0);
+        for (const id of [primary, replica]) killImmediately(fixture.processesOf(id).engine ?? 0);
         repairReplica();
         // The assertion is that nothing happens, so no condition ends the wait: it is longer than a promotion takes.
         await sleep(20_000);

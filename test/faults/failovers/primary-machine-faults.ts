@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { isAlive, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
@@ -33,7 +33,7 @@ const killed = (name: string, pidsOf: (fixture: FailoverFixture, id: string) => 
   async run(fixture, { primary }, markFault) {
     const pids = pidsOf(fixture, primary);
     markFault();
-    for (const pid of pids) killAtOnce(pid);
+    for (const pid of pids) killImmediately(pid);
     // Otherwise the node that accepts writes could still be about to end.
     await haveEnded(pids);
   },
@@ -91,7 +91,7 @@ export const machineFaults: readonly FailoverFault[] = [
       await waitUntil("a session is busy", isBusy, { everyMs: 20 });
       const [postmaster = 0] = fixture.pidsOf(primary, "engine");
       markFault();
-      killAtOnce(postmaster);
+      killImmediately(postmaster);
       await busy;
     },
   },
@@ -101,7 +101,7 @@ export const machineFaults: readonly FailoverFault[] = [
     async run(fixture, { primary, replica, newHost }, markFault) {
       const repair = pauseParts(fixture, primary, "machine");
       try {
-        for (const pid of first(fixture.pidsOf(replica, "agent"))) killAtOnce(pid);
+        for (const pid of first(fixture.pidsOf(replica, "agent"))) killImmediately(pid);
         await fixture.acceptsWrites(newHost, markFault());
       } finally {
         repair();
@@ -114,7 +114,7 @@ export const machineFaults: readonly FailoverFault[] = [
     async run(fixture, { primary, replica }, markFault) {
       const pids = [primary, replica].flatMap((id) => first(fixture.pidsOf(id, "engine")));
       markFault();
-      for (const pid of pids) killAtOnce(pid);
+      for (const pid of pids) killImmediately(pid);
       await haveEnded(pids);
     },
   },
@@ -141,7 +141,7 @@ export const machineFaults: readonly FailoverFault[] = [
       const atMs = markFault();
       try {
         await fixture.reaches("PromoteReplica", operations);
-        for (const pid of first(fixture.pidsOf(replica, "agent"))) killAtOnce(pid);
+        for (const pid of first(fixture.pidsOf(replica, "agent"))) killImmediately(pid);
         await fixture.acceptsWrites(newHost, atMs);
       } finally {
         repair();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { Before, FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 
@@ -37,7 +37,7 @@ const controllerKilledAt = (step: string): FailoverFault => ({
   run: (fixture, before, markFault) =>
     replaced(fixture, before, markFault, async () => {
       await fixture.reaches(step, before.operations);
-      for (const pid of fixture.platform.processes().controllers) killAtOnce(pid);
+      for (const pid of fixture.platform.processes().controllers) killImmediately(pid);
     }),
 });
 
@@ -81,7 +81,7 @@ export const sharedFaults: readonly FailoverFault[] = [
     run: (fixture, before, markFault) =>
       replaced(fixture, before, markFault, async () => {
         await fixture.reaches("PromoteReplica", before.operations);
-        killAtOnce(fixture.platform.processes().dns ?? 0);
+        killImmediately(fixture.platform.processes().dns ?? 0);
       }),
   },
 ];

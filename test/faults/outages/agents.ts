@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -13,7 +13,7 @@ export function agentOutages(fixture: OutageFixture): void {
     const machine = fixture.machineOf(fixture.database);
     const started: string[] = [];
     const until = Date.now() + outageMs;
-    killAtOnce(machine?.agent ?? 0, "SIGSTOP");
+    killImmediately(machine?.agent ?? 0, "SIGSTOP");
     const requests = Promise.all([
       fixture.platform.rest.post<InProgressJson>(fixture.path("/database-users"), {
         username: "late",
@@ -44,7 +44,7 @@ export function agentOutages(fixture: OutageFixture): void {
       const { health } = await fixture.services.get(fixture.database.service.id);
       expect(health.status).not.toBe("healthy");
     } finally {
-      killAtOnce(machine?.agent ?? 0, "SIGCONT");
+      killImmediately(machine?.agent ?? 0, "SIGCONT");
     }
     await waitUntil(
       "the service is healthy again",

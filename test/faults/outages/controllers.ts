@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { resolveName } from "@holdfast/testing/network/dns-query.ts";
 import type { OccupiedPort } from "@holdfast/testing/platform/occupied-port.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { startSecondController } from "@holdfast/testing/platform/second-controller.ts";
 import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -29,7 +29,7 @@ export function controllerOutages(fixture: OutageFixture): void {
         },
         { everyMs: 1_000 },
       );
-      killAtOnce(fixture.machineOf(fixture.database)?.engine ?? 0);
+      killImmediately(fixture.machineOf(fixture.database)?.engine ?? 0);
       await waitUntil(
         "the killed engine is back",
         async () => (await fixture.query("SELECT turn FROM kept")).length === 1,
@@ -40,7 +40,7 @@ export function controllerOutages(fixture: OutageFixture): void {
         await sleep(500);
       }
       // A DNS server that starts without a controller serves from its disk.
-      killAtOnce(fixture.platform.processes().dns ?? 0);
+      killImmediately(fixture.platform.processes().dns ?? 0);
       await waitUntil("names resolve again", async () => {
         return (await resolveName(fixture.platform.admin.dns_server, fixture.database.connection.host)).length === 1;
       });

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { commandOnce, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type OccupiedPort, occupyPort } from "@holdfast/testing/platform/occupied-port.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
@@ -115,7 +115,7 @@ export function createOutageFixture(): OutageFixture {
         ports: Ports;
       };
       return occupyPort(ports[port], () => {
-        for (const pid of pids()) if (pid !== undefined) killAtOnce(pid);
+        for (const pid of pids()) if (pid !== undefined) killImmediately(pid);
       });
     },
     async start() {

@@ -6,7 +6,7 @@ import { writeRows } from "../../faults/acknowledged-writer.ts";
 import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { startMountNamespace } from "@holdfast/testing/machines/mount-namespace.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { OperationJson, PageJson } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -45,7 +45,7 @@ export function changeCases(fixture: IncusUnderTest): void {
       };
       const before = await started();
       const digest = fixture.code.put("0.3.1");
-      for (const pid of fixture.platform.processes().controllers) killAtOnce(pid);
+      for (const pid of fixture.platform.processes().controllers) killImmediately(pid);
       await waitUntil("it has the release", () =>
         asOperator(fixture.platform, AgentRolloutService, async (rpcs) => {
           const now = await rpcs.getAgentRollout({});

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { addressOf, inside, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { addressOf, privateConnection, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { listeners } from "@holdfast/testing/machines/incus-machines.ts";
 import {
   type Attempt,
@@ -33,7 +33,7 @@ export function networkCases(fixture: IncusUnderTest): void {
       expect(await queryOnce(fixture.platform, connection, { password }, sql)).toEqual([
         { at: publicAddress, tls: true },
       ]);
-      expect(await queryOnce(fixture.platform, inside(connection), { password }, sql)).toEqual([
+      expect(await queryOnce(fixture.platform, privateConnection(connection), { password }, sql)).toEqual([
         { at: privateAddress, tls: true },
       ]);
       // Connections that the machine opens have its private address, to any target.

@@ -17,9 +17,8 @@ const texts: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Values at one end of the range of each parameter that passes. The greatest is one value; all before it are of
- * the least: the value that turns the parameter off, the next one, the least that is on, and all but the last of an
- * enum.
+ * Values at one end of the range of each parameter that passes. `greatest`: the last value. `least`: all other extreme
+ * values, that is off, the value after off, the lowest one that enables it, and all enum members but the last.
  */
 export function extremesOf(
   engine: string,

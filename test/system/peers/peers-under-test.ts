@@ -15,7 +15,7 @@ import { type ExtendedCheckout, extendCheckout } from "@holdfast/testing/platfor
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
-import { killAtOnce, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
 import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
 import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -81,7 +81,7 @@ export function createPeersUnderTest(hostIds: readonly string[] = ["second", "th
   const machineOf = (nodeId: string) => machines().find((each) => each.id === nodeId);
   const engineOf = (nodeId: string) => machineOf(nodeId)?.engine;
   const killControllers = () => {
-    for (const pid of platform.processes().controllers) killAtOnce(pid);
+    for (const pid of platform.processes().controllers) killImmediately(pid);
   };
   const leaderIn = ({ nodes }: ServiceJson) => nodes.find(({ role }) => role === "primary")?.id ?? "";
 

@@ -6,7 +6,7 @@ import { inImage } from "@holdfast/image/in-image.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { Client } from "pg";
 import { describe, expect, it } from "vitest";
-import { addressOf, inside, openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { addressOf, privateConnection, openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { queryDns, resolveName } from "@holdfast/testing/network/dns-query.ts";
 import { asRoot, programDirectory, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import { login, type PostgresqlUnderTest } from "./postgresql-under-test.ts";
@@ -96,7 +96,7 @@ export function connectionCases(fixture: PostgresqlUnderTest): void {
       expect(connection.private_uri).toBe(connection.uri.replace(connection.host, connection.private_host));
       const sql = "SELECT host(inet_server_addr()) AS at";
       expect(await queryOnce(fixture.platform, connection, { password }, sql)).toEqual([{ at: publicAddress }]);
-      expect(await queryOnce(fixture.platform, inside(connection), { password }, sql)).toEqual([
+      expect(await queryOnce(fixture.platform, privateConnection(connection), { password }, sql)).toEqual([
         { at: privateAddress },
       ]);
     });

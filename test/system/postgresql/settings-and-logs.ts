@@ -1,6 +1,6 @@
 import { get } from "node:https";
 import { describe, expect, it } from "vitest";
-import { inside, openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { privateConnection, openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { LogsJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -16,7 +16,9 @@ export function settingAndLogCases(fixture: PostgresqlUnderTest): void {
       expectStatus(await fixture.platform.rest.patch(fixture.path(), { allowed_cidrs: ["192.0.2.0/24"] }), 200);
       await closed;
       await expect(openPostgresql(fixture.platform, connection, { password })).rejects.toThrow("pg_hba");
-      await expect(openPostgresql(fixture.platform, inside(connection), { password })).rejects.toThrow("pg_hba");
+      await expect(openPostgresql(fixture.platform, privateConnection(connection), { password })).rejects.toThrow(
+        "pg_hba",
+      );
 
       expectStatus(await fixture.platform.rest.patch(fixture.path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
       await waitUntil("the service lets loopback in", async () => {

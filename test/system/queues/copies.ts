@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type MessageJson, numbersOf, queuesOf, type ServiceQueues } from "@holdfast/testing/api/service-queues.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
-import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
@@ -119,7 +119,7 @@ export function copyCases(fixture: QueuesUnderTest): void {
       await source.create("moments");
       await source.send("moments", [1, 2, 3]);
       const [first] = await source.claim("moments", { visibility_timeout_seconds: 3600 });
-      const point = new Date(await ownMillisecond()).toISOString();
+      const point = new Date(await reserveMillisecond()).toISOString();
       if (first === undefined) throw new Error("nothing was claimed");
       expect((await source.ack("moments", [first])).json.lost).toEqual([]);
       expect((await source.ack("moments", await source.claim("moments", { max: 10 }))).json.done).toHaveLength(2);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Rest } from "@holdfast/testing/api/rest.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { startSecondController } from "@holdfast/testing/platform/second-controller.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -40,7 +40,7 @@ export function twoControllersCases(fixture: QueuesUnderTest): void {
       // Callers of the killed controller get no response from it.
       const working = Promise.allSettled([work(first, second.rest), work(second.rest, first)]);
       await waitUntil("some are done", () => acked.length >= inEach * 2);
-      killAtOnce(second.pid);
+      killImmediately(second.pid);
       await working;
       await waitUntil("nothing remains", async () => {
         await work(first, first);

@@ -4,7 +4,7 @@ import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import { isHealthy, type OperationJson } from "@holdfast/testing/api/service-json.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
-import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { NodeWriters } from "./node-writers.ts";
@@ -150,7 +150,7 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
   function keepKilling(id: string): () => void {
     const kill = () => {
       const machine = fixture.platform.processes().machines.find((each) => each.id === id);
-      if (machine !== undefined) killAtOnce(machine.launcher);
+      if (machine !== undefined) killImmediately(machine.launcher);
     };
     kill();
     const timer = setInterval(kill, 100);
@@ -171,15 +171,15 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
     });
 
     it("continues when its engine is killed", async () => {
-      await recovers("engine killed", (id) => void killAtOnce(processesOf(id).engine ?? 0));
+      await recovers("engine killed", (id) => void killImmediately(processesOf(id).engine ?? 0));
     });
 
     it("continues when its agent is killed", async () => {
-      await recovers("agent killed", (id) => void killAtOnce(processesOf(id).agent ?? 0));
+      await recovers("agent killed", (id) => void killImmediately(processesOf(id).agent ?? 0));
     });
 
     it("continues when its machine is killed", async () => {
-      await recovers("machine killed", (id) => void killAtOnce(processesOf(id).launcher));
+      await recovers("machine killed", (id) => void killImmediately(processesOf(id).launcher));
     });
   }
 
@@ -197,8 +197,8 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
 }
 
 function stopAll(pids: readonly number[]): () => void {
-  for (const pid of pids) killAtOnce(pid, "SIGSTOP");
+  for (const pid of pids) killImmediately(pid, "SIGSTOP");
   return () => {
-    for (const pid of pids) killAtOnce(pid, "SIGCONT");
+    for (const pid of pids) killImmediately(pid, "SIGCONT");
   };
 }

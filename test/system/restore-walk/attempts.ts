@@ -30,7 +30,7 @@ export async function attempt(action: Action, act: () => Promise<unknown>): Prom
   }
 }
 
-export function make(
+export function createObject(
   { ledger }: WalkFixture,
   object: Pick<LedgerObject, "kind" | "name"> & Partial<LedgerObject>,
   act: () => Promise<unknown>,
@@ -40,7 +40,7 @@ export function make(
   return attempt(created, act);
 }
 
-export function find({ ledger }: WalkFixture, kind: ObjectKind, name: string, database?: string): LedgerObject {
+export function findObject({ ledger }: WalkFixture, kind: ObjectKind, name: string, database?: string): LedgerObject {
   const found = ledger.objects.find(
     (each) => each.kind === kind && each.name === name && each.database === database && each.dropped === undefined,
   );
@@ -49,13 +49,13 @@ export function find({ ledger }: WalkFixture, kind: ObjectKind, name: string, da
 }
 
 /** An object that may not have been created cannot be dropped. */
-export async function drop(
+export async function dropObject(
   fixture: WalkFixture,
   of: { readonly kind: ObjectKind; readonly name: string; readonly database?: string },
   act: () => Promise<unknown>,
 ): Promise<string> {
   if (!isCreated(fixture, of.kind, of.name, of.database)) return "skipped: it may not be there";
-  const object = find(fixture, of.kind, of.name, of.database);
+  const object = findObject(fixture, of.kind, of.name, of.database);
   object.dropped = { startedAt: Date.now() };
   return attempt(object.dropped, act);
 }
@@ -72,7 +72,7 @@ export function isCreated({ ledger }: WalkFixture, kind: ObjectKind, name: strin
 }
 
 /** Skips work in a database that may not exist. */
-export function inside<S extends { readonly database: string }>(
+export function ifDatabaseExists<S extends { readonly database: string }>(
   take: (fixture: WalkFixture, step: S) => Promise<string>,
 ): (fixture: WalkFixture, step: S) => Promise<string> {
   return async (fixture, step) =>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { endOf } from "../../faults/engine-changes.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { ChangeFailed } from "./attempts.ts";
 import { type Answer, longMs, type ServiceFixture } from "./walk-fixture.ts";
@@ -95,9 +95,9 @@ export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } 
   "store-outage": async ({ platform }, { ms }) => {
     const { store = 0 } = platform.processes();
     if (store === 0) return "no store runs";
-    killAtOnce(store, "SIGSTOP");
+    killImmediately(store, "SIGSTOP");
     await sleep(ms);
-    killAtOnce(store, "SIGCONT");
+    killImmediately(store, "SIGCONT");
     return "done";
   },
   backup: async (fixture) => {

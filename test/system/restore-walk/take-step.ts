@@ -1,6 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { attempt, drop, find, inside, isInterrupted, isCreated, make } from "./attempts.ts";
+import {
+  attempt,
+  dropObject,
+  findObject,
+  ifDatabaseExists,
+  isInterrupted,
+  isCreated,
+  createObject,
+} from "./attempts.ts";
 import { openSession } from "./read-contents.ts";
 import { byApi, serviceExecutors } from "./take-service-step.ts";
 import type { WalkFixture } from "./walk-fixture.ts";
@@ -26,7 +34,7 @@ const quoted = (name: string) => `"${name}"`;
 const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
   ...serviceExecutors,
   "create-database": (fixture, { name, via }) =>
-    make(fixture, { kind: "database", name }, () =>
+    createObject(fixture, { kind: "database", name }, () =>
       via === "api" ? byApi(fixture, "POST", "/databases", { name }) : sql(fixture, `CREATE DATABASE ${name}`)(),
     ),
   "drop-database": async (fixture, { name, via, atRest }) => {
@@ -35,7 +43,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
       await sleep(restMs);
     }
     try {
-      return await drop(fixture, { kind: "database", name }, () =>
+      return await dropObject(fixture, { kind: "database", name }, () =>
         via === "api" ? byApi(fixture, "DELETE", `/databases/${name}`) : sql(fixture, `DROP DATABASE ${name}`)(),
       );
     } finally {
@@ -48,40 +56,44 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
       : Promise.resolve("skipped: it may not be there"),
   "half-drop-database": (fixture, { name }) => halfDrop(fixture, name),
   "create-role": (fixture, { name, via }) =>
-    make(fixture, { kind: "role", name }, () =>
+    createObject(fixture, { kind: "role", name }, () =>
       via === "api"
         ? byApi(fixture, "POST", "/database-users", { username: name, role: "readwrite" })
         : sql(fixture, `CREATE ROLE ${name} LOGIN PASSWORD '${randomUUID()}'`)(),
     ),
   "drop-role": (fixture, { name, via }) =>
-    drop(fixture, { kind: "role", name }, () =>
+    dropObject(fixture, { kind: "role", name }, () =>
       via === "api" ? byApi(fixture, "DELETE", `/database-users/${name}`) : sql(fixture, `DROP ROLE ${name}`)(),
     ),
-  "create-extension": inside((fixture, { name, database }) =>
-    make(
+  "create-extension": ifDatabaseExists((fixture, { name, database }) =>
+    createObject(
       fixture,
       { kind: "extension", name, database },
       sql(fixture, `CREATE EXTENSION ${quoted(name)} CASCADE`, database),
     ),
   ),
-  "drop-extension": inside((fixture, { name, database }) =>
-    drop(fixture, { kind: "extension", name, database }, sql(fixture, `DROP EXTENSION ${quoted(name)}`, database)),
+  "drop-extension": ifDatabaseExists((fixture, { name, database }) =>
+    dropObject(
+      fixture,
+      { kind: "extension", name, database },
+      sql(fixture, `DROP EXTENSION ${quoted(name)}`, database),
+    ),
   ),
-  "create-table": inside((fixture, { name, database, rows, unlogged }) => {
+  "create-table": ifDatabaseExists((fixture, { name, database, rows, unlogged }) => {
     const what = unlogged ? "UNLOGGED TABLE" : "TABLE";
     const series = `SELECT i, md5(i::text) AS text FROM generate_series(1, ${rows}) AS i`;
     const object = { kind: "table", name, database, size: rows, unlogged } as const;
-    return make(fixture, object, sql(fixture, `CREATE ${what} ${name} AS ${series}`, database));
+    return createObject(fixture, object, sql(fixture, `CREATE ${what} ${name} AS ${series}`, database));
   }),
-  "drop-table": inside((fixture, { name, database }) =>
-    drop(fixture, { kind: "table", name, database }, sql(fixture, `DROP TABLE ${name}`, database)),
+  "drop-table": ifDatabaseExists((fixture, { name, database }) =>
+    dropObject(fixture, { kind: "table", name, database }, sql(fixture, `DROP TABLE ${name}`, database)),
   ),
-  "create-sequence": inside((fixture, { name, database }) =>
-    make(fixture, { kind: "sequence", name, database }, sql(fixture, `CREATE SEQUENCE ${name}`, database)),
+  "create-sequence": ifDatabaseExists((fixture, { name, database }) =>
+    createObject(fixture, { kind: "sequence", name, database }, sql(fixture, `CREATE SEQUENCE ${name}`, database)),
   ),
-  "advance-sequence": inside(async (fixture, { name, database, by }) => {
+  "advance-sequence": ifDatabaseExists(async (fixture, { name, database, by }) => {
     if (!isCreated(fixture, "sequence", name, database)) return "skipped: it may not be there";
-    const { values } = find(fixture, "sequence", name, database);
+    const { values } = findObject(fixture, "sequence", name, database);
     const action: Action = { startedAt: Date.now() };
     let value = 0;
     const outcome = await attempt(action, async () => {
@@ -93,22 +105,22 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
     values.push({ value, action });
     return outcome;
   }),
-  "create-large-object": inside((fixture, { name, database, bytes }) =>
-    make(
+  "create-large-object": ifDatabaseExists((fixture, { name, database, bytes }) =>
+    createObject(
       fixture,
       { kind: "large object", name, database, size: bytes },
       sql(fixture, `SELECT lo_from_bytea(${name}, convert_to(repeat('x', ${bytes}), 'UTF8'))`, database),
     ),
   ),
-  "drop-large-object": inside((fixture, { name, database }) =>
-    drop(fixture, { kind: "large object", name, database }, sql(fixture, `SELECT lo_unlink(${name})`, database)),
+  "drop-large-object": ifDatabaseExists((fixture, { name, database }) =>
+    dropObject(fixture, { kind: "large object", name, database }, sql(fixture, `SELECT lo_unlink(${name})`, database)),
   ),
-  "set-for-database": inside((fixture, { name, database, value }) => {
+  "set-for-database": ifDatabaseExists((fixture, { name, database, value }) => {
     const set = sql(fixture, `ALTER DATABASE ${database} SET ${quoted(name)} = '${value}'`);
     // A setting that is set again exists already.
     if (fixture.ledger.objects.some((each) => each.kind === "setting" && isSame(each, { name, database })))
       return set().then(() => "done");
-    return make(fixture, { kind: "setting", name, database }, set);
+    return createObject(fixture, { kind: "setting", name, database }, set);
   }),
   "create-tablespace": async (fixture, { name }) => {
     try {
@@ -123,7 +135,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
   },
 
   prepare: (fixture, { name }) =>
-    make(fixture, { kind: "prepared transaction", name }, async () => {
+    createObject(fixture, { kind: "prepared transaction", name }, async () => {
       await fixture.within(async (client) => {
         await client.query("BEGIN");
         await client.query(insertNamed, [name]);
@@ -134,7 +146,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
     if (!isCreated(fixture, "prepared transaction", name)) return "skipped: it may not be there";
     const verb = commits ? "COMMIT" : "ROLLBACK";
     const end = sql(fixture, `${verb} PREPARED '${name}'`);
-    return drop(fixture, { kind: "prepared transaction", name }, end);
+    return dropObject(fixture, { kind: "prepared transaction", name }, end);
   },
   begin: async (fixture, { name }) => {
     const client = await openSession(fixture.platform, fixture.source);
@@ -184,7 +196,7 @@ async function halfDrop(fixture: WalkFixture, name: string): Promise<string> {
     const { rows } = await fixture.within((client) => client.query<{ limit: number }>(found, [name]));
     return rows[0]?.limit;
   };
-  find(fixture, "database", name).dropped = { startedAt: Date.now() };
+  findObject(fixture, "database", name).dropped = { startedAt: Date.now() };
   for (const ms of halfDropMs) {
     // Dirty pages make the checkpoint of the drop a long one.
     const dirt = "CREATE TABLE dirt AS SELECT md5(i::text) AS text FROM generate_series(1, 20000) AS i";

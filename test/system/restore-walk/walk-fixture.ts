@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { startWriter } from "../../faults/acknowledged-writer.ts";
 import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createFailures, failing } from "../replication/failures.ts";
@@ -253,7 +253,7 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
         store: [store],
         etcd: [etcd],
       }[victim].filter((pid) => pid !== undefined);
-      return pids.map((pid) => killAtOnce(pid)).includes(true);
+      return pids.map((pid) => killImmediately(pid)).includes(true);
     },
     async remove() {
       stop.abort();

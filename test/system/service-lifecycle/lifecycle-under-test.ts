@@ -1,5 +1,5 @@
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import type { RestResponse } from "@holdfast/testing/api/rest-response.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
@@ -39,10 +39,10 @@ export function createLifecycleUnderTest(): LifecycleUnderTest {
 /** Runs `run` while a process is paused, so that the process executes no change before `run` resolves. */
 export async function whilePaused<T>(pid: number | undefined, run: () => Promise<T>): Promise<T> {
   if (pid === undefined) throw new Error("there is no such process");
-  killAtOnce(pid, "SIGSTOP");
+  killImmediately(pid, "SIGSTOP");
   try {
     return await run();
   } finally {
-    killAtOnce(pid, "SIGCONT");
+    killImmediately(pid, "SIGCONT");
   }
 }

@@ -26,7 +26,7 @@ export async function addressOf(platform: Platform, host: string): Promise<strin
 }
 
 /** A service's connection with the host name for clients on private addresses. */
-export function inside(connection: ConnectionJson): ConnectionJson {
+export function privateConnection(connection: ConnectionJson): ConnectionJson {
   return { ...connection, host: connection.private_host };
 }
 

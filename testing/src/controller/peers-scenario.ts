@@ -76,7 +76,7 @@ export class PeersScenario {
   private ids = 0;
   private seen: { readonly object: ManagedServiceObject; readonly observed: ObservedService } | undefined;
 
-  /** `arranged` returns the nodes of the new service for those of one that all first members form. */
+  /** `arranged` may change the initial nodes, which are those of a service that all its members form together. */
   constructor(count: number, arranged: (nodes: NodeSpec[]) => NodeSpec[] = (nodes) => nodes) {
     const { service, operation } = newServiceObject();
     const first = Array.from({ length: count }, (_, index): NodeSpec => {

@@ -16,7 +16,7 @@ import { runningService } from "./service-object.ts";
 
 export const hourMs = 3_600_000;
 /** A Monday at noon (UTC), in ms since 1970. */
-export const monday = Date.parse("2026-11-16T12:00:00Z");
+export const mondayNoonMs = Date.parse("2026-11-16T12:00:00Z");
 
 export interface ServiceChange {
   readonly spec?: Partial<ManagedServiceSpec>;
@@ -45,9 +45,9 @@ export function nodeImage(
 }
 
 /** The service's image, and newer ones with another version of the engine and with the same. */
-export const old = nodeImage("trixie-1", "17.10", 0);
-export const minor = nodeImage("trixie-2", "17.11", monday, { newest: true });
-export const packages = nodeImage("trixie-2", "17.10", monday, { newest: true });
+export const currentImage = nodeImage("trixie-1", "17.10", 0);
+export const minorUpdate = nodeImage("trixie-2", "17.11", mondayNoonMs, { newest: true });
+export const packageUpdate = nodeImage("trixie-2", "17.10", mondayNoonMs, { newest: true });
 
 /** Context of the service's pending updates, with one host that has these images. */
 export function maintenanceContext(

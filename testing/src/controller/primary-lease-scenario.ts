@@ -68,10 +68,10 @@ export const compositeActions = Object.keys(composites) as (keyof typeof composi
 export type Action = Step | keyof typeof composites;
 
 /** Applies the action to a copy; undefined where it is not possible. */
-export function after(before: PrimaryLeaseModel, action: Action, bug?: Bug): PrimaryLeaseModel | undefined {
+export function nextState(before: PrimaryLeaseModel, action: Action, bug?: Bug): PrimaryLeaseModel | undefined {
   if (isComposite(action)) {
     return composites[action].reduce<PrimaryLeaseModel | undefined>(
-      (state, step) => state && after(state, step, bug),
+      (state, step) => state && nextState(state, step, bug),
       before,
     );
   }

@@ -85,7 +85,7 @@ export const forbidden: readonly string[] = [
 ];
 
 /** Statements that are allowed but must have no effect outside of their database; the test checks that. */
-export const tricks: readonly string[] = [
+export const containedStatements: readonly string[] = [
   // Owners can create objects that every session of their database sees, the platform's too.
   "CREATE SCHEMA trap",
   "CREATE FUNCTION trap.now() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE app_user SUPERUSER; RETURN '-infinity'; END $$",

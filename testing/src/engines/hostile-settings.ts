@@ -1,5 +1,5 @@
 /** Settings that leave a session no time, and others that change its behavior. */
-const impatient = {
+const shortTimeouts = {
   transaction_timeout: "1",
   idle_session_timeout: "1",
   idle_in_transaction_session_timeout: "1",
@@ -11,11 +11,11 @@ const impatient = {
 };
 
 /** Parameters of postgresql.conf. */
-export const impatientParameters = { ...impatient, temp_file_limit: "0" };
+export const shortTimeoutParameters = { ...shortTimeouts, temp_file_limit: "0" };
 
 /** Settings that the owner of a database can set for all of its sessions. */
 export const hostileSettings: Readonly<Record<string, string>> = {
-  ...impatient,
+  ...shortTimeouts,
   DateStyle: "German",
   TimeZone: "Asia/Kathmandu",
   extra_float_digits: "-15",

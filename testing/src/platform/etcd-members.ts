@@ -7,7 +7,7 @@ import { waitUntil } from "../wait-until.ts";
 import { freePorts } from "./free-ports.ts";
 import { occupyPort } from "./occupied-port.ts";
 import { type Platform, type PlatformOptions, startPlatform } from "./platform.ts";
-import { killAtOnce } from "./platform-processes.ts";
+import { killImmediately } from "./platform-processes.ts";
 import { asRoot, programDirectory, testProgram, testUid } from "./platform-software.ts";
 import { startTemporaryProcess } from "./temporary-process.ts";
 
@@ -154,7 +154,7 @@ function openMember(directory: string, { client }: Addresses): EtcdClient {
 function ownMember(platform: Platform, { name, client }: Addresses): EtcdMember {
   const signal = (what: NodeJS.Signals) => {
     const { etcd } = platform.processes();
-    if (etcd !== undefined) killAtOnce(etcd, what);
+    if (etcd !== undefined) killImmediately(etcd, what);
   };
   return {
     name,

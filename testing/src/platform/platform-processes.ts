@@ -116,7 +116,7 @@ export function findBelow(pid: number): number[] {
 }
 
 /** Sends the signal to a process; false if the process does not exist. */
-export function killAtOnce(pid: number, signal: NodeJS.Signals = "SIGKILL"): boolean {
+export function killImmediately(pid: number, signal: NodeJS.Signals = "SIGKILL"): boolean {
   // To the kernel such numbers are groups of processes, the test's own among them.
   if (!(pid > 0)) throw new Error(`there is no process ${pid} to send ${signal} to`);
   try {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isAlive, killAtOnce, type PlatformProcesses } from "./platform-processes.ts";
+import { isAlive, killImmediately, type PlatformProcesses } from "./platform-processes.ts";
 import { basic, createRest, type Rest } from "../api/rest.ts";
 import type { RestResponse } from "../api/rest-response.ts";
 import { newSupervised } from "./supervised.ts";
@@ -125,14 +125,14 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
       const { etcd, history, dns, controllers } = processes();
       const pids = [etcd, history, dns, ...controllers].filter((pid) => pid !== undefined);
       await supervised.end("SIGKILL");
-      for (const pid of pids) killAtOnce(pid);
+      for (const pid of pids) killImmediately(pid);
       await waitUntil("the control plane has ended", () => !pids.some(isAlive));
     },
     async kill9() {
       // All processes are stopped before the first is killed, so that none can react to the end of another.
       const { all } = processes();
-      for (const pid of all) killAtOnce(pid, "SIGSTOP");
-      for (const pid of all) killAtOnce(pid);
+      for (const pid of all) killImmediately(pid, "SIGSTOP");
+      for (const pid of all) killImmediately(pid);
       await waitUntil("all processes have ended", () => processes().all.length === 0);
     },
     remove,

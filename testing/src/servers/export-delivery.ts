@@ -31,7 +31,7 @@ export interface DeliveryOptions {
   /** Time limit of one request, and of a probe; ten seconds by default. */
   readonly deadlineMs?: number;
   /** True if attempts wait as long as a destination requests. */
-  readonly isPatient?: boolean;
+  readonly waitsAsRequested?: boolean;
 }
 
 /** A guard that admits this host. */
@@ -46,7 +46,7 @@ export function loopbackEgress(): EgressClient {
 export function createExportDelivery(
   destination: Destination,
   given: Readonly<Record<string, unknown>>,
-  { egress, vendors: some, deadlineMs = 10_000, isPatient = false }: DeliveryOptions,
+  { egress, vendors: some, deadlineMs = 10_000, waitsAsRequested = false }: DeliveryOptions,
 ): ExportDelivery {
   const checked = newConfiguration(destination, given);
   if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
@@ -74,7 +74,7 @@ export function createExportDelivery(
       send: (request) => send(request, target, limits()),
       async wait(ms) {
         waits.push(ms);
-        if (isPatient) await new Promise((resolve) => setTimeout(resolve, ms));
+        if (waitsAsRequested) await new Promise((resolve) => setTimeout(resolve, ms));
       },
     });
   }

@@ -124,7 +124,7 @@ describe.skipIf(skip !== undefined)("accounts that an admin of mysql creates in 
     expect((await accounts()).toSorted()).toEqual([...expected, ...locked]);
   }, 60_000);
 
-  it("cannot reach the peer port, and strangers there do not shut out users", async () => {
+  it("cannot reach the peer port, and other clients of it do not shut out users", async () => {
     const { address, port } = machine.instance.spec;
     const at = { host: address, port: port + 10_000, localAddress: "127.0.88.9" };
     const greeted: string[] = [];

@@ -3,7 +3,7 @@ import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { forbidden, tricks } from "@holdfast/testing/engines/confinement-statements.ts";
+import { forbidden, containedStatements } from "@holdfast/testing/engines/confinement-statements.ts";
 import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
@@ -129,7 +129,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
 
     it("cannot make the platform run their code", async () => {
       const client = await enter("app_user");
-      for (const statement of tricks) await client.query(statement).catch(() => undefined);
+      for (const statement of containedStatements) await client.query(statement).catch(() => undefined);
       await client.end();
       const { driver, instance, signal } = machine;
       await driver.users?.put(

@@ -2,7 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
-import { hostileSettings, hostileStatements, impatientParameters } from "@holdfast/testing/engines/hostile-settings.ts";
+import {
+  hostileSettings,
+  hostileStatements,
+  shortTimeoutParameters,
+} from "@holdfast/testing/engines/hostile-settings.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { withConsoleSession } from "./console-session.ts";
 import { createPostgresqlDriver } from "./driver.ts";
@@ -25,7 +29,7 @@ describe.skipIf(!hasImage)(`sessions of the platform${hasImage ? "" : " (skipped
     for (const statement of hostileStatements("defaultdb")) await client.query(statement);
     await client.end();
     await machine.stop();
-    machine.change({ parameters: impatientParameters });
+    machine.change({ parameters: shortTimeoutParameters });
     await machine.writeConfig();
     await machine.start();
   });
@@ -54,7 +58,7 @@ describe.skipIf(!hasImage)(`sessions of the platform${hasImage ? "" : " (skipped
     const { instance, signal } = machine;
     const settingsSql =
       "SELECT name, setting FROM pg_settings WHERE source IN ('database', 'configuration file') AND name = ANY ($1)";
-    const names = [[...Object.keys(impatientParameters), ...Object.keys(hostileSettings)]];
+    const names = [[...Object.keys(shortTimeoutParameters), ...Object.keys(hostileSettings)]];
     const [reached, late] = await withSession(
       instance,
       signal,

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import {
   hourMs,
   maintenanceContext,
-  minor,
-  monday,
-  old,
+  minorUpdate,
+  mondayNoonMs,
+  currentImage,
   type ServiceChange,
   windowed,
 } from "@holdfast/testing/controller/pending-updates.ts";
@@ -21,53 +21,66 @@ describe("the action for pending updates", () => {
     free = true,
     instance = {},
   ) => planMaintenance(windowed(change), maintenanceContext(images, now, instance), () => free);
-  const applyAt = pendingUpdates(windowed(), maintenanceContext([old, minor], monday))[0]?.applyAt ?? 0;
+  const applyAt =
+    pendingUpdates(windowed(), maintenanceContext([currentImage, minorUpdate], mondayNoonMs))[0]?.applyAt ?? 0;
   const announced: ServiceChange = {
     status: { maintenance: { ...noMaintenance, announced: [{ id: "trixie-2", applyAt }] } },
   };
 
   test("is none, without a timer, if nothing is pending", () => {
-    expect(plan([], monday)).toEqual({ action: "none", recheckInMs: null });
+    expect(plan([], mondayNoonMs)).toEqual({ action: "none", recheckInMs: null });
   });
 
   test("is a check a day before the time, then one announcement", () => {
-    expect(plan([old, minor], monday)).toEqual({ action: "none", recheckInMs: applyAt - 24 * hourMs - monday });
-    const dayAhead = plan([old, minor], applyAt - 24 * hourMs);
+    expect(plan([currentImage, minorUpdate], mondayNoonMs)).toEqual({
+      action: "none",
+      recheckInMs: applyAt - 24 * hourMs - mondayNoonMs,
+    });
+    const dayAhead = plan([currentImage, minorUpdate], applyAt - 24 * hourMs);
     expect(dayAhead).toMatchObject({
       action: "announce",
       updates: [{ id: "trixie-2" }],
       announced: [{ id: "trixie-2", applyAt }],
     });
-    expect(plan([old, minor], applyAt - 24 * hourMs, announced)).toEqual({ action: "none", recheckInMs: 24 * hourMs });
+    expect(plan([currentImage, minorUpdate], applyAt - 24 * hourMs, announced)).toEqual({
+      action: "none",
+      recheckInMs: 24 * hourMs,
+    });
   });
 
   test("is an immediate announcement of an urgent one, and another one if its time changes", () => {
-    const urgent = { noticeHours: 48, markedAt: monday, reason: "CVE" };
-    const marked = { ...minor, spec: { ...minor.spec, urgent } };
-    expect(plan([old, marked], monday, announced)).toMatchObject({
+    const urgent = { noticeHours: 48, markedAt: mondayNoonMs, reason: "CVE" };
+    const marked = { ...minorUpdate, spec: { ...minorUpdate.spec, urgent } };
+    expect(plan([currentImage, marked], mondayNoonMs, announced)).toMatchObject({
       action: "announce",
-      announced: [{ applyAt: monday + 48 * hourMs }],
+      announced: [{ applyAt: mondayNoonMs + 48 * hourMs }],
     });
   });
 
   test("is to clear the announcements once nothing is pending", () => {
-    expect(plan([], monday, announced)).toEqual({ action: "announce", updates: [], announced: [] });
+    expect(plan([], mondayNoonMs, announced)).toEqual({ action: "announce", updates: [], announced: [] });
   });
 
   test("begins at its time, and not before", () => {
-    expect(plan([old, minor], applyAt - 1, announced)).toEqual({ action: "none", recheckInMs: 1 });
-    expect(plan([old, minor], applyAt, announced)).toMatchObject({ action: "begin", updates: [{ id: "trixie-2" }] });
+    expect(plan([currentImage, minorUpdate], applyAt - 1, announced)).toEqual({ action: "none", recheckInMs: 1 });
+    expect(plan([currentImage, minorUpdate], applyAt, announced)).toMatchObject({
+      action: "begin",
+      updates: [{ id: "trixie-2" }],
+    });
   });
 
   test("combines a restart with an image", () => {
     const maintenance = { ...noMaintenance, restartSince: applyAt - hourMs };
     const waits = { pendingRestart: ["max_connections"] };
     const nextWeek = startOf(
-      pendingUpdates(windowed({ status: { maintenance } }), maintenanceContext([old, minor], applyAt, waits)),
+      pendingUpdates(
+        windowed({ status: { maintenance } }),
+        maintenanceContext([currentImage, minorUpdate], applyAt, waits),
+      ),
     );
     const announced = [{ id: "trixie-2", applyAt }];
     const planned = plan(
-      [old, minor],
+      [currentImage, minorUpdate],
       applyAt,
       { status: { maintenance: { ...maintenance, announced } } },
       true,
@@ -83,15 +96,18 @@ describe("the action for pending updates", () => {
     ["another operation is in progress", { status: { ...announced.status, operationId: "op" } }, true],
     ["it is not healthy",           { status: { ...announced.status, health: { status: "unhealthy" as const, since: 0, reason: "", checks: [] } } }, true],
   ])("waits while %s", (_name, change, free) => {
-    expect(plan([old, minor], applyAt, change, free)).toEqual({ action: "none", recheckInMs: 15_000 });
+    expect(plan([currentImage, minorUpdate], applyAt, change, free)).toEqual({ action: "none", recheckInMs: 15_000 });
   });
 
   test("records since when parameters wait, until they do not; silence changes nothing", () => {
     const waits = { pendingRestart: ["max_connections"] };
-    expect(plan([], monday, {}, true, waits)).toEqual({ action: "note", restartSince: monday });
-    const status = { maintenance: { ...noMaintenance, restartSince: monday } };
-    expect(plan([], monday, { status })).toEqual({ action: "note", restartSince: null });
-    expect(plan([], monday, { status }, true, { state: "starting" })).toEqual({ action: "none", recheckInMs: null });
+    expect(plan([], mondayNoonMs, {}, true, waits)).toEqual({ action: "note", restartSince: mondayNoonMs });
+    const status = { maintenance: { ...noMaintenance, restartSince: mondayNoonMs } };
+    expect(plan([], mondayNoonMs, { status })).toEqual({ action: "note", restartSince: null });
+    expect(plan([], mondayNoonMs, { status }, true, { state: "starting" })).toEqual({
+      action: "none",
+      recheckInMs: null,
+    });
   });
 });
 

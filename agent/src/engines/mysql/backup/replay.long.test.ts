@@ -17,7 +17,7 @@ import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
 import { connectMysql, mysqlVerifier } from "@holdfast/testing/engines/mysql-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMysqlDriver } from "../driver.ts";
@@ -100,7 +100,7 @@ describe.skipIf(skip !== undefined)("the log of MySQL", () => {
 
   /** Records the current time: commits have microseconds, targets milliseconds. */
   async function mark(name: string): Promise<void> {
-    times.set(name, new Date(await ownMillisecond()));
+    times.set(name, new Date(await reserveMillisecond()));
   }
 
   const positionOf = (): LogPosition | undefined => {

@@ -5,7 +5,7 @@ import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
-import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { BackupFacet, Finding, LogPiece, ArchivedLogReader, RecoveryPlan } from "../../backup-facet.ts";
 import { listDatabases } from "../database-list.ts";
@@ -59,7 +59,7 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
 
     /** Records the current time, in a millisecond without other events. */
     async function note(name: string): Promise<void> {
-      moments.set(name, await ownMillisecond());
+      moments.set(name, await reserveMillisecond());
     }
 
     async function commit(): Promise<void> {

@@ -32,7 +32,7 @@ const traps = [
 ];
 
 /** Statements that create a schema with the platform's name. */
-const squatters: Readonly<Record<string, readonly string[]>> = {
+const conflictingObjects: Readonly<Record<string, readonly string[]>> = {
   "an empty schema": [],
   "a table with a version": ["CREATE TABLE mdb_queue.meta (one boolean, version integer, service_id text)"],
   "a view with a version": ["CREATE VIEW mdb_queue.meta AS SELECT mdb_queue.spring() AS version"],
@@ -65,21 +65,21 @@ describe.skipIf(!hasEngine("postgresql", "17"))("objects that users prepared as 
     await database?.remove();
   });
 
-  async function expectNothingSprang(): Promise<void> {
+  async function expectNoTrapRan(): Promise<void> {
     const rows = await database.asPlatform((session) =>
       session.rows("SELECT rolname FROM pg_roles WHERE rolsuper AND rolname <> 'holdfast'"),
     );
     expect(rows).toEqual([]);
   }
 
-  it.each(Object.entries(squatters))("make the platform refuse %s", async (_, statements) => {
+  it.each(Object.entries(conflictingObjects))("make the platform refuse %s", async (_, statements) => {
     await user.query("CREATE SCHEMA mdb_queue");
     await user.query(`CREATE FUNCTION mdb_queue.spring() RETURNS integer ${body}`);
     await user.query(`CREATE FUNCTION mdb_queue.spring_trigger() RETURNS trigger ${body}`);
     for (const statement of statements) await user.query(statement);
     expect(await migration()).toBe("schema_not_owned");
     expect(await database.asPlatform(schemaVersionOf)).toBe(0);
-    await expectNothingSprang();
+    await expectNoTrapRan();
     await user.query("DROP SCHEMA mdb_queue CASCADE");
   });
 
@@ -121,7 +121,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("objects that users prepared as 
     await trapped.query("SELECT * FROM mdb_queue.stats('q')");
     await trapped.end();
     await database.asPlatform((session) => deleteQueue(session, { id: "q" }));
-    await expectNothingSprang();
+    await expectNoTrapRan();
   });
 
   it("cannot be created in the schema", async () => {

@@ -6,7 +6,7 @@ import {
   brokenInvariantOf,
 } from "@holdfast/testing/controller/primary-lease-state.ts";
 import {
-  after,
+  nextState,
   type Bug,
   type Action,
   actions,
@@ -59,7 +59,7 @@ const planted: readonly (readonly [bug: Bug, initialState: number])[] = [
  * scenario.
  */
 function explore(trace: readonly Action[], bug?: Bug): { readonly states: number; readonly wrong: string | undefined } {
-  const started = trace.reduce((state, action) => after(state, action, bug) ?? state, newPrimaryLeaseModel());
+  const started = trace.reduce((state, action) => nextState(state, action, bug) ?? state, newPrimaryLeaseModel());
   const seen = new Set<string>();
   let edge: { readonly state: PrimaryLeaseModel; readonly reported: readonly Action[] }[] = [
     { state: started, reported: [] },
@@ -68,7 +68,7 @@ function explore(trace: readonly Action[], bug?: Bug): { readonly states: number
     const next: typeof edge = [];
     for (const { state, reported } of edge) {
       for (const action of all) {
-        const then = after(state, action, bug);
+        const then = nextState(state, action, bug);
         const key = then && JSON.stringify(then);
         if (then === undefined || key === undefined || seen.has(key)) continue;
         seen.add(key);
@@ -110,7 +110,7 @@ test("no invariant is violated in many long histories, and many of them reach a 
   for (let trace = 0; trace < 2_000; trace += 1) {
     let state = newPrimaryLeaseModel();
     for (let action = 0; action < 60; action += 1) {
-      state = after(state, random.pick(weighted)) ?? state;
+      state = nextState(state, random.pick(weighted)) ?? state;
       expect(brokenInvariantOf(state)).toBeUndefined();
     }
     if (state.isPromoted) promoted += 1;

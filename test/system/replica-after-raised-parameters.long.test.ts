@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createFailures } from "./replication/failures.ts";
@@ -46,7 +46,7 @@ describe("a replica that starts with lower settings than its primary", () => {
       await set(raised);
       // Only the primary restarts.
       const { engine = 0 } = failures.processesOf(primary);
-      killAtOnce(engine);
+      killImmediately(engine);
       const isRaised = () =>
         settingsOf(primary).then(
           (row) => row?.["max_connections"] === "200",
@@ -56,7 +56,7 @@ describe("a replica that starts with lower settings than its primary", () => {
       // The next start of the replica has the defaults, which suffice for its own log.
       await set(Object.fromEntries(names.map((name) => [name, null])));
       const replicaEngine = failures.processesOf(replica).engine ?? 0;
-      for (const pid of [replicaEngine, ...findBelow(replicaEngine)]) killAtOnce(pid);
+      for (const pid of [replicaEngine, ...findBelow(replicaEngine)]) killImmediately(pid);
     } finally {
       repair();
     }
@@ -99,7 +99,7 @@ describe("a replica that starts with lower settings than its primary", () => {
     const repair = failures.pauseMachine(replica);
     try {
       await set(Object.fromEntries(names.map((name) => [name, null])));
-      killAtOnce(failures.processesOf(primary).engine ?? 0);
+      killImmediately(failures.processesOf(primary).engine ?? 0);
       await waitUntil("the primary runs with the defaults", runs(primary, usual));
     } finally {
       repair();
@@ -123,7 +123,7 @@ describe("a replica that starts with lower settings than its primary", () => {
     try {
       // The next start has a parameter that no start had.
       await set({ maintenance_work_mem: "65MB" });
-      for (const pid of [engine, ...findBelow(engine)]) killAtOnce(pid);
+      for (const pid of [engine, ...findBelow(engine)]) killImmediately(pid);
     } finally {
       resume();
     }

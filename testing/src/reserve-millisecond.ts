@@ -1,7 +1,7 @@
 import { waitUntil } from "./wait-until.ts";
 
 /** A time in ms since 1970 that is later than all earlier events, and earlier than all later events, by the clock. */
-export async function ownMillisecond(): Promise<number> {
+export async function reserveMillisecond(): Promise<number> {
   await untilAfter(Date.now());
   const at = Date.now();
   await untilAfter(at);
