@@ -15,5 +15,5 @@ export const bundlesErrors = {
   KIND_NOT_AVAILABLE:       { grpc: "FAILED_PRECONDITION", status: 422, title: "The resource kind is not available",        help: "The problem names the kind, which this installation does not support yet." },
   TEMPLATE_UNAVAILABLE:     { grpc: "FAILED_PRECONDITION", status: 422, title: "The template is not available",         help: "The detail names what this installation lacks." },
   UPGRADE_BLOCKED:          { grpc: "FAILED_PRECONDITION", status: 422, title: "The upgrade is blocked",                help: "blocked_reasons lists what cannot be changed in place. Nothing was changed." },
-  PORT_80_RESERVED:         { grpc: "FAILED_PRECONDITION", status: 422, title: "Port 80 is reserved",                   help: "An app that others attach must listen on another port: 80 is for HTTPS from outside." },
+  PORT_80_RESERVED:         { grpc: "FAILED_PRECONDITION", status: 422, title: "Port 80 is reserved",                   help: "An app that others attach must listen on another port: port 80 of the app's name serves its public HTTPS." },
 } as const satisfies Record<string, ErrorEntry>;
