@@ -12,7 +12,7 @@ import { bootId } from "../keeper/boot-clock.ts";
 import type { Directories } from "./workload/engine/instance-files.ts";
 import type { WorkloadKinds } from "./workload/workload.ts";
 import { createWorkloadHost } from "./workload/workload-host.ts";
-import { openJournal } from "./journal/journal.ts";
+import { openTaskJournal } from "./journal/journal.ts";
 import { createSampling } from "./samples/sampling.ts";
 import { createObservationReport } from "./session/observation-report.ts";
 import type { OutgoingFrame } from "./session/session.ts";
@@ -66,7 +66,7 @@ const adoptedWithinMs = 5_000;
 export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const { machineId, machineStart, directories, controllers, keeper, workloads, sessionId, clock, random, log } = deps;
   const { code, predecessor } = deps;
-  const journal = await openJournal(join(directories.stateDir, "journal"), clock.now);
+  const journal = await openTaskJournal(join(directories.stateDir, "journal"), clock.now);
   /** Results of tasks that ended while no session was open. The journal also has the results of durable tasks. */
   const unsent: TaskResult[] = [];
 

@@ -33,7 +33,7 @@ const largeBodiesMax = 8;
 
 /** Limits concurrent requests with large bodies in a gateway. */
 export interface LargeBodyLimit {
-  /** The slots of one request. `take` throws RATE_LIMITED at the limit; `release` frees all slots of the request. */
+  /** The permits of one request. `take` throws RATE_LIMITED at the limit; `release` frees all of them. */
   forRequest(): { take(): void; release(): void };
 }
 

@@ -11,7 +11,7 @@ export interface ConcurrencyLimits {
 
 /** Limits how many uses of one kind, such as streams, run concurrently. */
 export interface ConcurrencyLimit {
-  /** Takes a slot and returns the idempotent function that releases it. Throws RATE_LIMITED at a limit. */
+  /** Takes a permit and returns the idempotent function that releases it. Throws RATE_LIMITED at a limit. */
   take(principal: Principal | undefined): () => void;
 }
 

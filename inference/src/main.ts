@@ -32,7 +32,7 @@ import { createAccounting } from "./quota-lease/accounting.ts";
 import { createQuotaLeases } from "./quota-lease/quota-leases.ts";
 import { createHandler } from "./http/handler.ts";
 import { createBodyBudget } from "./http/read-body.ts";
-import { openJournal } from "./journal/journal.ts";
+import { openUsageJournal } from "./journal/journal.ts";
 import { createMetrics } from "./metrics.ts";
 import { createSealedFile, sealingKey } from "./sealed-file.ts";
 
@@ -53,7 +53,7 @@ const shutdown = new AbortController();
 await mkdir(directory, { recursive: true, mode: 0o700 });
 const configurationFile = createSealedFile(join(directory, "configuration"), await sealingKey(config.keyFile));
 const configuration = createConfiguration(await configurationFile.read());
-const journal = openJournal(directory, { now, log });
+const journal = openUsageJournal(directory, { now, log });
 const quotaLeases = createQuotaLeases(journal.state, {
   append: journal.append,
   now,

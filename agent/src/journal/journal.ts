@@ -6,7 +6,7 @@ import { openRecordFile, readRecords } from "./record-file.ts";
  * Durable record of the machine's tasks: those started, those finished, and the highest term and generations seen.
  * Survives kill -9.
  */
-export interface Journal {
+export interface TaskJournal {
   /** Highest term by owner. */
   readonly terms: ReadonlyMap<string, bigint>;
   /** Resolves once this term or a higher one is on disk. */
@@ -47,7 +47,7 @@ const compactAtBytes = 256 << 10;
 const retainedAfterDeadlineMs = 24 * 3_600_000;
 
 /** Opens the journal. A truncated last record is dropped. */
-export async function openJournal(path: string, now: () => number): Promise<Journal> {
+export async function openTaskJournal(path: string, now: () => number): Promise<TaskJournal> {
   let file = await openRecordFile<Entry>(path);
   const terms = new Map<string, bigint>();
   const generations = new Map<string, bigint>();

@@ -9,7 +9,7 @@ import {
   type TaskResult,
   TaskResultSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { TaskJournal } from "../journal/journal.ts";
 import { TaskFailed } from "../task-failed.ts";
 import { changingKinds, type TaskContext, type TaskHandler, type TaskKind } from "./task-handler.ts";
 
@@ -17,7 +17,7 @@ import { changingKinds, type TaskContext, type TaskHandler, type TaskKind } from
 export type SharedContext = Pick<TaskContext, "workload" | "upgrade" | "engine" | "channel">;
 
 export interface TaskRunnerDeps {
-  readonly journal: Journal;
+  readonly journal: TaskJournal;
   readonly handlers: { readonly [K in TaskKind]: TaskHandler<K> };
   readonly shared: SharedContext;
   /** Sends to the connected controller. A durable result is sent again until it is acknowledged. */

@@ -1,7 +1,7 @@
 import type { Configuration } from "@holdfast/sdk/responses.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { settle } from "./operation-wait.ts";
+import { waitIfRequested } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
 const columns = ["name", "value", "default", "status", "reason"];
@@ -32,7 +32,7 @@ export function addConfig(config: CliCommand): void {
       const { configuration } = context.client;
       const id = await context.serviceId(name);
       const changed = await configuration.update(id, parameters);
-      const isDone = await settle(context, changed.operation, name, flags);
+      const isDone = await waitIfRequested(context, changed.operation, name, flags);
       const wasAwaited = changed.operation !== null && isDone;
       const { parameters: all, ...rest } = wasAwaited ? await configuration.get(id) : changed;
       const named = Object.entries(all).filter(([parameter]) => Object.hasOwn(parameters, parameter));

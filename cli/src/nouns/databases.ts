@@ -1,6 +1,6 @@
 import type { CliCommand } from "../command.ts";
 import { take } from "../flag-values.ts";
-import { settle } from "./operation-wait.ts";
+import { waitIfRequested } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
 const columns = ["name", "owner", "size_bytes", "state"];
@@ -24,7 +24,7 @@ export function addDatabases(databases: CliCommand): void {
     .example("databases create orders reports --owner ann")
     .does(async (context, name: string, database: string, { owner, ...flags }: CreateFlags) => {
       const created = await context.client.databases.create(await context.serviceId(name), database, { owner });
-      const isDone = await settle(context, created.operation, database, flags);
+      const isDone = await waitIfRequested(context, created.operation, database, flags);
       context.output.show(isDone ? { ...created, operation: null } : created, columns);
     });
 
@@ -39,6 +39,6 @@ export function addDatabases(databases: CliCommand): void {
       const id = await context.serviceId(name);
       await context.confirm(`Drop ${database} of ${name} with its data?`, flags.yes);
       const { operation } = await context.client.databases.delete(id, database);
-      if (await settle(context, operation, database, flags)) context.output.info(`${database} is dropped`);
+      if (await waitIfRequested(context, operation, database, flags)) context.output.info(`${database} is dropped`);
     });
 }

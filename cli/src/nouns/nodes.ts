@@ -32,7 +32,7 @@ export function addNodes(nodes: CliCommand): void {
       const { zone, count } = flags;
       const node = await context.client.nodes.add(id, { role: "replica", zone, count });
       const added = count === undefined ? "a node" : `${count} nodes`;
-      await settle(context, node.operation_id, `adding ${added} to ${name}`, flags);
+      await waitIfRequested(context, node.operation_id, `adding ${added} to ${name}`, flags);
       if (count === undefined) return context.output.show(await context.client.nodes.get(id, node.id), nodeColumns);
       context.output.list(await take(context.client.services.nodes(id)), nodeColumns);
     });
@@ -45,7 +45,7 @@ export function addNodes(nodes: CliCommand): void {
       const nodeId = await nodeIdOf(context, id, node);
       await context.confirm(`Remove the node ${node} of ${name} with its data?`, flags.yes);
       const { operation_id: operation } = await context.client.nodes.remove(id, nodeId);
-      await settle(context, operation, `removing a node of ${name}`, flags);
+      await waitIfRequested(context, operation, `removing a node of ${name}`, flags);
       context.output.info(flags.wait === true ? `${node} is removed` : `${node} is being removed`);
     });
 
@@ -82,6 +82,11 @@ export function addFailover(services: CliCommand): void {
     });
 }
 
-async function settle(context: Context, operation: string | null, title: string, flags: WaitFlags): Promise<void> {
+async function waitIfRequested(
+  context: Context,
+  operation: string | null,
+  title: string,
+  flags: WaitFlags,
+): Promise<void> {
   if (operation !== null && flags.wait === true) await waitForOperation(context, operation, title, flags.timeout);
 }

@@ -31,7 +31,7 @@ export async function waitForOperation(
  * Handles a change that the engine may not have applied yet: waits for its operation with --wait, otherwise prints the
  * command that waits. Returns true if there is no operation or it is completed.
  */
-export async function settle(
+export async function waitIfRequested(
   context: Context,
   operation: Operation | null,
   title: string,

@@ -2,7 +2,7 @@ import type { UserRole } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import { take } from "../flag-values.ts";
-import { settle } from "./operation-wait.ts";
+import { waitIfRequested } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
 interface CreateFlags {
@@ -50,7 +50,7 @@ export function addUsers(users: CliCommand): void {
         role: flags.role,
         ...(flags.replication && { replication: true }),
       });
-      const isDone = await settle(context, created.operation, username, flags);
+      const isDone = await waitIfRequested(context, created.operation, username, flags);
       context.output.show(isDone ? { ...created, operation: null } : created, columns);
     });
 
@@ -68,7 +68,7 @@ export function addUsers(users: CliCommand): void {
     .does(async (context, name: string, user: string, flags: WaitFlags & { replication: "on" | "off" }) => {
       const id = await context.serviceId(name);
       const changed = await context.client.databaseUsers.update(id, user, { replication: flags.replication === "on" });
-      const isDone = await settle(context, changed.operation, user, flags);
+      const isDone = await waitIfRequested(context, changed.operation, user, flags);
       context.output.show(isDone ? { ...changed, operation: null } : changed, columns);
     });
 
@@ -83,7 +83,7 @@ export function addUsers(users: CliCommand): void {
       const id = await context.serviceId(name);
       await context.confirm(`Delete the user ${user} of ${name}?`, flags.yes);
       const { operation } = await context.client.databaseUsers.delete(id, user);
-      if (await settle(context, operation, user, flags)) context.output.info(`${user} is deleted`);
+      if (await waitIfRequested(context, operation, user, flags)) context.output.info(`${user} is deleted`);
     });
 
   withWait(
@@ -104,7 +104,7 @@ export function addUsers(users: CliCommand): void {
       const password = await (reset === true
         ? databaseUsers.resetPassword(id, user)
         : databaseUsers.revealPassword(id, user));
-      await settle(context, password.operation, user, flags);
+      await waitIfRequested(context, password.operation, user, flags);
       if (context.output.format === "table") context.output.print(password.password);
       else context.output.show(password);
     });

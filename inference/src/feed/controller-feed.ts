@@ -13,7 +13,7 @@ import {
 } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { chargesOf, type QuotaLeases } from "../quota-lease/quota-leases.ts";
-import { type Journal, ignoreLogged } from "../journal/journal.ts";
+import { type UsageJournal, ignoreLogged } from "../journal/journal.ts";
 import type { Batch, Settlement } from "../journal/journal-state.ts";
 
 /** Feed between a proxy process and a controller: configuration and quota leases arrive, usage is sent. */
@@ -29,7 +29,7 @@ interface Deps {
   readonly listeners: readonly string[];
   readonly configuration: Configuration;
   readonly quotaLeases: QuotaLeases;
-  readonly journal: Journal;
+  readonly journal: UsageJournal;
   /** Called when a changed configuration is in effect. */
   readonly onConfigured: () => void;
   readonly log: Log;

@@ -13,7 +13,7 @@ import type { RoutedCall } from "../call/serve-call.ts";
 import { createConfiguration } from "../configuration/configuration.ts";
 import { createAccounting } from "../quota-lease/accounting.ts";
 import { createQuotaLeases } from "../quota-lease/quota-leases.ts";
-import { openJournal } from "../journal/journal.ts";
+import { openUsageJournal } from "../journal/journal.ts";
 import { createMetrics } from "../metrics.ts";
 import { createHandler } from "./handler.ts";
 import { createBodyBudget } from "./read-body.ts";
@@ -54,7 +54,7 @@ async function serve(euOnly: boolean): Promise<string> {
       ],
     }),
   );
-  const journal = openJournal(directory, { now: Date.now, log });
+  const journal = openUsageJournal(directory, { now: Date.now, log });
   const quotaLeases = createQuotaLeases(journal.state, {
     append: journal.append,
     now: Date.now,

@@ -5,7 +5,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { applyRecord, emptyState, type JournalRecord, recordsOf, type Settlement } from "./journal-state.ts";
-import { openJournal } from "./journal.ts";
+import { openUsageJournal } from "./journal.ts";
 
 const root = mkdtempSync(join(tmpdir(), "holdfast-journal-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -33,7 +33,7 @@ const used = { promptTokens: 2, completionTokens: 5, costMicrocents: 60, estimat
 describe("a journal", () => {
   test("restores its records after a kill, without an incomplete line", async () => {
     const directory = newDirectory();
-    const first = openJournal(directory, { now, log: silentLog });
+    const first = openUsageJournal(directory, { now, log: silentLog });
     await first.append({ t: "hold", account: "cost.o.2026-11", amount: 500 });
     await first.append({ t: "reserve", call: call("a") });
     await first.append({ t: "reserve", call: call("b") });
@@ -43,7 +43,7 @@ describe("a journal", () => {
     await first.append({ t: "request", account: "rpm.k", at: 900_000 });
     appendFileSync(join(directory, "journal"), '{"t":"settle","its":{"id":"b"');
     // The journal was not closed, as after a kill.
-    const { state, close } = openJournal(directory, { now, log: silentLog });
+    const { state, close } = openUsageJournal(directory, { now, log: silentLog });
     expect([...state.open.keys()]).toEqual(["b"]);
     expect(state.batches.map(({ n, settlements }) => [n, settlements.map(({ id }) => id)])).toEqual([[1, ["a"]]]);
     expect([...state.leases]).toEqual([["cost.o.2026-11", 500]]);
@@ -53,7 +53,7 @@ describe("a journal", () => {
 
   test("settles a reservation once, with its names", async () => {
     const directory = newDirectory();
-    const first = openJournal(directory, { now, log: silentLog });
+    const first = openUsageJournal(directory, { now, log: silentLog });
     const { estimated: _, requests: __, ...reservation } = call("a");
     await first.append({
       t: "reserve",
@@ -67,7 +67,7 @@ describe("a journal", () => {
     });
     await first.append({ t: "used", id: "a", used, requests: 1 });
     await first.append({ t: "used", id: "a", used, requests: 1 });
-    const { state, close } = openJournal(directory, { now, log: silentLog });
+    const { state, close } = openUsageJournal(directory, { now, log: silentLog });
     expect(state.open.size).toBe(0);
     const amounts = [
       ["cost.o.2026-11", 60],
@@ -80,7 +80,7 @@ describe("a journal", () => {
   test("is rewritten while calls continue, without losing any", async () => {
     const directory = newDirectory();
     const path = join(directory, "journal");
-    const first = openJournal(directory, { now, log: silentLog });
+    const first = openUsageJournal(directory, { now, log: silentLog });
     const large = { ...call("a"), model: "m".repeat(1 << 20) };
     let bytes = 0;
     // Confirmed settlements are not written again.
@@ -95,7 +95,7 @@ describe("a journal", () => {
       await first.append({ t: "reserve", call: call(String(n)) });
     }
     expect(statSync(path).size).toBe(first.bytes);
-    const { state, close } = openJournal(directory, { now, log: silentLog });
+    const { state, close } = openUsageJournal(directory, { now, log: silentLog });
     expect([...state.open.keys()]).toEqual([...first.state.open.keys()]);
     expect(state.newest).toBe(first.state.newest);
     await close();
@@ -103,7 +103,7 @@ describe("a journal", () => {
 
   test("writes the lines of one event loop iteration together", async () => {
     const directory = newDirectory();
-    const journal = openJournal(directory, { now, log: silentLog });
+    const journal = openUsageJournal(directory, { now, log: silentLog });
     await Promise.all(["a", "b", "c"].map((id) => journal.append({ t: "reserve", call: call(id) })));
     const lines = readFileSync(join(directory, "journal"), "utf8").trim().split("\n");
     expect(lines).toHaveLength(4);

@@ -21,7 +21,7 @@ import { applyRecord, emptyState, type JournalRecord, type JournalState, records
  * The durable state of a process in lines of a file: calls, their usage and quota leases. A file that has doubled its
  * size is rewritten while calls continue, and replaced atomically.
  */
-export interface Journal {
+export interface UsageJournal {
   readonly state: JournalState;
   /**
    * Applies a line immediately; resolves when it is written to the file, so it survives a kill of the process. Lines of
@@ -46,10 +46,10 @@ const syncFile = promisify(fdatasync);
 const format = storedFormat<JournalRecord>({ call: "its" });
 
 /** Opens the journal of an earlier process. */
-export function openJournal(
+export function openUsageJournal(
   directory: string,
   { now, log }: { readonly now: () => number; readonly log: Log },
-): Journal {
+): UsageJournal {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, "journal");
   const rewritePath = `${path}.new`;

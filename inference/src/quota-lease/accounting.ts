@@ -1,6 +1,6 @@
 import { costAccount, periodOf, rpmAccount, tokensAccount } from "@holdfast/common/inference/accounts.ts";
 import type { KeySettings, Organization } from "../configuration/configuration.ts";
-import { type Journal, ignoreLogged } from "../journal/journal.ts";
+import { type UsageJournal, ignoreLogged } from "../journal/journal.ts";
 import {
   type Amount,
   amountsUsed,
@@ -49,7 +49,7 @@ export interface Accounting {
 
 interface Deps {
   readonly quotaLeases: QuotaLeases;
-  readonly journal: Journal;
+  readonly journal: UsageJournal;
   readonly now: () => number;
   readonly newId: () => string;
 }

@@ -14,7 +14,7 @@ import { errorCodes, isTransient, KafkaRefusal } from "./protocol/protocol-error
 import { withSession } from "./session.ts";
 import { replicationFactorOf } from "./settings.ts";
 import { completeUsers, createFirstAccount, putUser } from "./users.ts";
-import { settleWriteBlock } from "./write-block.ts";
+import { convergeWriteBlock } from "./write-block.ts";
 
 const retryMs = 50;
 const probeMs = 2_000;
@@ -49,7 +49,7 @@ async function initialize(instance: Instance, session: Connection, signal: Abort
     await createHeartbeatTopic(session, existsSync(restoredFile(instance)) ? 1 : replicationFactorOf(instance));
   }
   await loadCoordinators(session, ownNumber(instance));
-  await settleWriteBlock(instance, session);
+  await convergeWriteBlock(instance, session);
   await applyParameters(instance, session);
   await probe(instance, session, probeMs);
 }

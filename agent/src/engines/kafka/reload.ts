@@ -3,7 +3,7 @@ import { applyAllowLists, applyCertificate } from "../front/front-commands.ts";
 import { frontOf, frontsOf } from "./front.ts";
 import { applyParameters } from "./parameters.ts";
 import { withSession } from "./session.ts";
-import { settleWriteBlock } from "./write-block.ts";
+import { convergeWriteBlock } from "./write-block.ts";
 
 /**
  * Applies changed settings to the running broker, the allow-list first, so that forbidden sessions end without delay.
@@ -13,7 +13,7 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
   for (const front of frontsOf(instance)) await applyAllowLists(front, signal);
   await applyCertificate(frontOf(instance), signal);
   await withSession(instance, signal, async (session) => {
-    await settleWriteBlock(instance, session);
+    await convergeWriteBlock(instance, session);
     await applyParameters(instance, session);
   });
 }

@@ -47,7 +47,7 @@ export function writeBlockChanges({
 }
 
 /** Denies all users' writes while a disk is nearly full, and permits them again afterwards. */
-export async function settleWriteBlock(instance: Instance, session: Connection): Promise<void> {
+export async function convergeWriteBlock(instance: Instance, session: Connection): Promise<void> {
   const number = ownNumber(instance);
   const members = membersOf(instance.spec).map((member) => member.number);
   // Another member may change the rules at the same time, so they are read again after a removal.
