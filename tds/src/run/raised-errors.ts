@@ -1,12 +1,13 @@
 import type { Expression } from "../parse/ast.ts";
 import { isInteger, type TsqlType, type Value } from "../types/tsql-type.ts";
 import { evaluate } from "./evaluation.ts";
-import { formatMessage } from "./format-message.ts";
 import type { RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 
 const nvarcharMax: TsqlType = { name: "nvarchar", length: "max" };
 const int: TsqlType = { name: "int" };
+const placeholder = /%([-+ 0#]*)(\d*)(?:\.(\d+))?([diosuxX%])/g;
+const messageLengthMax = 2_047;
 
 /** RAISERROR: a message up to severity 10, else an error. */
 export async function raise(
@@ -57,4 +58,23 @@ export async function thrownError(
     });
   const text = (await evaluate(message, request, nvarcharMax)) ?? "";
   return new SqlError(errorNumber, text, { state: Number((await evaluate(state, request, int)) ?? 1), line });
+}
+
+/** Formats the message of RAISERROR: parameters replace %s, %d and the like. */
+function formatMessage(format: string, values: readonly Value[]): string {
+  let index = 0;
+  const text = format.replaceAll(
+    placeholder,
+    (_, flags: string, width: string, precision: string | undefined, kind: string) => {
+      if (kind === "%") return "%";
+      const value = values[index] ?? null;
+      index += 1;
+      const printed = value === null ? "(null)" : kind.toLowerCase() === "x" ? Number(value).toString(16) : value;
+      const cut = precision !== undefined && kind === "s" ? printed.slice(0, Number(precision)) : printed;
+      const size = Math.min(Number(width || 0), messageLengthMax);
+      if (flags.includes("-")) return cut.padEnd(size);
+      return cut.padStart(size, flags.includes("0") && kind !== "s" ? "0" : " ");
+    },
+  );
+  return text.slice(0, messageLengthMax);
 }
