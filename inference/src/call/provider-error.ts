@@ -64,19 +64,19 @@ export function errorInRefusal(text: string): ProviderError | undefined {
 
 function parsed(text: string): { readonly value: unknown } | undefined {
   try {
-    return { value: JSON.parse(withoutMark(text)) };
+    return { value: JSON.parse(withoutByteOrderMark(text)) };
   } catch {
     return undefined;
   }
 }
 
 /** The text without a byte order mark, which JSON does not permit and some providers send. */
-export function withoutMark(text: string): string {
+export function withoutByteOrderMark(text: string): string {
   return text.startsWith(byteOrderMark) ? text.slice(1) : text;
 }
 
 function isLikeJson(text: string): boolean {
-  return /^\s*[[{]/.test(withoutMark(text));
+  return /^\s*[[{]/.test(withoutByteOrderMark(text));
 }
 
 /** The first message in JSON that is cut off, perhaps within the message. */
@@ -87,7 +87,7 @@ function messageInCut(text: string): string | undefined {
 }
 
 function excerptOf(text: string): string {
-  return withoutMark(text)
+  return withoutByteOrderMark(text)
     .replaceAll(/<(script|style)\b.*?<\/\1>/gis, " ")
     .replaceAll(/<[^>]*>/g, " ")
     .replaceAll(/[\p{Cc}\s]+/gu, " ")

@@ -13,7 +13,7 @@ import { type ChatStream, createChatStream, type StreamBroken } from "./chat-str
 import type { CheckedCall } from "./check-call.ts";
 import { isRecord } from "./check-call.ts";
 import type { AbandonedCalls } from "./abandoned-calls.ts";
-import { withoutMark } from "./provider-error.ts";
+import { withoutByteOrderMark } from "./provider-error.ts";
 import type { Route } from "./route-call.ts";
 import { textsOf, upstreamBody, usageIn } from "./upstream-body.ts";
 import { readUsage, usageOf } from "./usage.ts";
@@ -124,7 +124,7 @@ async function passComplete(
     return client.fail(bodyFailure(error));
   }
   const isPlain = isAscii(bytes);
-  const text = isPlain ? bytes.toString("latin1") : withoutMark(bytes.toString());
+  const text = isPlain ? bytes.toString("latin1") : withoutByteOrderMark(bytes.toString());
   const body = parsed(text);
   const outputs = body?.[routed.call.kind === "chat" ? "choices" : "data"];
   const hasOutput = Array.isArray(outputs) && outputs.length > 0;

@@ -3,7 +3,7 @@ import type { Client } from "pg";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import type { RunningService } from "@holdfast/testing/platform/services.ts";
-import type { Contents, DatabaseContents } from "./walk-ledger.ts";
+import type { ServiceContents, DatabaseContents } from "./walk-ledger.ts";
 
 /** Options by which sessions of walks work under any parameters of the service. */
 const sessionOptions = [
@@ -42,7 +42,7 @@ async function pairsOf(client: Client, sql: string): Promise<Map<string, number>
 }
 
 /** All contents of a service that a ledger can describe. Databases that admit no connection are opened for that. */
-export async function readContents(platform: Platform, service: RunningService): Promise<Contents> {
+export async function readContents(platform: Platform, service: RunningService): Promise<ServiceContents> {
   const client = await openSession(platform, service);
   try {
     const { rows } = await client.query<{ id: string; good: boolean }>(

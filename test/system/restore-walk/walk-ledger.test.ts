@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
-  type Contents,
+  type ServiceContents,
   type DatabaseContents,
   faultsOf,
   type LedgerObject,
@@ -37,7 +37,7 @@ describe("objects in data of a point in time", () => {
 
   it("removed rows are missing before their removal, and surplus after it", () => {
     const rows = [{ id: 1, created: action(10, 20), dropped: action(40, 50) }];
-    const contents = (...there: number[]): Contents => ({
+    const contents = (...there: number[]): ServiceContents => ({
       rows: new Set(there),
       damaged: [],
       roles: new Set(),
@@ -111,10 +111,10 @@ describe("the comparison with a ledger", () => {
       ],
       ["base_1", base],
     ]),
-  } satisfies Contents;
-  const faults = (contents: Partial<Contents>) => faultsOf(ledger, at(60), { ...complete, ...contents });
+  } satisfies ServiceContents;
+  const faults = (contents: Partial<ServiceContents>) => faultsOf(ledger, at(60), { ...complete, ...contents });
   const defaultdb = complete.databases.get("defaultdb") ?? base;
-  const changedIn = (changed: Partial<typeof defaultdb>): Partial<Contents> => ({
+  const changedIn = (changed: Partial<typeof defaultdb>): Partial<ServiceContents> => ({
     databases: new Map(complete.databases).set("defaultdb", { ...defaultdb, ...changed }),
   });
 
@@ -123,7 +123,7 @@ describe("the comparison with a ledger", () => {
   });
 
   // biome-ignore format: a table, aligned so that it reads as one
-  it.each<[string, Partial<Contents>, RegExp]>([
+  it.each<[string, Partial<ServiceContents>, RegExp]>([
     ["a row that is missing",        { rows: new Set([1]) },                   /1 rows acknowledged before .* missing: 2/],
     ["a row that was begun later",   { rows: new Set([1, 2, 3]) },             /1 rows begun after .* there: 3/],
     ["a row without a write",        { rows: new Set([1, 2, 4]) },             /without a write are there: 4/],

@@ -52,7 +52,7 @@ export interface Moment {
 }
 
 /** Contents of a restored service. */
-export interface Contents {
+export interface ServiceContents {
   readonly rows: ReadonlySet<number>;
   /** Rows whose text does not match their id. */
   readonly damaged: readonly number[];
@@ -90,11 +90,11 @@ export function presenceIn(
 const mostListed = 10;
 
 /** Differences between restored data and the ledger at the moment, a sentence each; none when they agree. */
-export function faultsOf(ledger: WalkLedger, moment: Moment, contents: Contents): readonly string[] {
+export function faultsOf(ledger: WalkLedger, moment: Moment, contents: ServiceContents): readonly string[] {
   return [...rowFaults(ledger.rows, moment, contents), ...objectFaults(ledger.objects, moment, contents)];
 }
 
-function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Contents): string[] {
+function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: ServiceContents): string[] {
   const found = (presence: Presence, isThere: boolean) =>
     rows.filter((row) => presenceIn(row, moment) === presence && contents.rows.has(row.id) === isThere);
   const sentence = (list: readonly LedgerRow[], text: string) =>
@@ -113,7 +113,7 @@ function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Content
   ];
 }
 
-function objectFaults(objects: readonly LedgerObject[], moment: Moment, contents: Contents): string[] {
+function objectFaults(objects: readonly LedgerObject[], moment: Moment, contents: ServiceContents): string[] {
   return objects.flatMap((object) => {
     const { kind, name, database } = object;
     const inDatabase = database === undefined ? undefined : contents.databases.get(database);
@@ -131,7 +131,7 @@ function objectFaults(objects: readonly LedgerObject[], moment: Moment, contents
 }
 
 /** A database that cannot be connected to counts as existing only while its drop may have begun. */
-function isFound({ kind, name, database }: LedgerObject, contents: Contents): boolean {
+function isFound({ kind, name, database }: LedgerObject, contents: ServiceContents): boolean {
   const inDatabase = contents.databases.get(database ?? "");
   const of = inDatabase === "invalid" ? undefined : inDatabase;
   switch (kind) {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { singleRecord } from "../protocol/record-batch.ts";
 import { batchesOf } from "./batches.ts";
 import { readContents, unpackedLog, unpackSnapshot } from "./contents.ts";
-import { type Frame, frame } from "./frames.ts";
+import { type SnapshotFrame, frame } from "./frames.ts";
 
 let data: string;
 beforeEach(() => {
@@ -24,7 +24,7 @@ function batch(offset: number, timeMs = 0): Buffer {
   return bytes;
 }
 
-async function unpack(...frames: readonly (Frame | Buffer)[]): Promise<void> {
+async function unpack(...frames: readonly (SnapshotFrame | Buffer)[]): Promise<void> {
   async function* stream() {
     for (const each of frames)
       yield Buffer.isBuffer(each) ? frame({ kind: "batches", bytes: each.length }, each) : frame(each);
@@ -32,7 +32,7 @@ async function unpack(...frames: readonly (Frame | Buffer)[]): Promise<void> {
   await unpackSnapshot({ paths: { data } }, stream(), new AbortController().signal);
 }
 
-const topic: Frame = { kind: "topic", name: "orders", partitions: 1, config: {} };
+const topic: SnapshotFrame = { kind: "topic", name: "orders", partitions: 1, config: {} };
 const filesOf = (at: number, partition: number) => {
   const directory = unpackedLog({ paths: { data } }, at, partition);
   return Object.fromEntries(
@@ -44,7 +44,7 @@ const filesOf = (at: number, partition: number) => {
 };
 
 test("a log begins at its first record, and its batches have the first leader", async () => {
-  const start: Frame = { kind: "partition", partition: 0, start: 7 };
+  const start: SnapshotFrame = { kind: "partition", partition: 0, start: 7 };
   await unpack(
     topic,
     start,
@@ -64,7 +64,7 @@ test("a log begins at its first record, and its batches have the first leader", 
 
 test("an end without a record is the name of the last file", async () => {
   const ends = { kind: "partition_end", start: 5, end: 12 } as const;
-  const [first, second]: Frame[] = [
+  const [first, second]: SnapshotFrame[] = [
     { kind: "partition", partition: 0, start: 12 },
     { kind: "partition", partition: 1, start: 5 },
   ];
@@ -75,16 +75,16 @@ test("an end without a record is the name of the last file", async () => {
 });
 
 test("retention deletes whole files, so each has the records of a week", async () => {
-  const start: Frame = { kind: "partition", partition: 0, start: 0 };
+  const start: SnapshotFrame = { kind: "partition", partition: 0, start: 0 };
   const batches = Buffer.concat([batch(0, 0), batch(1, 6 * day), batch(2, 8 * day)]);
   await unpack(topic, start, batches, { kind: "partition_end", start: 0, end: 3 }, { kind: "end" });
   expect(filesOf(0, 0)).toEqual({ 0: [0, 1], 2: [2] });
 });
 
 test("a topic that was deleted during the backup is not restored", async () => {
-  const start: Frame = { kind: "partition", partition: 0, start: 0 };
-  const other: Frame = { ...topic, name: "other" };
-  const rest: readonly Frame[] = [other, start, { kind: "partition_end", start: 0, end: 0 }, { kind: "end" }];
+  const start: SnapshotFrame = { kind: "partition", partition: 0, start: 0 };
+  const other: SnapshotFrame = { ...topic, name: "other" };
+  const rest: readonly SnapshotFrame[] = [other, start, { kind: "partition_end", start: 0, end: 0 }, { kind: "end" }];
   await unpack(topic, start, batch(0), { kind: "topic_deleted" }, ...rest);
   const { topics } = await readContents({ paths: { data } });
   expect(topics.map(({ name, partitions }) => [name, partitions.length])).toEqual([

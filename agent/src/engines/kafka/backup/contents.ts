@@ -7,7 +7,7 @@ import { readFrames, type StoredOffset } from "./frames.ts";
 import { createSegmentWriter, type SegmentWriter } from "./segments.ts";
 
 /** Contents of a snapshot without the records, in the order of its topics. */
-export interface Contents {
+export interface SnapshotContents {
   readonly topics: readonly StoredTopic[];
   readonly groups: readonly { readonly name: string; readonly offsets: readonly StoredOffset[] }[];
   /** Greatest id of an idempotent producer in the records; -1 without one. */
@@ -34,8 +34,8 @@ export const unpackedLog = (instance: DataPath, topic: number, partition: number
   join(unpackedDirectory(instance), `${topic}-${partition}`);
 const contentsFile = (instance: DataPath): string => join(engineDirectory(instance), "contents.json");
 
-export async function readContents(instance: DataPath): Promise<Contents> {
-  return JSON.parse(await readFile(contentsFile(instance), "utf8")) as Contents;
+export async function readContents(instance: DataPath): Promise<SnapshotContents> {
+  return JSON.parse(await readFile(contentsFile(instance), "utf8")) as SnapshotContents;
 }
 
 /** Writes the records of a snapshot as segment files, and its contents beside them. */
@@ -98,6 +98,6 @@ export async function unpackSnapshot(
   }
   // A deleted topic has no partitions, so that the positions of the others in the list remain.
   const stored = topics.map((topic) => (deleted.has(topic.name) ? { ...topic, partitions: [] } : topic));
-  const contents: Contents = { topics: stored, groups, maxProducerId };
+  const contents: SnapshotContents = { topics: stored, groups, maxProducerId };
   await writeDurably(contentsFile(instance), JSON.stringify(contents), 0o640);
 }

@@ -12,7 +12,7 @@ export interface StoredOffset {
  * A snapshot is a sequence of frames: the length of a JSON document in 4 bytes, the document, and for `batches` the
  * given number of bytes. Groups come first, then each topic with its partitions, and the last frame is `end`.
  */
-export type Frame =
+export type SnapshotFrame =
   | { readonly kind: "group"; readonly name: string; readonly offsets: readonly StoredOffset[] }
   | {
       readonly kind: "topic";
@@ -32,7 +32,7 @@ export type Frame =
 
 const maxHeaderBytes = 16 << 20;
 
-export function frame(header: Frame, content: Buffer = Buffer.alloc(0)): Buffer {
+export function frame(header: SnapshotFrame, content: Buffer = Buffer.alloc(0)): Buffer {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(4);
   length.writeUInt32BE(text.length);
@@ -42,12 +42,12 @@ export function frame(header: Frame, content: Buffer = Buffer.alloc(0)): Buffer 
 /** Throws for a stream that does not end with `end`. */
 export async function* readFrames(
   bytes: AsyncIterable<Uint8Array>,
-): AsyncGenerator<{ readonly header: Frame; readonly content: Buffer }> {
+): AsyncGenerator<{ readonly header: SnapshotFrame; readonly content: Buffer }> {
   const reader = createByteReader(bytes);
   for (;;) {
     const length = (await reader.take(4)).readUInt32BE();
     if (length > maxHeaderBytes) throw new Error("the snapshot is no snapshot of Kafka");
-    const header = JSON.parse((await reader.take(length)).toString()) as Frame;
+    const header = JSON.parse((await reader.take(length)).toString()) as SnapshotFrame;
     const content = header.kind === "batches" ? await reader.take(header.bytes) : Buffer.alloc(0);
     yield { header, content };
     if (header.kind === "end") return;

@@ -8,7 +8,7 @@ import type { Instance } from "../../engine-driver.ts";
 import { format, prepareDirectory } from "../bootstrap.ts";
 import { logDirectory, ownNumber, restoredFile } from "../layout.ts";
 import { withSession } from "../session.ts";
-import { type Contents, readContents, unpackedDirectory, unpackedLog, unpackSnapshot } from "./contents.ts";
+import { type SnapshotContents, readContents, unpackedDirectory, unpackedLog, unpackSnapshot } from "./contents.ts";
 import { commitOffsets, createStoredTopics, passProducerIds, requireOffsets } from "./restored-cluster.ts";
 import { startPrivateBroker } from "./private-broker.ts";
 import { snapshotStream } from "./snapshot.ts";
@@ -67,7 +67,7 @@ export async function withPrivateBroker<T>(
 }
 
 /** Puts the unpacked logs in place of the empty ones. */
-async function placeLogs(instance: Instance, { topics }: Contents): Promise<void> {
+async function placeLogs(instance: Instance, { topics }: SnapshotContents): Promise<void> {
   const logs = logDirectory(instance);
   const starts: string[] = [];
   for (const [at, { name, partitions }] of topics.entries())

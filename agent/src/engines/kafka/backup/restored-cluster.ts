@@ -6,7 +6,7 @@ import type { Connection } from "../protocol/connection.ts";
 import { isTransient, KafkaRefusal, requireSuccess } from "../protocol/protocol-error.ts";
 import { untilApplied } from "../until-applied.ts";
 import { readPartitions } from "../cluster-view.ts";
-import type { Contents, StoredTopic } from "./contents.ts";
+import type { SnapshotContents, StoredTopic } from "./contents.ts";
 
 const timeoutMs = 30_000;
 const createdWithinMs = 3_600_000;
@@ -15,10 +15,15 @@ const partitionsPerCall = 1_000;
 const producerIdsPerCall = 500;
 const retryMs = 100;
 
-const presentIn = ({ topics }: Contents): StoredTopic[] => topics.filter(({ partitions }) => partitions.length > 0);
+const presentIn = ({ topics }: SnapshotContents): StoredTopic[] =>
+  topics.filter(({ partitions }) => partitions.length > 0);
 
 /** Creates the topics with one replica each; later members raise it. */
-export async function createStoredTopics(session: Connection, contents: Contents, signal: AbortSignal): Promise<void> {
+export async function createStoredTopics(
+  session: Connection,
+  contents: SnapshotContents,
+  signal: AbortSignal,
+): Promise<void> {
   const topics = presentIn(contents);
   // One by one, because a call may create a limited number of partitions.
   for (const { name, partitions, config } of topics) {
@@ -43,7 +48,7 @@ export async function createStoredTopics(session: Connection, contents: Contents
   await untilApplied(signal, areCreated, createdWithinMs);
 }
 
-async function endsOf(session: Connection, contents: Contents) {
+async function endsOf(session: Connection, contents: SnapshotContents) {
   const found: (readonly [string, { readonly startOffset: number; readonly endOffset: number }])[] = [];
   for (const { name, partitions } of presentIn(contents))
     for (let at = 0; at < partitions.length; at += partitionsPerCall) {
@@ -54,7 +59,7 @@ async function endsOf(session: Connection, contents: Contents) {
 }
 
 /** Throws if a partition does not have exactly the offsets of the snapshot. */
-export async function requireOffsets(session: Connection, contents: Contents): Promise<void> {
+export async function requireOffsets(session: Connection, contents: SnapshotContents): Promise<void> {
   const ends = await endsOf(session, contents);
   for (const { name, partitions } of presentIn(contents))
     for (const [partition, { start, end }] of partitions.entries()) {
@@ -70,7 +75,7 @@ export async function requireOffsets(session: Connection, contents: Contents): P
 export async function commitOffsets(
   session: Connection,
   number: number,
-  contents: Contents,
+  contents: SnapshotContents,
   signal: AbortSignal,
 ): Promise<void> {
   await retried(() => loadCoordinators(session, number), signal);
@@ -100,7 +105,7 @@ export async function commitOffsets(
  * Takes the ids of producers up to the greatest one in the records. A new producer with such an id would continue the
  * former one's sequence: its first records would count as repetitions, and be acknowledged without being stored.
  */
-export async function passProducerIds(session: Connection, { maxProducerId }: Contents): Promise<void> {
+export async function passProducerIds(session: Connection, { maxProducerId }: SnapshotContents): Promise<void> {
   const request = { transactionalId: null, timeoutMs, producerId: -1, producerEpoch: -1 };
   for (let last = -1; last < maxProducerId; ) {
     const count = Math.min(producerIdsPerCall, maxProducerId - last);

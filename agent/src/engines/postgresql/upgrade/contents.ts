@@ -3,7 +3,7 @@ import { isReadySql } from "../database-list.ts";
 import { type OfflineData, runSingleUser, singleUserInput } from "../single-user.ts";
 
 /** Summary of each database's contents by its name, which is equal before and after a complete upgrade. */
-export type Contents = ReadonlyMap<string, string>;
+export type ClusterContents = ReadonlyMap<string, string>;
 
 /** Indexes are not counted: pg_upgrade leaves out invalid ones. */
 const countedSql = `SELECT 'counted ' || (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -24,7 +24,7 @@ export async function databasesIn(run: RunProgram, data: OfflineData, signal: Ab
   );
 }
 
-export async function contentsOf(run: RunProgram, data: OfflineData, signal: AbortSignal): Promise<Contents> {
+export async function contentsOf(run: RunProgram, data: OfflineData, signal: AbortSignal): Promise<ClusterContents> {
   const contents = new Map<string, string>();
   for (const database of await databasesIn(run, data, signal)) {
     const output = await runSingleUser(run, data, { database, sql: singleUserInput([countedSql]) }, signal);
@@ -34,7 +34,7 @@ export async function contentsOf(run: RunProgram, data: OfflineData, signal: Abo
 }
 
 /** A sentence on the first difference of the upgraded data; undefined if they are complete. */
-export function missingIn(upgraded: Contents, before: Contents): string | undefined {
+export function missingIn(upgraded: ClusterContents, before: ClusterContents): string | undefined {
   for (const [database, summary] of before) {
     const has = upgraded.get(database);
     if (has === undefined) return `There is no database ${database}.`;
