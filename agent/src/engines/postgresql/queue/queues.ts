@@ -131,7 +131,13 @@ export function createQueues(): QueuesFacet {
         if (request.request.case === "beginTask") await startTask(instance, database, request.request.value.taskId);
         return response;
       } catch (error) {
-        if (missingSchema.includes(codeOf(causeOf(error))))
+        const code = codeOf(causeOf(error));
+        if (code === missingDatabase)
+          throw new EngineRefused(
+            `The database ${database} of the queue does not exist. Delete the queue, and create it in another database.`,
+            { cause: error },
+          );
+        if (missingSchema.includes(code))
           throw new EngineRefused("The database has no queues.", { code: "queue_not_active", cause: error });
         throw error;
       }
