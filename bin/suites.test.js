@@ -32,7 +32,7 @@ const planted = {
 const preamble = (name) => `
 import { appendFileSync, readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { reportSkipped } from "${checkout}/testing/src/platform/skipped-tests.ts";
+import { reportSkipped } from "${checkout}/testing/src/platform/test-reports.ts";
 appendFileSync(import.meta.dirname + "/${name}.runs", "x");
 const runs = () => readFileSync(import.meta.dirname + "/${name}.runs", "utf8").length;
 `;

@@ -22,6 +22,7 @@ const refused = (status: number, message: RegExp, reason: string, ...operations:
 const opaqueCursor = "a cursor is a text that the installation sealed, for one list and filter";
 const noCursor = /^invalid_request: cursor:? is not a cursor of this list with this filter/;
 const service = "/managed-services/{service_id}";
+const filesService = "/files-services/{service_id}";
 
 /** Accepted findings. Each that is not timed has to occur in a run of its share. */
 export const accepted: readonly Accepted[] = [
@@ -219,20 +220,43 @@ export const accepted: readonly Accepted[] = [
     `POST ${service}/queues/{name}/dead/redrive`,
     `POST ${service}/queues/{name}/purge`,
   ),
-  refused(
-    400,
-    /^invalid_request: (owner: must be omitted: databases of \w+ have no owner|replication: \w+ has no logical slots)$/,
-    "the path names a service, not its engine",
-    `POST ${service}/databases`,
-    `POST ${service}/database-users`,
-    `PATCH ${service}/database-users/{username}`,
-  ),
+  {
+    ...refused(
+      400,
+      /^invalid_request: (owner: must be omitted: databases of \w+ have no owner|replication: \w+ has no logical slots)$/,
+      "the path names a service, not its engine, and the service runs at the request",
+      `POST ${service}/databases`,
+      `POST ${service}/database-users`,
+      `PATCH ${service}/database-users/{username}`,
+    ),
+    isTimed: true,
+  },
+  {
+    ...refused(
+      400,
+      /^invalid_request: owner: must be a user of the service: /,
+      "the owners are the users of the service, which runs at the request",
+      `POST ${service}/databases`,
+    ),
+    isTimed: true,
+  },
   {
     ...refused(
       422,
-      /^engine_refused: database "\w+" does not exist/,
+      /^engine_refused: The database \S+ of the queue does not exist/,
       "another case of the run deletes the database of the queue",
+      `GET ${service}/queues/{name}/dead`,
+      `DELETE ${service}/queues/{name}/dead`,
       `POST ${service}/queues/{name}/dead/redrive`,
+      `GET ${service}/queues/{name}/messages`,
+      `POST ${service}/queues/{name}/messages`,
+      `POST ${service}/queues/{name}/messages/ack`,
+      `POST ${service}/queues/{name}/messages/claim`,
+      `POST ${service}/queues/{name}/messages/extend`,
+      `POST ${service}/queues/{name}/messages/nack`,
+      `POST ${service}/queues/{name}/purge`,
+      `GET ${service}/queues/{name}/stats`,
+      `POST ${service}/queues/{name}/stats`,
     ),
     isTimed: true,
   },
@@ -271,13 +295,16 @@ export const accepted: readonly Accepted[] = [
     ),
     isTimed: true,
   },
-  refused(
-    422,
-    /^(not_possible|engine_refused): /,
-    "the user and the database that a service begins with stay",
-    `DELETE ${service}/database-users/{username}`,
-    `DELETE ${service}/databases/{name}`,
-  ),
+  {
+    ...refused(
+      422,
+      /^(not_possible|engine_refused): /,
+      "the user and the database that a service begins with stay, once the service runs",
+      `DELETE ${service}/database-users/{username}`,
+      `DELETE ${service}/databases/{name}`,
+    ),
+    isTimed: true,
+  },
   refused(
     422,
     /^restore_point_unavailable: /,
@@ -328,9 +355,10 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
-    /^invalid_request: (end needs start as well|end must be after start|start is over \d+ days ago|period must not be combined with (start|end))/,
+    /^invalid_request: (end needs start as well|end must be after start|start is over \d+ days ago|start must be before now|period must not be combined with (start|end))/,
     "times depend on each other and on the present",
     `GET ${service}/metrics`,
+    `GET ${filesService}/metrics`,
   ),
   refused(
     400,
@@ -362,9 +390,40 @@ export const accepted: readonly Accepted[] = [
   },
   refused(
     400,
+    /^invalid_request: private_listener:? \w+ has no private listener/,
+    "some engines have no private listener",
+    "POST /managed-services",
+  ),
+  refused(
+    400,
     /^invalid_request: replication_mode needs a node_count of 2 or more/,
     "a mode that waits for a replica needs one",
     "POST /managed-services",
+  ),
+
+  // Single engines.
+  refused(400, noCursor, opaqueCursor, "GET /files-services"),
+  refused(
+    422,
+    /^not_supported: Services of \w+ have no topics and consumer groups/,
+    "the path names a service, not its engine",
+    `GET ${service}/topics`,
+    `POST ${service}/topics`,
+    `GET ${service}/topics/{name}`,
+    `PATCH ${service}/topics/{name}`,
+    `DELETE ${service}/topics/{name}`,
+    `GET ${service}/consumer-groups`,
+    `GET ${service}/consumer-groups/{name}`,
+    `DELETE ${service}/consumer-groups/{name}`,
+    `POST ${service}/consumer-groups/{name}/offsets`,
+  ),
+  refused(
+    400,
+    /^invalid_request: ((zone|plan_name|storage_tier):? must be one of|storage_size_gb:? must be at least \d+, as)/,
+    "zones, plans and storage tiers are those of the installation",
+    "POST /files-services",
+    "PATCH /files-services/{id}",
+    "POST /files-services/{id}/resize",
   ),
 
   // Apps.
@@ -406,14 +465,6 @@ export const accepted: readonly Accepted[] = [
     message: /^auth_not_enabled: /,
     operations: ["GET /app-services/{app_id}/auth/clients", "GET /app-services/{app_id}/auth/keys"],
     reason: "a new app has no sign-in, and the path is that of its sign-in",
-    isTimed: true,
-  },
-  {
-    check: "response_schema_conformance",
-    status: 200,
-    message: /^"" is not a "uuid"/,
-    operations: ["POST /stacks/{id}/upgrade"],
-    reason: "the specification has a migration without an id for a stack that is up to date",
     isTimed: true,
   },
   refused(

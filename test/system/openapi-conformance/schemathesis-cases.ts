@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { type Finding, type SchemathesisRun, runSchemathesis, phases } from "@holdfast/testing/servers/schemathesis.ts";
+import {
+  type Finding,
+  type SchemathesisRun,
+  mostMs,
+  runSchemathesis,
+  phases,
+} from "@holdfast/testing/servers/schemathesis.ts";
 import { type Accepted, accepted } from "./accepted.ts";
 
 /** Operations that are tested together; a run of each takes some minutes. */
@@ -14,7 +20,7 @@ interface Share {
   readonly helpers: readonly string[];
 }
 
-type ShareName = "accounts" | "services" | "data" | "apps";
+type ShareName = "accounts" | "services" | "data" | "engines" | "apps";
 
 const serviceHelpers = ["createManagedService", "listManagedServices"];
 
@@ -33,6 +39,10 @@ const shares: Readonly<Record<ShareName, Share>> = {
   },
   data: {
     tags: ["Database", "DatabaseUser", "Metric", "Query", "QueryConsole", "Queue"],
+    helpers: serviceHelpers,
+  },
+  engines: {
+    tags: ["ConsumerGroup", "Files", "Topic"],
     helpers: serviceHelpers,
   },
   apps: {
@@ -75,7 +85,7 @@ export function schemathesisCases(name: ShareName): void {
       ...share,
       own: [key, username, ...listed.json.organizations.map(({ id }) => id)],
     });
-  }, 470_000);
+  }, mostMs + 60_000);
   afterAll(async () => {
     await platform?.remove();
     await rm(directory, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findImage, findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { claimWork } from "../controller/claim.ts";
-import { reportSkipped } from "../platform/skipped-tests.ts";
+import { reportSkipped } from "../platform/test-reports.ts";
 import { waitUntil } from "../wait-until.ts";
 
 const buildMs = 1_800_000;

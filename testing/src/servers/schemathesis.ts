@@ -1,8 +1,9 @@
-import { execFile } from "node:child_process";
-import { createReadStream } from "node:fs";
+import { execFile, type ExecFileException } from "node:child_process";
+import { createReadStream, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { reportProgress } from "../platform/test-reports.ts";
 import { pythonEnvironment } from "./python-environment.ts";
 
 /** A response that the document does not allow, or an input that the document allows and the API rejects. */
@@ -50,7 +51,13 @@ const endsOwn = ["deleteApiKey", "rotateApiKey", "deleteOrganization", "removeMe
 
 const packages = ["schemathesis==4.32.5"];
 const hooks = join(import.meta.dirname, "schemathesis-hooks.py");
-const mostMs = 420_000;
+/** The examples bound a run, which takes minutes on a fast machine. This limit is for a program that never ends. */
+export const mostMs = 1_800_000;
+/** A program that sends no request for this long hangs: a response takes at most 45 s. */
+const silenceMs = 300_000;
+const intervalMs = 5_000;
+/** Characters of the program's last output in the error of a run that ended early. */
+const mostOutput = 2_000;
 
 /**
  * Tests the operations of /openapi.json in all phases and with the checks of schemathesis, always with the same seed.
@@ -96,13 +103,52 @@ export async function runSchemathesis(target: SchemathesisOptions): Promise<Sche
     HOLDFAST_SCHEMATHESIS_OWN: target.own.join(","),
     HOLDFAST_SCHEMATHESIS_ENDS_OWN: endsOwn.join(","),
   };
-  const failure = await new Promise<Error | null>((resolve) => {
-    const limits = { timeout: mostMs, maxBuffer: 1 << 30, cwd: directory };
-    execFile(join(programs, "schemathesis"), args, { env, ...limits }, (error) => resolve(error));
-  });
-  // schemathesis exits with 1 after findings.
-  if (failure !== null && (failure as { code?: unknown }).code !== 1) throw failure;
+  await runToEnd(join(programs, "schemathesis"), args, events, { env, cwd: directory });
   return readEvents(events);
+}
+
+/** Rejects with the cause if the program ended without a report of its findings, which are exit status 1. */
+async function runToEnd(
+  program: string,
+  args: readonly string[],
+  events: string,
+  options: { readonly env: NodeJS.ProcessEnv; readonly cwd: string },
+): Promise<void> {
+  const ending = new AbortController();
+  const watch = setInterval(watchOf(events, ending), intervalMs);
+  const limits = { timeout: mostMs, maxBuffer: 1 << 30, signal: ending.signal };
+  try {
+    await new Promise<void>((resolve, reject) => {
+      execFile(program, args, { ...options, ...limits }, (error, stdout, stderr) => {
+        if (error === null || error.code === 1) return resolve();
+        const output = `${stdout}${stderr}`.slice(-mostOutput);
+        reject(new Error(`schemathesis ${endOf(error, ending.signal)}; its last output:\n${output}`));
+      });
+    });
+  } finally {
+    clearInterval(watch);
+  }
+}
+
+/** Reports progress while the file of events grows; ends the program once it has not grown for `silenceMs`. */
+function watchOf(events: string, ending: AbortController): () => void {
+  let size = 0;
+  let grownAt = performance.now();
+  return () => {
+    const sizeNow = statSync(events, { throwIfNoEntry: false })?.size ?? 0;
+    if (sizeNow > size) {
+      size = sizeNow;
+      grownAt = performance.now();
+      reportProgress();
+    } else if (performance.now() - grownAt > silenceMs) ending.abort();
+  };
+}
+
+/** The end of the program in words, for the error. */
+function endOf({ code, killed, signal }: ExecFileException, ending: AbortSignal): string {
+  if (ending.aborted) return `sent no request for ${silenceMs / 1_000} s`;
+  if (typeof code === "number") return `exited with ${code}`;
+  return killed === true ? `did not end within ${mostMs / 1_000} s` : `was ended by ${signal ?? code}`;
 }
 
 interface Event {

@@ -11,6 +11,15 @@ export interface SkippedTests {
 
 /** Reports skipped tests to the summary of `npm test`; does nothing in a run without one. */
 export function reportSkipped(skipped: SkippedTests): void {
+  report({ skipped });
+}
+
+/** Reports that a long hook or test makes progress to `npm test`, which ends a run without any. */
+export function reportProgress(): void {
+  report({ alive: true });
+}
+
+function report(line: object): void {
   const results = process.env["HOLDFAST_TEST_RESULTS"];
-  if (results !== undefined) appendFileSync(results, `${JSON.stringify({ skipped })}\n`);
+  if (results !== undefined) appendFileSync(results, `${JSON.stringify(line)}\n`);
 }
