@@ -1211,8 +1211,8 @@ export interface ManagedService {
   /** Time of the deletion of a deleted service that can be undeleted, and the end of that period; null otherwise. */
   readonly deleted_at: string | null;
   readonly undelete_until: string | null;
-  /** Id of the primary, the node that accepts writes. */
-  readonly primary_node_id: string;
+  /** Id of the primary, the node that accepts writes; null for an engine whose nodes elect their leader. */
+  readonly primary_node_id: string | null;
   /** Number of primaries so far; it is raised by each switchover and failover. */
   readonly term: number;
   /** Null for a service with one node. */
@@ -1894,7 +1894,8 @@ export interface Stack {
 }
 
 export interface StackMigration {
-  readonly id: string;
+  /** Null in the response to an upgrade of a stack that is up to date. */
+  readonly id: string | null;
   readonly stack_id: string;
   readonly from_version: string;
   readonly to_version: string;

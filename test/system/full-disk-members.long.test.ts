@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
+import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { openValkey, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { fillDisk, freeBytes } from "@holdfast/testing/machines/fill-disk.ts";
 import { asOperator, createOrganizations } from "@holdfast/testing/platform/organizations.ts";
@@ -72,7 +73,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     let replica: string;
     beforeAll(async () => {
       pair = await services.createRunning("pair", { node_count: 2 });
-      ({ id, primary_node_id: primary } = pair.service);
+      ({ id, primary_node_id: primary } = withPrimary(pair.service));
       replica = pair.service.nodes.find((node) => node.id !== primary)?.id ?? "";
       await follows(id, replica);
       await query("CREATE TABLE orders (line text STORAGE EXTERNAL)");

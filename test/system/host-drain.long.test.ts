@@ -2,7 +2,7 @@ import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_p
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
 import { type GrpcCalls, withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
-import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type ServiceJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
@@ -68,7 +68,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
   it(
     "has the node of the drained host recreated on the other, or runs without it",
     async () => {
-      const { nodes, primary_node_id: primary } = await services.get(id);
+      const { nodes, primary_node_id: primary } = withPrimary(await services.get(id));
       expect([nodesOn(platform, nodes).length, nodesOn(second, nodes).length]).toEqual([1, 1]);
       const replicaIsSecond = nodesOn(second, nodes)[0] !== primary;
       const hostId = replicaIsSecond ? "second" : "local";
@@ -85,7 +85,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
   it(
     "leaves a drained host with both nodes, the primary by a switchover, though controllers are killed",
     async () => {
-      const { nodes, primary_node_id: primary } = await services.get(id);
+      const { nodes, primary_node_id: primary } = withPrimary(await services.get(id));
       const hostId = nodesOn(platform, nodes).length === 2 ? "local" : "second";
       const otherHost = hostId === "local" ? second : platform;
       await hosts((rpcs) => rpcs.drainHost({ hostId }));

@@ -2,6 +2,7 @@ import { ensureImage } from "@holdfast/image/make-image.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
+import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -86,7 +87,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
     await waitUntil(
       "both replicas follow",
       async () => {
-        const { nodes, primary_node_id: primary } = await services.get(id);
+        const { nodes, primary_node_id: primary } = withPrimary(await services.get(id));
         const replicas = nodes.filter((node) => node.id !== primary);
         return replicas.length === 2 && (await Promise.all(replicas.map((node) => follows(node.id)))).every(Boolean);
       },
@@ -150,7 +151,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
   it(
     "fails over to a replica afterwards, without a missing row",
     async () => {
-      const { nodes, primary_node_id: before } = await services.get(id);
+      const { nodes, primary_node_id: before } = withPrimary(await services.get(id));
       const heir = nodes.find((node) => node.id !== before);
       expectStatus(await platform.rest.post(`/managed-services/${id}/nodes/${heir?.id}/failover`), 202);
       await services.settled(id, "Running", longMs);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { poolerCases } from "./replication/pooler.ts";
@@ -72,7 +73,7 @@ describe("a PostgreSQL of several nodes", () => {
       nodes,
       primary_node_id: primary,
       allowed_cidrs: before,
-    } = await fixture.services.get(fixture.main.service.id);
+    } = withPrimary(await fixture.services.get(fixture.main.service.id));
     const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
     const { since } = await fixture.statusOf(replica);
     const allow = async (cidrs: readonly string[]) =>

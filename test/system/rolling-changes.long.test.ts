@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows, writeValues } from "../faults/acknowledged-writer.ts";
 import { queryOnce } from "@holdfast/testing/api/clients.ts";
-import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type OperationJson, type ServiceJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
@@ -107,7 +107,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
   it(
     "raises parameters in which replicas must not be below their primary on the replicas first",
     async () => {
-      const { primary_node_id: primary } = await now();
+      const { primary_node_id: primary } = withPrimary(await now());
       await configure({ max_connections: "120", max_locks_per_transaction: "96" });
       const engines = await changed(path("/restart"));
       expect(await lastOf("restart")).toMatchObject({ status: "completed", error: null });
@@ -122,7 +122,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
   it(
     "lowers a parameter on the primary first, which remains the primary",
     async () => {
-      const { primary_node_id: primary, term } = await now();
+      const { primary_node_id: primary, term } = withPrimary(await now());
       await configure({ max_connections: "60" });
       const engines = await changed(path("/restart"));
       expect(await lastOf("restart")).toMatchObject({ status: "completed", error: null });
@@ -138,7 +138,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
   it(
     "restarts all nodes without a parameter that the engines reject, and names it in the operation",
     async () => {
-      const { primary_node_id: primary, nodes } = await now();
+      const { primary_node_id: primary, nodes } = withPrimary(await now());
       // A name that the API accepts, and the engine rejects.
       await configure({ TimeZone: "Nowhere/Never" });
       const engines = watchEngines(
@@ -167,7 +167,7 @@ describe("a PostgreSQL of three nodes that is changed during writes", () => {
   it(
     "gets a larger plan and a smaller one, one node at a time",
     async () => {
-      const { primary_node_id: first } = await now();
+      const { primary_node_id: first } = withPrimary(await now());
       const grown = await changed(path("/resize"), { plan_name: "tier-2" });
       expect(await lastOf("resize")).toMatchObject({ status: "completed", error: null });
       expect(await valuesOf("shared_buffers")).toEqual(["1GB", "1GB", "1GB"]);

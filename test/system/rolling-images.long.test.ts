@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
+import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
@@ -52,7 +53,7 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
     async () => {
       await images.choose(images.valid);
       await requests.pending(id, images.valid);
-      const { primary_node_id: primary } = await services.get(id);
+      const { primary_node_id: primary } = withPrimary(await services.get(id));
       const before = engineOf(primary);
       const { id: operationId } = expectStatus(await requests.apply(id), 202).json;
       await waitUntil("the replica's machine is down, or back", async () => {
@@ -76,7 +77,7 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
   it(
     "recreates a replica that the image damages, and never updates the primary",
     async () => {
-      const { primary_node_id: primary, nodes, term } = await services.get(id);
+      const { primary_node_id: primary, nodes, term } = withPrimary(await services.get(id));
       const engine = engineOf(primary);
       await images.choose(images.broken);
       await requests.pending(id, images.broken);

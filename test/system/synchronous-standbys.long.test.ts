@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type ServiceJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -23,7 +23,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     await waitUntil(
       "commits wait for either",
       async () => {
-        const { replication, primary_node_id: primary, health } = await service();
+        const { replication, primary_node_id: primary, health } = withPrimary(await service());
         const [row] = await fixture.queryNode(primary, "SHOW synchronous_standby_names");
         const names = String(row?.["synchronous_standby_names"]);
         const isBoth = replication?.standby_names.length === 2 && names.startsWith("ANY 1") && names.includes(",");
@@ -65,7 +65,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
         wait,
       );
       await writesContinue();
-      const { status, primary_node_id: primary } = await service();
+      const { status, primary_node_id: primary } = withPrimary(await service());
       const [row] = await fixture.queryNode(primary, "SHOW synchronous_standby_names");
       expect({ status, waits: row?.["synchronous_standby_names"] !== "" }).toEqual({ status: "Running", waits: true });
     });
@@ -73,7 +73,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
   });
 
   it("promotes the replica that has each commit once the primary is silent, and loses none", async () => {
-    const { primary_node_id: old, term } = await service();
+    const { primary_node_id: old, term } = withPrimary(await service());
     await without(old, async () => {
       await waitUntil("another one is the primary", async () => (await service()).primary_node_id !== old, wait);
       await writesContinue();

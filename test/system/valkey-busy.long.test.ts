@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flushOnWrite } from "../faults/acknowledged-writer.ts";
 import { commandOnce, openValkey } from "@holdfast/testing/api/clients.ts";
-import type { OperationJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { type OperationJson, type ProblemJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
 import {
@@ -35,7 +35,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
   const run = (command: string, ...args: string[]) =>
     commandOnce(platform, cache.connection, { password: cache.password, ...patient }, command, ...args);
   const rolesNow = async () => {
-    const { nodes, primary_node_id: primary, term } = await services.get(cache.service.id);
+    const { nodes, primary_node_id: primary, term } = withPrimary(await services.get(cache.service.id));
     const replica = nodes.find(({ role }) => role === "replica");
     return { primary, term, replica: replica?.id ?? "", replicaHost: replica?.hostname ?? "" };
   };

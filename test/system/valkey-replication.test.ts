@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/acknowledged-writer.ts";
 import { commandOnce } from "@holdfast/testing/api/clients.ts";
-import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
+import { type OperationJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
@@ -42,7 +42,7 @@ describe("a Valkey of two nodes", () => {
   const statusOf = async (nodeId: string) =>
     expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json;
   const rolesNow = async () => {
-    const { nodes, primary_node_id: primary, term } = await services.get(cache.service.id);
+    const { nodes, primary_node_id: primary, term } = withPrimary(await services.get(cache.service.id));
     const replica = nodes.find(({ role }) => role === "replica");
     return { primary, replica: replica?.id ?? "", replicaHost: replica?.hostname ?? "", term };
   };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeValues } from "../faults/acknowledged-writer.ts";
 import { commandOnce } from "@holdfast/testing/api/clients.ts";
-import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type ServiceJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
@@ -72,7 +72,7 @@ describe.skipIf(missing !== undefined)(`a Valkey that is upgraded to another ver
     "upgrades the replica first, then the old primary after a switchover, though controllers are killed",
     async () => {
       const { id } = cache.service;
-      const { primary_node_id: primary } = await services.get(id);
+      const { primary_node_id: primary } = withPrimary(await services.get(id));
       const { json } = expectStatus(await requestUpgrade(id, { version: "9" }), 202);
       expect(json.operation).toMatchObject({ type: "upgrade" });
       await waitUntil(

@@ -119,8 +119,9 @@ function addUpgrade(stacks: CliCommand): void {
         return output.info(preview.blocked ? `blocked: ${preview.blocked_reasons.join(" ")}` : costs);
       }
       const migration = await client.stacks.upgrade(id, acceptCost);
-      const isFinished = wait !== true || migration.status === "up_to_date";
-      const migrated = isFinished ? migration : await client.stacks.waitForMigration(id, migration.id, { signal });
+      const { id: migrationId } = migration;
+      const isFinished = wait !== true || migrationId === null;
+      const migrated = isFinished ? migration : await client.stacks.waitForMigration(id, migrationId, { signal });
       output.show(migrated, migrationFields);
       if (output.format === "table") output.list(migrated.steps, stepColumns);
     });

@@ -25,6 +25,7 @@ const otherFields: ReadonlyMap<string, string> = new Map([
   ["RotateApiKeyRequest.id",       "hfk_ and a random part"],
   ["AuthEvent.id",                 "a number of the app's database"],
   ["CreatedUser.id",               "a user name"],
+  ["FilesKey.access_key_id",       "HF and random letters and digits"],
   ["DeleteSessionRequest.id",      "or all"],
   ["DeleteTokenRequest.id",        "the first token of an installation has its hash as id"],
   ["Token.id",                     "the first token of an installation has its hash as id"],

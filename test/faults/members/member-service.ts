@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk/index.ts";
 import { addressOf, queryOnce } from "@holdfast/testing/api/clients.ts";
-import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type OperationJson, type ServiceJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -92,7 +92,7 @@ export async function openMembers(
     expectStatus(await platform.rest.get<ReplicationStatus>(`${path}/nodes/${node.id}/replication-status`), 200).json;
 
   async function roles(): Promise<Roles> {
-    const { nodes, primary_node_id: named, term } = await services.get(id);
+    const { nodes, primary_node_id: named, term } = withPrimary(await services.get(id));
     const members = await Promise.all(
       nodes.map(async (node) => ({ ...node, address: await addressOf(platform, node.hostname) })),
     );

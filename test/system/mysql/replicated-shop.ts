@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { type Connection, createConnection } from "mysql2/promise";
 import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
+import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import {
@@ -50,7 +51,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   const statusOf = async (nodeId: string) =>
     expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json;
   const rolesNow = async () => {
-    const { nodes, primary_node_id: primary, term } = await services.get(shop.service.id);
+    const { nodes, primary_node_id: primary, term } = withPrimary(await services.get(shop.service.id));
     const replica = nodes.find(({ role }) => role === "replica");
     return { primary, replica: replica?.id ?? "", replicaHost: replica?.hostname ?? "", term };
   };

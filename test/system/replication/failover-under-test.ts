@@ -1,3 +1,4 @@
+import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { expect, it } from "vitest";
 import { type NodeWriters, rowsOf, startNodeWriters } from "./node-writers.ts";
 import { createFailures } from "./failures.ts";
@@ -21,7 +22,7 @@ export function createFailoverUnderTest(fixture: ReplicationUnderTest): Failover
     nodeWriters: () => nodeWriters,
     async begin() {
       await fixture.addReplica();
-      const { nodes, primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
+      const { nodes, primary_node_id: primary } = withPrimary(await fixture.services.get(fixture.main.service.id));
       await fixture.queryNode(primary, "CREATE TABLE sides (host text)");
       nodeWriters = startNodeWriters(
         nodes.map(({ hostname }) => hostname),

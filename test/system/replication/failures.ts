@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
-import { isHealthy, type OperationJson } from "@holdfast/testing/api/service-json.ts";
+import { isHealthy, type OperationJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
 import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
@@ -43,7 +43,7 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
   const service = () => fixture.services.get(fixture.main.service.id);
 
   async function roles() {
-    const { nodes, primary_node_id: primary, term } = await service();
+    const { nodes, primary_node_id: primary, term } = withPrimary(await service());
     const replica = nodes.find(({ role }) => role === "replica");
     const machine = nodes.find(({ id }) => id === primary);
     return {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { metricsText } from "@holdfast/testing/api/metrics-text.ts";
 import { parseExposition } from "@holdfast/testing/api/parse-exposition.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
@@ -17,7 +18,7 @@ interface RunningJson {
 /** Cases to run before and after the primary changes: the service's figures are the figures of its current primary. */
 export function metricsByRoleCases(fixture: ReplicationUnderTest, when: string): void {
   it(`has figures by the roles of its nodes ${when}`, async () => {
-    const { nodes, primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
+    const { nodes, primary_node_id: primary } = withPrimary(await fixture.services.get(fixture.main.service.id));
     const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
     const roles = { [primary]: "primary", [replica]: "replica" };
     await waitUntil("the newest figures have them", async () => {
@@ -34,7 +35,7 @@ export function metricsByRoleCases(fixture: ReplicationUnderTest, when: string):
   });
 
   it(`counts the queries of its primary ${when}, since the start of its role`, async () => {
-    const { primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
+    const { primary_node_id: primary } = withPrimary(await fixture.services.get(fixture.main.service.id));
     const [row] = await fixture.queryNode(primary, "SELECT stats_reset::text AS since FROM pg_stat_statements_info");
     const statistics = await fixture.platform.rest.get<StatisticsJson>(
       fixture.path("/metrics/query-stats?limit=500&order=calls"),
@@ -46,7 +47,7 @@ export function metricsByRoleCases(fixture: ReplicationUnderTest, when: string):
   });
 
   it(`lists and cancels queries of its primary, and runs console statements on it ${when}`, async () => {
-    const { primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
+    const { primary_node_id: primary } = withPrimary(await fixture.services.get(fixture.main.service.id));
     // The lock ends with its session.
     const holder = await fixture.connectNode(primary);
     await holder.query("SELECT pg_advisory_lock(1)");

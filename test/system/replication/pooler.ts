@@ -1,7 +1,12 @@
 import { readdir, readlink, stat } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
-import type { ConnectionJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  type ConnectionJson,
+  type ProblemJson,
+  type ServiceJson,
+  withPrimary,
+} from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
@@ -88,7 +93,7 @@ export function poolerCases(fixture: ReplicationUnderTest): void {
     });
 
     it("is started again when it is killed, and its engine is left alone", async () => {
-      const { primary_node_id: primary } = await fixture.services.get(fixture.main.service.id);
+      const { primary_node_id: primary } = withPrimary(await fixture.services.get(fixture.main.service.id));
       const before = await startedAt();
       const pid = await poolerPid(primary);
       if (pid === undefined) throw new Error("no pooler runs on the primary");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resolveName } from "@holdfast/testing/network/dns-query.ts";
-import type { OperationJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { type OperationJson, type ProblemJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
@@ -44,7 +44,7 @@ export function replicaCases(fixture: ReplicationUnderTest): void {
         replication,
         term,
         primary_node_id: primary,
-      } = await fixture.services.get(fixture.main.service.id);
+      } = withPrimary(await fixture.services.get(fixture.main.service.id));
       expect({ replication, term }).toMatchObject({ replication: { mode: "async" }, term: 1 });
       const replica = nodes.find(({ role }) => role === "replica");
       const status = await fixture.statusOf(replica?.id ?? "");

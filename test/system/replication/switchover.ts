@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
-import type { OperationJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { type OperationJson, type ProblemJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { metricsByRoleCases } from "./metrics-by-role.ts";
@@ -8,7 +8,7 @@ import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 export function switchoverCases(fixture: ReplicationUnderTest): void {
   const rolesNow = async () => {
-    const { nodes, primary_node_id: primary, term } = await fixture.services.get(fixture.main.service.id);
+    const { nodes, primary_node_id: primary, term } = withPrimary(await fixture.services.get(fixture.main.service.id));
     const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
     return { primary, replica, term };
   };

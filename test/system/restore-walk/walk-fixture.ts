@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { startWriter } from "../../faults/acknowledged-writer.ts";
-import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type OperationJson, type ServiceJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
@@ -214,7 +214,7 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
     },
     async settled() {
       const service = await services.settled(id, "Running", longMs);
-      primary = service.primary_node_id;
+      primary = withPrimary(service).primary_node_id;
       return service;
     },
     async writesContinue() {

@@ -1,10 +1,13 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { getOption, ScalarType } from "@bufbuild/protobuf";
+import { isUuid } from "@holdfast/gateway/openapi/uuid-fields.ts";
 import { field as fieldRules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Faults of a JSON response, by the rules of the API and its message: every field present, `null` only where a value is
- * optional, integers as numbers, times in UTC with Z, enumerations in the spec's spelling, nothing else.
+ * optional, ids as UUIDs, integers as numbers, times in UTC with Z, enumerations in the spec's spelling, nothing else.
  */
 export function faultsOfResponse(message: DescMessage, json: unknown, at = "$"): string[] {
   if (!isObject(json)) return [`${at} is no object`];
@@ -23,15 +26,11 @@ export function faultsOfResponse(message: DescMessage, json: unknown, at = "$"):
 function faultsOfField(field: DescField, value: unknown, at: string): string[] {
   if (field.fieldKind === "list") {
     if (!Array.isArray(value)) return [`${at} is no array`];
-    return value.flatMap((item, index) =>
-      faultsOfOne(field.message ?? field.enum ?? field.scalar, item, `${at}[${index}]`),
-    );
+    return value.flatMap((item, index) => faultsOfValue(field, item, `${at}[${index}]`));
   }
   if (field.fieldKind === "map") {
     if (!isObject(value)) return [`${at} is no object`];
-    return Object.entries(value).flatMap(([key, item]) =>
-      faultsOfOne(field.message ?? field.enum ?? field.scalar, item, `${at}.${key}`),
-    );
+    return Object.entries(value).flatMap(([key, item]) => faultsOfValue(field, item, `${at}.${key}`));
   }
   if (value === null) {
     // A message without a value is null; a field without presence always has a value.
@@ -44,7 +43,17 @@ function faultsOfField(field: DescField, value: unknown, at: string): string[] {
     const [inner] = field.message.fields;
     return inner === undefined ? [] : faultsOfField(inner, value, at);
   }
+  return faultsOfValue(field, value, at);
+}
+
+/** Faults of the value of a field, or of an entry of a list or map. */
+function faultsOfValue(field: DescField, value: unknown, at: string): string[] {
+  if (isUuid(field)) return isUuidText(value) ? [] : [`${at} is ${JSON.stringify(value)}, no UUID`];
   return faultsOfOne(field.message ?? field.enum ?? field.scalar, value, at);
+}
+
+function isUuidText(value: unknown): boolean {
+  return typeof value === "string" && uuid.test(value);
 }
 
 /** Messages that are declared without `optional` are always present. */
@@ -64,6 +73,11 @@ function faultsOfOne(type: DescMessage | DescEnum | ScalarType | undefined, valu
   if (type.typeName === "google.protobuf.Timestamp") {
     const isTime = typeof value === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value);
     return isTime ? [] : [`${at} is ${JSON.stringify(value)}, no time in UTC with Z`];
+  }
+  // Data of events: an id without a value is null there as well.
+  if (type.typeName === "google.protobuf.Struct" && isObject(value)) {
+    const empty = Object.keys(value).filter((key) => /(^|_)id$/.test(key) && value[key] === "");
+    return empty.map((key) => `${at}.${key} is "", no id`);
   }
   if (type.typeName.startsWith("google.protobuf.")) return [];
   return faultsOfResponse(type, value, at);

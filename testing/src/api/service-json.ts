@@ -16,6 +16,13 @@ export type PageJson<Plural extends string, Item> = Readonly<Record<Plural, read
   readonly next_cursor: string | null;
 };
 
+/** A service that has a primary. Throws for one whose members elect their leader. */
+export function withPrimary(service: ServiceJson): ServiceJson & { readonly primary_node_id: string } {
+  const { primary_node_id: primary, name } = service;
+  if (primary === null) throw new Error(`the service ${name} has no primary`);
+  return { ...service, primary_node_id: primary };
+}
+
 /** True if the service is healthy, except for databases that a client left half dropped. */
 export function isHealthy({ status, checks }: ServiceJson["health"]): boolean {
   return (

@@ -102,7 +102,7 @@ export function managedServiceMessage(
     deletionProtection: spec.deletionProtection,
     maintenanceWindow: windowMessage(spec.maintenanceWindow ?? defaultWindow(metadata.id)),
     pendingUpdates: [...pending],
-    primaryNodeId: status.primaryNodeId,
+    ...(status.primaryNodeId !== "" && { primaryNodeId: status.primaryNodeId }),
     term: BigInt(status.term),
     ...(pooler && { pooler }),
     ...(privateListener !== undefined && { privateListener }),
