@@ -67,7 +67,7 @@ export async function runSchemathesis(target: SchemathesisOptions): Promise<Sche
   const { directory } = target;
   const events = join(directory, "events.ndjson");
   const config = join(directory, "schemathesis.toml");
-  await writeFile(config, `hooks = ${JSON.stringify(hooks)}\n`);
+  await writeFile(config, configOf(target.helpers));
   const options = {
     checks: "all",
     // This check needs two identities, and a run has one; organization-isolation.test.ts compares two for every RPC.
@@ -105,6 +105,18 @@ export async function runSchemathesis(target: SchemathesisOptions): Promise<Sche
   };
   await runToEnd(join(programs, "schemathesis"), args, events, { env, cwd: directory });
   return readEvents(events);
+}
+
+/** Configuration file, in TOML. Helpers create what the cases need; their coverage belongs to their own share. */
+function configOf(helpers: readonly string[]): string {
+  const lines = [`hooks = ${JSON.stringify(hooks)}`];
+  if (helpers.length > 0)
+    lines.push(
+      "[[operations]]",
+      `include-operation-id = ${JSON.stringify(helpers)}`,
+      "phases.coverage.enabled = false",
+    );
+  return lines.map((line) => `${line}\n`).join("");
 }
 
 /** Rejects with the cause if the program ended without a report of its findings, which are exit status 1. */
