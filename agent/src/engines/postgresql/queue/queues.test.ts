@@ -75,7 +75,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues whose database its users
     await changes("DROP DATABASE after");
     // The list of databases is as old as the last scan.
     await expect.poll(() => queues.maintain(instance(), signal).then(() => "done", String)).toBe("done");
-    await expect(claim("after")).rejects.toThrow(EngineRefused);
+    await expect(claim("after")).rejects.toThrow("The database after of the queue does not exist. Repeat");
     expect(await list()).toEqual([{ name: "defaultdb", id: "q" }]);
     expect(await claim("defaultdb")).toEqual([]);
     expect(await queues.remove(instance(), { database: "after", id: "q" }, signal)).toEqual({

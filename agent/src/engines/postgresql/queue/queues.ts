@@ -134,7 +134,8 @@ export function createQueues(): QueuesFacet {
         const code = codeOf(causeOf(error));
         if (code === missingDatabase)
           throw new EngineRefused(
-            `The database ${database} of the queue does not exist. Delete the queue, and create it in another database.`,
+            `The database ${database} of the queue does not exist. ` +
+              "Repeat the request if it was renamed, or delete the queue if it was dropped.",
             { cause: error },
           );
         if (missingSchema.includes(code))
