@@ -2,6 +2,10 @@ import { databaseEngines } from "@holdfast/common/engine-catalog/engine-catalog.
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { UpdateConfigurationRequestSchema } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
+import {
+  CreateFilesServiceRequestSchema,
+  UpdateFilesServiceRequestSchema,
+} from "@holdfast/proto/holdfast/v1/files_pb.ts";
 import { UpgradeManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import {
   CreateManagedServiceRequestSchema,
@@ -40,5 +44,7 @@ export const servicesSchemaRules: readonly SchemaRule[] = [
   [UpdateConfigurationRequestSchema.field.parameters, parametersSchema(["string", "null"])],
   [CreateManagedServiceRequestSchema.field.allowedCidrs, cidrSchema],
   [UpdateManagedServiceRequestSchema.field.allowedCidrs, cidrSchema],
+  [CreateFilesServiceRequestSchema.field.allowedCidrs, cidrSchema],
+  [UpdateFilesServiceRequestSchema.field.allowedCidrs, cidrSchema],
   [AddNodeRequestSchema.field.role, { enum: ["replica"] }],
 ];

@@ -402,7 +402,7 @@ export const accepted: readonly Accepted[] = [
   ),
 
   // Single engines.
-  refused(400, noCursor, opaqueCursor, "GET /files-services"),
+  refused(400, noCursor, opaqueCursor, "GET /files-services", `GET ${filesService}/keys`),
   refused(
     422,
     /^not_supported: Services of \w+ have no topics and consumer groups/,
