@@ -289,6 +289,16 @@ export const accepted: readonly Accepted[] = [
   {
     ...refused(
       422,
+      /^not_possible: A service of \w+ has 1, 3, 4, 5 nodes\./,
+      "the number of nodes depends on the engine, and a service keeps its last one",
+      "POST /managed-services/{id}/nodes",
+      `DELETE ${service}/nodes/{node_id}`,
+    ),
+    isTimed: true,
+  },
+  {
+    ...refused(
+      422,
       /^not_possible: The service (has version \S+ already|cannot be restored yet)\./,
       "the version and the backups of the service are not those of the document",
       `POST ${service}/upgrade`,
@@ -393,6 +403,7 @@ export const accepted: readonly Accepted[] = [
     /^invalid_request: private_listener:? \w+ has no private listener/,
     "some engines have no private listener",
     "POST /managed-services",
+    "PATCH /managed-services/{id}",
   ),
   refused(
     400,

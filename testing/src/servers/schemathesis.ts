@@ -249,10 +249,11 @@ interface FaultJson {
   readonly detail: string;
 }
 
-/** A fault as the problem's detail has it. */
+/** A fault as the problem's detail has it: with its field, unless the detail is a sentence of its own. */
 function sentenceIn(all: string | undefined, { field, detail }: FaultJson): string {
   const sentences = [`${field}: ${detail}`, `${field === "" ? "the body" : field} ${detail}`];
-  return sentences.find((each) => all?.includes(each) === true) ?? detail;
+  const found = sentences.find((each) => all?.includes(each) === true);
+  return found ?? (all?.startsWith(detail) === true ? detail : `${field}: ${detail}`);
 }
 
 /** Code and detail of a problem document, for each of its `errors`; undefined for another response. */
