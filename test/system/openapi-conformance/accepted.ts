@@ -289,10 +289,19 @@ export const accepted: readonly Accepted[] = [
   {
     ...refused(
       422,
-      /^not_possible: A service of \w+ has 1, 3, 4, 5 nodes\./,
+      /^not_possible: A service of \w+ has 1, 3, 4, 5 nodes[.:]/,
       "the number of nodes depends on the engine, and a service keeps its last one",
       "POST /managed-services/{id}/nodes",
       `DELETE ${service}/nodes/{node_id}`,
+    ),
+    isTimed: true,
+  },
+  {
+    ...refused(
+      422,
+      /^not_possible: The members elect their leader: /,
+      "the path names a service, not its engine",
+      `POST ${service}/nodes/{node_id}/failover`,
     ),
     isTimed: true,
   },

@@ -249,7 +249,7 @@ interface FaultJson {
   readonly detail: string;
 }
 
-/** A fault as the problem's detail has it: with its field, unless the detail is a sentence of its own. */
+/** A fault as the problem's detail has it: with its field, unless it begins with the fault. */
 function sentenceIn(all: string | undefined, { field, detail }: FaultJson): string {
   const sentences = [`${field}: ${detail}`, `${field === "" ? "the body" : field} ${detail}`];
   const found = sentences.find((each) => all?.includes(each) === true);
