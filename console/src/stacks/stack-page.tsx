@@ -85,7 +85,7 @@ export function StackPage({ id }: { readonly id: string }) {
           <LiveTable
             title="Upgrades"
             live={migrations}
-            keyOf={({ id: migration }) => migration}
+            keyOf={({ id: migration }) => migration ?? ""}
             icon="clock"
             empty="No upgrade yet"
             columns={[

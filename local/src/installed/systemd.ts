@@ -25,7 +25,7 @@ export interface ServiceManager {
   log(unit: string, lines: number): Promise<string>;
 }
 
-/** Lines of systemd at a start of the unit about each process of the machines, which continued meanwhile. */
+/** Lines of systemd at a start of the unit about each process of machines that runs on from the former start. */
 const leftOver = /: Found left-over process |^This usually indicates unclean termination /;
 /** Lines that are read for one that is returned. */
 const journalFactor = 20;
