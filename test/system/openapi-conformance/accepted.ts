@@ -445,6 +445,17 @@ export const accepted: readonly Accepted[] = [
     "PATCH /files-services/{id}",
     "POST /files-services/{id}/resize",
   ),
+  {
+    ...refused(
+      422,
+      /^not_possible: (The service already has |storage_size_gb is \d+ and storage can only grow|Host \S+ has no capacity)/,
+      "the size that a service has is the least, or no change, and the most is that of its host",
+      "PATCH /files-services/{id}",
+      "POST /files-services/{id}/resize",
+      "POST /files-services/{id}/storage/expand",
+    ),
+    isTimed: true,
+  },
 
   // Apps.
   refused(
