@@ -81,7 +81,7 @@ describe("the SDK, against a platform", () => {
       expect(output).toMatch(/^connect to orders at postgres:\/\/\S+$/m);
       expect(output).toMatch(/^orders Running$/m);
       expect(output).toMatch(/^ttl_hours must be .*$/m);
-      expect(output).toMatch(/^gone$/m);
+      expect(output).toMatch(/^deleted$/m);
       expect({ name, code }).toEqual({ name, code: 0 });
       expect(await running).toMatchObject({ value: { data: { service_name: "orders", status: "Running" } } });
       leave.abort();
