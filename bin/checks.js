@@ -65,7 +65,7 @@ async function compareGenerated(tools) {
 }
 
 async function comparePages(tools) {
-  return Number.parseInt(await tools.run("node", ["bin/docs/print.ts", "--check"]), 10);
+  return printedCount(await tools.run("node", ["bin/docs/print.ts", "--check"]));
 }
 
 async function checkTypes(tools) {
@@ -78,7 +78,7 @@ async function checkTypes(tools) {
 
 /** Runs in a separate process, since the compiler is installed by the set-up only. */
 async function checkOwnKeys(tools) {
-  return Number.parseInt(await tools.run("node", ["bin/own-keys.js"]), 10);
+  return printedCount(await tools.run("node", ["bin/own-keys.js"]));
 }
 
 async function lintCode(tools) {
@@ -177,6 +177,13 @@ async function findDeadCode(tools) {
 
 function lines(text) {
   return text.split("\n").filter((line) => line !== "");
+}
+
+/** The number of files, which a program of ours prints as a line; warnings of Node.js may stand around it. */
+function printedCount(output) {
+  const [line] = /^\d+/m.exec(output) ?? [];
+  if (line === undefined) throw new Error(`The check printed no number of files: ${output.trim()}`);
+  return Number(line);
 }
 
 function count(output, pattern) {
