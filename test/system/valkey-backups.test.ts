@@ -78,7 +78,7 @@ describe("backups of a Valkey", () => {
       // A time at which the first snapshot was the newest.
       const between = new Date(Date.parse(second.restores_to) - 1).toISOString();
       const responses = [
-        await platform.rest.post(backupsOf(`/${first.id}/restore`), { target_service_name: "by-id" }),
+        await platform.rest.post(backupsOf(`/${first.id}/restore`), { name: "by-id" }),
         await platform.rest.post(backupsOf("/restore"), { target_service_name: "by-point", restore_point: between }),
         await platform.rest.post(`/managed-services/${cache.service.id}/fork`, { name: "forked" }),
       ];

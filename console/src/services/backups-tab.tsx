@@ -96,9 +96,8 @@ function Restore({ service }: { readonly service: ManagedService }) {
         kind="primary"
         refusal={refusalOf("services:write") ?? fault}
         send={async ({ name }, idempotencyKey) => {
-          const target = { target_service_name: name };
           const point = new Date(chosen).toISOString();
-          const created = await account.value.client.backups.restoreTo(service.id, point, target, { idempotencyKey });
+          const created = await account.value.client.backups.restoreTo(service.id, point, { name }, { idempotencyKey });
           openPage(hrefOf("services", created.id));
         }}
       >
@@ -139,7 +138,7 @@ function Restore({ service }: { readonly service: ManagedService }) {
           />
           <TextField
             label="Name of the new service"
-            {...form.field("name", "target_service_name")}
+            {...form.field("name")}
             autocomplete="off"
           />
         </div>

@@ -33,7 +33,7 @@ import { chainOf } from "../backup-chain.ts";
 import { type BackupIndex, backupKind, type BackupObject, isVisible } from "../backup.ts";
 import { requireCompleted } from "../backup-requests.ts";
 import { serviceIn, sourceIn } from "./backup-version.ts";
-import { type RestoreChoice, restoredService } from "./restore-request.ts";
+import { newNameOf, type RestoreChoice, restoredService } from "./restore-request.ts";
 import { choosePoint } from "./restore-point.ts";
 import { undeleted, undeletedOnDisk } from "./undelete.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
@@ -58,6 +58,8 @@ type RestoreHandlers = Pick<
   "restoreToPoint" | "restoreBackup" | "forkManagedService" | "undeleteManagedService"
 >;
 
+type CopyRequest = Omit<RestoreChoice, "name"> & Parameters<typeof newNameOf>[0];
+
 /** The RPCs that create services from backups. The source is only read. */
 export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: BackupAccess }): RestoreHandlers {
   const { owners, creation, index, archives, sealer } = deps;
@@ -65,15 +67,16 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
   async function copy(
     call: Call,
     action: string,
-    nameField: string,
-    choice: RestoreChoice,
+    { name, targetServiceName, ...settings }: CopyRequest,
     choose: () => { owner: BackupOwner; origin: ChosenOrigin; point?: number },
   ): Promise<ManagedService> {
+    const named = newNameOf({ name, targetServiceName });
+    const choice = { ...settings, name: named.name };
     const { message } = await creation.create(call, action, (context, unit) => {
       const { owner, origin: chosen, point } = choose();
       const { spec, status } = pinBackup(unit, chosen.backupId);
       const origin = { ...chosen, ...(status.restoresTo !== null && { restoresTo: status.restoresTo }) };
-      const copied = restoredService(sourceIn(spec.version, requireSource(owner)), choice, origin, context, nameField);
+      const copied = restoredService(sourceIn(spec.version, requireSource(owner)), choice, origin, context, named.nameField);
       const operation = warned(copied.operation, earlierWarnings(origin, spec.databaseType, point));
       return { service: copied.service, operation, users: usersFor(copied.service, origin.serviceId, context) };
     });
@@ -114,15 +117,15 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
   }
 
   return {
-    restoreBackup: ({ serviceId, backupId, targetServiceName: name, ...choice }, call) =>
-      copy(call, "backup.restore", "target_service_name", { name, ...choice }, () => {
+    restoreBackup: ({ serviceId, backupId, ...request }, call) =>
+      copy(call, "backup.restore", request, () => {
         const owner = owners.backup(serviceId, backupId, call);
         requireCompleted(owner.backup.object);
         return { owner, origin: { kind: "restore", serviceId, backupId, targetTime: null } };
       }),
 
-    restoreToPoint: ({ serviceId, restorePoint, targetServiceName: name, ...choice }, call) =>
-      copy(call, "backup.restore", "target_service_name", { name, ...choice }, () => {
+    restoreToPoint: ({ serviceId, restorePoint, ...request }, call) =>
+      copy(call, "backup.restore", request, () => {
         const owner = owners.owner(serviceId, call);
         const point = restorePoint === undefined ? 0 : timestampMs(restorePoint);
         const { databaseType } = requireSource(owner);
@@ -131,8 +134,8 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
         return { owner, origin: { kind: "restore", serviceId, backupId, targetTime }, point };
       }),
 
-    forkManagedService: ({ serviceId, backupId, name, nodeCount }, call) =>
-      copy(call, "managed-service.fork", "name", { name, nodeCount }, () => {
+    forkManagedService: ({ serviceId, backupId, ...request }, call) =>
+      copy(call, "managed-service.fork", request, () => {
         const owner = owners.owner(serviceId, call);
         const service = requireRunning(owner);
         if (engineOf(service.spec.databaseType)?.backups?.fork !== true)

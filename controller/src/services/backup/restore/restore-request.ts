@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
+import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import {
   type CreateManagedServiceRequest,
   CreateManagedServiceRequestSchema,
@@ -20,6 +20,22 @@ export interface RestoreChoice {
   readonly zone?: string | undefined;
   readonly storageSizeGb?: number | undefined;
   readonly nodeCount?: number | undefined;
+}
+
+/**
+ * The name of the new service, and the request field that has it. Throws INVALID_REQUEST unless exactly one of the two
+ * fields is present.
+ */
+export function newNameOf(request: {
+  readonly name?: string | undefined;
+  readonly targetServiceName?: string | undefined;
+}): { readonly name: string; readonly nameField: string } {
+  const { name, targetServiceName } = request;
+  if (name !== undefined && targetServiceName !== undefined)
+    throw invalid({ field: "target_service_name", code: "exclusive", detail: "must be without name, which is the same" });
+  if (name !== undefined) return { name, nameField: "name" };
+  if (targetServiceName === undefined) throw invalid({ field: "name", code: "required", detail: "is required" });
+  return { name: targetServiceName, nameField: "target_service_name" };
 }
 
 /**

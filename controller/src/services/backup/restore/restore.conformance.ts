@@ -2,7 +2,7 @@ import { BackupService, type RestoreBackupRequestSchema } from "@holdfast/proto/
 import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-const target = { target_service_name: "n", plan_name: "p", zone: "z", storage_size_gb: 2, node_count: 2 };
+const target = { name: "n", target_service_name: "m", plan_name: "p", zone: "z", storage_size_gb: 2, node_count: 2 };
 
 export default {
   authorization: [
