@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -170,7 +170,9 @@ describe.skipIf(skipped !== undefined)(
       const [inside = 0] = machine.pidsOf("valkey-server");
       const fill = join(`/proc/${inside}/root`, machine.directory, "data/fill");
       const filled = async (share: number) => {
-        writeFileSync(fill, Buffer.alloc(Math.floor(diskBytes * share)));
+        // Appended: a file that is truncated first releases the disk, and a check between unblocks writes.
+        const { size = 0 } = statSync(fill, { throwIfNoEntry: false }) ?? {};
+        appendFileSync(fill, Buffer.alloc(Math.floor(diskBytes * share) - size));
         // New settings trigger the next check.
         await machine.converge({ restartCount: 3n });
       };
