@@ -392,6 +392,14 @@ export const accepted: readonly Accepted[] = [
     `POST ${service}/backups/{backup_id}/restore`,
   ),
   refused(
+    400,
+    /^invalid_request: (name:? is required|target_service_name:? must be without name)/,
+    "the new service's name has two fields, of which a request has one; a schema of optional members cannot say so",
+    `POST ${service}/fork`,
+    `POST ${service}/backups/restore`,
+    `POST ${service}/backups/{backup_id}/restore`,
+  ),
+  refused(
     422,
     /^not_possible: The engine has no database /,
     "the databases are those of the service",
@@ -409,8 +417,8 @@ export const accepted: readonly Accepted[] = [
   },
   refused(
     400,
-    /^invalid_request: private_listener:? \w+ has no private listener/,
-    "some engines have no private listener",
+    /^invalid_request: (private_listener|pooler):? \w+ has no (private listener|pooler)/,
+    "some engines have no private listener, and some no pooler",
     "POST /managed-services",
     "PATCH /managed-services/{id}",
   ),
