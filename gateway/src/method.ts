@@ -2,7 +2,7 @@ import { type DescField, type DescMethod, getOption, hasOption, type Message } f
 import type { Call, Checked, ServedService } from "@holdfast/common/call.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { http as httpOption } from "@holdfast/proto/google/api/annotations_pb.ts";
-import { type AlsoStatus, BodyKind, Rate, rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { type OtherStatus, BodyKind, Rate, rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import type { RateName } from "./rate-limit.ts";
 import { parseTemplate, type Segment } from "./routes.ts";
 
@@ -16,7 +16,7 @@ export interface ApiMethod {
   /** Additional required scopes. */
   readonly additionalScopes: readonly string[];
   readonly readOnly: boolean;
-  /** True if responses are stored by Idempotency-Key; false for reads and for methods with the option `unkept`. */
+  /** True if responses are stored by Idempotency-Key; false for reads and for methods with the option `response_not_stored`. */
   readonly storesResponse: boolean;
   readonly rate: RateName;
   /** Number of requests that a call costs of the caller's rate; above 1 for expensive methods. */
@@ -39,7 +39,7 @@ export interface RestRule {
   readonly path: string;
   readonly segments: readonly Segment[];
   readonly status: number;
-  readonly also: readonly AlsoStatus[];
+  readonly otherStatuses: readonly OtherStatus[];
   readonly location: string | undefined;
   /** Content type of a response that is the text of the output's only field; undefined for JSON. */
   readonly text: string | undefined;
@@ -73,10 +73,10 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
         scope: rules.scope,
         additionalScopes: rules.furtherScopes,
         readOnly: rules.readOnly,
-        handlesIdempotency: rules.ownAnswers,
+        handlesIdempotency: rules.storesOwnResponses,
         rate: rules.rate === Rate.MESSAGES ? "messages" : rules.readOnly ? "reads" : "changes",
         weight: rules.weight || 1,
-        storesResponse: !rules.readOnly && !rules.unkept,
+        storesResponse: !rules.readOnly && !rules.responseNotStored,
         maxBodyBytes: rules.maxBodyBytes || (rules.scope === "public" ? publicBodyBytes : defaultBodyBytes),
         rest: restRule(description),
         check: lookUp(served.checks, description.localName) as ApiMethod["check"],
@@ -110,7 +110,7 @@ export function restRule(description: DescMethod): RestRule | undefined {
     path: pattern.value,
     segments,
     status: rules.success || 200,
-    also: rules.also,
+    otherStatuses: rules.otherStatuses,
     location: rules.location === "" ? undefined : rules.location,
     text: rules.text === "" ? undefined : rules.text,
     events: rules.bodyKind === BodyKind.EVENTS,

@@ -12,13 +12,13 @@ export function compileResponse(method: ApiMethod, rest: RestRule, encode: Encod
   const { output } = method.description;
   const secret = hasSecret(output, new Set());
   const location = rest.location === undefined ? undefined : compileLocation(rest.location, output);
-  const statuses = rest.also.map((also) => {
-    const { last, read } = compilePath(also.field, output);
+  const statuses = rest.otherStatuses.map((other) => {
+    const { last, read } = compilePath(other.field, output);
     const values = new Set<unknown>(
-      also.in.map((text) => last.enum?.values.find((value) => value.jsonName === text)?.number ?? text),
+      other.in.map((text) => last.enum?.values.find((value) => value.jsonName === text)?.number ?? text),
     );
-    const statusLocation = also.location === "" ? location : compileLocation(also.location, output);
-    return { matches: (value: object) => values.has(read(value)), status: also.http, location: statusLocation };
+    const statusLocation = other.location === "" ? location : compileLocation(other.location, output);
+    return { matches: (value: object) => values.has(read(value)), status: other.http, location: statusLocation };
   });
   const encoded = new WeakMap<object, StoredResponse>();
   return (value) => {

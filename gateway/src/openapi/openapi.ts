@@ -153,7 +153,7 @@ function parameters(
 }
 
 function successes(method: ApiMethod, rest: RestRule, content: JsonSchema | undefined, links: JsonSchema): JsonSchema {
-  const all = [...new Set([rest.status, ...rest.also.map((also) => also.http)])];
+  const all = [...new Set([rest.status, ...rest.otherStatuses.map(({ http }) => http)])];
   const reference = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
   return Object.fromEntries(
     all.map((status) => [
@@ -175,7 +175,8 @@ function successes(method: ApiMethod, rest: RestRule, content: JsonSchema | unde
 
 function isLocated(rest: RestRule, status: number): boolean {
   if (status === 200) return false;
-  return rest.location !== undefined || rest.also.some((also) => also.http === status && also.location !== "");
+  if (rest.location !== undefined) return true;
+  return rest.otherStatuses.some(({ http, location }) => http === status && location !== "");
 }
 
 const commonHeaders: JsonSchema = {

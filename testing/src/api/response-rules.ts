@@ -62,7 +62,7 @@ function faultsOfSuccess(verb: string, path: string, { status, headers, json, te
   const found = findRestMethod(verb, path);
   if (verb === "HEAD") return text === "" ? [] : ["the answer to HEAD has a body"];
   if (found === undefined || headers["content-type"]?.startsWith("text/event-stream")) return [];
-  const statuses = [found.rules.success || 200, ...found.rules.also.map(({ http }) => http)];
+  const statuses = [found.rules.success || 200, ...found.rules.otherStatuses.map(({ http }) => http)];
   const faults = statuses.includes(status) ? [] : [`the status is ${status}, not ${statuses.join(" or ")}`];
   if (status === 204) return text === "" ? faults : [...faults, "204 has a body"];
   if (found.rules.text !== "")
