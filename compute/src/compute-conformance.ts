@@ -200,7 +200,7 @@ export function computeConformance(
         const id = await started({ plan });
         if ((await subject.rootCanAllocate(id, 1)) === undefined) return;
         expect((await provider.get(id, signal))?.plan).toEqual(plan);
-        // The image counts towards the root's size.
+        // The image counts toward the root's size.
         expect(await subject.rootCanAllocate(id, 2 * gib)).toBe(false);
         expect(await subject.rootCanAllocate(id, gib)).toBe(true);
         await provider.resize(id, { ...plan, rootBytes: 3 * gib }, signal);

@@ -13,14 +13,14 @@ import type { GrpcMethod } from "@holdfast/mtls/grpc-service.ts";
 import { waitForIdentity } from "./identity-directory.ts";
 
 /** The feed of a data plane: a stream of batches from a controller, which the data plane may acknowledge. */
-export interface Feed<Acknowledgement, Batch> {
-  readonly method: GrpcMethod<Acknowledgement, Batch>;
+export interface Feed<Acknowledgment, Batch> {
+  readonly method: GrpcMethod<Acknowledgment, Batch>;
   /** First message of a stream: the state that is already served. */
-  firstMessage(): Acknowledgement;
-  /** Applies a batch; returns its acknowledgement, or undefined if none is needed. */
-  apply(batch: Batch, controller: string): Acknowledgement | undefined;
+  firstMessage(): Acknowledgment;
+  /** Applies a batch; returns its acknowledgment, or undefined if none is needed. */
+  apply(batch: Batch, controller: string): Acknowledgment | undefined;
   /** Called when the stream is open and the first message is sent. `send` works until `onEnd` is called. */
-  onOpen?(send: (message: Acknowledgement) => void): void;
+  onOpen?(send: (message: Acknowledgment) => void): void;
   onEnd?(): void;
 }
 
@@ -43,8 +43,8 @@ const stableMs = 10_000;
  * Follows a feed from any controller until the signal aborts. It dials the controllers in turn, starting with a random
  * one, and backs off between attempts.
  */
-export async function follow<Acknowledgement, Batch>(
-  feed: Feed<Acknowledgement, Batch>,
+export async function follow<Acknowledgment, Batch>(
+  feed: Feed<Acknowledgment, Batch>,
   deps: FollowDeps,
   signal: AbortSignal,
 ): Promise<void> {
@@ -63,8 +63,8 @@ export async function follow<Acknowledgement, Batch>(
   }
 }
 
-async function followOne<Acknowledgement, Batch>(
-  feed: Feed<Acknowledgement, Batch>,
+async function followOne<Acknowledgment, Batch>(
+  feed: Feed<Acknowledgment, Batch>,
   deps: FollowDeps,
   controller: string,
   signal: AbortSignal,
@@ -81,7 +81,7 @@ async function followOne<Acknowledgement, Batch>(
     "grpc.ssl_target_name_override": "controller",
   });
   const { path, requestSerialize, responseDeserialize } = feed.method;
-  const call: ClientDuplexStream<Acknowledgement, Batch> = client.makeBidiStreamRequest(
+  const call: ClientDuplexStream<Acknowledgment, Batch> = client.makeBidiStreamRequest(
     path,
     requestSerialize,
     responseDeserialize,
@@ -93,8 +93,8 @@ async function followOne<Acknowledgement, Batch>(
       call.on("error", () => undefined);
       call.on("status", ({ code, details }: StatusObject) => resolve(`${code} ${details}`));
       call.on("data", (batch: Batch) => {
-        const acknowledgement = feed.apply(batch, controller);
-        if (acknowledgement !== undefined) call.write(acknowledgement);
+        const acknowledgment = feed.apply(batch, controller);
+        if (acknowledgment !== undefined) call.write(acknowledgment);
       });
       call.write(feed.firstMessage());
       feed.onOpen?.((message) => {

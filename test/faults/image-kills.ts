@@ -10,11 +10,11 @@ import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
 /** Steps of an image's replacement at which a process is killed, in order. */
 export const imageSteps = ["StopEngine", "StopServer", "ReplaceImage", "SetupAgent", "ProvisioningHealth"] as const;
 /** Steps of the replacement by an image that damages the data, and is rolled back. */
-export const spoilingSteps = ["ReplaceImage", "SetupAgent", "ProvisioningHealth", "RollBackImage"] as const;
+export const damagingSteps = ["ReplaceImage", "SetupAgent", "ProvisioningHealth", "RollBackImage"] as const;
 export const imageVictims = ["controller", "agent", "keeper", "machine", "engine"] as const;
 
 export interface ImageKill {
-  readonly step: (typeof imageSteps | typeof spoilingSteps)[number];
+  readonly step: (typeof imageSteps | typeof damagingSteps)[number];
   readonly victim: (typeof imageVictims)[number];
 }
 
@@ -24,10 +24,10 @@ export interface ImageKillFixture {
   readonly platform: Platform;
   readonly services: Services;
   readonly service: RunningService;
-  /** `both`: two valid images. `spoiling`: an image that damages the data, if that is the case to test. */
+  /** `both`: two valid images. `damaging`: an image that damages the data, if that is the case to test. */
   readonly images: Pick<ChangingImages, "choose"> & {
     readonly both: readonly [string, string];
-    readonly spoiling?: string;
+    readonly damaging?: string;
   };
   readonly writer: AcknowledgedWriter;
 }
@@ -45,7 +45,7 @@ export async function killAtImageStep(fixture: ImageKillFixture, { step, victim 
   const requests = createMaintenanceRequests(platform, services);
   const { image: from } = await requests.get(id);
   const [first, second] = images.both;
-  const to = images.spoiling ?? (from === first ? second : first);
+  const to = images.damaging ?? (from === first ? second : first);
   await images.choose(to);
   await requests.pending(id, to);
   const started = expectStatus(await requests.apply(id), 202).json;
@@ -82,7 +82,7 @@ export async function killAtImageStep(fixture: ImageKillFixture, { step, victim 
   const { machines } = platform.processes();
   if (machines.length !== 1) throw new Error(`${machines.length} machines run: ${JSON.stringify(machines)}`);
   const { state = "unknown", reason } = ended.snapshot ?? {};
-  if (images.spoiling !== undefined && state !== "restored")
+  if (images.damaging !== undefined && state !== "restored")
     throw new Error(`the damaged data were not restored: ${state} ${reason ?? ""}`);
   return `${step} ${victim} (it was at ${killedAt}): ${ended.status} ${ended.error?.message ?? ""} snapshot ${state} ${reason ?? ""}`;
 }

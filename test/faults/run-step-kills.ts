@@ -1,5 +1,5 @@
 // Kills at each step of an image's replacement and of an agent's upgrade:
-// npm run faults -- --middle [--seed N] [--only images|spoiling|agents] [--engine postgresql|valkey] [--rounds N]
+// npm run faults -- --middle [--seed N] [--only images|damaging|agents] [--engine postgresql|valkey] [--rounds N]
 import { parseArgs } from "node:util";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
@@ -16,7 +16,7 @@ import { createServices } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { flushOnWrite, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { agentVictims, killAtHandOver } from "./agent-kills.ts";
-import { type ImageKillFixture, imageSteps, imageVictims, killAtImageStep, spoilingSteps } from "./image-kills.ts";
+import { damagingSteps, type ImageKillFixture, imageSteps, imageVictims, killAtImageStep } from "./image-kills.ts";
 
 const { values } = parseArgs({
   options: {
@@ -84,10 +84,10 @@ try {
     await services.delete(service.service.id);
   }
 
-  async function spoil(fixture: ImageKillFixture): Promise<void> {
-    const spoilt = { ...fixture, images: { ...fixture.images, spoiling: images.spoiling } };
-    for (const step of spoilingSteps)
-      for (const victim of imageVictims) log(await killAtImageStep(spoilt, { step, victim }));
+  async function damage(fixture: ImageKillFixture): Promise<void> {
+    const damaged = { ...fixture, images: { ...fixture.images, damaging: images.damaging } };
+    for (const step of damagingSteps)
+      for (const victim of imageVictims) log(await killAtImageStep(damaged, { step, victim }));
   }
 
   async function exchangeAgents(fixture: ImageKillFixture): Promise<void> {
@@ -114,12 +114,12 @@ try {
       }
   }
 
-  if (tier !== undefined && isMeant("spoiling")) await withService("valkey", spoil);
+  if (tier !== undefined && isMeant("damaging")) await withService("valkey", damage);
   await withService("postgresql", async (fixture) => {
     if (isMeant("images"))
       for (const step of imageSteps)
         for (const victim of imageVictims) log(await killAtImageStep(fixture, { step, victim }));
-    if (tier !== undefined && isMeant("spoiling")) await spoil(fixture);
+    if (tier !== undefined && isMeant("damaging")) await damage(fixture);
     if (isMeant("agents")) await exchangeAgents(fixture);
   });
 

@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)(
         const values = writeValues(platform, cache, stop.signal);
         await waitUntil("both accept writes", () => rows.acknowledged > 3 && values.acknowledged > 3);
         for (const service of [plainTier, cache])
-          expect(await pending(service, images.spoiling)).toMatchObject({ no_snapshot_reason: null });
+          expect(await pending(service, images.damaging)).toMatchObject({ no_snapshot_reason: null });
         const [ofPlainTier, ofCache] = [await apply(plainTier), await apply(cache)];
         await waitUntil("a running engine rejects connections", () => refuses(plainTier), {
           withinMs: longMs,

@@ -147,7 +147,7 @@ describe.concurrent("disks of deleted services", () => {
       // A page that has not changed since a checkpoint is read from the disk, with its checksum.
       await services.verb(id, "restart");
       const page = openSync(inMachine(created, `${dataOf(created)}/${row?.path}`), "r+");
-      writeSync(page, "spoilt", 4_096);
+      writeSync(page, "damaged", 4_096);
       closeSync(page);
       await remove(created);
       const { backups } = expectStatus(

@@ -26,14 +26,14 @@ const server = createSecureServer({
   rejectUnauthorized: true,
   minVersion: "TLSv1.3",
 });
-const acknowledgement = framed({ case: "heartbeatAck", value: { sequence: 1n, fleetReturnMs } });
+const acknowledgment = framed({ case: "heartbeatAck", value: { sequence: 1n, fleetReturnMs } });
 let streams = 0;
 
 server.on("stream", (stream) => {
   stream.respond({ ":status": 200, "content-type": "application/grpc" });
   let welcomed = false;
   const read = createFrameReader(() => {
-    stream.write(welcomed ? acknowledgement : welcome);
+    stream.write(welcomed ? acknowledgment : welcome);
     if (!welcomed) streams += 1;
     welcomed = true;
   });

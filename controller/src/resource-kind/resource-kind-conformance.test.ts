@@ -25,7 +25,7 @@ import { startTestStore, type TestStore } from "@holdfast/testing/controller/tes
 import { createDatabaseKind } from "#services/resource-kind/database-kind.ts";
 import type { NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
 
-// The contract of resource kinds towards bundles. The store is etcd; `comeAbout` simulates machines.
+// The contract of resource kinds toward bundles. The store is etcd; `comeAbout` simulates machines.
 
 interface Scenario {
   readonly kind: ResourceKind;

@@ -54,7 +54,7 @@ export type JournalRecord =
   | { readonly t: "landed"; readonly n: number }
   /** The leased amount of an account from here on. */
   | { readonly t: "hold"; readonly account: string; readonly amount: number }
-  /** A request that counts towards the rate of a key. */
+  /** A request that counts toward the rate of a key. */
   | { readonly t: "request"; readonly account: string; readonly at: number }
   /** Several requests: the time of the first, and the milliseconds between each one and its predecessor. */
   | { readonly t: "requests"; readonly account: string; readonly at: number; readonly after: readonly number[] };

@@ -109,7 +109,7 @@ export function changeCases(fixture: IncusUnderTest): void {
         );
         const writer = await writeRows(fixture.platform, fixture.main, stop.signal);
         await waitUntil("rows are written", () => writer.acknowledged > 3);
-        const { id, error, snapshot } = await apply(fixture.images.spoiling);
+        const { id, error, snapshot } = await apply(fixture.images.damaging);
         expect(error).toMatchObject({ code: "rolled_back_engine_failed" });
         expect(snapshot).toEqual({ state: "restored", reason: null });
         expect((await maintenance()).image).toBe(fixture.images.valid);

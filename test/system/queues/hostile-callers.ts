@@ -44,8 +44,8 @@ export function hostileCases(fixture: QueuesUnderTest): void {
     const outsider = fixture.platform.rest.as(key.authorization);
     expect((await outsider.get(fixture.path())).json["code"]).toBe("service_not_found");
     expect((await outsider.get(`/tasks/${taskId}`)).status).toBe(404);
-    const acknowledgement = { messages: [{ receipt }] };
-    expect((await outsider.post(fixture.path("/mine/messages/ack"), acknowledgement)).json["code"]).toBe(
+    const acknowledgment = { messages: [{ receipt }] };
+    expect((await outsider.post(fixture.path("/mine/messages/ack"), acknowledgment)).json["code"]).toBe(
       "service_not_found",
     );
     expect((await outsider.post(fixture.path("/mine/messages/claim"), {})).json["code"]).toBe("service_not_found");

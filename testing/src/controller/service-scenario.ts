@@ -102,7 +102,7 @@ export function createServiceScenario(broken: BrokenParts = {}, created: Created
   let admitsClients = false;
   /** Writes of clients: as acknowledged, and as in the data, which the engine of an image may damage. */
   let acknowledged = 0;
-  let data = { writes: 0, spoilt: false };
+  let data = { writes: 0, damaged: false };
   const snapshots = new Map<string, typeof data>();
   let isSilent = broken.silent === true;
   /** True while a change of users or databases is in progress. */
@@ -122,8 +122,8 @@ export function createServiceScenario(broken: BrokenParts = {}, created: Created
   };
   /** Starts the engine; returns its state. */
   function launch(): "running" | "failed" {
-    if (fails("keep the data")) data = { ...data, spoilt: true };
-    return broken.engine || data.spoilt || fails("start the engine") ? "failed" : "running";
+    if (fails("keep the data")) data = { ...data, damaged: true };
+    return broken.engine || data.damaged || fails("start the engine") ? "failed" : "running";
   }
   function clientsWrite(): void {
     if (machine?.status.state !== "running" || instance?.state !== "running" || !admitsClients) return;

@@ -20,7 +20,7 @@ export interface ChangingImages {
    * Id of an image whose engines start, run for four seconds, exit and leave damaged data; from then on they do not
    * start. Its manifest names newer versions than the engines have, so the expected version never appears.
    */
-  readonly spoiling: string;
+  readonly damaging: string;
   /** Removes this image from the cache, as on a host that never had it. */
   hide(id: string): void;
   /** Restores an image that was hidden. */
@@ -58,17 +58,17 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
   }
 
   const ids = ["a", "b", "c", "d", "e"].map((digit) => `trixie-${digit.repeat(16)}`);
-  const [first = "", valid = "", broken = "", equal = "", spoiling = ""] = ids;
+  const [first = "", valid = "", broken = "", equal = "", damaging = ""] = ids;
   symlinkSync(real.root, looksOlder ? add(first, olderEngines) : add(first));
   for (const id of [valid, equal]) symlinkSync(real.root, add(id));
   const root = addCopy(broken, otherIcu);
   for (const program of ["usr/lib/postgresql/17/bin/postgres", "usr/bin/valkey-server"]) rmSync(join(root, program));
-  const spoilt = addCopy(spoiling, newerEngines);
-  spoil(join(spoilt, "usr/lib/postgresql/17/bin/postgres"), "-D", {
+  const damaged = addCopy(damaging, newerEngines);
+  damage(join(damaged, "usr/lib/postgresql/17/bin/postgres"), "-D", {
     files: "base/*/1[6-9]*",
     ready: "grep -q ready postmaster.pid 2>/dev/null",
   });
-  spoil(join(spoilt, "usr/bin/valkey-server"), "*.conf", {
+  damage(join(damaged, "usr/bin/valkey-server"), "*.conf", {
     files: "appendonlydir/*",
     ready: "[ -e appendonlydir ]",
   });
@@ -86,7 +86,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     valid,
     equal,
     broken,
-    spoiling,
+    damaging,
     choose: (id) => setNewest(imagesDir, "trixie", id),
     close: () => rmSync(cache, { recursive: true, force: true }),
   };
@@ -105,21 +105,21 @@ function newerEngines(manifest: ImageManifest): ImageManifest {
 }
 
 /** `start`: pattern of the first argument with which the program serves data; `files`: the files that it damages. */
-function spoil(program: string, start: string, { files, ready }: { files: string; ready: string }): void {
+function damage(program: string, start: string, { files, ready }: { files: string; ready: string }): void {
   renameSync(program, `${program}.sound`);
   const script = [
     "#!/bin/sh",
     `case "$1" in ${start}) ;; *) exec "$0.sound" "$@" ;; esac`,
-    "if [ ! -e spoilt ]; then",
+    "if [ ! -e damaged ]; then",
     '  "$0.sound" "$@" &',
     `  until ${ready} || ! kill -0 $!; do sleep 0.1; done`,
     "  sleep 4",
     "  kill -9 $!",
     "  wait",
-    `  for file in ${files}; do printf spoilt >"$file"; done`,
-    "  : >spoilt",
+    `  for file in ${files}; do printf damaged >"$file"; done`,
+    "  : >damaged",
     "fi",
-    'echo "FATAL: this image spoils data" >&2',
+    'echo "FATAL: this image damages data" >&2',
     "exit 1",
   ];
   writeFileSync(program, `${script.join("\n")}\n`, { mode: 0o755 });

@@ -27,7 +27,7 @@ export interface Quotas {
   claim(unit: Changes, organizationId: string, requested: Amounts): Promise<void>;
 }
 
-/** A quota, and the kinds that count towards it: kinds whose quotas have one name share its limit. */
+/** A quota, and the kinds that count toward it: kinds whose quotas have one name share its limit. */
 interface Row {
   readonly quota: AnyQuota;
   readonly parts: readonly { readonly quota: AnyQuota; readonly collection: OpenKind["collection"] }[];

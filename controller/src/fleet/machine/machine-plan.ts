@@ -138,7 +138,7 @@ function planRun(machine: MachineObject, observed: ObservedMachine): MachineStep
 }
 
 /**
- * Steps towards the size, image and kernel of the spec. A claimed machine of the warm pool still has the smallest size.
+ * Steps toward the size, image and kernel of the spec. A claimed machine of the warm pool still has the smallest size.
  */
 function stepsToFit({ spec }: MachineObject, facts: MachineFacts): MachineStep[] {
   const { diskBytes, plan, image, state } = facts;
@@ -157,7 +157,7 @@ function stepsToFit({ spec }: MachineObject, facts: MachineFacts): MachineStep[]
   return [...steps, ...kernelSteps(spec, facts)];
 }
 
-/** Steps towards the kernel of the spec. A machine that reports no kernel is a container, or partly lost. */
+/** Steps toward the kernel of the spec. A machine that reports no kernel is a container, or partly lost. */
 function kernelSteps(spec: MachineObject["spec"], { guestKernel = "", state }: MachineFacts): MachineStep[] {
   const { guestKernel: desired = "" } = spec;
   if (guestKernel === "" || guestKernel === desired) return [];

@@ -11,7 +11,7 @@ interface SizedNode {
   readonly instance: { readonly diskBytes: bigint } | undefined;
 }
 
-/** The next step of a node's machine towards another size. */
+/** The next step of a node's machine toward another size. */
 export type SizeStep =
   /** The provider has not resized the machine yet. */
   | { readonly kind: "wait" }

@@ -59,7 +59,7 @@ test("samples are visible as points immediately, each once, and gaps remain gaps
   const from = now - 10 * minuteMs;
   const first = samplesOf(machine, from, from + 2 * minuteMs);
   const second = samplesOf(machine, from + 5 * minuteMs, from + 6 * minuteMs);
-  // A batch whose acknowledgement was lost is sent again, with further samples.
+  // A batch whose acknowledgment was lost is sent again, with further samples.
   await samples.insert(first);
   await samples.insert([...first.slice(3), ...second]);
   await Promise.all([samples.insert(second), samples.insert(second)]);

@@ -45,7 +45,7 @@ describe("another image", () => {
 
   test("that damages the data is rolled back with the data, and no client's write is lost", () => {
     const { data, operation } = afterMaintenance("keep the data");
-    expect(data).toMatchObject({ spoilt: false, writes: data.acknowledged });
+    expect(data).toMatchObject({ damaged: false, writes: data.acknowledged });
     expect(data.writes).toBeGreaterThan(0);
     expect(operation.status.outcome?.snapshot).toEqual({ outcome: "restored", reason: "" });
     expect(operation.status.error?.message).toContain("as they were before");
@@ -83,7 +83,7 @@ describe("another kernel of a virtual machine", () => {
     }
     for (let i = 0; i < 4; i++) scenario.round(1_000);
     expect(scenario.service?.status).toMatchObject({ state: "Running", operationId: null });
-    expect(scenario.data).toMatchObject({ writes: scenario.data.acknowledged, spoilt: false, snapshots: 0 });
+    expect(scenario.data).toMatchObject({ writes: scenario.data.acknowledged, damaged: false, snapshots: 0 });
     return { ...scenario, steps };
   }
 
