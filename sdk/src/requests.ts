@@ -602,7 +602,8 @@ export interface QueueChange {
 
 /** Settings of the new service; all others are copied from the source. */
 export interface RestoreChoice {
-  readonly target_service_name: string;
+  /** The same as `name`. A request has one of the two. */
+  readonly target_service_name?: string | undefined;
   /** Omitted: the plan of the source. Zone and storage also default to the values of the source. */
   readonly plan_name?: string | undefined;
   readonly zone?: string | undefined;
@@ -610,6 +611,8 @@ export interface RestoreChoice {
   readonly storage_size_gb?: number | undefined;
   /** Number of nodes: the primary and its replicas. Omitted: 1. */
   readonly node_count?: number | undefined;
+  /** Name of the new service. A request has either this or `target_service_name`. */
+  readonly name?: string | undefined;
 }
 
 /** A filter of samples. */

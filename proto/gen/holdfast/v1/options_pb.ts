@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/options.proto.
  */
 export const file_holdfast_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSLuAgoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgSDAoEdGV4dBgUIAEoCRIOCgZ1bmtlcHQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhMKC293bl9hbnN3ZXJzGAogASgIEhIKCnNka19tZXRob2QYCyABKAkSDwoHZXhhbXBsZRgMIAEoCRIQCghvZl9vd25lchgOIAEoCBIfCgRyYXRlGA0gASgOMhEuaG9sZGZhc3QudjEuUmF0ZRIWCg5mdXJ0aGVyX3Njb3BlcxgPIAMoCSJHCgpBbHNvU3RhdHVzEg0KBWZpZWxkGAEgASgJEgoKAmluGAIgAygJEgwKBGh0dHAYAyABKA0SEAoIbG9jYXRpb24YBCABKAkiowEKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIEg8KB2V4YW1wbGUYBSABKAkSDAoEaGludBgGIAEoCRIQCghzZGtfbmFtZRgHIAEoCRIQCghzZGtfdHlwZRgIIAEoCRIMCgR1dWlkGAkgASgIIjIKDE1lc3NhZ2VSdWxlcxIQCghzZGtfbmFtZRgBIAEoCRIQCghzZGtfcGFnZRgCIAEoCCIdCglFbnVtUnVsZXMSEAoIc2RrX25hbWUYASABKAkiOgoMU2VydmljZVJ1bGVzEioKC3Nka19jbGFzc2VzGAEgAygLMhUuaG9sZGZhc3QudjEuU2RrQ2xhc3MiJwoIU2RrQ2xhc3MSDAoEbmFtZRgBIAEoCRINCgVhYm91dBgCIAEoCSovCgRSYXRlEhQKEFJBVEVfVU5TUEVDSUZJRUQQABIRCg1SQVRFX01FU1NBR0VTEAEqYgoIQm9keUtpbmQSGQoVQk9EWV9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOQk9EWV9LSU5EX0pTT04QARIRCg1CT0RZX0tJTkRfUkFXEAISFAoQQk9EWV9LSU5EX0VWRU5UUxADOlAKBXJ1bGVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIYLmhvbGRmYXN0LnYxLk1ldGhvZFJ1bGVzUgVydWxlczpOCgVmaWVsZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYtocDIAEoCzIXLmhvbGRmYXN0LnYxLkZpZWxkUnVsZXNSBWZpZWxkOlYKB21lc3NhZ2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYt4cDIAEoCzIZLmhvbGRmYXN0LnYxLk1lc3NhZ2VSdWxlc1IHbWVzc2FnZTpYCgtlbnVtZXJhdGlvbhIcLmdvb2dsZS5wcm90b2J1Zi5FbnVtT3B0aW9ucxi4hwMgASgLMhYuaG9sZGZhc3QudjEuRW51bVJ1bGVzUgtlbnVtZXJhdGlvbjpWCgdzZXJ2aWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGLmHAyABKAsyGS5ob2xkZmFzdC52MS5TZXJ2aWNlUnVsZXNSB3NlcnZpY2ViBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSKPAwoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIwCg5vdGhlcl9zdGF0dXNlcxgFIAMoCzIYLmhvbGRmYXN0LnYxLk90aGVyU3RhdHVzEhAKCGxvY2F0aW9uGAYgASgJEhEKCXJlYWRfb25seRgHIAEoCBIMCgR0ZXh0GBQgASgJEhsKE3Jlc3BvbnNlX25vdF9zdG9yZWQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhwKFHN0b3Jlc19vd25fcmVzcG9uc2VzGAogASgIEhIKCnNka19tZXRob2QYCyABKAkSDwoHZXhhbXBsZRgMIAEoCRIQCghvZl9vd25lchgOIAEoCBIfCgRyYXRlGA0gASgOMhEuaG9sZGZhc3QudjEuUmF0ZRIWCg5mdXJ0aGVyX3Njb3BlcxgPIAMoCSJICgtPdGhlclN0YXR1cxINCgVmaWVsZBgBIAEoCRIKCgJpbhgCIAMoCRIMCgRodHRwGAMgASgNEhAKCGxvY2F0aW9uGAQgASgJIqMBCgpGaWVsZFJ1bGVzEhEKCXNlbnNpdGl2ZRgBIAEoCBIQCghyYXdfanNvbhgCIAEoCBIRCgljbGVhcmFibGUYAyABKAgSDAoEYmFyZRgEIAEoCBIPCgdleGFtcGxlGAUgASgJEgwKBGhpbnQYBiABKAkSEAoIc2RrX25hbWUYByABKAkSEAoIc2RrX3R5cGUYCCABKAkSDAoEdXVpZBgJIAEoCCIyCgxNZXNzYWdlUnVsZXMSEAoIc2RrX25hbWUYASABKAkSEAoIc2RrX3BhZ2UYAiABKAgiHQoJRW51bVJ1bGVzEhAKCHNka19uYW1lGAEgASgJIjoKDFNlcnZpY2VSdWxlcxIqCgtzZGtfY2xhc3NlcxgBIAMoCzIVLmhvbGRmYXN0LnYxLlNka0NsYXNzIicKCFNka0NsYXNzEgwKBG5hbWUYASABKAkSDQoFYWJvdXQYAiABKAkqLwoEUmF0ZRIUChBSQVRFX1VOU1BFQ0lGSUVEEAASEQoNUkFURV9NRVNTQUdFUxABKmIKCEJvZHlLaW5kEhkKFUJPRFlfS0lORF9VTlNQRUNJRklFRBAAEhIKDkJPRFlfS0lORF9KU09OEAESEQoNQk9EWV9LSU5EX1JBVxACEhQKEEJPRFlfS0lORF9FVkVOVFMQAzpQCgVydWxlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLWHAyABKAsyGC5ob2xkZmFzdC52MS5NZXRob2RSdWxlc1IFcnVsZXM6TgoFZmllbGQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLaHAyABKAsyFy5ob2xkZmFzdC52MS5GaWVsZFJ1bGVzUgVmaWVsZDpWCgdtZXNzYWdlEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGLeHAyABKAsyGS5ob2xkZmFzdC52MS5NZXNzYWdlUnVsZXNSB21lc3NhZ2U6WAoLZW51bWVyYXRpb24SHC5nb29nbGUucHJvdG9idWYuRW51bU9wdGlvbnMYuIcDIAEoCzIWLmhvbGRmYXN0LnYxLkVudW1SdWxlc1ILZW51bWVyYXRpb246VgoHc2VydmljZRIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxi5hwMgASgLMhkuaG9sZGZhc3QudjEuU2VydmljZVJ1bGVzUgdzZXJ2aWNlYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * @generated from message holdfast.v1.MethodRules
@@ -50,9 +50,9 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   /**
    * HTTP statuses for certain values of a response field.
    *
-   * @generated from field: repeated holdfast.v1.AlsoStatus also = 5;
+   * @generated from field: repeated holdfast.v1.OtherStatus other_statuses = 5;
    */
-  also: AlsoStatus[];
+  otherStatuses: OtherStatus[];
 
   /**
    * Path of the created or changed object, with fields of the response in braces, such as "/managed-services/{id}" or
@@ -79,9 +79,9 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   /**
    * True for an audited POST that only reads: its response is not stored for an Idempotency-Key.
    *
-   * @generated from field: bool unkept = 8;
+   * @generated from field: bool response_not_stored = 8;
    */
-  unkept: boolean;
+  responseNotStored: boolean;
 
   /**
    * Cost of a call in the caller's rate. 0 means 1. The concurrency of methods with a higher cost is limited.
@@ -93,9 +93,9 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   /**
    * True if the handler itself stores responses for Idempotency-Keys, so that the gateway does not.
    *
-   * @generated from field: bool own_answers = 10;
+   * @generated from field: bool stores_own_responses = 10;
    */
-  ownAnswers: boolean;
+  storesOwnResponses: boolean;
 
   /**
    * Method of a class of the SDK, such as "Apps.create", that is this one request. Programs of users call it, so it is
@@ -171,9 +171,9 @@ export type MethodRulesJson = {
   /**
    * HTTP statuses for certain values of a response field.
    *
-   * @generated from field: repeated holdfast.v1.AlsoStatus also = 5;
+   * @generated from field: repeated holdfast.v1.OtherStatus other_statuses = 5;
    */
-  also?: AlsoStatusJson[];
+  otherStatuses?: OtherStatusJson[];
 
   /**
    * Path of the created or changed object, with fields of the response in braces, such as "/managed-services/{id}" or
@@ -200,9 +200,9 @@ export type MethodRulesJson = {
   /**
    * True for an audited POST that only reads: its response is not stored for an Idempotency-Key.
    *
-   * @generated from field: bool unkept = 8;
+   * @generated from field: bool response_not_stored = 8;
    */
-  unkept?: boolean;
+  responseNotStored?: boolean;
 
   /**
    * Cost of a call in the caller's rate. 0 means 1. The concurrency of methods with a higher cost is limited.
@@ -214,9 +214,9 @@ export type MethodRulesJson = {
   /**
    * True if the handler itself stores responses for Idempotency-Keys, so that the gateway does not.
    *
-   * @generated from field: bool own_answers = 10;
+   * @generated from field: bool stores_own_responses = 10;
    */
-  ownAnswers?: boolean;
+  storesOwnResponses?: boolean;
 
   /**
    * Method of a class of the SDK, such as "Apps.create", that is this one request. Programs of users call it, so it is
@@ -266,9 +266,9 @@ export const MethodRulesSchema: GenMessage<MethodRules, {jsonType: MethodRulesJs
   messageDesc(file_holdfast_v1_options, 0);
 
 /**
- * @generated from message holdfast.v1.AlsoStatus
+ * @generated from message holdfast.v1.OtherStatus
  */
-export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
+export type OtherStatus = Message<"holdfast.v1.OtherStatus"> & {
   /**
    * A field of the response, such as "operation.status".
    *
@@ -295,9 +295,9 @@ export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
 };
 
 /**
- * @generated from message holdfast.v1.AlsoStatus
+ * @generated from message holdfast.v1.OtherStatus
  */
-export type AlsoStatusJson = {
+export type OtherStatusJson = {
   /**
    * A field of the response, such as "operation.status".
    *
@@ -324,10 +324,10 @@ export type AlsoStatusJson = {
 };
 
 /**
- * Describes the message holdfast.v1.AlsoStatus.
- * Use `create(AlsoStatusSchema)` to create a new message.
+ * Describes the message holdfast.v1.OtherStatus.
+ * Use `create(OtherStatusSchema)` to create a new message.
  */
-export const AlsoStatusSchema: GenMessage<AlsoStatus, {jsonType: AlsoStatusJson}> = /*@__PURE__*/
+export const OtherStatusSchema: GenMessage<OtherStatus, {jsonType: OtherStatusJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_options, 1);
 
 /**
