@@ -16,7 +16,7 @@ export interface ApiMethod {
   /** Additional required scopes. */
   readonly additionalScopes: readonly string[];
   readonly readOnly: boolean;
-  /** True if responses are stored by Idempotency-Key; false for reads and for methods with the option `response_not_stored`. */
+  /** True if responses are stored by Idempotency-Key; false for reads and for the option `response_not_stored`. */
   readonly storesResponse: boolean;
   readonly rate: RateName;
   /** Number of requests that a call costs of the caller's rate; above 1 for expensive methods. */

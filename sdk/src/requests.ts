@@ -602,7 +602,7 @@ export interface QueueChange {
 
 /** Settings of the new service; all others are copied from the source. */
 export interface RestoreChoice {
-  /** The same as `name`. A request has one of the two. */
+  /** Another name of the field `name`. A request has one of the two. */
   readonly target_service_name?: string | undefined;
   /** Omitted: the plan of the source. Zone and storage also default to the values of the source. */
   readonly plan_name?: string | undefined;

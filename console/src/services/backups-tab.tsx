@@ -136,11 +136,7 @@ function Restore({ service }: { readonly service: ManagedService }) {
             onInput={setInput}
             fault={fault ?? form.fault("restore_point")}
           />
-          <TextField
-            label="Name of the new service"
-            {...form.field("name")}
-            autocomplete="off"
-          />
+          <TextField label="Name of the new service" {...form.field("name")} autocomplete="off" />
         </div>
       </FormBody>
     </Card>

@@ -659,7 +659,7 @@ export type RestoreToPointRequest = Message<"holdfast.v1.RestoreToPointRequest">
   restorePoint?: Timestamp | undefined;
 
   /**
-   * The same as `name`. A request has one of the two.
+   * Another name of the field `name`. A request has one of the two.
    *
    * @generated from field: optional string target_service_name = 3;
    */
@@ -716,7 +716,7 @@ export type RestoreToPointRequestJson = {
   restorePoint?: TimestampJson;
 
   /**
-   * The same as `name`. A request has one of the two.
+   * Another name of the field `name`. A request has one of the two.
    *
    * @generated from field: optional string target_service_name = 3;
    */
@@ -780,7 +780,7 @@ export type RestoreBackupRequest = Message<"holdfast.v1.RestoreBackupRequest"> &
   backupId: string;
 
   /**
-   * The same as `name`. A request has one of the two.
+   * Another name of the field `name`. A request has one of the two.
    *
    * @generated from field: optional string target_service_name = 3;
    */
@@ -837,7 +837,7 @@ export type RestoreBackupRequestJson = {
   backupId?: string;
 
   /**
-   * The same as `name`. A request has one of the two.
+   * Another name of the field `name`. A request has one of the two.
    *
    * @generated from field: optional string target_service_name = 3;
    */
@@ -915,7 +915,7 @@ export type ForkManagedServiceRequest = Message<"holdfast.v1.ForkManagedServiceR
   nodeCount?: number | undefined;
 
   /**
-   * The same as `name`. A request has one of the two.
+   * Another name of the field `name`. A request has one of the two.
    *
    * @generated from field: optional string target_service_name = 5;
    */
@@ -953,7 +953,7 @@ export type ForkManagedServiceRequestJson = {
   nodeCount?: number;
 
   /**
-   * The same as `name`. A request has one of the two.
+   * Another name of the field `name`. A request has one of the two.
    *
    * @generated from field: optional string target_service_name = 5;
    */

@@ -76,7 +76,13 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
       const { owner, origin: chosen, point } = choose();
       const { spec, status } = pinBackup(unit, chosen.backupId);
       const origin = { ...chosen, ...(status.restoresTo !== null && { restoresTo: status.restoresTo }) };
-      const copied = restoredService(sourceIn(spec.version, requireSource(owner)), choice, origin, context, named.nameField);
+      const copied = restoredService(
+        sourceIn(spec.version, requireSource(owner)),
+        choice,
+        origin,
+        context,
+        named.nameField,
+      );
       const operation = warned(copied.operation, earlierWarnings(origin, spec.databaseType, point));
       return { service: copied.service, operation, users: usersFor(copied.service, origin.serviceId, context) };
     });

@@ -32,7 +32,11 @@ export function newNameOf(request: {
 }): { readonly name: string; readonly nameField: string } {
   const { name, targetServiceName } = request;
   if (name !== undefined && targetServiceName !== undefined)
-    throw invalid({ field: "target_service_name", code: "exclusive", detail: "must be without name, which is the same" });
+    throw invalid({
+      field: "target_service_name",
+      code: "exclusive",
+      detail: "must be without name, which is the same",
+    });
   if (name !== undefined) return { name, nameField: "name" };
   if (targetServiceName === undefined) throw invalid({ field: "name", code: "required", detail: "is required" });
   return { name: targetServiceName, nameField: "target_service_name" };
