@@ -8,7 +8,7 @@ import type {
 } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "../engines/engine-driver.ts";
-import { recoveryMemoryOf } from "../engines/recovery-memory.ts";
+import { recoveryMemoryOf } from "../engines/instance.ts";
 import type { JobKey, JobTarget, Report, RestoreJob, StoredBackup } from "./job.ts";
 import type { JobComponent } from "./job-component.ts";
 import { restoreObservation, type TimedReport } from "./job-observations.ts";

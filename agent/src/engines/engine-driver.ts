@@ -8,8 +8,7 @@ import type { Instance } from "./instance.ts";
 import type { PeersFacet } from "./peers-facet.ts";
 import type { QueuesFacet } from "./queues-facet.ts";
 import type { TopicsFacet } from "./topics-facet.ts";
-import type { LogicalSlots } from "./logical-slot.ts";
-import type { FollowingState, ReplicationFacet } from "./replication-facet.ts";
+import type { FollowingState, LogicalSlots, ReplicationFacet } from "./replication-facet.ts";
 import type { UpgradeFacet } from "./upgrade-facet.ts";
 
 export type { Instance, InstancePaths } from "./instance.ts";

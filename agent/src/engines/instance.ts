@@ -24,3 +24,11 @@ export interface InstancePaths {
   /** Base path of the engine's log: its segments are `<log>.<n>`. */
   readonly log: string;
 }
+
+/** Memory of the machine while it restores, in bytes. */
+export function recoveryMemoryOf({
+  memoryBytes,
+  recoveryMemoryBytes,
+}: Pick<InstanceSpec, "memoryBytes" | "recoveryMemoryBytes">): bigint {
+  return recoveryMemoryBytes > memoryBytes ? recoveryMemoryBytes : memoryBytes;
+}

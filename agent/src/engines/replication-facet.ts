@@ -101,3 +101,22 @@ export interface ReplicationPeer {
 
 /** State of a replica, as its health check and its node report it. */
 export type FollowingState = "copying" | "starting" | "catchup" | "streaming" | "disconnected";
+
+/** A logical replication slot: the position in the log that a consumer of changes resumes from. */
+interface LogicalSlot {
+  readonly name: string;
+  readonly database: string;
+  readonly plugin: string;
+}
+
+/** A slot that the engine invalidated: its consumer cannot resume. */
+interface LostSlot extends LogicalSlot {
+  /** The engine's word for the reason, such as `wal_removed`. */
+  readonly lostReason: string;
+}
+
+export interface LogicalSlots {
+  /** Slots that consumers can use. */
+  readonly usable: readonly LogicalSlot[];
+  readonly lost: readonly LostSlot[];
+}

@@ -1,3 +1,6 @@
+import type { EngineCheck } from "../engines/engine-driver.ts";
+import type { WorkloadStatus } from "./workload-status.ts";
+
 /** A source of metrics. A source that hangs delays no other. */
 export interface SampleSource {
   /** Current values by metric name. A metric in neither `values` nor `absent` has no value this time. */
@@ -18,4 +21,15 @@ export interface Sample {
   readonly slots: readonly number[];
   /** Values by slot of the metric catalog. */
   readonly values: readonly number[];
+}
+
+const figures: Readonly<Record<EngineCheck["status"], number>> = { healthy: 0, degraded: 1, unhealthy: 2 };
+
+/** Health as a figure: 0 healthy, 1 degraded, 2 unhealthy. It needs no response of the workload. */
+export function createHealthSource(status: Pick<WorkloadStatus, "level">): SampleSource {
+  return {
+    async read() {
+      return { values: { health: status.level && figures[status.level] }, absent: {} };
+    },
+  };
 }

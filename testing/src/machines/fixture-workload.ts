@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { LogLevel } from "@holdfast/agent/engines/engine-driver.ts";
-import { createHealthSource } from "@holdfast/agent/workload/health-source.ts";
+import { createHealthSource } from "@holdfast/agent/workload/sample-source.ts";
 import { createTextLogReader } from "@holdfast/agent/workload/log-reader.ts";
 import { createSpecFile } from "@holdfast/agent/workload/spec-file.ts";
 import type { Workload, WorkloadDeps } from "@holdfast/agent/workload/workload.ts";

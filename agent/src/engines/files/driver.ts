@@ -1,12 +1,12 @@
+import { filesKeyPrefixes } from "@holdfast/common/engine-catalog/files.ts";
 import { listenersOf } from "../addresses.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import type { EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
+import type { ConfigFile, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
 import { frontFiles } from "../front/front-config.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { frontOf } from "./front.ts";
-import { keyFiles } from "./keys.ts";
-import { frontProgram, serverProgram } from "./layout.ts";
+import { frontProgram, type Server, serverProgram, servers } from "./layout.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
@@ -21,7 +21,7 @@ const stop = { signal: "SIGTERM", graceMs: 10_000 } as const;
  *
  * Two servers work on the same bucket, one for keys that may write, one for keys that may only read. Both listen on
  * Unix sockets alone. The front (front.ts) terminates TLS, enforces the allow-list and passes requests on to them. Keys
- * are files of the settings (keys.ts), not contents of the data disk, so a restored disk has the keys of its service.
+ * are files of the settings (`keyFiles`), not contents of the data disk, so a restored disk has the keys of its service.
  */
 export function createFilesDriver({ run }: EngineDeps): EngineDriver {
   return {
@@ -58,4 +58,25 @@ async function fingerprint(run: EngineDeps["run"], software: string, signal: Abo
   } catch (error) {
     return { present: false, reason: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Access of the keys of each server. */
+const accessOf = { writers: "readwrite", readers: "readonly" } as const satisfies Record<Server, string>;
+
+/**
+ * The keys of both servers. A key may use every bucket, of which there is one: the role `admin` of the server does
+ * that. The other API of this role is on the socket that nothing connects to.
+ */
+export function keyFiles({ spec }: Pick<Instance, "spec">): ConfigFile[] {
+  return servers.map((server) => {
+    const access = accessOf[server];
+    const keys = spec.users.filter(
+      ({ username, role }) => role === access && username.startsWith(filesKeyPrefixes[access]),
+    );
+    const accounts = keys
+      .toSorted((a, b) => (a.username < b.username ? -1 : 1))
+      .map(({ username, verifier }) => [username, { access: username, secret: verifier, role: "admin" }]);
+    const content = `${JSON.stringify({ accessAccounts: Object.fromEntries(accounts) }, undefined, 1)}\n`;
+    return { name: `${server}/users.json`, content, mode: 0o640 };
+  });
 }

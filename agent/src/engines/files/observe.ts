@@ -1,4 +1,5 @@
 import { statfs, writeFile } from "node:fs/promises";
+import { get } from "node:http";
 import { filesClients } from "@holdfast/common/engine-catalog/files.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { connectionsCheck } from "../connections-check.ts";
@@ -6,8 +7,7 @@ import { planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { countSessions, endForbiddenSessions } from "../front/front-commands.ts";
 import { frontOf } from "./front.ts";
-import { requestHealth } from "./health.ts";
-import { probeFile, servers } from "./layout.ts";
+import { healthPath, probeFile, type Server, servers, serverSocket } from "./layout.ts";
 
 const probeMs = 2_000;
 /** The release that the image has. */
@@ -57,4 +57,20 @@ function reasonOf(error: unknown, bounded: AbortSignal): string {
 
 function unhealthy(reason: string): EngineCheck {
   return { name: "liveness", status: "unhealthy", reason };
+}
+
+/** Resolves if the server responds; rejects with the error of the connection, or with the status. */
+export function requestHealth(instance: Instance, server: Server, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socketPath = serverSocket(instance, server);
+    const request = get(
+      { socketPath, path: healthPath, headers: { host: "localhost" }, agent: false, signal },
+      (response) => {
+        response.resume();
+        if (response.statusCode === 200) resolve();
+        else reject(new Error(`the server of ${server} responded with ${response.statusCode}`));
+      },
+    );
+    request.once("error", reject);
+  });
 }

@@ -2,7 +2,7 @@ import { watchDirectory } from "../../os/directory-watch.ts";
 import type { Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { frontOf } from "./front.ts";
-import { requestHealth } from "./health.ts";
+import { requestHealth } from "./observe.ts";
 import { servers } from "./layout.ts";
 
 /** A socket exists before its program listens on it. */

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Instance } from "../engine-driver.ts";
 import { frontFiles } from "../front/front-config.ts";
 import { frontOf } from "./front.ts";
-import { keyFiles } from "./keys.ts";
+import { keyFiles } from "./driver.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { parseStatistics } from "./metrics.ts";
 import { serverCommand } from "./server.ts";

@@ -1,7 +1,8 @@
 import { EngineRefused } from "../engine-errors.ts";
 import { platform } from "./layout.ts";
-import type { createAcls } from "./protocol/apis.ts";
-import type { Api } from "./protocol/apis.ts";
+import { type Api, createAcls, deleteAcls, describeAcls } from "./protocol/apis.ts";
+import type { Connection } from "./protocol/connection.ts";
+import { requireSuccess } from "./protocol/protocol-error.ts";
 
 type RequestOf<A> = A extends Api<infer Request, unknown> ? Request : never;
 export type AclBinding = RequestOf<typeof createAcls>["acls"][number];
@@ -119,3 +120,32 @@ export const reservedNames: readonly AclBinding[] = [
 export const blockedWrites: readonly AclBinding[] = [operation.write, operation.create].map((of) =>
   denied(resource.topic, "*", pattern.literal, of),
 );
+
+/** All ACLs of a principal, or of all principals. */
+export async function listAcls(session: Connection, principal: string | null): Promise<AclBinding[]> {
+  const answer = await session.call(describeAcls, {
+    resourceType: resource.any,
+    resourceName: null,
+    patternType: pattern.any,
+    principal,
+    host: null,
+    operation: operation.any,
+    permission: permission.any,
+  });
+  requireSuccess("DescribeAcls", answer);
+  return answer.resources.flatMap(({ resourceType, resourceName, patternType, acls }) =>
+    acls.map((acl) => ({ resourceType, resourceName, patternType, ...acl })),
+  );
+}
+
+export async function addAcls(session: Connection, acls: readonly AclBinding[]): Promise<void> {
+  if (acls.length === 0) return;
+  const { results } = await session.call(createAcls, { acls });
+  for (const result of results) requireSuccess("CreateAcls", result);
+}
+
+export async function removeAcls(session: Connection, acls: readonly AclBinding[]): Promise<void> {
+  if (acls.length === 0) return;
+  const { results } = await session.call(deleteAcls, { filters: acls });
+  for (const result of results) requireSuccess("DeleteAcls", result);
+}

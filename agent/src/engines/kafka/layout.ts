@@ -89,3 +89,6 @@ export function isReserved(name: string): boolean {
 export function isVisible(name: string): boolean {
   return !name.startsWith("__") && !isReserved(name);
 }
+
+/** The release that the image has. */
+export const kafkaVersion = "3.9.2";

@@ -13,7 +13,7 @@ import { describeLogDirs } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, isTransient, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
 import { withSession } from "./session.ts";
-import { kafkaVersion } from "./version.ts";
+import { kafkaVersion } from "./layout.ts";
 
 const probeMs = 2_000;
 /** With less space than this a write fails. */

@@ -1,12 +1,24 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { PutUserOptions, UsersFacet } from "../contents-facets.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
-import { type AclBinding, aclsOf, keyOfAcl, principalOfUser, roleOfAcls } from "./access.ts";
-import { addAcls, listAcls, removeAcls } from "./acls.ts";
+import {
+  type AclBinding,
+  aclsOf,
+  addAcls,
+  keyOfAcl,
+  listAcls,
+  operation,
+  pattern,
+  permission,
+  principalOfUser,
+  removeAcls,
+  resource,
+  roleOfAcls,
+} from "./access.ts";
 import { otherMembers } from "../members.ts";
 import { isReserved, platform } from "./layout.ts";
 import { alterScramCredentials, describeScramCredentials } from "./protocol/apis.ts";
@@ -15,7 +27,6 @@ import { errorCodes, requireSuccess } from "./protocol/protocol-error.ts";
 import { acceptsUser, type ScramMechanism, type ScramSecret } from "./protocol/scram-client.ts";
 import { withClientSession, withSession } from "./session.ts";
 import { untilApplied, untilAppliedEverywhere } from "./until-applied.ts";
-import { markChange, removeMark } from "./user-marks.ts";
 
 const mechanismCodes: Readonly<Record<ScramMechanism, number>> = { "SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2 };
 
@@ -198,4 +209,37 @@ function secretsOf(verifier: string): ScramSecret[] {
       saltedPassword: Buffer.from(saltedPassword, "base64"),
     };
   });
+}
+
+/**
+ * A mark names the last change of a user, in an ACL that grants and denies nothing. No call reports which password a
+ * broker applies, but brokers apply the metadata in the order of its log, and rights after passwords: a broker that
+ * reports a mark, which is written after the password, applies that password too.
+ */
+function markOf(username: string, id: string): AclBinding {
+  return {
+    resourceType: resource.topic,
+    resourceName: `${platform}-${id}`,
+    patternType: pattern.literal,
+    principal: markedPrincipal(username),
+    host: "*",
+    operation: operation.describe,
+    permission: permission.deny,
+  };
+}
+
+const markedPrincipal = (username: string): string => principalOfUser(`${platform}-mark-of-${username}`);
+
+/** Writes a new mark in place of the former one. Returns whether a broker has it. */
+async function markChange(session: Connection, username: string): Promise<(at: Connection) => Promise<boolean>> {
+  const mark = markOf(username, randomUUID());
+  const before = await listAcls(session, mark.principal);
+  await addAcls(session, [mark]);
+  await removeAcls(session, before);
+  return async (at) =>
+    (await listAcls(at, mark.principal)).some(({ resourceName }) => resourceName === mark.resourceName);
+}
+
+async function removeMark(session: Connection, username: string): Promise<void> {
+  await removeAcls(session, await listAcls(session, markedPrincipal(username)));
 }

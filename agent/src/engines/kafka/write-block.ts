@@ -1,7 +1,17 @@
 import type { Instance } from "../engine-driver.ts";
 import { membersOf } from "../members.ts";
-import { type AclBinding, blockedWrites, keyOfAcl, operation, pattern, permission, resource } from "./access.ts";
-import { addAcls, listAcls, removeAcls } from "./acls.ts";
+import {
+  type AclBinding,
+  addAcls,
+  blockedWrites,
+  keyOfAcl,
+  listAcls,
+  operation,
+  pattern,
+  permission,
+  removeAcls,
+  resource,
+} from "./access.ts";
 import { ownNumber, platform } from "./layout.ts";
 import type { Connection } from "./protocol/connection.ts";
 

@@ -1,6 +1,6 @@
 import type { Instance } from "../engine-driver.ts";
 import type { EngineMetrics, MetricsFacet } from "../insight-facets.ts";
-import { engineStartOf } from "./engine-start.ts";
+import { engineStartOf } from "./sessions.ts";
 import { platform } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
 import { readStatus } from "./replication/status.ts";

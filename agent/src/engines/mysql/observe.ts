@@ -6,7 +6,7 @@ import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { roleOf } from "../members.ts";
 import { type AccountRepair, accountsCheck } from "./account-repair.ts";
-import { dataBytes } from "./data-size.ts";
+import { dataBytes } from "./databases.ts";
 import { frontOf, userSessions } from "./front.ts";
 import type { GlobalLocks } from "./global-locks.ts";
 import type { Probe } from "./probe.ts";

@@ -1,7 +1,8 @@
+import { stat } from "node:fs/promises";
 import type { Instance } from "../engine-driver.ts";
 import type { EngineRunningQuery, SessionsFacet } from "../insight-facets.ts";
 import { isSessionSql } from "./end-sessions.ts";
-import { engineStartOf } from "./engine-start.ts";
+import { engineSocket } from "./layout.ts";
 import { isPlatformNameSql } from "./platform-accounts.ts";
 import { numberOf, type Session, withSession } from "./session.ts";
 
@@ -93,4 +94,10 @@ function runningOf(row: Row, startedUs: bigint): EngineRunningQuery {
     client: "",
     query: row.query,
   };
+}
+
+/** Identifies the engine's run: it creates its socket at each start. */
+export async function engineStartOf(instance: Instance): Promise<{ readonly ino: number; readonly mtimeMs: number }> {
+  const { ino, mtimeMs } = await stat(engineSocket(instance));
+  return { ino, mtimeMs };
 }

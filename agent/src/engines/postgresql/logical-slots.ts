@@ -1,5 +1,5 @@
 import type { EngineCheck } from "../engine-driver.ts";
-import type { LogicalSlots } from "../logical-slot.ts";
+import type { LogicalSlots } from "../replication-facet.ts";
 import type { Session } from "./session.ts";
 
 /** Logical slots, except temporary ones, which end with their session. */

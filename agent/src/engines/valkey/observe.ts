@@ -8,7 +8,7 @@ import { roleOf } from "../members.ts";
 import { isEngineReply, parseInfo, type Session, withSession } from "./session.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { frontOf } from "./front.ts";
-import { isOutOfMemory, probe } from "./probe.ts";
+import { isOutOfMemory, probe } from "./ready.ts";
 import { runningParameters } from "./reload.ts";
 import { blockingParameter, isBlockingLimit } from "./render.ts";
 import { observeReplication, readInfo } from "./replication/status.ts";

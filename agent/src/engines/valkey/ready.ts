@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { randomUUID } from "node:crypto";
 import { type DirectoryWatch, watchDirectory } from "../../os/directory-watch.ts";
 import { createEngineFile, setEngineFileMode } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
@@ -8,7 +9,6 @@ import { endCommands } from "./end-commands.ts";
 import { secretFile, usersCreatedFile } from "./layout.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { frontOf } from "./front.ts";
-import { isOutOfMemory, probe } from "./probe.ts";
 import { becomePrimary } from "./replication/replication.ts";
 import { dataRole } from "./replication/follower-files.ts";
 import { type Session, withSession } from "./session.ts";
@@ -74,4 +74,28 @@ function isStarting(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? error.code : undefined;
   return code === "ENOENT" || code === "ECONNREFUSED" || error.message.startsWith("LOADING");
+}
+
+/** True if writes are refused by a setting (`min-replicas-to-write`) although the engine could take them. */
+function isBlocked(reason: unknown): boolean {
+  return reason instanceof Error && /NOREPLICAS/.test(reason.message);
+}
+
+/** True if the engine refuses writes that need memory: the memory is full, or writes are blocked. */
+export function isOutOfMemory(reason: unknown): boolean {
+  return reason instanceof Error && /^OOM|EXECABORT.*OOM|previous errors.*OOM/.test(reason.message);
+}
+
+/** A durable write that no user can see: the key is created and deleted in one transaction. */
+export async function probe(session: Session): Promise<void> {
+  const key = `holdfast:probe:${randomUUID()}`;
+  const replies = [
+    session.call("MULTI"),
+    session.call("SET", key, "1"),
+    session.call("DEL", key),
+    session.call("EXEC"),
+  ];
+  // The refused command has the reason; EXEC's error only reports that a command was refused.
+  const refused = (await Promise.allSettled(replies)).find(({ status }) => status === "rejected");
+  if (refused?.status === "rejected" && !isBlocked(refused.reason)) throw refused.reason;
 }

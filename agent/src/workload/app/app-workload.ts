@@ -10,7 +10,7 @@ import { createEnginePrograms } from "../../os/engine-programs.ts";
 import { measureDisk } from "../../os/disk-space.ts";
 import { TaskFailed } from "../../task-failed.ts";
 import { storageCheck } from "../engine/storage-check.ts";
-import { createHealthSource } from "../health-source.ts";
+import { createHealthSource } from "../sample-source.ts";
 import { createTextLogReader } from "../log-reader.ts";
 import { createSpecFile } from "../spec-file.ts";
 import type { Workload, WorkloadDeps } from "../workload.ts";

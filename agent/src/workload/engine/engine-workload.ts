@@ -8,7 +8,7 @@ import type { DrivenInstance, EngineDriver } from "../../engines/engine-driver.t
 import { roleOf } from "../../engines/members.ts";
 import { createPrimaryLeaseHolder } from "../../primary-lease/primary-lease-holder.ts";
 import { createReplicationSilence } from "../../primary-lease/replication-silence.ts";
-import { createHealthSource } from "../health-source.ts";
+import { createHealthSource } from "../sample-source.ts";
 import { createArchiveSource, createEngineSource, createQueueSource } from "./engine-sources.ts";
 import { TaskFailed } from "../../task-failed.ts";
 import { createTextLogReader } from "../log-reader.ts";

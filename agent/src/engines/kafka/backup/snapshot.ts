@@ -3,7 +3,7 @@ import type { Instance } from "../../engine-driver.ts";
 import type { EngineTopic } from "../../topics-facet.ts";
 import { committedOffsets } from "../groups.ts";
 import { topics } from "../topics.ts";
-import { kafkaVersion } from "../version.ts";
+import { kafkaVersion } from "../layout.ts";
 import { frame } from "./frames.ts";
 import { createPartitionReader } from "./partition-reader.ts";
 

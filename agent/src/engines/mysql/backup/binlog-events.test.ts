@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { binlogMagic, type BinlogTransaction, createBinlogScanner } from "./binlog-events.ts";
-import { createGtidSet } from "./gtid-set.ts";
+import { createGtidSet } from "./relay-files.ts";
 
 const server = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
 

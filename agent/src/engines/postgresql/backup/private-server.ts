@@ -7,7 +7,7 @@ import { PlanTooSmall } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { dataDirectory, platform, program } from "../layout.ts";
-import { recoveryMemoryOf } from "../../recovery-memory.ts";
+import { recoveryMemoryOf } from "../../instance.ts";
 import { controlSettings, maxSettings, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { codeOf, type Session, withSession } from "../session.ts";
 

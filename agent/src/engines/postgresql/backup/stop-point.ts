@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
-import type { ArchivedLogReader } from "../../backup-facet.ts";
-import { firstObjectAfter } from "../../first-object-after.ts";
+import { type ArchivedLogReader, firstObjectAfter } from "../../backup-facet.ts";
 import { type LogBytes, type LogRecord, readLogRecords } from "./log-records.ts";
 import { parseLsn } from "./lsn.ts";
 
