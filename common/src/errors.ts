@@ -11,7 +11,6 @@ import { operationsErrors } from "./errors/operations-errors.ts";
 import { queuesErrors } from "./errors/queues-errors.ts";
 import { requestErrors } from "./errors/request-errors.ts";
 import { servicesErrors } from "./errors/services-errors.ts";
-import { mergeTables } from "./merge-tables.ts";
 
 /**
  * Every error that users can receive, from the tables of all groups. The key in lower case is the stable `code` of the
@@ -127,4 +126,22 @@ export function invalid(...faults: { field: string; code: string; detail: string
 export function pointerOf(field: string): string {
   const parts = field.replaceAll(/\[([^\]]*)\]/g, ".$1").split(".");
   return parts.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+type Table = Readonly<Record<string, unknown>>;
+/** The intersection of the members of a union. */
+type IntersectionOf<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer I) => void ? I : never;
+type MergedTables<T> = { readonly [K in keyof IntersectionOf<T[keyof T]>]: IntersectionOf<T[keyof T]>[K] };
+
+/** Merges tables of groups. Throws when two have a row of the same name, with the names of both tables. */
+export function mergeTables<const T extends Readonly<Record<string, Table>>>(tables: T): MergedTables<T> {
+  const owners = new Map<string, string>();
+  for (const [table, rows] of Object.entries(tables)) {
+    for (const name of Object.keys(rows)) {
+      const owner = owners.get(name);
+      if (owner !== undefined) throw new Error(`${owner} and ${table} both have ${name}`);
+      owners.set(name, table);
+    }
+  }
+  return Object.assign({}, ...Object.values(tables));
 }

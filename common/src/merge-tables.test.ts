@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergeTables } from "./merge-tables.ts";
+import { mergeTables } from "./errors.ts";
 
 test("the rows of all tables are in one, and a name is in one table", () => {
   const gathered: { readonly a: 1; readonly b: 2; readonly c: 3 } = mergeTables({

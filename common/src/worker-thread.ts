@@ -1,4 +1,4 @@
-import { Worker } from "node:worker_threads";
+import { parentPort, Worker } from "node:worker_threads";
 
 /** A worker thread that serves requests one after the other. */
 export interface WorkerThread<Input, Output> {
@@ -7,11 +7,11 @@ export interface WorkerThread<Input, Output> {
 }
 
 /** A message to the thread; the response has the same id. `error` is the message of a thrown error. */
-export interface ThreadRequest<Input> {
+interface ThreadRequest<Input> {
   readonly id: number;
   readonly input: Input;
 }
-export type ThreadResponse<Output> =
+type ThreadResponse<Output> =
   | { readonly id: number; readonly response: Output }
   | { readonly id: number; readonly error: string };
 
@@ -72,4 +72,22 @@ export function createWorkerThread<Input, Output>(
       return waiting.promise;
     },
   };
+}
+
+/** Serves a worker thread: responds to each request and transfers the memory of the buffers in `transfer`. */
+export function serveThread<Input, Output>(
+  handle: (input: Input) => { readonly response: Output; readonly transfer?: readonly ArrayBuffer[] },
+): void {
+  parentPort?.on("message", ({ id, input }: ThreadRequest<Input>) => {
+    let message: ThreadResponse<Output>;
+    let transfer: readonly ArrayBuffer[] = [];
+    try {
+      const handled = handle(input);
+      message = { id, response: handled.response };
+      transfer = handled.transfer ?? [];
+    } catch (error) {
+      message = { id, error: error instanceof Error ? error.message : String(error) };
+    }
+    parentPort?.postMessage(message, transfer);
+  });
 }

@@ -1,4 +1,4 @@
-import { serveThread } from "@holdfast/common/serve-thread.ts";
+import { serveThread } from "@holdfast/common/worker-thread.ts";
 import type { BodyRequest, ThreadBody } from "./body-thread.ts";
 import type { JsonObject } from "./json/json-node.ts";
 import { hashOf } from "./json/json-node.ts";

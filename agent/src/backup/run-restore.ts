@@ -1,6 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { openChain } from "@holdfast/common/backup/backup-chain.ts";
+import { openChain } from "@holdfast/common/backup/backup-reader.ts";
 import type { BackupStream } from "@holdfast/common/backup/backup-manifest.ts";
 import { readDelta } from "@holdfast/common/backup/page-delta.ts";
 import type { RecoveryTarget } from "../engines/backup-facet.ts";

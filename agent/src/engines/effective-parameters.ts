@@ -1,7 +1,6 @@
-import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { parametersOf, planParameters } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { withinLimits } from "@holdfast/common/engine-catalog/parameter.ts";
 import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
-import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Instance } from "./engine-driver.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkParameter } from "./check-parameter.ts";
-import { engineCatalog, parametersOf } from "./engine-catalog.ts";
-import { planParameters } from "./plan-parameters.ts";
+import { engineCatalog, parametersOf, planParameters } from "./engine-catalog.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const valid: [engine: string, name: string, text: string, value: string][] = [

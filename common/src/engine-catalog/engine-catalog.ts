@@ -1,4 +1,4 @@
-import type { EngineRow, Topology } from "./engine-row.ts";
+import type { EngineRow, PlanSize, Topology } from "./engine-row.ts";
 import { files } from "./files.ts";
 import type { Parameter } from "./parameter.ts";
 import { kafka } from "./kafka.ts";
@@ -73,4 +73,9 @@ export function parametersOf(engine: string, version: string): ReadonlyMap<strin
   const parameters = engineOf(engine)?.parameters ?? [];
   const available = parameters.filter(({ versions }) => versions.length === 0 || versions.includes(version));
   return new Map(available.map((parameter) => [parameter.name, parameter]));
+}
+
+/** The parameters that a plan determines, as the engine prints them; none for an unknown engine. */
+export function planParameters(engine: string, plan: PlanSize): Readonly<Record<string, string>> {
+  return engineOf(engine)?.sizing.parameters(plan) ?? {};
 }

@@ -1,7 +1,34 @@
 import { kafkaMetrics } from "../metrics/kafka-metrics.ts";
-import type { EngineRow } from "./engine-row.ts";
+import { clamp } from "./clamp.ts";
+import type { EngineRow, EngineSizing, PlanMaximum, PlanSize } from "./engine-row.ts";
 import { kafkaManaged, kafkaParameters } from "./kafka-parameters.ts";
-import { kafkaSizing } from "./kafka-sizing.ts";
+
+const mib = 1024 ** 2;
+const gib = 1024 ** 3;
+
+const kafkaSizing = {
+  parameters: ({ vcpu }) => ({
+    "num.io.threads": String(clamp(2 * vcpu, 4, 32)),
+    "num.network.threads": String(clamp(vcpu, 2, 16)),
+  }),
+  maximumOf(name, _values, plan): PlanMaximum | undefined {
+    // The heap of the broker contains several copies of a message.
+    if (name === "message.max.bytes" || name === "fetch.max.bytes")
+      return { value: Math.floor(kafkaHeapBytes(plan) / 8), of: "memory" };
+    if (name === "log.cleaner.dedupe.buffer.size") return { value: Math.floor(kafkaHeapBytes(plan) / 4), of: "memory" };
+    return undefined;
+  },
+} satisfies EngineSizing;
+
+/** Heap of a broker; the other memory is the page cache, from which consumers read. */
+export function kafkaHeapBytes({ memoryBytes }: PlanSize): number {
+  return Math.floor(clamp(memoryBytes / 4, 256 * mib, 6 * gib) / mib) * mib;
+}
+
+/** Maximum number of client connections of a broker. */
+export function kafkaClients({ memoryBytes }: PlanSize): number {
+  return Math.round(clamp((memoryBytes / gib) * 500, 250, 8_000));
+}
 
 /** Port of the private listener. Brokers advertise it whether or not it is enabled. */
 export const kafkaPrivatePort = 9095;

@@ -1,6 +1,5 @@
-import { engineOf, parametersOf } from "./engine-catalog.ts";
+import { engineOf, parametersOf, planParameters } from "./engine-catalog.ts";
 import type { PlanMaximum, PlanSize } from "./engine-row.ts";
-import { planParameters } from "./plan-parameters.ts";
 import type { Parameter } from "./parameter.ts";
 import { parseQuantity, printQuantity } from "./quantity.ts";
 import { lookUp } from "../look-up.ts";

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { pipeline, Readable, type Transform } from "node:stream";
 import { lookUp } from "../look-up.ts";
 import { createByteReader } from "./byte-reader.ts";
 
@@ -108,4 +109,11 @@ function lengthOf(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
+}
+
+/** The bytes after the transform. An error of the source or of the transform is thrown to the reader. */
+export function pipeThrough(source: AsyncIterable<Uint8Array>, transform: Transform): AsyncIterable<Buffer> {
+  return pipeline(Readable.from(source), transform, () => {
+    // The error also destroys the transform, so the reader receives it.
+  });
 }

@@ -1,13 +1,13 @@
 import { checkParameter } from "@holdfast/common/engine-catalog/check-parameter.ts";
 import {
-  type EngineFacts,
   engineCatalog,
+  type EngineFacts,
   familyOf,
   parametersOf,
+  planParameters,
 } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
-import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
 import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
 

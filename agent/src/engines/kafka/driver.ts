@@ -1,4 +1,4 @@
-import { kafkaHeapBytes } from "@holdfast/common/engine-catalog/kafka-sizing.ts";
+import { kafkaHeapBytes } from "@holdfast/common/engine-catalog/kafka.ts";
 import { listenersOf } from "../addresses.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { EngineDeps } from "../engine-deps.ts";

@@ -1,4 +1,4 @@
-import { kafkaClients } from "@holdfast/common/engine-catalog/kafka-sizing.ts";
+import { kafkaClients } from "@holdfast/common/engine-catalog/kafka.ts";
 import { listenersOf } from "../addresses.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { Instance, Listener } from "../engine-driver.ts";

@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { kafkaClients } from "@holdfast/common/engine-catalog/kafka-sizing.ts";
+import { kafkaClients } from "@holdfast/common/engine-catalog/kafka.ts";
 import { connectionsCheck } from "../connections-check.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";

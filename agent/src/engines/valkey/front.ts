@@ -1,4 +1,4 @@
-import { valkeyClients } from "@holdfast/common/engine-catalog/valkey-sizing.ts";
+import { valkeyClients } from "@holdfast/common/engine-catalog/valkey.ts";
 import { listenersOf } from "../addresses.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";

@@ -1,5 +1,5 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { valkeyClients } from "@holdfast/common/engine-catalog/valkey-sizing.ts";
+import { valkeyClients } from "@holdfast/common/engine-catalog/valkey.ts";
 import { connectionsCheck } from "../connections-check.ts";
 import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";

@@ -1,4 +1,4 @@
-import { valkeyClients, valkeySizing } from "@holdfast/common/engine-catalog/valkey-sizing.ts";
+import { valkeyClients, valkeySizing } from "@holdfast/common/engine-catalog/valkey.ts";
 import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { frontFiles } from "../front/front-config.ts";

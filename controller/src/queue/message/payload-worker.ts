@@ -1,4 +1,4 @@
-import { serveThread } from "@holdfast/common/serve-thread.ts";
+import { serveThread } from "@holdfast/common/worker-thread.ts";
 import { examinePayloads, type PayloadVerdict } from "./examine-payloads.ts";
 import type { PayloadBatch } from "./payload-checks.ts";
 

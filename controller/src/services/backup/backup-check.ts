@@ -1,5 +1,4 @@
-import { openChain } from "@holdfast/common/backup/backup-chain.ts";
-import { BackupDamaged, type BackupReaderDeps, openBackup } from "@holdfast/common/backup/backup-reader.ts";
+import { BackupDamaged, type BackupReaderDeps, openBackup, openChain } from "@holdfast/common/backup/backup-reader.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { type BackupKeyObject, openDataKey } from "./backup-key.ts";

@@ -1,8 +1,7 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
-import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { parametersOf, planParameters } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import { planFaults } from "#catalog/parameter-choice.ts";

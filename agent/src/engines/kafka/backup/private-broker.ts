@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { kafkaHeapBytes } from "@holdfast/common/engine-catalog/kafka-sizing.ts";
+import { kafkaHeapBytes } from "@holdfast/common/engine-catalog/kafka.ts";
 import { writeDurably } from "@holdfast/common/durable-file.ts";
 import { ProgramFailed } from "../../../os/program.ts";
 import { planOf } from "../../effective-parameters.ts";

@@ -1,5 +1,4 @@
-import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { parametersOf, planParameters } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { engineProfileOf } from "../../../../engine/engine-profiles.ts";
