@@ -12,7 +12,7 @@ import { layoutOf } from "./local/machine-paths.ts";
 import { createSnapshotProbe } from "./local/machine-snapshots.ts";
 import { createPublicAddresses } from "./local/public-addresses.ts";
 import { readStorageTiers, type StorageTiers } from "./local/storage-tiers.ts";
-import { preparedEngines } from "./process/prepared-engines.ts";
+import { preparedEngines } from "./local/prepared-disks.ts";
 import { createProcessProvider } from "./process/process-provider.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
 

@@ -16,7 +16,7 @@ import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { preparedEngines } from "../process/prepared-engines.ts";
+import { preparedEngines } from "../local/prepared-disks.ts";
 import { instanceUsers, instanceName } from "./instance-config.ts";
 import { createIncusResources, ownerOf, removeIncusResources } from "./incus-resources.ts";
 import { openIncus } from "./open-incus.ts";

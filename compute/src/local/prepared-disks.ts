@@ -4,12 +4,14 @@ import type { Log } from "@holdfast/common/log.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
+import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { MachineSpec } from "../compute-provider.ts";
 import { namesIn, readIfExists, temporarySuffix, writeAtomically } from "./atomic-file.ts";
 import { minDiskBytes, createDisk, removeWithDisk } from "./data-disk.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { MachineNumbers } from "./machine-number.ts";
-import type { Layout, MachinePaths } from "./machine-paths.ts";
+import { type Layout, machineDataDirectory, type MachinePaths } from "./machine-paths.ts";
+import type { RuntimePaths } from "./machine-runtime.ts";
 import type { NodeImages } from "./node-images.ts";
 import { unfinishedPaths, unfinishedOf } from "./prepared-disk-paths.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
@@ -222,4 +224,14 @@ export function createPreparedDisks(deps: PreparedDisksDeps): PreparedDisks {
 /** Ignores the error if another machine took the disk first. */
 function unlessTaken(error: unknown): void {
   if (!hasCode(error, "ENOENT")) throw error;
+}
+
+/** Engines that disks are prepared for. `data` is the directory of the disk that machines mount as /data. */
+export function preparedEngines({ node, checkout }: RuntimePaths, data = machineDataDirectory): PreparedDiskKind[] {
+  const prepare = join(checkout, "agent", "src", "engines", "prepare.ts");
+  return engineCatalog
+    .filter(({ hasPreparedDisks }) => hasPreparedDisks)
+    .map(({ engine, defaultVersion: version }) => {
+      return { engine, version, command: [node, prepare, engine, version, data] };
+    });
 }

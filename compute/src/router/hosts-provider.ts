@@ -1,8 +1,13 @@
 import { ComputeFailure, HostUnreachable } from "../compute-failure.ts";
-import type { ComputeProvider, MachineEdge, MachineFacts, MachineSnapshots } from "../compute-provider.ts";
+import {
+  type ComputeProvider,
+  type MachineEdge,
+  type MachineFacts,
+  type MachineSnapshots,
+  unionOf,
+} from "../compute-provider.ts";
 import { requireGuestKernels } from "../require-guest-kernels.ts";
 import { requireSnapshots } from "../require-snapshots.ts";
-import { unionOf } from "./image-union.ts";
 
 /** Id of the host that the controllers run on. */
 export const localHostId = "local";

@@ -1,8 +1,7 @@
 import { type CatalogData, catalogWith, defaultCatalog, withVirtualMachines } from "#catalog/catalog.ts";
 import type { Offers } from "#catalog/catalog-api.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
-import type { ComputeProvider, ImageFacts } from "@holdfast/compute/compute-provider.ts";
-import { unionOf } from "@holdfast/compute/router/image-union.ts";
+import { type ComputeProvider, type ImageFacts, unionOf } from "@holdfast/compute/compute-provider.ts";
 import type { FleetSettings } from "../fleet-settings.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { HostObject } from "./host.ts";
