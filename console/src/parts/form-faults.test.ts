@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { faultOf } from "./form-faults.ts";
+import { faultOf } from "./use-form.ts";
 
 const fault = (field: string, detail: string) => ({ field, detail, pointer: null, code: "c" });
 

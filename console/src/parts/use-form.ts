@@ -1,6 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { ConnectionFailed, ValidationFailed } from "@holdfast/sdk/errors.ts";
-import { faultOf } from "./form-faults.ts";
+import { ConnectionFailed, type FieldFault, ValidationFailed } from "@holdfast/sdk/errors.ts";
 
 /** The input of a form with its faults. */
 export interface Form<V> {
@@ -88,4 +87,17 @@ function writeDraft(name: string | undefined, values: object | undefined): void 
   if (name === undefined) return;
   if (values === undefined) sessionStorage.removeItem(`draft ${name}`);
   else sessionStorage.setItem(`draft ${name}`, JSON.stringify(values));
+}
+
+/** The faults of a field and of its members, as one sentence; undefined without any. */
+export function faultOf(faults: readonly FieldFault[], field: string): string | undefined {
+  const matching = faults.filter(
+    ({ field: of }) => of === field || of.startsWith(`${field}.`) || of.startsWith(`${field}[`),
+  );
+  if (matching.length === 0) return undefined;
+  return matching.map(({ field: of, detail }) => (of === field ? sentence(detail) : `${of} ${detail}.`)).join(" ");
+}
+
+function sentence(detail: string): string {
+  return `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
 }
