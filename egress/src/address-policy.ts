@@ -1,7 +1,40 @@
 import { isIP } from "node:net";
+import { lookup } from "node:dns/promises";
 import ipaddr from "ipaddr.js";
-import { createListenerAddresses, type ListenerAddresses } from "./listener-addresses.ts";
-import { publicIpv6, specialIpv4, specialIpv6 } from "./special-networks.ts";
+import { systemClock } from "@holdfast/common/clock.ts";
+
+/**
+ * IPv4 networks that are not public (RFC 6890 and its registries as of 2025) or embed other addresses (RFC 6052, 3056,
+ * 4380), and public addresses at which a cloud serves its own machines. For IPv6 only 2000::/3 is public, except the
+ * networks below. Metadata services of other clouds are in 169.254.0.0/16, 100.64.0.0/10, 192.0.0.0/24 and fc00::/7.
+ */
+const specialIpv4 = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  // Azure's virtual public address: agent, DNS, DHCP and health of a virtual machine.
+  "168.63.129.16/32",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.31.196.0/24",
+  "192.52.193.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "192.175.48.0/24",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+] as const;
+
+const publicIpv6 = "2000::/3";
+
+/** 2001::/23 contains Teredo and ORCHID; 2002::/16 is 6to4. NAT64, mapped and local addresses are outside 2000::/3. */
+const specialIpv6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"] as const;
 
 /** Decides whether a connection to an address may be made on behalf of a user. */
 export interface AddressPolicy {
@@ -96,4 +129,39 @@ function networkOf(text: string): Network {
 
 function contains(network: Network, address: Address): boolean {
   return address.kind() === network[0].kind() && address.match(network as [Address, number]);
+}
+
+/** Addresses of a listener that a setting gives by its host name; empty for a name that never resolved. */
+type ListenerAddresses = (name: string) => Promise<readonly string[]>;
+
+interface ListenerAddressesDeps {
+  readonly resolve?: (name: string) => Promise<readonly string[]>;
+  readonly monotonicMs?: () => number;
+}
+
+const cacheMs = 30_000;
+const maxNames = 1_000;
+
+/**
+ * Resolves with the hosts file, as the platform's own clients of these listeners do. Results are cached for 30 seconds;
+ * if a later lookup fails, the previous addresses remain valid.
+ */
+export function createListenerAddresses({
+  resolve = systemAddresses,
+  monotonicMs = systemClock.monotonicMs,
+}: ListenerAddressesDeps = {}): ListenerAddresses {
+  const cache = new Map<string, { readonly addresses: Promise<readonly string[]>; readonly untilMs: number }>();
+
+  return (name) => {
+    const cached = cache.get(name);
+    if (cached !== undefined && cached.untilMs > monotonicMs()) return cached.addresses;
+    if (cached === undefined && cache.size >= maxNames) cache.clear();
+    const addresses = resolve(name).catch(() => cached?.addresses ?? []);
+    cache.set(name, { addresses, untilMs: monotonicMs() + cacheMs });
+    return addresses;
+  };
+}
+
+async function systemAddresses(name: string): Promise<string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
 }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { createAddressPolicy } from "./address-policy.ts";
-import { createListenerAddresses } from "./listener-addresses.ts";
+import { createAddressPolicy, createListenerAddresses } from "./address-policy.ts";
 import { ownAddresses } from "./own-addresses.ts";
 
 const own = ownAddresses({
