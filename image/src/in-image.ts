@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { readFileSync } from "node:fs";
 
 /** Command line of a process to spawn. */
 export interface Launch {
@@ -54,4 +55,19 @@ export function onHost(options: LaunchOptions): Launch {
 /** Linux kills the command when the process that spawned it ends. */
 export function dyingWithParent(argv: readonly string[]): Launch {
   return { command: "setpriv", args: ["--pdeathsig", "KILL", ...argv] };
+}
+
+/**
+ * Pid of the program of a spawned `inImage`, in the host's namespace: the only child of `unshare`. Without `unshare`,
+ * the spawned pid itself. Undefined if the process has ended.
+ */
+export function programPid(spawned: number): number | undefined {
+  try {
+    if (readFileSync(`/proc/${spawned}/comm`, "utf8").trim() !== "unshare") return spawned;
+    const children = readFileSync(`/proc/${spawned}/task/${spawned}/children`, "utf8").trim();
+    return children === "" ? undefined : Number(children.split(" ")[0]);
+  } catch {
+    // Its /proc directory disappeared during the read.
+    return undefined;
+  }
 }

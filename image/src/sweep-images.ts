@@ -1,10 +1,9 @@
-import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { readdir, readFile, readlink, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { artifactsDirectory } from "./artifact-archive.ts";
 import { emptyIfAbsent, isImageId, manifestPath, readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
-import { mountedDirectories } from "./mounted-directories.ts";
 import { recipeNames } from "./catalog.ts";
 import { newestGuestPath } from "./guest-boot.ts";
 import { newestPath } from "./node-image.ts";
@@ -175,4 +174,32 @@ async function isLeftOver(imagesDir: string, name: string, now: number): Promise
 /** Removes a directory without crossing mount points. */
 async function removeAll(path: string): Promise<void> {
   await runProgram("rm", ["-rf", "--one-file-system", path]);
+}
+
+const ignoredCodes = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM", "EINVAL"]);
+
+/**
+ * Mounts of all processes of this host, as `root` fields of proc_pid_mountinfo(5): paths within their file systems.
+ * Reads each mount namespace once, except namespaces of other users, who have no mounts of images. Undefined without
+ * /proc.
+ */
+export async function mountedDirectories(): Promise<Set<string> | undefined> {
+  const roots = new Set<string>();
+  const readNamespaces = new Set<string>();
+  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
+  if (pids.length === 0) return undefined;
+  for (const pid of pids) {
+    try {
+      const namespace = await readlink(`/proc/${pid}/ns/mnt`);
+      if (readNamespaces.has(namespace)) continue;
+      const table = await readFile(`/proc/${pid}/mountinfo`, "utf8");
+      readNamespaces.add(namespace);
+      for (const line of table.split("\n")) roots.add(line.split(" ")[3] ?? "");
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // The process ended during the read, or belongs to another user.
+      if (code === undefined || !ignoredCodes.has(code)) throw error;
+    }
+  }
+  return roots;
 }

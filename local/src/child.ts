@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Launch } from "@holdfast/image/in-image.ts";
-import { programPid } from "@holdfast/image/program-pid.ts";
+import { type Launch, programPid } from "@holdfast/image/in-image.ts";
 import type { BoundedLog } from "./bounded-log.ts";
 import { type Liveness, watchLiveness } from "./liveness-watch.ts";
 import type { PortName } from "./ports.ts";

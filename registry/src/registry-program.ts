@@ -10,10 +10,9 @@ import { runProgram } from "@holdfast/common/run-program.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { recipeOf } from "@holdfast/image/catalog.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
-import type { Launch } from "@holdfast/image/in-image.ts";
+import { type Launch, programPid } from "@holdfast/image/in-image.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findPlatformProgram } from "@holdfast/image/platform-program.ts";
-import { programPid } from "@holdfast/image/program-pid.ts";
 import { tokenService } from "./access-token.ts";
 
 /**

@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, rename, rm, symlink, stat } from "node:fs/promis
 import { join, basename, dirname } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
-import { mountedDirectories } from "@holdfast/image/mounted-directories.ts";
+import { mountedDirectories } from "@holdfast/image/sweep-images.ts";
 import { readIfExists } from "../local/atomic-file.ts";
 import type { Layout } from "../local/machine-paths.ts";
 import { machineCodeDirectory, type MachineRuntime } from "../local/machine-runtime.ts";

@@ -10,7 +10,7 @@ import { createDisk } from "@holdfast/compute/local/data-disk.ts";
 import { detectGroups, limitMachine, removeGroups } from "@holdfast/compute/local/control-groups.ts";
 import type { Program } from "@holdfast/image/catalog.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { programPid } from "@holdfast/image/program-pid.ts";
+import { programPid } from "@holdfast/image/in-image.ts";
 import { InstanceSpecSchema, Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { bundleAgentTo } from "./agent-code.ts";
 import { type FakeController, startFakeController } from "../platform/fake-controller.ts";

@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
-import type { Launch } from "@holdfast/image/in-image.ts";
-import { programPid } from "@holdfast/image/program-pid.ts";
+import { type Launch, programPid } from "@holdfast/image/in-image.ts";
 
 /** A program that runs for a test. Linux kills it when the test's process ends, for any reason. */
 export interface TemporaryProcess {
