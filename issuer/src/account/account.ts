@@ -4,7 +4,7 @@ import type { App } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "../http/messages.ts";
 import { Html, html } from "../http/html.ts";
 import { saveInteraction, newInteraction } from "../sign-in/interaction.ts";
-import { typedCode } from "../sign-in/mail-secrets.ts";
+import { typedCode } from "../sign-in/mail-sender.ts";
 import { requireSameOrigin } from "../sign-in/same-origin.ts";
 import { page } from "../sign-in/page.ts";
 import { currentSession, endSession, type Session } from "../sign-in/session.ts";

@@ -1,9 +1,9 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { Client } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "../app.ts";
+import type { DerivedKeys } from "../derived-keys.ts";
 import { type OutgoingResponse, type IncomingRequest, json, Refused } from "../http/messages.ts";
-import { isIssuedCode } from "./authorization-code.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { tokenError } from "./client-authentication.ts";
 import { tokensOf } from "./tokens.ts";
@@ -123,4 +123,19 @@ export async function exchangeCode(
       ...(isOffline && { refresh: { family: used.family, generation: 1 } }),
     }),
   );
+}
+
+/** 256 random bits with their HMAC: `<random>.<mac>`. A code that this app did not issue is refused without a query. */
+const pattern = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
+const purpose = "authorization code";
+
+export function newAuthorizationCode(keys: DerivedKeys): string {
+  const random = randomBytes(32).toString("base64url");
+  return `${random}.${keys.mac(purpose, random)}`;
+}
+
+/** True if the code has a valid HMAC of this app. */
+export function isIssuedCode(code: string, keys: DerivedKeys): boolean {
+  const [, random = "", mac = ""] = pattern.exec(code) ?? [];
+  return random !== "" && keys.isMac(purpose, random, mac);
 }

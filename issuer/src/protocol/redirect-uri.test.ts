@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isRegistered } from "./redirect-uri.ts";
+import { isRegistered } from "./authorize-request.ts";
 
 const client = { redirectUris: ["https://shop.example/auth/callback", "http://127.0.0.1/callback?a=1"] };
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { createDerivedKeys } from "../derived-keys.ts";
-import { readRefreshToken, refreshTokenText } from "./refresh-token.ts";
+import { readRefreshToken, refreshTokenText } from "./tokens.ts";
 
 const keys = createDerivedKeys(randomBytes(32).toString("base64url"));
 const others = createDerivedKeys(randomBytes(32).toString("base64url"));

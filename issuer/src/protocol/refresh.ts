@@ -3,8 +3,7 @@ import type { Client } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, json, Refused } from "../http/messages.ts";
 import { tokenError } from "./client-authentication.ts";
-import { readRefreshToken } from "./refresh-token.ts";
-import { tokensOf } from "./tokens.ts";
+import { readRefreshToken, tokensOf } from "./tokens.ts";
 
 const idleDays = 30;
 /** Time in which the same successor is returned again, for lost responses and concurrent tabs. */

@@ -2,7 +2,7 @@ import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import { type App, clientOf } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, json } from "../http/messages.ts";
 import { authenticatedClient } from "./client-authentication.ts";
-import { readRefreshToken } from "./refresh-token.ts";
+import { readRefreshToken } from "./tokens.ts";
 
 /** POST /revoke (RFC 7009). Access tokens expire within 10 minutes; revoking an invalid token succeeds. */
 export async function revoke(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {

@@ -1,9 +1,9 @@
 import type { Client } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { type App, clientOf } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, Refused } from "../http/messages.ts";
-import { isIssuedCode } from "./authorization-code.ts";
+import { isIssuedCode } from "./exchange-code.ts";
 import { authenticatedClient, tokenError } from "./client-authentication.ts";
-import { readRefreshToken } from "./refresh-token.ts";
+import { readRefreshToken } from "./tokens.ts";
 
 /** Client and credentials of a token request, as far as they can be checked without the database. */
 export interface TokenCredentials {

@@ -3,7 +3,7 @@ import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import { MailServerFailure, sendMailBy } from "@holdfast/egress/mail-server.ts";
 import type { MailReportSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "../app.ts";
-import { mailSecretsOf } from "./mail-secrets.ts";
+import type { DerivedKeys } from "../derived-keys.ts";
 
 type Report = MessageInitShape<typeof MailReportSchema>;
 
@@ -104,4 +104,20 @@ async function sendMail(app: App, id: string, signal: AbortSignal): Promise<bool
   await sendMailBy(server, mail, { egress, deadlineMs: sendDeadlineMs }, signal);
   await database.rows(`UPDATE ${s}.login_tokens SET sent_at = now() WHERE id = $1 AND sent_at IS NULL`, [id]);
   return true;
+}
+
+/** Secrets in a mail. Both are derived from its id, so any replica can send the mail again and nothing is stored. */
+interface MailSecrets {
+  readonly code: string;
+  readonly linkToken: string;
+}
+
+export function mailSecretsOf(id: string, keys: DerivedKeys): MailSecrets {
+  const number = Buffer.from(keys.mac("mailed code", id), "base64url").readUIntBE(0, 6) % 1_000_000;
+  return { code: String(number).padStart(6, "0"), linkToken: keys.mac("mailed link", id) };
+}
+
+/** Normalizes a typed code: removes spaces and dashes. */
+export function typedCode(text: string): string {
+  return text.replaceAll(/[\s-]/g, "");
 }

@@ -1,6 +1,6 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { normalizedAddress } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
-import { inQuantizedTime } from "../http/quantized-time.ts";
 import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "../http/messages.ts";
 import { html } from "../http/html.ts";
 import { providerName, type Providers } from "../upstream/provider.ts";
@@ -15,8 +15,7 @@ import {
   withSealedState,
 } from "./interaction.ts";
 import { requestMail } from "./mail-limits.ts";
-import { typedCode } from "./mail-secrets.ts";
-import type { MailLimited } from "./mail-sender.ts";
+import { type MailLimited, typedCode } from "./mail-sender.ts";
 import { requireSameOrigin } from "./same-origin.ts";
 import { page, problemPage } from "./page.ts";
 import { mailRequester } from "./signed-in-browser.ts";
@@ -214,4 +213,20 @@ export async function postSecondFactor(step: Step): Promise<OutgoingResponse> {
   if (outcome.kind === "wrong")
     return secondFactorPage(app, interaction, "This is not a valid code, or it was used before.", 400);
   return addressPage(app, interaction, "This took too long. Start again.", 400);
+}
+
+/** A time step. The work of a form, including its commit, takes less. */
+const stepMs = 200;
+
+/**
+ * Runs work and delays its outcome to a multiple of a time step, so that the response time does not reveal whether a
+ * user exists.
+ */
+async function inQuantizedTime<T>(monotonicMs: () => number, work: () => Promise<T>): Promise<T> {
+  const startedMs = monotonicMs();
+  try {
+    return await work();
+  } finally {
+    await delay(stepMs - ((monotonicMs() - startedMs) % stepMs));
+  }
 }
