@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type ForwardingDeps, serviceRoute } from "./service-route.ts";
+import { type ForwardingDeps, serviceRoute } from "./up.ts";
 
 const passage = (forwards: boolean): ForwardingDeps => ({
   deviceOf: (address) => (address === "192.0.2.1" ? "eth0" : undefined),

@@ -29,7 +29,7 @@ const listeners: Readonly<Record<string, string>> = {
   "inference/src/main.ts":                  "inference/src/http/handler.test.ts",
   "issuer/src/issuer-server.ts":            "test/hostile/issuer-inherited-names.test.ts",
   "issuer/src/main.ts":                     "test/hostile/listeners.test.ts",
-  "local/src/acme/challenge-server.ts":     "local/src/acme/challenge-server.test.ts",
+  "local/src/acme/obtain.ts":               "local/src/acme/obtain.test.ts",
   "mtls/src/mtls-listener.ts":              "test/hostile/agents-port.test.ts",
   "registry/src/main.ts":                   "registry/src/registry-server.test.ts",
   "registry/src/registry-server.ts":        "registry/src/registry-server.test.ts",

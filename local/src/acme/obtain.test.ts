@@ -1,7 +1,7 @@
 import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { afterEach, expect, test } from "vitest";
-import { type ChallengeServer, openChallengeServer } from "./challenge-server.ts";
+import { type ChallengeServer, openChallengeServer } from "./obtain.ts";
 
 let server: ChallengeServer | undefined;
 
