@@ -4,7 +4,7 @@ import { createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import type { KeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
 import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
 import { identityOf, type MachineIdentity } from "@holdfast/mtls/machine-identity.ts";
-import { fetchPinnedAuthority } from "@holdfast/mtls/pinned-authority.ts";
+import { fetchPinnedAuthority } from "@holdfast/mtls/enroll.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import type { CertificateResponse } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";

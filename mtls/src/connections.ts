@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { peerAddressOf } from "@holdfast/common/handshake-limiter.ts";
 import type { SourceGroup, SourceGroups } from "@holdfast/common/source-groups.ts";
-import { sourcesOf } from "./source.ts";
+import { sourcesOf } from "./peer.ts";
 
 /**
  * The connections of a port. A connection is unauthenticated until a call presents a valid certificate; until then its

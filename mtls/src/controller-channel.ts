@@ -1,8 +1,7 @@
 import type { PeerCertificate } from "node:tls";
 import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import { createIdleClose } from "./idle-close.ts";
-import { unaryCall } from "./unary-call.ts";
-import { type GrpcMethod, grpcService } from "./grpc-service.ts";
+import { type GrpcMethod, grpcService, unaryCall } from "./grpc-service.ts";
 import {
   type AgentFrame,
   AgentService,

@@ -1,11 +1,11 @@
-import { createServer, type Socket } from "node:net";
+import { createServer, isIP, type Socket } from "node:net";
 import {
   Server as GrpcServer,
   ServerCredentials,
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import type { Endpoint } from "@holdfast/common/endpoint.ts";
+import { type Endpoint, endpointOf } from "@holdfast/common/endpoint.ts";
 import { peerAddressOf, createHandshakeLimiter } from "@holdfast/common/handshake-limiter.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
@@ -167,4 +167,18 @@ class RotatingCredentials extends ServerCredentials {
   override _equals(other: ServerCredentials): boolean {
     return this === other;
   }
+}
+
+const unspecified = new Set(["0.0.0.0", "::", ""]);
+
+/** Names and IP addresses for the certificate of a listener: the listen address, the advertised one and localhost. */
+export function listenerNames(
+  host: string,
+  advertise: string | undefined,
+): { readonly names: string[]; readonly addresses: string[] } {
+  const dialed = advertise === undefined ? undefined : endpointOf(advertise).host;
+  const all = ["localhost", "127.0.0.1", host, ...(dialed === undefined ? [] : [dialed])];
+  const isAddress = (name: string) => isIP(name) !== 0;
+  const usable = [...new Set(all)].filter((name) => !unspecified.has(name));
+  return { names: usable.filter((name) => !isAddress(name)), addresses: usable.filter(isAddress) };
 }

@@ -1,6 +1,6 @@
 import type { ServerDuplexStream, ServerReadableStream, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
-import type { Identity } from "@holdfast/common/identity.ts";
-import { canonicalSerial, parseIdentity } from "@holdfast/common/identity.ts";
+import { canonicalSerial, type Identity, parseIdentity } from "@holdfast/common/identity.ts";
+import { createSourceGroups, type SourceGroup } from "@holdfast/common/source-groups.ts";
 
 /** Any call of an mTLS listener, regardless of its messages. */
 export type AnyCall = Pick<
@@ -35,4 +35,16 @@ export function peerOf(call: AnyCall, installationId: string): Peer | undefined 
     notAfter: Date.parse(certificate.valid_to),
     address: call.getPeer(),
   };
+}
+
+const groupsOf = createSourceGroups();
+
+/** Source groups of an address, the narrowest first: an IPv4 address, or the /64, /56 and /48 of an IPv6 one. */
+export function sourcesOf(address: string | undefined): readonly SourceGroup[] {
+  return groupsOf(address ?? "");
+}
+
+/** Source groups of a host:port in the form that grpc-js uses for a call's peer. */
+export function sourcesOfPeer(peer: string): readonly SourceGroup[] {
+  return sourcesOf(peer.slice(0, peer.lastIndexOf(":")).replace(/^\[|\]$/g, ""));
 }

@@ -1,9 +1,8 @@
-import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
-import { status as Code } from "@grpc/grpc-js";
+import { type handleUnaryCall, type ServerUnaryCall, status as Code, type StatusObject } from "@grpc/grpc-js";
 import type { Identity } from "@holdfast/common/identity.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type AnyCall, type Peer, peerOf } from "./peer.ts";
-import { RpcFailure } from "./rpc-status.ts";
 
 /** The peer, if its identity is of this kind; throws UNAUTHENTICATED or PERMISSION_DENIED. */
 export function requirePeer(call: AnyCall, installationId: string, kind: Identity["kind"]): Peer {
@@ -42,4 +41,26 @@ export function logRefusal(log: Log, name: string, call: AnyCall, error: unknown
   const fields = { rpc: name, address: call.getPeer(), reason: failure.message };
   if (failure.code === Code.INTERNAL) log.error("rpc failed", { ...fields, error });
   else log.warn("rpc refused", fields);
+}
+
+/** A gRPC status; the message is sent to the peer. */
+export class RpcFailure extends Error {
+  override readonly name = "RpcFailure";
+  readonly code: Code;
+
+  constructor(code: Code, message: string) {
+    super(message);
+    this.code = code;
+  }
+
+  /** The status for anything thrown; an unknown error becomes INTERNAL without its cause. */
+  static from(error: unknown): RpcFailure {
+    if (error instanceof RpcFailure) return error;
+    if (error instanceof HoldfastError) return new RpcFailure(Code[error.entry.grpc], error.detail);
+    return new RpcFailure(Code.INTERNAL, "the controller failed");
+  }
+
+  get status(): Pick<StatusObject, "code" | "details"> {
+    return { code: this.code, details: this.message };
+  }
 }

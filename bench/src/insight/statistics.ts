@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { statisticMessages } from "@holdfast/controller/insight/query-stats/statistics-message.ts";
+import { statisticMessages } from "@holdfast/controller/insight/query-stats/statistics-tasks.ts";
 import { EngineQueryStatisticSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { ms, percentile, print } from "../support/figures.ts";
 import { withPostgresql } from "./measured-engine.ts";

@@ -1,5 +1,5 @@
 import { status as Code, type ServiceError } from "@grpc/grpc-js";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "../compute-failure.ts";
 
 /** gRPC status for an error of a provider. gRPC itself never produces the first two codes. */

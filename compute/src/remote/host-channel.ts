@@ -1,8 +1,7 @@
 import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import type { GrpcMethod } from "@holdfast/mtls/grpc-service.ts";
+import { type GrpcMethod, unaryCall } from "@holdfast/mtls/grpc-service.ts";
 import { canonicalSerial, parseIdentity } from "@holdfast/common/identity.ts";
 import { createIdleClose, type IdleClose } from "@holdfast/mtls/idle-close.ts";
-import { unaryCall } from "@holdfast/mtls/unary-call.ts";
 import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { HostUnreachable } from "../compute-failure.ts";
 import { computeErrorOf } from "./compute-status.ts";

@@ -25,8 +25,7 @@ import {
   WatchMachinesResponseSchema,
 } from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
 import type { AnyCall } from "@holdfast/mtls/peer.ts";
-import { requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import type { ComputeProvider } from "../compute-provider.ts";
 import type { HostFacts } from "../local/host-facts.ts";
 import { requireGuestKernels } from "../require-guest-kernels.ts";

@@ -1,9 +1,8 @@
 import { fixtureKind } from "@holdfast/testing/composition/fixture-kind.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 import { expect, test } from "vitest";
-import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
+import { type ResourceSpec, specChanges } from "#resource-kind/resource-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
-import { specChanges } from "#resource-kind/spec-changes.ts";
 import type { Member } from "./composition.ts";
 import { notCreated } from "./composition-step.ts";
 import { driftFromDescriptor, notApplied } from "./drift.ts";

@@ -1,7 +1,6 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { SpecChange, ResourceSpec } from "#resource-kind/resource-kind.ts";
+import { type ResourceSpec, type SpecChange, specChanges } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import { specChanges } from "#resource-kind/spec-changes.ts";
 import type { DesiredMember, Member } from "./composition.ts";
 import type { Observe } from "./composition-step.ts";
 

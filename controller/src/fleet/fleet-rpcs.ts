@@ -4,8 +4,7 @@ import type { MintObjectUrlsRequest, ObjectUrls } from "@holdfast/proto/holdfast
 import type { Log } from "@holdfast/common/log.ts";
 import type { TokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { MtlsListener } from "@holdfast/mtls/mtls-listener.ts";
-import { logRefusal, requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { logRefusal, requirePeer, RpcFailure, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import { createCertificateRpcs } from "./certificate/certificate-rpcs.ts";
 import type { MachineCertificates } from "./certificate/machine-certificates.ts";

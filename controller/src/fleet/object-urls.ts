@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { status as Code } from "@grpc/grpc-js";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import {
   type MintObjectUrlsRequest,
   type ObjectUrls,

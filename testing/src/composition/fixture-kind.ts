@@ -1,5 +1,9 @@
-import type { ConsumerFacet, ResourceKind, ResourceSpec } from "@holdfast/controller/resource-kind/resource-kind.ts";
-import { specChanges } from "@holdfast/controller/resource-kind/spec-changes.ts";
+import {
+  type ConsumerFacet,
+  type ResourceKind,
+  type ResourceSpec,
+  specChanges,
+} from "@holdfast/controller/resource-kind/resource-kind.ts";
 
 /** Changes in place, by the member that changes, as specified for apps. */
 const actions = { image: "redeploy_app", env: "redeploy_app", plan_name: "scale_app" } as const;

@@ -5,7 +5,7 @@ import { fetch } from "@holdfast/agent/engines/kafka/protocol/apis.ts";
 import { type Connection, createConnection } from "@holdfast/agent/engines/kafka/protocol/connection.ts";
 import { Reader } from "@holdfast/agent/engines/kafka/protocol/codec.ts";
 import { acceptsUser } from "@holdfast/agent/engines/kafka/protocol/scram-client.ts";
-import { kafkaVerifier as verifierOf } from "@holdfast/controller/services/engine/kafka-verifier.ts";
+import { kafkaVerifier as verifierOf } from "@holdfast/controller/services/engine/kafka.ts";
 import { Kafka, type KafkaConfig, logLevel } from "kafkajs";
 import { addressOf } from "../api/clients.ts";
 import type { Platform } from "../platform/platform.ts";

@@ -7,7 +7,7 @@ import {
   OrganizationSchema,
   OrganizationService,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import { pageByName } from "#kernel/page/page-by-name.ts";
+import { pageByName } from "#kernel/page/cursor.ts";
 import { requireAmount } from "#kernel/store/quota.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { mutate } from "../mutate.ts";

@@ -5,8 +5,7 @@ import type { Authority } from "@holdfast/mtls/authority.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import { pemOf } from "@holdfast/mtls/pem.ts";
-import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { logRefusal, requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import {
   type AppBatch,
   AppBatchSchema,

@@ -3,8 +3,7 @@ import { status as Code, type ServerDuplexStream } from "@grpc/grpc-js";
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
-import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { logRefusal, requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import {
   type AccessRequest,
   type ControllerFrame,

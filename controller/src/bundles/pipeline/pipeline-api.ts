@@ -10,7 +10,7 @@ import { compositionKind, type CompositionObject, type Member } from "#compositi
 import { costOf } from "#composition/deploy-plan.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
 import type { Kernel } from "#kernel/kernel.ts";
-import { pageByName } from "#kernel/page/page-by-name.ts";
+import { pageByName } from "#kernel/page/cursor.ts";
 import type { DatabaseOutputs } from "#resource-kind/outputs.ts";
 import { engineProfileOf } from "#services/engine/engine-profiles.ts";
 import { requireById, requireKindScopes } from "../composition-access.ts";

@@ -12,7 +12,7 @@ import { deploymentKind, newDeployment } from "#composition/deployment.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
 import { blockedReasons, planStackUpgrade, stepsOf, upgradeRequested } from "#composition/upgrade.ts";
 import type { Kernel } from "#kernel/kernel.ts";
-import { pageByName } from "#kernel/page/page-by-name.ts";
+import { pageByName } from "#kernel/page/cursor.ts";
 import { requireById, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
 import { launch, type LaunchDeps } from "../launch.ts";

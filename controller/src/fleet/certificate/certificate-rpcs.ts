@@ -10,10 +10,8 @@ import {
   type IssueServerCertificateRequest,
   type RenewCertificateRequest,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { AnyCall } from "@holdfast/mtls/peer.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
-import { sourcesOfPeer } from "@holdfast/mtls/source.ts";
-import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
+import { type AnyCall, sourcesOfPeer } from "@holdfast/mtls/peer.ts";
+import { requirePeer, RpcFailure, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import type { Authority, IssuedCertificate } from "@holdfast/mtls/authority.ts";
 import type { MachineCertificates } from "./machine-certificates.ts";
 

@@ -4,7 +4,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Identity } from "@holdfast/common/identity.ts";
 import type { Peer } from "@holdfast/mtls/peer.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import type { Authority, IssuedCertificate } from "@holdfast/mtls/authority.ts";
 import { provenKey } from "#kernel/pki/certificate-request.ts";
 import { type EnrolledStatus, matchesEnrollment } from "#kernel/pki/enrollment.ts";

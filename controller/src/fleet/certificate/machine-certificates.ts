@@ -1,6 +1,6 @@
 import { status as Code } from "@grpc/grpc-js";
 import type { Peer } from "@holdfast/mtls/peer.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import { machineKind, type MachineObject } from "../machine/machine.ts";
 import type { IssuedCertificate } from "@holdfast/mtls/authority.ts";
 import type { Collection } from "#kernel/store/collection.ts";

@@ -16,8 +16,7 @@ import {
 } from "@holdfast/proto/holdfast/host/v1/enrollment_pb.ts";
 import { certificateMessage } from "../certificate/certificate-rpcs.ts";
 import type { IdentityCertificates } from "../certificate/identity-certificates.ts";
-import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { requirePeer, RpcFailure, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import type { Authority, IssuedCertificate } from "@holdfast/mtls/authority.ts";
 import type { AddressBlocks } from "./address-blocks.ts";
 

@@ -10,8 +10,7 @@ import {
   type ReadPayloadRequest,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type PayloadRef, PayloadRefSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { logRefusal, requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import type { MachineCertificates } from "../certificate/machine-certificates.ts";
 import type { PayloadRateLimit } from "./payload-rate-limit.ts";
 import type { PayloadStore } from "./payloads.ts";

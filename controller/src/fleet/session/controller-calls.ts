@@ -3,8 +3,7 @@ import { Client, credentials, status as Code } from "@grpc/grpc-js";
 import { createIdleClose, type IdleClose } from "@holdfast/mtls/idle-close.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { GrpcMethod } from "@holdfast/mtls/grpc-service.ts";
-import { unaryCall } from "@holdfast/mtls/unary-call.ts";
+import { type GrpcMethod, unaryCall } from "@holdfast/mtls/grpc-service.ts";
 import {
   type GetStandingRequest,
   GetStandingRequestSchema,
@@ -30,8 +29,7 @@ import {
 import type { ReconcilerStatus } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
-import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { requirePeer, RpcFailure, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { controllerDefinition } from "./agent-definitions.ts";
 import { TaskNotSent } from "../task-not-sent.ts";

@@ -9,8 +9,7 @@ import {
   ZoneBatchSchema,
   ZoneService,
 } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
-import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { logRefusal, requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";

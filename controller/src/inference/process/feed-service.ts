@@ -8,8 +8,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { parseAccount } from "@holdfast/common/inference/accounts.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
-import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
-import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { logRefusal, requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import {
   type FeedFrame,
   FeedFrameSchema,

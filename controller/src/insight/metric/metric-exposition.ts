@@ -2,7 +2,7 @@ import { appliesToEngine, metricCatalog } from "@holdfast/common/metric-catalog.
 import { Gauge, Registry } from "prom-client";
 import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
 import type { ServiceGauge } from "#kernel/metrics/service-gauge.ts";
-import type { NewestSample } from "./samples/newest-samples.ts";
+import type { NewestSample } from "./samples/samples.ts";
 
 const serviceLabels = ["service_id", "service_name", "db_type"] as const;
 const labelNames = [...serviceLabels, "node_id", "role"] as const;

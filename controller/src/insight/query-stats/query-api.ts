@@ -11,8 +11,7 @@ import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { MachineTasks } from "#services/service/machine-task-source.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
-import { statisticMessages } from "./statistics-message.ts";
-import type { StatisticsJson } from "./statistics-tasks.ts";
+import { statisticMessages, type StatisticsJson } from "./statistics-tasks.ts";
 
 export interface QueryApiDeps {
   readonly access: ServiceAccess;

@@ -1,8 +1,7 @@
 import type { Call } from "@holdfast/common/call.ts";
 import type { Page } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { Collection } from "../store/collection.ts";
-import type { Cursors } from "./cursor.ts";
-import { pageByName } from "./page-by-name.ts";
+import { type Cursors, pageByName } from "./cursor.ts";
 
 /** One page of a collection, for an operator; the last page has no `nextCursor`. */
 export function adminPage<R>(

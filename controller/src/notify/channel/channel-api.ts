@@ -1,8 +1,9 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import {
+  type ChannelDeliverySchema,
   ChannelSchema,
   ChannelService,
   ChannelType,
@@ -14,18 +15,20 @@ import { mutate } from "#access/mutate.ts";
 import type { Organization } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
-import type { Deliveries } from "../webhook/deliveries.ts";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { AttemptRecord, Deliveries } from "../webhook/deliveries.ts";
+import { attemptFields } from "../webhook/webhook-message.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
+import { secretMask } from "#kernel/secrets/destined-secret.ts";
 import { newSecret } from "../webhook/webhook.ts";
-import { channelKind, type ChannelObject, type ChannelSpec, sealChannelSecret } from "./channel.ts";
+import { channelKind, type ChannelObject, type ChannelSpec, type ChannelStatus, sealChannelSecret } from "./channel.ts";
 import { type CheckedConfig, checkedConfig, requireMail } from "./channel-config.ts";
 import { channelTestEvent, confirmationEvent } from "./channel-event.ts";
-import { channelDeliveryMessage, channelMessage } from "./channel-message.ts";
 import type { LinkRateLimit } from "./link-rate-limit.ts";
 
 /** Objects of one kind that refer to channels, such as alert rules. */
@@ -196,4 +199,34 @@ function inUse(users: readonly string[]): HoldfastError {
   return new HoldfastError("WRONG_STATE", `The channel is in use by ${listed.join(", ")}${more}.`, {
     members: { rules: listed, rules_total: users.length },
   });
+}
+
+const plainWarning = "Alerts over http:// can be read in transit; use https:// where you can.";
+const unconfirmedWarning = "The address gets no alerts until its holder confirms it by the link that was sent to it.";
+
+/** The API message of a channel. Only the response to its creation has the secret. */
+function channelMessage(
+  { metadata, spec, status }: ChannelObject,
+  secret: string = secretMask,
+): Omit<MessageInitShape<typeof ChannelSchema>, "$typeName"> {
+  const warning = warningOf(spec, status);
+  return {
+    id: metadata.id,
+    name: metadata.name,
+    type: spec.type === "webhook" ? ChannelType.WEBHOOK : ChannelType.EMAIL,
+    config: spec.type === "webhook" ? { url: spec.url, secret } : { address: spec.address },
+    ...(status.confirmedAt !== null && { confirmedAt: timestampFromMs(status.confirmedAt) }),
+    ...(warning !== undefined && { warning }),
+    createdAt: timestampFromMs(metadata.createdAt),
+    updatedAt: timestampFromMs(metadata.updatedAt),
+  };
+}
+
+function warningOf(spec: ChannelSpec, { confirmedAt }: ChannelStatus): string | undefined {
+  if (spec.type === "webhook") return spec.url.startsWith("http:") ? plainWarning : undefined;
+  return confirmedAt === null ? unconfirmedWarning : undefined;
+}
+
+function channelDeliveryMessage(record: AttemptRecord): MessageInitShape<typeof ChannelDeliverySchema> {
+  return { channelId: record.webhookId, ...attemptFields(record) };
 }

@@ -11,7 +11,7 @@ import { basesOf } from "./backup-chain.ts";
 import { type BackupIndex, type BackupObject, createBackupIndex } from "./backup.ts";
 import type { BackupKeyObject } from "./backup-key.ts";
 import { createDrillIndex, type DrillIndex, type DrillObject } from "./drill/drill.ts";
-import { reportedRanges } from "./log/reported-log.ts";
+import { reportedRanges } from "./log/log-archive.ts";
 import { createBackupSummaries } from "./backup-summary.ts";
 import { createServiceBackups } from "./service-backups.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { ConsumerGroupService } from "@holdfast/proto/holdfast/v1/topic_pb.ts";
 import { auditOf } from "#access/caller.ts";
-import { pageByName } from "#kernel/page/page-by-name.ts";
+import { pageByName } from "#kernel/page/cursor.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { requireTopics, type TopicApiDeps } from "./topic-api.ts";
 

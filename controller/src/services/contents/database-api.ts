@@ -18,8 +18,7 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { requireUnattached } from "../service/service-commands.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import { operationMessage } from "#operation/operation-message.ts";
-import type { Cursors } from "#kernel/page/cursor.ts";
-import { pageByName } from "#kernel/page/page-by-name.ts";
+import { type Cursors, pageByName } from "#kernel/page/cursor.ts";
 
 /** States of a database by their names in agents' reports. */
 // biome-ignore format: a table, aligned so that it reads as one

@@ -1,5 +1,5 @@
+import { pbkdf2Sync, randomBytes } from "node:crypto";
 import type { EngineProfile } from "./engine-profile.ts";
-import { kafkaVerifier } from "./kafka-verifier.ts";
 
 const saslMechanisms = ["SCRAM-SHA-256", "SCRAM-SHA-512"];
 
@@ -24,4 +24,22 @@ export const kafka: EngineProfile = {
 
 function brokersOf(hosts: readonly string[], port: number): string {
   return hosts.map((host) => `${host}:${port}`).join();
+}
+
+/** Kafka accepts 4,096 to 16,384. */
+const iterations = 8_192;
+// biome-ignore format: a table
+const mechanisms = [["SCRAM-SHA-256", "sha256", 32], ["SCRAM-SHA-512", "sha512", 64]] as const;
+
+/**
+ * Kafka's verifier of a password: its salted password by each mechanism of SCRAM (RFC 5802), from which brokers derive
+ * the keys that they store. A salted password is sufficient to sign in, so it is as secret as the password itself.
+ */
+export function kafkaVerifier(password: string, salt: Uint8Array = randomBytes(24)): string {
+  return mechanisms
+    .map(([name, digest, bytes]) => {
+      const salted = pbkdf2Sync(password, salt, iterations, bytes, digest).toString("base64");
+      return `${name}$${iterations}:${Buffer.from(salt).toString("base64")}$${salted}`;
+    })
+    .join();
 }

@@ -7,9 +7,8 @@ import {
   type ManagedServiceStatus,
 } from "../service/managed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
-import type { MaintenanceOutcome, ServiceMaintenance } from "./service-maintenance.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
-import { again } from "#kernel/runtime/reconciler.ts";
+import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -107,4 +106,19 @@ function scheduledEvent(service: ManagedServiceObject, update: PendingUpdate, no
     urgent: update.urgent,
     apply_at: new Date(update.applyAt ?? now).toISOString(),
   });
+}
+
+/** Result of a check of a service's pending updates. */
+type MaintenanceOutcome =
+  /** The service was written, so the caller must read it again. */
+  | { readonly written: ReconcileOutcome }
+  /** Milliseconds until the next check; null if none is needed before a change. */
+  | { readonly written: undefined; readonly recheckInMs: number | null };
+
+/** Maintenance of a service, for the reconciler of services. */
+export interface ServiceMaintenance {
+  /** Records, announces or begins due updates. */
+  settle(service: Stored<ManagedServiceObject>, signal: AbortSignal): Promise<MaintenanceOutcome>;
+  /** Reports an image that failed on a service, before the service records it. */
+  failed(image: string, serviceId: string, reason: string, signal: AbortSignal): Promise<void>;
 }

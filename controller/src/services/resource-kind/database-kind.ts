@@ -26,13 +26,13 @@ import { databaseAliases, databaseSchema, type DatabaseSpec, normalizedDatabase 
 import {
   absent,
   type NewResource,
-  type ResourceObservation,
   type Parent,
   type Phase,
   type ResourceKind,
+  type ResourceObservation,
   type ResourceSpec,
+  specChanges,
 } from "#resource-kind/resource-kind.ts";
-import { specChanges } from "#resource-kind/spec-changes.ts";
 
 export interface DatabaseKindDeps extends ResizeDeps {
   readonly services: Collection<ManagedServiceObject>;

@@ -1,6 +1,5 @@
 import type { Database } from "#kernel/history/database.ts";
 import { rollUpHours } from "./sample-roll-up.ts";
-import { type NewestSample, readNewestSamples } from "./newest-samples.ts";
 import { readRecentSamples, type RecentQuery, type RecentSample } from "./recent-samples.ts";
 import { type MetricPoint, readPoints, type PointsQuery } from "./sample-points.ts";
 import { timeOf } from "#kernel/history/sql-timestamps.ts";
@@ -95,3 +94,34 @@ async function countValues(database: Database, machineId: string, afterMs: numbe
 const countStatement = `
   select coalesce(sum(n), 0)::text as values from sample_minute, unnest(counts) as n
   where machine_id = $1 and time > ${timeOf("$2::bigint")} and time < ${timeOf("$3::bigint")} - interval '1 minute'`;
+
+/** The newest sample of a machine. */
+export interface NewestSample {
+  readonly machineId: string;
+  /** Values by metric slot (common/metric-catalog.ts). */
+  readonly values: ReadonlyMap<number, number>;
+}
+
+/** Reads the newest sample of each machine that has one since a time (milliseconds since 1970). */
+async function readNewestSamples(
+  database: Database,
+  machineIds: readonly string[],
+  sinceMs: number,
+): Promise<NewestSample[]> {
+  if (machineIds.length === 0) return [];
+  const rows = await database.query<{ machine_id: string; vals: (number | null)[] }>(newestStatement, [
+    machineIds,
+    Math.trunc(sinceMs),
+  ]);
+  return rows.map(({ machine_id, vals }) => ({
+    machineId: machine_id,
+    values: new Map(vals.flatMap((value, index) => (value === null ? [] : [[index + 1, value] as const]))),
+  }));
+}
+
+const newestStatement = `
+  select s.machine_id, s.vals from unnest($1::uuid[]) as a (machine_id)
+  cross join lateral (
+    select machine_id, vals from sample
+    where machine_id = a.machine_id and time >= ${timeOf("$2::bigint")} order by time desc limit 1
+  ) s`;

@@ -8,11 +8,18 @@ import { isOfOlderVersion } from "../archive/archive-source.ts";
 import { backupKeyKind, currentVersion, newBackupKey, newDataKey } from "../backup-key.ts";
 import { pastRetention } from "../archive/backup-retention.ts";
 import { isVisible } from "../backup.ts";
-import { awaitsLog, currentRange, hasGap, isWorthRecording, rangesSince, rangesToDelete } from "./log-archive.ts";
-import { reportedRanges } from "./reported-log.ts";
+import {
+  awaitsLog,
+  currentRange,
+  hasGap,
+  isWorthRecording,
+  rangesSince,
+  rangesToDelete,
+  reportedRanges,
+} from "./log-archive.ts";
 import { storeLogKey } from "../objects/stored-key.ts";
 import type { ArchiveWorkDeps } from "../archive/archive-deps.ts";
-import { gapEvent } from "./gap-event.ts";
+import { gapEvent } from "./reported-damage.ts";
 import { isRead } from "../archive/backup-expiry.ts";
 import { logObject, logsPrefix } from "@holdfast/common/backup/object-names.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";

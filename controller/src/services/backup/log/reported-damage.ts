@@ -4,16 +4,16 @@ import { newOperation } from "#operation/operation-definition.ts";
 import { operationKind } from "#operation/operation.ts";
 import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Stored } from "#kernel/store/resource.ts";
+import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { serviceSubject, sourceOfRestore } from "../../service/managed-service.ts";
 import { taskTarget } from "../../service/member/member-roles.ts";
 import { archiveKind, type ArchiveObject, type LogHole } from "../archive/archive.ts";
 import type { ArchiveWorkDeps } from "../archive/archive-deps.ts";
 import { backupKind } from "../backup.ts";
 import { backupOperations } from "../backup-operations.ts";
-import { gapEvent } from "./gap-event.ts";
 import { holeAt } from "./log-damage.ts";
 import { isInHole, lastStored, withHole } from "./log-holes.ts";
-import { reportedRanges } from "./reported-log.ts";
+import { reportedRanges } from "./log-archive.ts";
 
 /** Damage that restores and drills reported. */
 export interface ReportedDamage {
@@ -154,4 +154,24 @@ function messageOf({ from, to, firstSequence, lastSequence }: LogHole, isDeleted
     : `Restore to ${before} or earlier, or to a time after the first backup that begins after ${after}; if there is none, a new backup begins now.`;
   const objects = count === 1 ? "An object" : `${count} objects`;
   return `${objects} of the log in the object store ${count === 1 ? "is" : "are"} lost or damaged. ${next}`;
+}
+
+interface LogGap {
+  readonly serviceId: string;
+  readonly organizationId: string;
+  /** The last time before the gap that can be restored, in milliseconds since 1970. */
+  readonly since: number;
+  /** Cause of the gap and advice, for users. */
+  readonly message: string;
+}
+
+/** The `backup.gap` event of a service's log. */
+export function gapEvent({ serviceId, organizationId, since, message }: LogGap): NewEvent {
+  return {
+    type: "backup.gap",
+    organizationId,
+    objectKind: "managed-service",
+    objectId: serviceId,
+    data: { service_id: serviceId, since: new Date(since).toISOString(), message },
+  };
 }

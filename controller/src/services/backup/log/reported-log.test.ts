@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { taskTarget } from "../../service/member/member-roles.ts";
 import { type LogRange, newArchive } from "../archive/archive.ts";
-import { reportedRanges } from "./reported-log.ts";
+import { reportedRanges } from "./log-archive.ts";
 
 const made = newArchive(runningService(), 0, 0);
 const archive = (log: readonly LogRange[]) => ({

@@ -5,9 +5,7 @@ import type { ObservedService } from "../reconcile/observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { primaryChangeProgress } from "./restarting.ts";
-import { serviceOperations } from "../service-operations.ts";
-import { stuckFault } from "../reconcile/stuck-fault.ts";
-import { memberOperations } from "../service-operations.ts";
+import { memberOperations, serviceOperations, stuckFault } from "../service-operations.ts";
 import { isLeader } from "../member/member-roles.ts";
 import { strategyOf } from "../member/strategies.ts";
 

@@ -19,7 +19,7 @@ import { growStorage, type StorageGrowthDeps } from "../../scaling/grow-storage.
 import { autoscaleDueInMs } from "../../scaling/autoscale-target.ts";
 import { healthRecheckInMs } from "../health/managed-service-health.ts";
 import { expiryOf, settleExpiry } from "../service-expiry.ts";
-import type { ServiceMaintenance } from "../../maintenance/service-maintenance.ts";
+import type { ServiceMaintenance } from "../../maintenance/settle-maintenance.ts";
 import { type ObserverDeps, observeService } from "./service-observer.ts";
 import { performServiceStep, type StepDeps } from "./service-steps.ts";
 import { machineKind } from "#fleet/machine/machine.ts";

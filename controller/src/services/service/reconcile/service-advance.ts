@@ -20,7 +20,7 @@ import { procedureOf } from "../procedure/procedures.ts";
 import { unfinishedOrigin } from "../service-origin.ts";
 import { announcementOf, serviceEvent } from "../service-events.ts";
 import { storageTransition } from "../../scaling/storage-warning.ts";
-import { stuckFault } from "./stuck-fault.ts";
+import { stuckFault } from "../service-operations.ts";
 import { strategyOf } from "../member/strategies.ts";
 
 /**
