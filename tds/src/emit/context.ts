@@ -178,3 +178,10 @@ export class EmitContext {
     return quoteName(`:${this.#aliases}`);
   }
 }
+
+/** Translation of a T-SQL function; its arguments are already translated to PostgreSQL. */
+export interface FunctionEmission {
+  readonly minimum: number;
+  readonly maximum: number;
+  emit(list: readonly Typed[], context: EmitContext): { readonly sql: string; readonly type: TsqlType };
+}

@@ -1,9 +1,8 @@
 import { SqlError } from "../run/sql-error.ts";
 import type { TsqlType } from "../types/tsql-type.ts";
 import { isCharacter, isNumeric } from "../types/tsql-type.ts";
-import type { Typed } from "./context.ts";
+import type { FunctionEmission, Typed } from "./context.ts";
 import { implicitly } from "./conversions.ts";
-import type { FunctionEmission } from "./function-emission.ts";
 
 const int: TsqlType = { name: "int" };
 const datetime: TsqlType = { name: "datetime" };

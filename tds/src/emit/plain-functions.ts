@@ -1,9 +1,8 @@
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { isCharacter, isInteger, isNumeric, type TsqlType } from "../types/tsql-type.ts";
-import type { Typed } from "./context.ts";
+import type { FunctionEmission, Typed } from "./context.ts";
 import { castTo, implicitly } from "./conversions.ts";
-import type { FunctionEmission } from "./function-emission.ts";
 
 const int: TsqlType = { name: "int" };
 const float: TsqlType = { name: "float" };

@@ -4,7 +4,7 @@ import type { CursorName, CursorStatement, FetchPosition } from "../parse/ast.ts
 import { commands } from "../protocol/token.ts";
 import type { Value } from "../types/tsql-type.ts";
 import { converted, evaluate } from "./evaluation.ts";
-import type { Cursor } from "./frame.ts";
+import type { Cursor } from "./call-frame.ts";
 import type { RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 

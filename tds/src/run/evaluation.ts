@@ -3,7 +3,7 @@ import { castTo } from "../emit/conversions.ts";
 import { emitExpression, emitPredicate } from "../emit/expressions.ts";
 import type { Expression, Predicate } from "../parse/ast.ts";
 import { isCharacter, isInteger, type TsqlType, type Value } from "../types/tsql-type.ts";
-import { newFrame } from "./frame.ts";
+import { newCallFrame } from "./call-frame.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 
 /** Evaluates an expression as a value of the type, in PostgreSQL unless it is a literal that needs no conversion. */
@@ -45,7 +45,7 @@ export async function converted(
   if (value === null || type.name === declared.name) return value;
   if (isCharacter(type) && isCharacter(declared))
     return typeof declared.length === "number" ? value.slice(0, declared.length) : value;
-  const context = request.session.context(newFrame());
+  const context = request.session.context(newCallFrame());
   const typed = castTo(context.parameter("value", { type, value }), declared);
   const rows = await request.session.transaction.withStatementSavepoint(() =>
     request.session.backend.query(`SELECT ${typed.sql}`, context.values),

@@ -4,7 +4,7 @@ import type { TsqlType, Value } from "../types/tsql-type.ts";
 import type { RequestContext } from "./request-context.ts";
 import { RowInsert } from "./row-insert.ts";
 import { SqlError } from "./sql-error.ts";
-import type { StatementResults } from "./statement-results.ts";
+import type { StatementResults } from "./results.ts";
 
 /** Max characters of the rows of an INSERT ... EXEC: they are inserted after the end of the call. */
 const charactersMax = 64 << 20;

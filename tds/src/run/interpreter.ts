@@ -7,7 +7,7 @@ import { execute } from "./calls.ts";
 import { closeCursors, runCursorStatement } from "./cursors.ts";
 import { endsBatch, endsTransaction, sqlErrorOf } from "./errors.ts";
 import { evaluate, evaluatePredicate } from "./evaluation.ts";
-import { newFrame } from "./frame.ts";
+import { newCallFrame } from "./call-frame.ts";
 import { insertResults } from "./insert-execute.ts";
 import { raise, thrownError } from "./raised-errors.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -273,7 +273,7 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       const text = (await evaluate(body.text, request, { name: "nvarchar", length: "max" })) ?? "";
       const depth = depthInside(request);
       const statements = parseBatch(text, session.options.quotedIdentifier);
-      await runStatements(statements, { ...request, frame: newFrame(depth) });
+      await runStatements(statements, { ...request, frame: newCallFrame(depth) });
       return "next";
     }
   }

@@ -1,7 +1,7 @@
 import type { Execute } from "../parse/ast.ts";
 import type { TsqlType, Value } from "../types/tsql-type.ts";
-import type { Frame } from "./frame.ts";
-import type { StatementResults } from "./statement-results.ts";
+import type { CallFrame } from "./call-frame.ts";
+import type { StatementResults } from "./results.ts";
 import type { Session } from "./session.ts";
 
 export interface EvaluatedArgument {
@@ -25,7 +25,7 @@ export type CallProcedure = (
 export interface RequestContext {
   readonly session: Session;
   readonly results: StatementResults;
-  readonly frame: Frame;
+  readonly frame: CallFrame;
   readonly signal: AbortSignal;
   readonly call: CallProcedure;
 }

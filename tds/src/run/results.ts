@@ -16,7 +16,6 @@ import {
 } from "../protocol/token.ts";
 import type { Response } from "../session/response.ts";
 import type { Value } from "../types/tsql-type.ts";
-import type { Done, StatementResults } from "./statement-results.ts";
 import type { SqlError } from "./sql-error.ts";
 
 /** The tokens of one request. A DONE is written when the next token or the end shows whether more follows. */
@@ -116,4 +115,24 @@ export class Results implements StatementResults {
     const full = status | (hasMore ? doneStatus.more : 0) | this.#transaction;
     writeDone(this.#response.tokens, this.#format, token, { status: full, command, rowCount });
   }
+}
+
+/** End of a statement; a row count is that of a statement that reads or changes rows. */
+interface Done {
+  readonly command?: number;
+  readonly rowCount?: number;
+  readonly isError?: boolean;
+}
+
+/** Receiver of what statements return: the client, or the INSERT ... EXEC around them. */
+export interface StatementResults {
+  message(message: ServerMessage): void;
+  error(error: SqlError): void;
+  columns(columns: readonly Column[]): void;
+  /** False if the caller must await `drained` before the next row. */
+  row(columns: readonly Column[], row: readonly Value[]): boolean;
+  drained(): Promise<void>;
+  /** End of a statement. */
+  done(done: Done): void;
+  transactionChange(type: "beginTransaction" | "commitTransaction" | "rollbackTransaction", descriptor: bigint): void;
 }

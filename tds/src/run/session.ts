@@ -8,7 +8,7 @@ import { emitQuery } from "../emit/queries.ts";
 import type { Path, Target } from "../parse/ast.ts";
 import type { Backend } from "./backend.ts";
 import type { BulkTarget } from "./bulk-target.ts";
-import { type Cursor, type Frame, newFrame } from "./frame.ts";
+import { type Cursor, type CallFrame, newCallFrame } from "./call-frame.ts";
 import { defaultOptions, type SetOptions } from "./set-options.ts";
 import type { SqlError } from "./sql-error.ts";
 import { Transaction } from "./transaction.ts";
@@ -91,7 +91,7 @@ export class Session {
     this.lastError = 0;
   }
 
-  context(frame: Frame): EmitContext {
+  context(frame: CallFrame): EmitContext {
     return new EmitContext({
       emitters: emitters,
       catalog: this.catalog,
@@ -103,7 +103,7 @@ export class Session {
 
   /** A context for the body of a function or trigger. */
   moduleContext(module: ModuleNames): EmitContext {
-    const frame = newFrame();
+    const frame = newCallFrame();
     return new EmitContext({
       emitters,
       catalog: this.catalog,
@@ -115,7 +115,7 @@ export class Session {
   }
 
   /** Loads the definitions of the tables that a statement names. */
-  async loadTables(node: unknown, frame: Frame): Promise<void> {
+  async loadTables(node: unknown, frame: CallFrame): Promise<void> {
     const context = this.context(frame);
     const names = tablesOf(node).map((path) => context.objectName(path, 0));
     for (const { name } of frame.tableVariables.values()) names.push({ schema: "pg_temp", name, written: name });
@@ -131,7 +131,7 @@ export class Session {
   async insertTarget(
     target: Target,
     names: readonly string[],
-    frame: Frame,
+    frame: CallFrame,
     isBulk = false,
   ): Promise<{ table: TableDefinition; columns: readonly ColumnSource[] }> {
     await this.loadTables(target, frame);
@@ -143,7 +143,7 @@ export class Session {
     };
   }
 
-  #values(frame: Frame): SessionValues {
+  #values(frame: CallFrame): SessionValues {
     return {
       database: this.database,
       user: this.#user,
@@ -154,7 +154,7 @@ export class Session {
     };
   }
 
-  #value(name: string, frame: Frame): Variable | undefined {
+  #value(name: string, frame: CallFrame): Variable | undefined {
     const int = (value: number | undefined): Variable => ({
       type: { name: "int" },
       value: value === undefined ? null : String(value),

@@ -4,7 +4,7 @@ import { parseParameters, parsePath } from "../parse/execute-statements.ts";
 import type { Value } from "../types/tsql-type.ts";
 import { sqlErrorOf } from "./errors.ts";
 import { converted } from "./evaluation.ts";
-import { newFrame } from "./frame.ts";
+import { newCallFrame } from "./call-frame.ts";
 import { depthInside, runBatch } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import type { Results } from "./results.ts";
@@ -48,7 +48,7 @@ async function runText(
 ): Promise<number> {
   const depth = depthInside(request);
   const parameters = parseParameters(declaration);
-  const frame = newFrame(depth);
+  const frame = newCallFrame(depth);
   const passedArguments = new Map<string, EvaluatedArgument>();
   for (const [index, parameter] of parameters.entries()) {
     const name = parameter.name.toLowerCase();

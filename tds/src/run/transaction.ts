@@ -1,7 +1,7 @@
 import { quoteName } from "../bind/object-name.ts";
 import type { IsolationLevel } from "../protocol/transaction-manager-request.ts";
 import type { Backend } from "./backend.ts";
-import type { StatementResults } from "./statement-results.ts";
+import type { StatementResults } from "./results.ts";
 import { SqlError } from "./sql-error.ts";
 
 /** Isolation levels of PostgreSQL: read uncommitted is read committed there, and snapshot is repeatable read. */

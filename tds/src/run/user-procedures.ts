@@ -2,7 +2,7 @@ import { objectName } from "../bind/object-name.ts";
 import type { Parameter, Path } from "../parse/ast.ts";
 import type { Value } from "../types/tsql-type.ts";
 import { converted, evaluate } from "./evaluation.ts";
-import { newFrame } from "./frame.ts";
+import { newCallFrame } from "./call-frame.ts";
 import { depthInside, runProcedure } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
@@ -27,7 +27,7 @@ export async function callUserProcedure(
   const { parameters, statements } = procedure.definition;
   const title = path.at(-1) ?? "";
   const passed = passedArguments(title, parameters, list);
-  const frame = newFrame(depthInside(request), title);
+  const frame = newCallFrame(depthInside(request), title);
   const inner = { ...request, frame };
   for (const parameter of parameters) {
     frame.variables.set(parameter.name.toLowerCase(), {

@@ -13,7 +13,7 @@ import {
 } from "../protocol/transaction-manager-request.ts";
 import { CanceledLoad, runBulkLoad } from "../run/bulk-load.ts";
 import { endsTransaction, sqlErrorOf } from "../run/errors.ts";
-import { newFrame } from "../run/frame.ts";
+import { newCallFrame } from "../run/call-frame.ts";
 import { runBatch } from "../run/interpreter.ts";
 import type { RequestContext } from "../run/request-context.ts";
 import { Results } from "../run/results.ts";
@@ -33,7 +33,7 @@ export async function serveRequest(
   const isProcedure = message.type === packetTypes.rpc;
   const inTransaction = () => session.transaction.count > 0;
   const results = new Results({ response, format, isProcedure, inTransaction });
-  const request: RequestContext = { session, results, frame: newFrame(), signal, call: callProcedure };
+  const request: RequestContext = { session, results, frame: newCallFrame(), signal, call: callProcedure };
   const { backend } = session;
   try {
     if (message.isIgnored) {
@@ -85,7 +85,7 @@ async function dispatch(
       if (calls.length === 0) results.endProcedure(false, true);
       for (const [index, { procedure, parameters }] of calls.entries()) {
         const list = parameters.map(({ name, type, value, isOutput }) => ({ name, type, value, isOutput }));
-        await callRpc(procedure, list, index === calls.length - 1, results, { ...request, frame: newFrame() });
+        await callRpc(procedure, list, index === calls.length - 1, results, { ...request, frame: newCallFrame() });
         request.signal.throwIfAborted();
       }
       return;

@@ -12,7 +12,7 @@ export interface Cursor {
 }
 
 /** The variables of one batch, call or text of dynamic SQL, by their names in lower case. */
-export interface Frame {
+export interface CallFrame {
   readonly variables: Map<string, Variable>;
   readonly tableVariables: Map<string, TableVariable>;
   /** Names of the temporary tables that its statements created. */
@@ -25,7 +25,7 @@ export interface Frame {
   readonly procedure: string | undefined;
 }
 
-export function newFrame(depth = 0, procedure?: string): Frame {
+export function newCallFrame(depth = 0, procedure?: string): CallFrame {
   return {
     variables: new Map(),
     tableVariables: new Map(),
