@@ -21,7 +21,7 @@ const stop = { signal: "SIGTERM", graceMs: 10_000 } as const;
  *
  * Two servers work on the same bucket, one for keys that may write, one for keys that may only read. Both listen on
  * Unix sockets alone. The front (front.ts) terminates TLS, enforces the allow-list and passes requests on to them. Keys
- * are files of the settings (`keyFiles`), not contents of the data disk, so a restored disk has the keys of its service.
+ * are files of the settings (`keyFiles`) and not on the data disk, so a restored disk has the keys of its service.
  */
 export function createFilesDriver({ run }: EngineDeps): EngineDriver {
   return {

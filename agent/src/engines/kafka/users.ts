@@ -63,7 +63,7 @@ export const users: UsersFacet = {
         for (const result of results)
           if (result.errorCode !== errorCodes.resourceNotFound) requireSuccess("AlterUserScramCredentials", result);
       }
-      await removeMark(session, username);
+      await removeBarrier(session, username);
       const isRemoved = async (at: Connection) =>
         (await listAcls(at, principal)).length === 0 && !(await userNames(at)).includes(username);
       await untilAppliedEverywhere(instance, signal, isRemoved);
@@ -106,7 +106,7 @@ async function changeUser(
   await putUser(instance, session, { username, role, verifier }, signal);
   // The user's next connection may be to any broker.
   if (otherMembers(instance).length > 0)
-    await untilAppliedEverywhere(instance, signal, await markChange(session, username));
+    await untilAppliedEverywhere(instance, signal, await writeBarrier(session, username));
   return { changed: true, role };
 }
 
@@ -212,34 +212,34 @@ function secretsOf(verifier: string): ScramSecret[] {
 }
 
 /**
- * A mark names the last change of a user, in an ACL that grants and denies nothing. No call reports which password a
- * broker applies, but brokers apply the metadata in the order of its log, and rights after passwords: a broker that
- * reports a mark, which is written after the password, applies that password too.
+ * A barrier is an ACL that grants and denies nothing, with the id of the last change of a user. No call reports which
+ * password a broker applies, but brokers apply the metadata in the order of its log, and rights after passwords: a
+ * broker that reports a barrier, which is written after the password, applies that password too.
  */
-function markOf(username: string, id: string): AclBinding {
+function barrierOf(username: string, id: string): AclBinding {
   return {
     resourceType: resource.topic,
     resourceName: `${platform}-${id}`,
     patternType: pattern.literal,
-    principal: markedPrincipal(username),
+    principal: barrierPrincipal(username),
     host: "*",
     operation: operation.describe,
     permission: permission.deny,
   };
 }
 
-const markedPrincipal = (username: string): string => principalOfUser(`${platform}-mark-of-${username}`);
+const barrierPrincipal = (username: string): string => principalOfUser(`${platform}-mark-of-${username}`);
 
-/** Writes a new mark in place of the former one. Returns whether a broker has it. */
-async function markChange(session: Connection, username: string): Promise<(at: Connection) => Promise<boolean>> {
-  const mark = markOf(username, randomUUID());
-  const before = await listAcls(session, mark.principal);
-  await addAcls(session, [mark]);
+/** Writes a new barrier in place of the former one. Returns whether a broker has it. */
+async function writeBarrier(session: Connection, username: string): Promise<(at: Connection) => Promise<boolean>> {
+  const barrier = barrierOf(username, randomUUID());
+  const before = await listAcls(session, barrier.principal);
+  await addAcls(session, [barrier]);
   await removeAcls(session, before);
   return async (at) =>
-    (await listAcls(at, mark.principal)).some(({ resourceName }) => resourceName === mark.resourceName);
+    (await listAcls(at, barrier.principal)).some(({ resourceName }) => resourceName === barrier.resourceName);
 }
 
-async function removeMark(session: Connection, username: string): Promise<void> {
-  await removeAcls(session, await listAcls(session, markedPrincipal(username)));
+async function removeBarrier(session: Connection, username: string): Promise<void> {
+  await removeAcls(session, await listAcls(session, barrierPrincipal(username)));
 }
