@@ -5,7 +5,7 @@ import { metricText } from "../format.ts";
 import { Card } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";
 import { theme } from "../shell/theme.ts";
-import { type ChartMarker, type ChartRange, type ChartThreshold, rowsOf, widened } from "./chart-marks.ts";
+import { type ChartMarker, type ChartRange, type ChartThreshold, rowsOf, widened } from "./chart-overlay.ts";
 import { type ChartColumns, columnsOf, newestOf } from "./chart-view.ts";
 import { optionsFor } from "./plot-options.ts";
 
@@ -96,7 +96,7 @@ function Lines({ columns, unit, title, range, markers, thresholds, onZoom }: Lin
       nodes: columns.nodes,
       unit,
       height,
-      marks: () => newest.current,
+      overlay: () => newest.current,
       onSelect: onZoom && ((selected) => newest.current.onZoom?.(widened(selected))),
     });
     const created = new uPlot(options, data, element);

@@ -1,6 +1,6 @@
 import type uPlot from "uplot";
 import { metricText } from "../format.ts";
-import type { ChartMarker, ChartRange, ChartThreshold } from "./chart-marks.ts";
+import type { ChartMarker, ChartRange, ChartThreshold } from "./chart-overlay.ts";
 
 /** Lines of nodes differ by color and by dash. */
 const dashes = [[], [8, 4], [2, 4]];
@@ -13,7 +13,7 @@ interface PlotSettings {
   readonly unit: string;
   readonly height: number;
   /** The newest period, markers and thresholds, which are drawn without a new plot. */
-  readonly marks: () => {
+  readonly overlay: () => {
     readonly range: ChartRange;
     readonly markers: readonly ChartMarker[];
     readonly thresholds: readonly ChartThreshold[];
@@ -25,7 +25,7 @@ interface PlotSettings {
 /** Options of a plot, with the colors of the theme of its element. */
 export function optionsFor(
   element: HTMLElement,
-  { nodes, unit, height, marks, onSelect }: PlotSettings,
+  { nodes, unit, height, overlay, onSelect }: PlotSettings,
 ): uPlot.Options {
   const styles = getComputedStyle(element);
   const probe = document.createElement("i");
@@ -50,10 +50,10 @@ export function optionsFor(
     },
     legend: { show: false },
     scales: {
-      x: { range: () => [marks().range.from, marks().range.to] },
+      x: { range: () => [overlay().range.from, overlay().range.to] },
       y: {
         range: (_, minimum, maximum) =>
-          rangeOf(minimum, Math.max(maximum, ...marks().thresholds.map(({ value }) => value)), unit),
+          rangeOf(minimum, Math.max(maximum, ...overlay().thresholds.map(({ value }) => value)), unit),
       },
     },
     axes: [
@@ -75,8 +75,8 @@ export function optionsFor(
     hooks: {
       draw: [
         (plot) => {
-          for (const { value } of marks().thresholds) drawThreshold(plot, value, bad);
-          drawMarkers(plot, marks().markers, text, font);
+          for (const { value } of overlay().thresholds) drawThreshold(plot, value, bad);
+          drawMarkers(plot, overlay().markers, text, font);
         },
       ],
       setSelect: [

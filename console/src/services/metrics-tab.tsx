@@ -11,7 +11,7 @@ import {
   thresholdsOf,
   zoomedIn,
   zoomOf,
-} from "../charts/chart-marks.ts";
+} from "../charts/chart-overlay.ts";
 import { labelOf } from "../format.ts";
 import { useLive } from "../live/use-live.ts";
 import { Button } from "../parts/button.tsx";

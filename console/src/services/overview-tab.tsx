@@ -1,5 +1,5 @@
 import type { Metrics } from "@holdfast/sdk/responses.ts";
-import { rangeOfPeriod } from "../charts/chart-marks.ts";
+import { rangeOfPeriod } from "../charts/chart-overlay.ts";
 import { Chart } from "../charts/chart.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ErrorNotice } from "../parts/notice.tsx";

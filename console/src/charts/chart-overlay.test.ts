@@ -1,6 +1,6 @@
 import type { MetricSeries } from "@holdfast/sdk/responses.ts";
 import { expect, test } from "vitest";
-import { markersOf, rangeOfPeriod, rowsOf, shifted, thresholdsOf, widened, zoomedIn, zoomOf } from "./chart-marks.ts";
+import { markersOf, rangeOfPeriod, rowsOf, shifted, thresholdsOf, widened, zoomedIn, zoomOf } from "./chart-overlay.ts";
 
 const now = Date.parse("2030-01-01T01:00:00Z");
 const event = (event_type: "service.failed_over" | "service.running" | "webhook.test", minute: number) => ({

@@ -23,7 +23,7 @@ export interface ChartThreshold {
 }
 
 /** Types of events that change what a service does. */
-const markedTypes =
+const markerTypes =
   /^(service\.(running|stopped|error|restored|failed_over|resized|writes_blocked|maintenance_(started|completed|failed))|node\.(added|removed|unhealthy|rewound)|backup\.(completed|failed)|alert\.(fired|resolved))$/;
 
 const maxMarkers = 20;
@@ -34,7 +34,7 @@ export function markersOf(
   { from, to }: ChartRange,
 ): readonly ChartMarker[] {
   return events
-    .filter(({ event_type: type }) => markedTypes.test(type))
+    .filter(({ event_type: type }) => markerTypes.test(type))
     .map(({ event_type: type, timestamp }) => ({ time: Date.parse(timestamp) / 1_000, title: eventTitle(type) }))
     .filter(({ time }) => time >= from && time <= to)
     .sort((one, other) => one.time - other.time)
