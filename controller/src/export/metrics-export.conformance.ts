@@ -3,7 +3,7 @@ import {
   MetricsExportService,
   type UpdateMetricsExportRequestSchema,
 } from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
-import { casesOf, type Contract, object, ofCaller } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -12,12 +12,12 @@ declare module "@holdfast/testing/contract/contract.ts" {
   }
 }
 
-const integration = object(({ exportId }) => ({ id: exportId }));
+const integration = objectScoped(({ exportId }) => ({ id: exportId }));
 
 export default {
   authorization: [
     casesOf(MetricsExportService, {
-      createMetricsExport: object(({ serviceId }) => ({
+      createMetricsExport: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         name: "new",
         destination_type: "apm_platform",
@@ -26,7 +26,7 @@ export default {
       })),
       listMetricsExports: ofCaller,
       getMetricsExport: integration,
-      updateMetricsExport: object(({ exportId }) => ({ id: exportId, name: "other" })),
+      updateMetricsExport: objectScoped(({ exportId }) => ({ id: exportId, name: "other" })),
       deleteMetricsExport: integration,
       disableMetricsExport: integration,
       enableMetricsExport: integration,

@@ -1,11 +1,11 @@
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(OperationService, {
-      getOperation: object(({ operationId }) => ({ id: operationId })),
+      getOperation: objectScoped(({ operationId }) => ({ id: operationId })),
       listOperations: ofService,
     }),
   ],

@@ -3,7 +3,7 @@ import {
   QueueService,
   type UpdateQueueRequestSchema,
 } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const queueSettings = { visibility_timeout_seconds: 1, max_attempts: 1, dlq_enabled: true };
@@ -11,11 +11,11 @@ const queueSettings = { visibility_timeout_seconds: 1, max_attempts: 1, dlq_enab
 export default {
   authorization: [
     casesOf(QueueService, {
-      createQueue: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      createQueue: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
       listQueues: ofService,
-      getQueue: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
-      updateQueue: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs", max_attempts: 1 })),
-      deleteQueue: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      getQueue: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      updateQueue: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs", max_attempts: 1 })),
+      deleteQueue: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
     }),
   ],
   sdk: [

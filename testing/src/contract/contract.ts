@@ -80,18 +80,24 @@ export function casesOf<S extends DescService>(
   );
 }
 
-export const own = (request: AuthorizationCase["request"]): AuthorizationCase => ({ request, outsider: "own" });
-export const object = (request: AuthorizationCase["request"]): AuthorizationCase => ({
+/** A request that names no object: each caller gets what belongs to their organization or user. */
+export const callerScoped = (request: AuthorizationCase["request"]): AuthorizationCase => ({
+  request,
+  outsider: "own",
+});
+/** A request that names an object, which does not exist for other organizations. */
+export const objectScoped = (request: AuthorizationCase["request"]): AuthorizationCase => ({
   request,
   outsider: "not found",
 });
-export const platform = (request: AuthorizationCase["request"]): AuthorizationCase => ({
+/** A request of operators: organizations lack the scope. */
+export const platformScoped = (request: AuthorizationCase["request"]): AuthorizationCase => ({
   request,
   outsider: "no scope",
 });
 
 /** Cases that several contracts have. */
-export const ofService = object(({ serviceId }) => ({ service_id: serviceId }));
-export const ofOrganization = object(({ organizationId }) => ({ org_id: organizationId }));
-export const ofPlatform = platform(() => ({}));
-export const ofCaller = own(() => ({}));
+export const ofService = objectScoped(({ serviceId }) => ({ service_id: serviceId }));
+export const ofOrganization = objectScoped(({ organizationId }) => ({ org_id: organizationId }));
+export const ofPlatform = platformScoped(() => ({}));
+export const ofCaller = callerScoped(() => ({}));

@@ -1,5 +1,5 @@
 import { ApiKeyService, type CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -11,10 +11,10 @@ declare module "@holdfast/testing/contract/contract.ts" {
 export default {
   authorization: [
     casesOf(ApiKeyService, {
-      createApiKey: own(() => ({ name: "new", scopes: ["keys:write"] })),
+      createApiKey: callerScoped(() => ({ name: "new", scopes: ["keys:write"] })),
       listApiKeys: ofCaller,
-      deleteApiKey: object(({ keyId }) => ({ id: keyId })),
-      rotateApiKey: object(({ keyId }) => ({ id: keyId })),
+      deleteApiKey: objectScoped(({ keyId }) => ({ id: keyId })),
+      rotateApiKey: objectScoped(({ keyId }) => ({ id: keyId })),
     }),
   ],
   existing: async ({ make, marker }) => ({

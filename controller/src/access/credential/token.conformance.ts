@@ -1,5 +1,5 @@
 import { type CreateTokenRequestSchema, TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/api/rest-types.ts" {
@@ -17,9 +17,9 @@ declare module "@holdfast/testing/contract/contract.ts" {
 export default {
   authorization: [
     casesOf(TokenService, {
-      createToken: own(() => ({ scopes: ["keys:write"], ttl_seconds: 60 })),
+      createToken: callerScoped(() => ({ scopes: ["keys:write"], ttl_seconds: 60 })),
       listTokens: ofCaller,
-      deleteToken: object(({ tokenId }) => ({ id: tokenId })),
+      deleteToken: objectScoped(({ tokenId }) => ({ id: tokenId })),
     }),
   ],
   existing: async ({ make }) => ({

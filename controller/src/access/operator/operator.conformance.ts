@@ -1,14 +1,14 @@
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
     casesOf(OperatorService, {
-      createOperator: platform(() => ({ username: "thief" })),
+      createOperator: platformScoped(() => ({ username: "thief" })),
       listOperators: ofPlatform,
-      rotateOperator: platform(() => ({ username: "admin" })),
-      revokeOperator: platform(() => ({ username: "admin" })),
-      resetUser: platform(() => ({ user_id: "admin" })),
+      rotateOperator: platformScoped(() => ({ username: "admin" })),
+      revokeOperator: platformScoped(() => ({ username: "admin" })),
+      resetUser: platformScoped(() => ({ user_id: "admin" })),
     }),
   ],
   nameScopes: {

@@ -1,14 +1,18 @@
 import { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import { casesOf, type Contract, object, ofOrganization } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofOrganization } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(OrganizationService, {
       listMembers: ofOrganization,
-      addMember: object(({ organizationId }) => ({ org_id: organizationId, user_id: "admin", role: "viewer" })),
-      updateMember: object(({ organizationId }) => ({ org_id: organizationId, user_id: "admin", role: "viewer" })),
-      removeMember: object(({ organizationId }) => ({ org_id: organizationId, user_id: "admin" })),
+      addMember: objectScoped(({ organizationId }) => ({ org_id: organizationId, user_id: "admin", role: "viewer" })),
+      updateMember: objectScoped(({ organizationId }) => ({
+        org_id: organizationId,
+        user_id: "admin",
+        role: "viewer",
+      })),
+      removeMember: objectScoped(({ organizationId }) => ({ org_id: organizationId, user_id: "admin" })),
     }),
   ],
   sdk: [

@@ -1,15 +1,15 @@
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
     casesOf(OrganizationService, {
-      createOrganization: platform(() => ({ name: "stolen" })),
+      createOrganization: platformScoped(() => ({ name: "stolen" })),
       listOrganizations: ofPlatform,
-      updateQuota: platform(({ organizationId }) => ({ organization_id: organizationId, services: 1 })),
-      createApiKey: platform(({ organizationId }) => ({ organization_id: organizationId, name: "stolen" })),
+      updateQuota: platformScoped(({ organizationId }) => ({ organization_id: organizationId, services: 1 })),
+      createApiKey: platformScoped(({ organizationId }) => ({ organization_id: organizationId, name: "stolen" })),
       listApiKeys: ofPlatform,
-      revokeApiKey: platform(({ keyId }) => ({ id: keyId })),
+      revokeApiKey: platformScoped(({ keyId }) => ({ id: keyId })),
       listAuditEntries: ofPlatform,
     }),
   ],

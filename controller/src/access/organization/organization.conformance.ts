@@ -2,20 +2,20 @@ import { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb
 import {
   casesOf,
   type Contract,
-  object,
+  objectScoped,
   ofCaller,
   ofOrganization,
-  platform,
+  platformScoped,
 } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(OrganizationService, {
-      createOrganization: platform(() => ({ name: "stolen" })),
+      createOrganization: platformScoped(() => ({ name: "stolen" })),
       listOrganizations: ofCaller,
       getOrganization: ofOrganization,
-      updateOrganization: object(({ organizationId }) => ({ org_id: organizationId, name: "stolen" })),
+      updateOrganization: objectScoped(({ organizationId }) => ({ org_id: organizationId, name: "stolen" })),
       deleteOrganization: ofOrganization,
     }),
   ],

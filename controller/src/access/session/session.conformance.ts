@@ -1,16 +1,22 @@
 import { type CreateSessionRequestSchema, SessionService } from "@holdfast/proto/holdfast/v1/session_pb.ts";
-import { casesOf, type Contract, object, own, platform } from "@holdfast/testing/contract/contract.ts";
+import {
+  callerScoped,
+  casesOf,
+  type Contract,
+  objectScoped,
+  platformScoped,
+} from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(SessionService, {
-      createSession: own(() => ({ username: "none", password: "a guessed password" })),
-      listSessions: platform(() => ({})),
-      getCurrentSession: object(() => ({})),
-      deleteCurrentSession: object(() => ({})),
-      deleteSession: platform(() => ({ id: "all" })),
-      createSessionCode: platform(() => ({})),
+      createSession: callerScoped(() => ({ username: "none", password: "a guessed password" })),
+      listSessions: platformScoped(() => ({})),
+      getCurrentSession: objectScoped(() => ({})),
+      deleteCurrentSession: objectScoped(() => ({})),
+      deleteSession: platformScoped(() => ({ id: "all" })),
+      createSessionCode: platformScoped(() => ({})),
     }),
   ],
   sdk: [

@@ -1,5 +1,12 @@
 import { UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own, platform } from "@holdfast/testing/contract/contract.ts";
+import {
+  callerScoped,
+  casesOf,
+  type Contract,
+  objectScoped,
+  ofCaller,
+  platformScoped,
+} from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/api/rest-types.ts" {
@@ -11,11 +18,11 @@ declare module "@holdfast/testing/api/rest-types.ts" {
 export default {
   authorization: [
     casesOf(UserService, {
-      createUser: own(() => ({ username: "new" })),
-      resetUser: object(() => ({ user_id: "admin" })),
-      deleteUser: object(() => ({ user_id: "admin" })),
-      setUpUser: own(() => ({ token: "hfu_none", password: "a guessed password" })),
-      changePassword: platform(() => ({ current_password: "guess", new_password: "a guessed password" })),
+      createUser: callerScoped(() => ({ username: "new" })),
+      resetUser: objectScoped(() => ({ user_id: "admin" })),
+      deleteUser: objectScoped(() => ({ user_id: "admin" })),
+      setUpUser: callerScoped(() => ({ token: "hfu_none", password: "a guessed password" })),
+      changePassword: platformScoped(() => ({ current_password: "guess", new_password: "a guessed password" })),
       getMe: ofCaller,
     }),
   ],

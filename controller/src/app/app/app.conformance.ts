@@ -1,5 +1,5 @@
 import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -8,18 +8,18 @@ declare module "@holdfast/testing/contract/contract.ts" {
   }
 }
 
-const app = object(({ appId }) => ({ app_id: appId }));
+const app = objectScoped(({ appId }) => ({ app_id: appId }));
 
 export default {
   authorization: [
     casesOf(AppService, {
-      createApp: own(() => ({ name: "theirs" })),
+      createApp: callerScoped(() => ({ name: "theirs" })),
       listApps: ofCaller,
       getApp: app,
-      updateApp: object(({ appId }) => ({ app_id: appId, home_url: "https://shop.example" })),
+      updateApp: objectScoped(({ appId }) => ({ app_id: appId, home_url: "https://shop.example" })),
       deleteApp: app,
-      createAttachment: object(({ appId, serviceId }) => ({ app_id: appId, service_id: serviceId })),
-      deleteAttachment: object(({ appId }) => ({ app_id: appId, attachment_id: "x" })),
+      createAttachment: objectScoped(({ appId, serviceId }) => ({ app_id: appId, service_id: serviceId })),
+      deleteAttachment: objectScoped(({ appId }) => ({ app_id: appId, attachment_id: "x" })),
     }),
   ],
   existing: async ({ make, marker }) => ({ appId: (await make("/app-services", { name: marker })).id }),

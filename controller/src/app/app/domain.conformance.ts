@@ -1,13 +1,13 @@
 import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(AppService, {
-      createAppDomain: object(({ appId }) => ({ app_id: appId, name: "shop.example" })),
-      verifyAppDomain: object(({ appId }) => ({ app_id: appId, domain_id: "x" })),
-      deleteAppDomain: object(({ appId }) => ({ app_id: appId, domain_id: "x" })),
+      createAppDomain: objectScoped(({ appId }) => ({ app_id: appId, name: "shop.example" })),
+      verifyAppDomain: objectScoped(({ appId }) => ({ app_id: appId, domain_id: "x" })),
+      deleteAppDomain: objectScoped(({ appId }) => ({ app_id: appId, domain_id: "x" })),
     }),
   ],
   sdk: [

@@ -1,8 +1,8 @@
 import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-const app = object(({ appId }) => ({ app_id: appId }));
+const app = objectScoped(({ appId }) => ({ app_id: appId }));
 const smtp = {
   host: "h",
   port: 587,
@@ -17,17 +17,17 @@ const theme = { display_name: "n", brand_color: "#000000", logo_url: "u" } as co
 export default {
   authorization: [
     casesOf(AppAuthService, {
-      enableAuth: object(({ appId }) => ({
+      enableAuth: objectScoped(({ appId }) => ({
         app_id: appId,
         attachment_id: "x",
         smtp: { host: "1.1.1.1", port: 587, from_address: "a@example.com", from_name: "" },
       })),
       getAuth: app,
-      updateAuth: object(({ appId }) => ({ app_id: appId, mails_per_hour: 1 })),
+      updateAuth: objectScoped(({ appId }) => ({ app_id: appId, mails_per_hour: 1 })),
       disableAuth: app,
       rotateAuthKey: app,
       listAuthKeys: app,
-      testAuthSmtp: object(({ appId }) => ({ app_id: appId, to: "a@example.com" })),
+      testAuthSmtp: objectScoped(({ appId }) => ({ app_id: appId, to: "a@example.com" })),
     }),
   ],
   sdk: [

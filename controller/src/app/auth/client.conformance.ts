@@ -1,5 +1,5 @@
 import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const uris = { redirect_uris: ["u"], post_logout_redirect_uris: ["u"], allowed_origins: ["o"] };
@@ -7,11 +7,11 @@ const uris = { redirect_uris: ["u"], post_logout_redirect_uris: ["u"], allowed_o
 export default {
   authorization: [
     casesOf(AppAuthService, {
-      createAuthClient: object(({ appId }) => ({ app_id: appId, name: "web", type: "public" })),
-      listAuthClients: object(({ appId }) => ({ app_id: appId })),
-      updateAuthClient: object(({ appId }) => ({ app_id: appId, client_id: "x", name: "web" })),
-      deleteAuthClient: object(({ appId }) => ({ app_id: appId, client_id: "x" })),
-      rotateAuthClientSecret: object(({ appId }) => ({ app_id: appId, client_id: "x" })),
+      createAuthClient: objectScoped(({ appId }) => ({ app_id: appId, name: "web", type: "public" })),
+      listAuthClients: objectScoped(({ appId }) => ({ app_id: appId })),
+      updateAuthClient: objectScoped(({ appId }) => ({ app_id: appId, client_id: "x", name: "web" })),
+      deleteAuthClient: objectScoped(({ appId }) => ({ app_id: appId, client_id: "x" })),
+      rotateAuthClientSecret: objectScoped(({ appId }) => ({ app_id: appId, client_id: "x" })),
     }),
   ],
   sdk: [

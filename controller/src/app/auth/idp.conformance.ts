@@ -1,12 +1,12 @@
 import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(AppAuthService, {
-      putAuthIdpProvider: object(({ appId }) => ({ app_id: appId, provider: "google", client_id: "x" })),
-      deleteAuthIdpProvider: object(({ appId }) => ({ app_id: appId, provider: "google" })),
+      putAuthIdpProvider: objectScoped(({ appId }) => ({ app_id: appId, provider: "google", client_id: "x" })),
+      deleteAuthIdpProvider: objectScoped(({ appId }) => ({ app_id: appId, provider: "google" })),
     }),
   ],
   sdk: [

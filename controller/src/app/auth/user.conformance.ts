@@ -1,19 +1,19 @@
 import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const someUuid = "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10";
-const app = object(({ appId }) => ({ app_id: appId }));
+const app = objectScoped(({ appId }) => ({ app_id: appId }));
 
 export default {
   authorization: [
     casesOf(AppAuthService, {
-      revokeAuthSession: object(({ appId }) => ({ app_id: appId, session_id: someUuid })),
-      eraseAuthUser: object(({ appId }) => ({ app_id: appId, user_id: someUuid })),
-      deleteAuthUser: object(({ appId }) => ({ app_id: appId, email_or_user_id: someUuid })),
-      createAuthUser: object(({ appId }) => ({ app_id: appId, email: "a@example.com" })),
+      revokeAuthSession: objectScoped(({ appId }) => ({ app_id: appId, session_id: someUuid })),
+      eraseAuthUser: objectScoped(({ appId }) => ({ app_id: appId, user_id: someUuid })),
+      deleteAuthUser: objectScoped(({ appId }) => ({ app_id: appId, email_or_user_id: someUuid })),
+      createAuthUser: objectScoped(({ appId }) => ({ app_id: appId, email: "a@example.com" })),
       listAuthUsers: app,
-      listAuthSessions: object(({ appId }) => ({ app_id: appId, user_id: someUuid })),
+      listAuthSessions: objectScoped(({ appId }) => ({ app_id: appId, user_id: someUuid })),
       listAuthEvents: app,
     }),
   ],

@@ -1,15 +1,15 @@
 import { type CreatePipelineRequestSchema, PipelineService } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-const composition = object(({ projectId }) => ({ id: projectId }));
+const composition = objectScoped(({ projectId }) => ({ id: projectId }));
 
 export default {
   authorization: [
     casesOf(PipelineService, {
       listPipelineTemplates: ofCaller,
-      getPipelineTemplate: own(() => ({ id: "rag-pipeline" })),
-      createPipeline: object(() => ({ template_id: "nothing", name: "stolen", zone: "local" })),
+      getPipelineTemplate: callerScoped(() => ({ id: "rag-pipeline" })),
+      createPipeline: objectScoped(() => ({ template_id: "nothing", name: "stolen", zone: "local" })),
       listPipelines: ofCaller,
       getPipeline: composition,
       deletePipeline: composition,

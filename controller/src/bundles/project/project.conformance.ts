@@ -1,5 +1,5 @@
 import { ProjectService } from "@holdfast/proto/holdfast/v1/project_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -10,21 +10,24 @@ declare module "@holdfast/testing/contract/contract.ts" {
   }
 }
 
-const project = object(({ projectName }) => ({ name: projectName }));
-const deployment = object(({ projectName, deploymentId }) => ({ name: projectName, deployment_id: deploymentId }));
+const project = objectScoped(({ projectName }) => ({ name: projectName }));
+const deployment = objectScoped(({ projectName, deploymentId }) => ({
+  name: projectName,
+  deployment_id: deploymentId,
+}));
 
 export default {
   authorization: [
     casesOf(ProjectService, {
-      deployProject: own(() => ({ descriptor: btoa(JSON.stringify({ name: "stolen", resources: [] })) })),
-      planProject: own(() => ({ descriptor: btoa(JSON.stringify({ name: "stolen", resources: [] })) })),
+      deployProject: callerScoped(() => ({ descriptor: btoa(JSON.stringify({ name: "stolen", resources: [] })) })),
+      planProject: callerScoped(() => ({ descriptor: btoa(JSON.stringify({ name: "stolen", resources: [] })) })),
       listProjects: ofCaller,
       getProject: project,
       listDeployments: project,
       getDeployment: deployment,
       abortDeployment: deployment,
       getDrift: project,
-      releaseResource: object(({ projectName }) => ({ name: projectName, logical_name: "db" })),
+      releaseResource: objectScoped(({ projectName }) => ({ name: projectName, logical_name: "db" })),
       deleteProject: project,
       getProjectSchema: ofCaller,
     }),

@@ -1,23 +1,23 @@
 import { type CreateStackRequestSchema, StackService } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-const composition = object(({ projectId }) => ({ id: projectId }));
+const composition = objectScoped(({ projectId }) => ({ id: projectId }));
 
 export default {
   authorization: [
     casesOf(StackService, {
       listStackTemplates: ofCaller,
-      getStackTemplate: own(() => ({ name: "web-database" })),
-      previewStack: own(() => ({ template_name: "web-database" })),
-      createStack: object(() => ({ name: "stolen", template_name: "nothing", accepted_monthly_cost: 1 })),
+      getStackTemplate: callerScoped(() => ({ name: "web-database" })),
+      previewStack: callerScoped(() => ({ template_name: "web-database" })),
+      createStack: objectScoped(() => ({ name: "stolen", template_name: "nothing", accepted_monthly_cost: 1 })),
       listStacks: ofCaller,
       getStack: composition,
       deleteStack: composition,
       previewUpgrade: composition,
-      upgradeStack: object(({ projectId }) => ({ id: projectId, accepted_monthly_cost: 1 })),
+      upgradeStack: objectScoped(({ projectId }) => ({ id: projectId, accepted_monthly_cost: 1 })),
       listMigrations: composition,
-      getMigration: object(({ projectId }) => ({ id: projectId, migration_id: "none" })),
+      getMigration: objectScoped(({ projectId }) => ({ id: projectId, migration_id: "none" })),
     }),
   ],
   sdk: [

@@ -1,16 +1,16 @@
 import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
     casesOf(HostService, {
       listHosts: ofPlatform,
-      getHost: platform(() => ({ host_id: "local" })),
-      addHost: platform(() => ({ host_id: "thief", zone: "local", address: "192.0.2.1:1" })),
-      cordonHost: platform(() => ({ host_id: "local" })),
-      uncordonHost: platform(() => ({ host_id: "local" })),
-      drainHost: platform(() => ({ host_id: "local", stop_single_nodes: true })),
-      removeHost: platform(() => ({ host_id: "local" })),
+      getHost: platformScoped(() => ({ host_id: "local" })),
+      addHost: platformScoped(() => ({ host_id: "thief", zone: "local", address: "192.0.2.1:1" })),
+      cordonHost: platformScoped(() => ({ host_id: "local" })),
+      uncordonHost: platformScoped(() => ({ host_id: "local" })),
+      drainHost: platformScoped(() => ({ host_id: "local", stop_single_nodes: true })),
+      removeHost: platformScoped(() => ({ host_id: "local" })),
     }),
   ],
   listBounds: {

@@ -1,5 +1,5 @@
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
@@ -8,7 +8,7 @@ export default {
       listAgents: ofPlatform,
       pauseAgentRollout: ofPlatform,
       resumeAgentRollout: ofPlatform,
-      retryAgentUpgrade: platform(({ machineId }) => ({ machine_id: machineId })),
+      retryAgentUpgrade: platformScoped(({ machineId }) => ({ machine_id: machineId })),
       offerAgentRelease: ofPlatform,
     }),
   ],

@@ -3,7 +3,7 @@ import {
   InferenceService,
   type UpdateInferenceKeyRequestSchema,
 } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { casesOf, type Contract, object, ofOrganization } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofOrganization } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -12,16 +12,19 @@ declare module "@holdfast/testing/contract/contract.ts" {
   }
 }
 
-const inferenceKey = object(({ organizationId, inferenceKeyId }) => ({ org_id: organizationId, id: inferenceKeyId }));
+const inferenceKey = objectScoped(({ organizationId, inferenceKeyId }) => ({
+  org_id: organizationId,
+  id: inferenceKeyId,
+}));
 const keyLimits = { monthly_token_limit: 1, rate_limit_rpm: 1, expires_at: time };
 
 export default {
   authorization: [
     casesOf(InferenceService, {
-      createInferenceKey: object(({ organizationId }) => ({ org_id: organizationId, name: "stolen" })),
+      createInferenceKey: objectScoped(({ organizationId }) => ({ org_id: organizationId, name: "stolen" })),
       listInferenceKeys: ofOrganization,
       getInferenceKey: inferenceKey,
-      updateInferenceKey: object(({ organizationId, inferenceKeyId }) => ({
+      updateInferenceKey: objectScoped(({ organizationId, inferenceKeyId }) => ({
         org_id: organizationId,
         id: inferenceKeyId,
         name: "stolen",

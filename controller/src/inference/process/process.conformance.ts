@@ -1,11 +1,11 @@
 import { InferenceProcessService } from "@holdfast/proto/holdfast/admin/v1/inference_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
     casesOf(InferenceProcessService, {
       listInferenceProcesses: ofPlatform,
-      declareInferenceProcessLost: platform(() => ({ process_id: "lost" })),
+      declareInferenceProcessLost: platformScoped(() => ({ process_id: "lost" })),
     }),
   ],
   kindBounds: {

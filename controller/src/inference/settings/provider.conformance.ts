@@ -1,5 +1,5 @@
 import { InferenceService, type PutInferenceProviderRequestSchema } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { casesOf, type Contract, object, ofOrganization } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofOrganization } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const inferenceProvider = {
@@ -14,13 +14,16 @@ const inferenceProvider = {
 export default {
   authorization: [
     casesOf(InferenceService, {
-      putInferenceProvider: object(({ organizationId }) => ({
+      putInferenceProvider: objectScoped(({ organizationId }) => ({
         org_id: organizationId,
         provider: "provider_a",
         api_key: "stolen",
       })),
       listInferenceProviders: ofOrganization,
-      deleteInferenceProvider: object(({ organizationId }) => ({ org_id: organizationId, provider: "provider_a" })),
+      deleteInferenceProvider: objectScoped(({ organizationId }) => ({
+        org_id: organizationId,
+        provider: "provider_a",
+      })),
     }),
   ],
   sdk: [

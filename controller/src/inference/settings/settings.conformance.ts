@@ -1,5 +1,5 @@
 import { InferenceService, type PutInferenceSettingsRequestSchema } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { casesOf, type Contract, object, ofOrganization } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofOrganization } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const inferenceLimits = { monthly_cost_limit_cents: 1, eu_only: true, reset_circuit: true, alert_pct: 1 };
@@ -7,7 +7,10 @@ const inferenceLimits = { monthly_cost_limit_cents: 1, eu_only: true, reset_circ
 export default {
   authorization: [
     casesOf(InferenceService, {
-      putInferenceSettings: object(({ organizationId }) => ({ org_id: organizationId, monthly_cost_limit_cents: 1 })),
+      putInferenceSettings: objectScoped(({ organizationId }) => ({
+        org_id: organizationId,
+        monthly_cost_limit_cents: 1,
+      })),
       getInferenceSettings: ofOrganization,
     }),
   ],

@@ -1,11 +1,11 @@
 import { type GetInferenceUsageRequestSchema, InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(InferenceService, {
-      getInferenceUsage: object(({ organizationId }) => ({ org_id: organizationId, group_by: "model" })),
+      getInferenceUsage: objectScoped(({ organizationId }) => ({ org_id: organizationId, group_by: "model" })),
     }),
   ],
   sdk: [

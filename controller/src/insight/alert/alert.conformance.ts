@@ -3,7 +3,7 @@ import {
   type CreateAlertRuleRequestSchema,
   type UpdateAlertRuleRequestSchema,
 } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
-import { casesOf, type Contract, object, ofCaller, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofCaller, ofService } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -12,7 +12,7 @@ declare module "@holdfast/testing/contract/contract.ts" {
   }
 }
 
-const alertRule = object(({ serviceId, ruleId }) => ({ service_id: serviceId, rule_id: ruleId }));
+const alertRule = objectScoped(({ serviceId, ruleId }) => ({ service_id: serviceId, rule_id: ruleId }));
 const alertChange = {
   name: "n",
   condition: "gt",
@@ -28,7 +28,7 @@ const newRule = { metric: "cpu", ...alertChange } as const;
 export default {
   authorization: [
     casesOf(AlertService, {
-      createAlertRule: object(({ serviceId }) => ({
+      createAlertRule: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         metric: "cpu",
         condition: "gt",
@@ -36,12 +36,16 @@ export default {
       })),
       listAlertRules: ofService,
       getAlertRule: alertRule,
-      updateAlertRule: object(({ serviceId, ruleId }) => ({ service_id: serviceId, rule_id: ruleId, paused: true })),
+      updateAlertRule: objectScoped(({ serviceId, ruleId }) => ({
+        service_id: serviceId,
+        rule_id: ruleId,
+        paused: true,
+      })),
       deleteAlertRule: alertRule,
       listAlertEvents: ofService,
       listFiringAlerts: ofCaller,
       getDefaultChannel: ofCaller,
-      setDefaultChannel: object(({ channelId }) => ({ channel_id: channelId })),
+      setDefaultChannel: objectScoped(({ channelId }) => ({ channel_id: channelId })),
     }),
   ],
   existing: async ({ make, existing }) => {

@@ -2,7 +2,7 @@ import { type GetMetricsRequestSchema, MetricService } from "@holdfast/proto/hol
 import {
   casesOf,
   type Contract,
-  object,
+  objectScoped,
   ofCaller,
   ofPlatform,
   ofService,
@@ -22,8 +22,8 @@ declare module "@holdfast/testing/api/rest-types.ts" {
 export default {
   authorization: [
     casesOf(MetricService, {
-      getMetrics: object(({ serviceId }) => ({ service_id: serviceId, metric: ["cpu"] })),
-      listMetricSamples: object(({ serviceId }) => ({ service_id: serviceId, metric: ["cpu"] })),
+      getMetrics: objectScoped(({ serviceId }) => ({ service_id: serviceId, metric: ["cpu"] })),
+      listMetricSamples: objectScoped(({ serviceId }) => ({ service_id: serviceId, metric: ["cpu"] })),
       exportServiceMetrics: ofService,
       exportMetrics: ofCaller,
       exportPlatformMetrics: ofPlatform,

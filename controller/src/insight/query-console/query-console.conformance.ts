@@ -1,5 +1,5 @@
 import { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/api/rest-types.ts" {
@@ -11,8 +11,8 @@ declare module "@holdfast/testing/api/rest-types.ts" {
 export default {
   authorization: [
     casesOf(QueryConsoleService, {
-      translateQuestion: object(({ serviceId }) => ({ service_id: serviceId, question: "how many?" })),
-      executeQuery: object(({ serviceId }) => ({ service_id: serviceId, sql: "SELECT 1" })),
+      translateQuestion: objectScoped(({ serviceId }) => ({ service_id: serviceId, question: "how many?" })),
+      executeQuery: objectScoped(({ serviceId }) => ({ service_id: serviceId, sql: "SELECT 1" })),
     }),
   ],
   sdk: [

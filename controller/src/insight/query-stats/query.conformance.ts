@@ -1,6 +1,6 @@
 import { QueryService } from "@holdfast/proto/holdfast/v1/query_pb.ts";
 import { TaskService } from "@holdfast/proto/holdfast/v1/task_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
@@ -8,13 +8,13 @@ export default {
     casesOf(QueryService, {
       getQueryStatistics: ofService,
       startQueryStatistics: ofService,
-      getQueryStatisticsTask: object(({ serviceId }) => ({ service_id: serviceId, task_id: "1a.guessed" })),
+      getQueryStatisticsTask: objectScoped(({ serviceId }) => ({ service_id: serviceId, task_id: "1a.guessed" })),
       listRunningQueries: ofService,
-      cancelQuery: object(({ serviceId }) => ({ service_id: serviceId, query_run_id: "1-1" })),
-      terminateQuery: object(({ serviceId }) => ({ service_id: serviceId, query_run_id: "1-1" })),
+      cancelQuery: objectScoped(({ serviceId }) => ({ service_id: serviceId, query_run_id: "1-1" })),
+      terminateQuery: objectScoped(({ serviceId }) => ({ service_id: serviceId, query_run_id: "1-1" })),
     }),
     casesOf(TaskService, {
-      getTask: object(() => ({ task_id: "1a.guessed" })),
+      getTask: objectScoped(() => ({ task_id: "1a.guessed" })),
     }),
   ],
   sdk: [

@@ -3,7 +3,7 @@ import {
   type CreateChannelRequestSchema,
   type UpdateChannelRequestSchema,
 } from "@holdfast/proto/holdfast/v1/channel_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -17,15 +17,15 @@ type WithConfig<Input> = Omit<Input, "config"> & {
   readonly config: { readonly [K in keyof sdk.NewChannelConfig]-?: string | null };
 };
 
-const channel = object(({ channelId }) => ({ id: channelId }));
+const channel = objectScoped(({ channelId }) => ({ id: channelId }));
 
 export default {
   authorization: [
     casesOf(ChannelService, {
-      createChannel: own(() => ({ name: "new", type: "webhook", config: { url: "https://192.0.2.1/" } })),
+      createChannel: callerScoped(() => ({ name: "new", type: "webhook", config: { url: "https://192.0.2.1/" } })),
       listChannels: ofCaller,
       getChannel: channel,
-      updateChannel: object(({ channelId }) => ({ id: channelId, name: "other" })),
+      updateChannel: objectScoped(({ channelId }) => ({ id: channelId, name: "other" })),
       deleteChannel: channel,
       testChannel: channel,
       listChannelDeliveries: channel,

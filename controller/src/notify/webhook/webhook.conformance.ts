@@ -3,7 +3,7 @@ import {
   type UpdateWebhookRequestSchema,
   WebhookService,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -12,20 +12,20 @@ declare module "@holdfast/testing/contract/contract.ts" {
   }
 }
 
-const webhook = object(({ webhookId }) => ({ id: webhookId }));
+const webhook = objectScoped(({ webhookId }) => ({ id: webhookId }));
 
 export default {
   authorization: [
     casesOf(WebhookService, {
-      createWebhook: own(() => ({ url: "https://192.0.2.1/" })),
+      createWebhook: callerScoped(() => ({ url: "https://192.0.2.1/" })),
       listWebhooks: ofCaller,
       getWebhook: webhook,
-      updateWebhook: object(({ webhookId }) => ({ id: webhookId, active: false })),
+      updateWebhook: objectScoped(({ webhookId }) => ({ id: webhookId, active: false })),
       deleteWebhook: webhook,
       testWebhook: webhook,
       rotateSecret: webhook,
       listDeliveries: webhook,
-      redeliver: object(({ webhookId }) => ({ id: webhookId, delivery_id: webhookId })),
+      redeliver: objectScoped(({ webhookId }) => ({ id: webhookId, delivery_id: webhookId })),
     }),
   ],
   existing: async ({ make, marker }) => ({

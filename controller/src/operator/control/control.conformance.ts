@@ -1,16 +1,16 @@
 import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
     casesOf(ControlService, {
       listControllers: ofPlatform,
       listReconciles: ofPlatform,
-      drainController: platform(({ controllerId }) => ({ controller_id: controllerId })),
+      drainController: platformScoped(({ controllerId }) => ({ controller_id: controllerId })),
       backupControlPlane: ofPlatform,
       listHolds: ofPlatform,
-      placeHold: platform(() => ({ kind: "failover", reason: "a test" })),
-      releaseHold: platform(() => ({ kind: "clock" })),
+      placeHold: platformScoped(() => ({ kind: "failover", reason: "a test" })),
+      releaseHold: platformScoped(() => ({ kind: "clock" })),
       listStores: ofPlatform,
       freeEtcdSpace: ofPlatform,
     }),

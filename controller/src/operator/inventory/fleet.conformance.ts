@@ -1,5 +1,5 @@
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
@@ -11,7 +11,7 @@ export default {
       listPrimaryLeases: ofPlatform,
       listRights: ofPlatform,
       sweepOrphans: ofPlatform,
-      probeTransfer: platform(({ machineId }) => ({ machine_id: machineId, size_bytes: "10" })),
+      probeTransfer: platformScoped(({ machineId }) => ({ machine_id: machineId, size_bytes: "10" })),
     }),
   ],
 } satisfies Contract;

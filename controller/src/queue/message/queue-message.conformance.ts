@@ -1,39 +1,43 @@
 import { QueueService } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 export default {
   authorization: [
     casesOf(QueueService, {
-      enqueueMessages: object(({ serviceId }) => ({
+      enqueueMessages: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         name: "jobs",
         messages: [{ payload: "e30=" }],
       })),
-      listMessages: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
-      countMessages: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
-      getMessageCounts: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs", task_id: "1a.guessed" })),
-      claimMessages: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
-      ackMessages: object(({ serviceId }) => ({
+      listMessages: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      countMessages: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      getMessageCounts: objectScoped(({ serviceId }) => ({
+        service_id: serviceId,
+        name: "jobs",
+        task_id: "1a.guessed",
+      })),
+      claimMessages: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      ackMessages: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         name: "jobs",
         messages: [{ receipt: "1a.guessed" }],
       })),
-      nackMessages: object(({ serviceId }) => ({
+      nackMessages: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         name: "jobs",
         messages: [{ receipt: "1a.guessed" }],
       })),
-      extendMessages: object(({ serviceId }) => ({
+      extendMessages: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         name: "jobs",
         messages: [{ receipt: "1a.guessed" }],
       })),
-      listDeadMessages: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
-      purgeDeadMessages: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
-      redriveMessages: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
-      purgeMessages: object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      listDeadMessages: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      purgeDeadMessages: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      redriveMessages: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
+      purgeMessages: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
     }),
   ],
   marked: async ({ make, get, marker, existing }) => {

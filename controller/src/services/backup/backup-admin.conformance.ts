@@ -1,11 +1,11 @@
 import { BackupService } from "@holdfast/proto/holdfast/admin/v1/backup_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
     casesOf(BackupService, {
       listArchives: ofPlatform,
-      listLogRanges: platform(({ serviceId }) => ({ service_id: serviceId })),
+      listLogRanges: platformScoped(({ serviceId }) => ({ service_id: serviceId })),
       listUploads: ofPlatform,
       listExpiry: ofPlatform,
     }),

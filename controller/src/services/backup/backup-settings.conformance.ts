@@ -1,12 +1,12 @@
 import { BackupService, type UpdateBackupSettingsRequestSchema } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(BackupService, {
       getBackupSettings: ofService,
-      updateBackupSettings: object(({ serviceId }) => ({ service_id: serviceId, hour: 1 })),
+      updateBackupSettings: objectScoped(({ serviceId }) => ({ service_id: serviceId, hour: 1 })),
     }),
   ],
   sdk: [

@@ -1,5 +1,5 @@
 import { BackupService, type ListBackupsRequestSchema } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 type BackupStatus = "pending" | "running" | "verifying" | "completed" | "failed";
@@ -16,7 +16,7 @@ declare module "@holdfast/testing/contract/contract.ts" {
   }
 }
 
-const backup = object(({ serviceId, backupId }) => ({ service_id: serviceId, backup_id: backupId }));
+const backup = objectScoped(({ serviceId, backupId }) => ({ service_id: serviceId, backup_id: backupId }));
 
 export default {
   authorization: [

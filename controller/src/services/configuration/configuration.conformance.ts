@@ -2,14 +2,17 @@ import {
   ConfigurationService,
   type UpdateConfigurationRequestSchema,
 } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(ConfigurationService, {
       getConfiguration: ofService,
-      updateConfiguration: object(({ serviceId }) => ({ service_id: serviceId, parameters: { work_mem: "8MB" } })),
+      updateConfiguration: objectScoped(({ serviceId }) => ({
+        service_id: serviceId,
+        parameters: { work_mem: "8MB" },
+      })),
     }),
   ],
   sdk: [

@@ -1,15 +1,15 @@
 import { ConsumerGroupService, type ResetConsumerGroupRequestSchema } from "@holdfast/proto/holdfast/v1/topic_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-const group = object(({ serviceId }) => ({ service_id: serviceId, name: "billing" }));
+const group = objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "billing" }));
 
 export default {
   authorization: [
     casesOf(ConsumerGroupService, {
       listConsumerGroups: ofService,
       getConsumerGroup: group,
-      resetConsumerGroup: object(({ serviceId }) => ({
+      resetConsumerGroup: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         name: "billing",
         topic: "orders",

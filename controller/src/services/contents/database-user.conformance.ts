@@ -3,18 +3,22 @@ import {
   DatabaseUserService,
   type UpdateDatabaseUserRequestSchema,
 } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-const user = object(({ serviceId }) => ({ service_id: serviceId, username: "app_user" }));
+const user = objectScoped(({ serviceId }) => ({ service_id: serviceId, username: "app_user" }));
 
 export default {
   authorization: [
     casesOf(DatabaseUserService, {
       listDatabaseUsers: ofService,
-      createDatabaseUser: object(({ serviceId }) => ({ service_id: serviceId, username: "thief", role: "admin" })),
+      createDatabaseUser: objectScoped(({ serviceId }) => ({
+        service_id: serviceId,
+        username: "thief",
+        role: "admin",
+      })),
       getDatabaseUser: user,
-      updateDatabaseUser: object(({ serviceId }) => ({
+      updateDatabaseUser: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         username: "app_user",
         replication: true,

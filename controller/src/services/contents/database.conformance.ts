@@ -1,13 +1,13 @@
 import { DatabaseService } from "@holdfast/proto/holdfast/v1/database_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [
     casesOf(DatabaseService, {
       listDatabases: ofService,
-      createDatabase: object(({ serviceId }) => ({ service_id: serviceId, name: "stolen" })),
-      deleteDatabase: object(({ serviceId }) => ({ service_id: serviceId, name: "defaultdb" })),
+      createDatabase: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "stolen" })),
+      deleteDatabase: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "defaultdb" })),
     }),
   ],
   marked: ({ make, marker, existing }) => make(`/managed-services/${existing.serviceId}/databases`, { name: marker }),

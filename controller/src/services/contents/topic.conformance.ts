@@ -3,10 +3,10 @@ import {
   TopicService,
   type UpdateTopicRequestSchema,
 } from "@holdfast/proto/holdfast/v1/topic_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-const named = object(({ serviceId }) => ({ service_id: serviceId, name: "orders" }));
+const named = objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "orders" }));
 
 export default {
   authorization: [

@@ -5,7 +5,14 @@ import {
   type ListFilesServicesRequestSchema,
   type UpdateFilesServiceRequestSchema,
 } from "@holdfast/proto/holdfast/v1/files_pb.ts";
-import { type Contract, casesOf, object, ofCaller, ofService, own } from "@holdfast/testing/contract/contract.ts";
+import {
+  callerScoped,
+  casesOf,
+  type Contract,
+  objectScoped,
+  ofCaller,
+  ofService,
+} from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 /** An input whose choices are messages, as in a request. */
@@ -15,7 +22,7 @@ type WithChoice<Input> = Omit<Input, "storage_autoscale"> & {
     | undefined;
 };
 
-const byId = object(({ serviceId }) => ({ id: serviceId }));
+const byId = objectScoped(({ serviceId }) => ({ id: serviceId }));
 const choices = {
   allowed_cidrs: [],
   ttl_hours: 1,
@@ -29,21 +36,21 @@ const service = { name: "n", plan_name: "p", storage_size_gb: 1, storage_tier: "
 export default {
   authorization: [
     casesOf(FilesService, {
-      createFilesService: own(() => ({ name: "new", plan_name: "tier-1", storage_size_gb: 1 })),
+      createFilesService: callerScoped(() => ({ name: "new", plan_name: "tier-1", storage_size_gb: 1 })),
       listFilesServices: ofCaller,
       getFilesService: byId,
-      updateFilesService: object(({ serviceId }) => ({ id: serviceId, name: "stolen" })),
+      updateFilesService: objectScoped(({ serviceId }) => ({ id: serviceId, name: "stolen" })),
       startFilesService: byId,
       stopFilesService: byId,
       restartFilesService: byId,
-      resizeFilesService: object(({ serviceId }) => ({ id: serviceId, plan_name: "tier-2" })),
-      expandFilesStorage: object(({ serviceId }) => ({ id: serviceId, storage_size_gb: 2 })),
+      resizeFilesService: objectScoped(({ serviceId }) => ({ id: serviceId, plan_name: "tier-2" })),
+      expandFilesStorage: objectScoped(({ serviceId }) => ({ id: serviceId, storage_size_gb: 2 })),
       deleteFilesService: byId,
       undeleteFilesService: byId,
       getFilesConnection: byId,
       listFilesKeys: ofService,
-      createFilesKey: object(({ serviceId }) => ({ service_id: serviceId, name: "thief" })),
-      deleteFilesKey: object(({ serviceId }) => ({ service_id: serviceId, key_id: serviceId })),
+      createFilesKey: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "thief" })),
+      deleteFilesKey: objectScoped(({ serviceId }) => ({ service_id: serviceId, key_id: serviceId })),
     }),
   ],
   sdk: [

@@ -1,12 +1,12 @@
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
     casesOf(MaintenanceService, {
       listImages: ofPlatform,
-      markImageUrgent: platform(() => ({ image: "trixie-1", notice_hours: 1, reason: "stolen" })),
-      unmarkImageUrgent: platform(() => ({ image: "trixie-1" })),
+      markImageUrgent: platformScoped(() => ({ image: "trixie-1", notice_hours: 1, reason: "stolen" })),
+      unmarkImageUrgent: platformScoped(() => ({ image: "trixie-1" })),
       listMaintenance: ofPlatform,
     }),
   ],

@@ -5,7 +5,7 @@ import {
   ManagedServiceService,
   type UpdateManagedServiceRequestSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 /** An input whose choices are messages, as in a request. */
@@ -16,7 +16,7 @@ type WithChoices<Input> = Omit<Input, "pooler" | "storage_autoscale"> & {
     | undefined;
 };
 
-const byId = object(({ serviceId }) => ({ id: serviceId }));
+const byId = objectScoped(({ serviceId }) => ({ id: serviceId }));
 const service = { name: "n", database_type: "postgresql", plan_name: "p", storage_size_gb: 1 };
 const choices = {
   version: "17",
@@ -42,7 +42,7 @@ const sizes = { plan_name: "p", storage_size_gb: 1 } as const;
 export default {
   authorization: [
     casesOf(ManagedServiceService, {
-      createManagedService: own(() => ({
+      createManagedService: callerScoped(() => ({
         name: "new",
         database_type: "postgresql",
         plan_name: "tier-1",
@@ -50,12 +50,12 @@ export default {
       })),
       listManagedServices: ofCaller,
       getManagedService: byId,
-      updateManagedService: object(({ serviceId }) => ({ id: serviceId, name: "stolen" })),
+      updateManagedService: objectScoped(({ serviceId }) => ({ id: serviceId, name: "stolen" })),
       startManagedService: byId,
       stopManagedService: byId,
       restartManagedService: byId,
-      resizeManagedService: object(({ serviceId }) => ({ id: serviceId, plan_name: "tier-2" })),
-      expandStorage: object(({ serviceId }) => ({ id: serviceId, storage_size_gb: 2 })),
+      resizeManagedService: objectScoped(({ serviceId }) => ({ id: serviceId, plan_name: "tier-2" })),
+      expandStorage: objectScoped(({ serviceId }) => ({ id: serviceId, storage_size_gb: 2 })),
       enableWrites: byId,
       deleteManagedService: byId,
       getConnection: byId,

@@ -1,5 +1,5 @@
 import { BackupService, type RestoreBackupRequestSchema } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofService } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const target = { name: "n", target_service_name: "m", plan_name: "p", zone: "z", storage_size_gb: 2, node_count: 2 };
@@ -7,17 +7,17 @@ const target = { name: "n", target_service_name: "m", plan_name: "p", zone: "z",
 export default {
   authorization: [
     casesOf(BackupService, {
-      restoreToPoint: object(({ serviceId }) => ({
+      restoreToPoint: objectScoped(({ serviceId }) => ({
         service_id: serviceId,
         restore_point: "2026-01-01T00:00:00Z",
         target_service_name: "stolen",
       })),
-      restoreBackup: object(({ serviceId, backupId }) => ({
+      restoreBackup: objectScoped(({ serviceId, backupId }) => ({
         service_id: serviceId,
         backup_id: backupId,
         target_service_name: "stolen",
       })),
-      forkManagedService: object(({ serviceId }) => ({ service_id: serviceId, name: "stolen" })),
+      forkManagedService: objectScoped(({ serviceId }) => ({ service_id: serviceId, name: "stolen" })),
       undeleteManagedService: ofService,
     }),
   ],

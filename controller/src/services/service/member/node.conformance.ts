@@ -1,13 +1,13 @@
 import { type AddNodeRequestSchema, NodeService } from "@holdfast/proto/holdfast/v1/node_pb.ts";
-import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-const node = object(({ serviceId, machineId }) => ({ service_id: serviceId, node_id: machineId }));
+const node = objectScoped(({ serviceId, machineId }) => ({ service_id: serviceId, node_id: machineId }));
 
 export default {
   authorization: [
     casesOf(NodeService, {
-      addNode: object(({ serviceId }) => ({ service_id: serviceId, role: "replica" })),
+      addNode: objectScoped(({ serviceId }) => ({ service_id: serviceId, role: "replica" })),
       getNode: node,
       removeNode: node,
       getReplicationStatus: node,

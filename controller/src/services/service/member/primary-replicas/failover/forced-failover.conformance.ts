@@ -1,10 +1,10 @@
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
-import { casesOf, type Contract, platform } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, platformScoped } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [
     casesOf(FailoverService, {
-      forceFailover: platform(({ serviceId, machineId }) => ({
+      forceFailover: platformScoped(({ serviceId, machineId }) => ({
         service_id: serviceId,
         node_id: machineId,
         accept_loss: true,
