@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { namesIn } from "./atomic-file.ts";
 
 /** Mount point of the data disk inside a machine. */
 export const machineDataDirectory = "/data";
@@ -76,4 +77,30 @@ export function machinePaths(directory: string, run: string): MachinePaths {
     log: join(directory, "keeper.log"),
     run,
   };
+}
+
+const unfinishedPrefix = "making-";
+
+/** Paths of an unfinished prepared disk, in the layout of a machine, in the directory of its kind. */
+export function unfinishedPaths(kindDirectory: string, number: number): MachinePaths {
+  return unfinishedPathsOf(kindDirectory, `${unfinishedPrefix}${number}`);
+}
+
+/** Prepared disks of one kind that are being created, or that a killed process left unfinished. */
+export async function unfinishedOf(kindDirectory: string): Promise<MachinePaths[]> {
+  const names = await namesIn(kindDirectory);
+  return names
+    .filter((name) => name.startsWith(unfinishedPrefix))
+    .map((name) => unfinishedPathsOf(kindDirectory, name));
+}
+
+/** Unfinished disks of every kind. */
+export async function unfinishedIn(preparedDirectory: string): Promise<MachinePaths[]> {
+  const kinds = await namesIn(preparedDirectory);
+  return (await Promise.all(kinds.map((kind) => unfinishedOf(join(preparedDirectory, kind))))).flat();
+}
+
+function unfinishedPathsOf(kindDirectory: string, name: string): MachinePaths {
+  const directory = join(kindDirectory, name);
+  return machinePaths(directory, join(directory, "run"));
 }

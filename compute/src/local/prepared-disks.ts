@@ -10,10 +10,15 @@ import { namesIn, readIfExists, temporarySuffix, writeAtomically } from "./atomi
 import { minDiskBytes, createDisk, removeWithDisk } from "./data-disk.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { MachineNumbers } from "./machine-number.ts";
-import { type Layout, machineDataDirectory, type MachinePaths } from "./machine-paths.ts";
+import {
+  type Layout,
+  machineDataDirectory,
+  type MachinePaths,
+  unfinishedOf,
+  unfinishedPaths,
+} from "./machine-paths.ts";
 import type { RuntimePaths } from "./machine-runtime.ts";
 import type { NodeImages } from "./node-images.ts";
-import { unfinishedPaths, unfinishedOf } from "./prepared-disk-paths.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
 
 /**

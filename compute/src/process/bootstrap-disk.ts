@@ -2,7 +2,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { readIfExists } from "../local/atomic-file.ts";
 import type { MachineRuntime } from "../local/machine-runtime.ts";
 import type { Bootstrap } from "../local/prepared-disks.ts";
-import { runMachineProgram } from "./machine-program.ts";
+import { runMachineProgram } from "./machine-launch.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /** Bootstraps data disks by a machine that runs one program of the image, on any host with namespaces. */

@@ -6,10 +6,9 @@ import type { Log } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { mountedDirectories } from "@holdfast/image/sweep-images.ts";
 import { readIfExists } from "../local/atomic-file.ts";
-import type { Layout } from "../local/machine-paths.ts";
+import { type Layout, unfinishedPaths } from "../local/machine-paths.ts";
 import { machineCodeDirectory, type MachineRuntime } from "../local/machine-runtime.ts";
-import { unfinishedPaths } from "../local/prepared-disk-paths.ts";
-import { runMachineProgram } from "./machine-program.ts";
+import { runMachineProgram } from "./machine-launch.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /**

@@ -1,12 +1,14 @@
 import { spawn } from "node:child_process";
 import { type FileHandle, open, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure, startFailureSentence } from "../compute-failure.ts";
 import type { Isolation } from "../local/host-abilities.ts";
 import { readIfExists } from "../local/atomic-file.ts";
 import { agentUidOf } from "../local/machine-number.ts";
 import { machineDataDirectory, type MachinePaths } from "../local/machine-paths.ts";
 import { type MachineRoot, mountTable } from "./mount-table.ts";
+import { stopMachine } from "./stop-machine.ts";
 
 const script = join(import.meta.dirname, "launch-machine.sh");
 const runsAlready = 75;
@@ -16,7 +18,7 @@ const maxReasonLength = 300;
 /** Number of log lines in the cause of a failed start. */
 const tailLines = 20;
 
-export interface LaunchRequest {
+interface LaunchRequest {
   readonly paths: MachinePaths;
   readonly isolation: Isolation;
   /** Undefined without namespaces, when the machine has the host's root. */
@@ -126,4 +128,36 @@ async function passwdWith(image: string, uid: number): Promise<string> {
     ["holdfast-agent", agentUidOf(uid), "/var/lib/holdfast"],
   ];
   return `${passwd}${users.map(([name, id, home]) => `${name}:x:${id}:${uid}::${home}:/bin/sh\n`).join("")}`;
+}
+
+/** Time limit of a program. */
+const programTimeoutMs = 120_000;
+
+/**
+ * Runs a program in a separate machine, at idle CPU and I/O priority. Resolves with its exit status once no process of
+ * the machine remains; throws when the signal fires, or after two minutes.
+ */
+export async function runMachineProgram(
+  request: Pick<LaunchRequest, "paths" | "isolation" | "root" | "uid" | "command">,
+  signal: AbortSignal,
+  log: Log,
+): Promise<number | null> {
+  const { paths } = request;
+  const { ended } = await launchMachine({
+    ...request,
+    grow: false,
+    env: { PATH: "/usr/sbin:/usr/bin", LANG: "C.UTF-8", HOME: "/tmp" },
+    awaited: true,
+    prefix: ["chrt", "--idle", "0", "ionice", "--class", "3"],
+  });
+  const giveUp = AbortSignal.any([signal, AbortSignal.timeout(programTimeoutMs)]);
+  const stop = () => {
+    stopMachine(paths, 0).catch((error: Error) => log.warn("program not stopped", { error: error.message }));
+  };
+  giveUp.addEventListener("abort", stop, { once: true });
+  const status = await ended;
+  giveUp.removeEventListener("abort", stop);
+  await stopMachine(paths, 0);
+  giveUp.throwIfAborted();
+  return status;
 }

@@ -5,10 +5,9 @@ import { ComputeFailure } from "../compute-failure.ts";
 import { namesIn } from "../local/atomic-file.ts";
 import { removeGroups } from "../local/control-groups.ts";
 import { loopsOf } from "../local/loop-device.ts";
-import { layoutOf, type MachinePaths } from "../local/machine-paths.ts";
+import { layoutOf, type MachinePaths, unfinishedIn } from "../local/machine-paths.ts";
 import { requestStop, isRunning, killRun, type MachineRun, readRun } from "./machine-run.ts";
 import { signalProcess, type ProcessIdentity, statOf } from "../local/process-identity.ts";
-import { unfinishedIn } from "../local/prepared-disk-paths.ts";
 
 const pollIntervalMs = 5;
 const signalIntervalMs = 250;

@@ -28,8 +28,7 @@ import type { AnyCall } from "@holdfast/mtls/peer.ts";
 import { requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import type { ComputeProvider } from "../compute-provider.ts";
 import type { HostFacts } from "../local/host-facts.ts";
-import { requireGuestKernels } from "../require-guest-kernels.ts";
-import { requireSnapshots } from "../require-snapshots.ts";
+import { requireGuestKernels, requireSnapshots } from "../provider-facets.ts";
 import {
   admissionMessage,
   enrollmentOf,

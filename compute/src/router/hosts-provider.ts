@@ -6,8 +6,7 @@ import {
   type MachineSnapshots,
   unionOf,
 } from "../compute-provider.ts";
-import { requireGuestKernels } from "../require-guest-kernels.ts";
-import { requireSnapshots } from "../require-snapshots.ts";
+import { requireGuestKernels, requireSnapshots } from "../provider-facets.ts";
 
 /** Id of the host that the controllers run on. */
 export const localHostId = "local";

@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure, HostUnreachable } from "@holdfast/compute/compute-failure.ts";
 import type { ComputeProvider, MachineFacts } from "@holdfast/compute/compute-provider.ts";
-import { requireSnapshots } from "@holdfast/compute/require-snapshots.ts";
+import { requireSnapshots } from "@holdfast/compute/provider-facets.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";

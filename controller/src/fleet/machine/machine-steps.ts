@@ -3,7 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
 import { ComputeFailure } from "@holdfast/compute/compute-failure.ts";
 import type { ComputeProvider, MachineFacts, MachineSpec } from "@holdfast/compute/compute-provider.ts";
-import { requireGuestKernels } from "@holdfast/compute/require-guest-kernels.ts";
+import { requireGuestKernels } from "@holdfast/compute/provider-facets.ts";
 import { mintEnrollment } from "#kernel/pki/enrollment.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";

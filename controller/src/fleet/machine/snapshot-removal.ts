@@ -1,6 +1,6 @@
 import { ComputeFailure, HostUnreachable } from "@holdfast/compute/compute-failure.ts";
 import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
-import { requireSnapshots } from "@holdfast/compute/require-snapshots.ts";
+import { requireSnapshots } from "@holdfast/compute/provider-facets.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { type StaleSnapshot, machineKind, type MachineObject } from "./machine.ts";
 import type { MachineSnapshotDeps } from "./machine-snapshot.ts";
