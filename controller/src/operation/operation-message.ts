@@ -7,8 +7,7 @@ import {
   OperationSchema,
   OperationStatus,
 } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import type { DataSnapshot } from "./data-snapshot.ts";
-import type { OperationObject } from "./operation.ts";
+import type { DataSnapshot, OperationObject } from "./operation.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const statuses: Record<OperationObject["status"]["state"], OperationStatus> = {

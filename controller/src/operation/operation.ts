@@ -1,7 +1,7 @@
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource, Stored } from "#kernel/store/resource.ts";
-import type { DataSnapshot } from "./data-snapshot.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
@@ -199,4 +199,23 @@ function withStep(record: StepRecord | undefined, { step, progressPct }: Observe
   if (progressPct < record.progressPct || record.passed.includes(step)) return record;
   if (step !== record.step) return { step, progressPct, passed: [...record.passed, record.step] };
   return progressPct === record.progressPct ? record : { ...record, progressPct };
+}
+
+/**
+ * The operation that an object names. Both are written in one transaction but arrive by two watches, so an operation
+ * that the collection lacks is read from the store. Otherwise a second operation could start, and the first would never
+ * end.
+ */
+export async function findOperation(
+  operations: Collection<OperationObject>,
+  id: string | null,
+  signal: AbortSignal,
+): Promise<Stored<OperationObject> | undefined> {
+  return id === null ? undefined : (operations.get(id) ?? operations.getCurrent(id, signal));
+}
+
+/** Outcome of the snapshot of the data before an operation; `reason` is empty except for `none`. */
+export interface DataSnapshot {
+  readonly outcome: "taken" | "none" | "restored";
+  readonly reason: string;
 }

@@ -2,7 +2,7 @@ import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
 import type { EnrolledStatus } from "#kernel/pki/enrollment.ts";
 import type { Resource } from "#kernel/store/resource.ts";
-import type { DataSnapshot } from "#operation/data-snapshot.ts";
+import type { DataSnapshot } from "#operation/operation.ts";
 import type { MachineOwner } from "../owner/owner-kind.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";

@@ -27,19 +27,19 @@ function brokersOf(hosts: readonly string[], port: number): string {
 }
 
 /** Kafka accepts 4,096 to 16,384. */
-const iterations = 8_192;
+const scramIterations = 8_192;
 // biome-ignore format: a table
-const mechanisms = [["SCRAM-SHA-256", "sha256", 32], ["SCRAM-SHA-512", "sha512", 64]] as const;
+const scramMechanisms = [["SCRAM-SHA-256", "sha256", 32], ["SCRAM-SHA-512", "sha512", 64]] as const;
 
 /**
  * Kafka's verifier of a password: its salted password by each mechanism of SCRAM (RFC 5802), from which brokers derive
  * the keys that they store. A salted password is sufficient to sign in, so it is as secret as the password itself.
  */
 export function kafkaVerifier(password: string, salt: Uint8Array = randomBytes(24)): string {
-  return mechanisms
+  return scramMechanisms
     .map(([name, digest, bytes]) => {
-      const salted = pbkdf2Sync(password, salt, iterations, bytes, digest).toString("base64");
-      return `${name}$${iterations}:${Buffer.from(salt).toString("base64")}$${salted}`;
+      const salted = pbkdf2Sync(password, salt, scramIterations, bytes, digest).toString("base64");
+      return `${name}$${scramIterations}:${Buffer.from(salt).toString("base64")}$${salted}`;
     })
     .join();
 }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { DataSnapshot } from "#operation/data-snapshot.ts";
-import { failed, type OperationObject } from "#operation/operation.ts";
+import { type DataSnapshot, failed, type OperationObject } from "#operation/operation.ts";
 import { type ManagedServiceObject, serviceSubject } from "../service/managed-service.ts";
 import { endedEvent } from "./maintenance-events.ts";
 import { newOperation } from "#operation/operation-definition.ts";

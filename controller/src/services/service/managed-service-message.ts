@@ -17,7 +17,7 @@ import {
   type TaskSummary,
   TaskSummarySchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { defaultWindow } from "../maintenance/maintenance-window.ts";
+import { defaultWindow, windowMessage } from "../maintenance/maintenance-window.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import { privateNameOf } from "#fleet/zone/dns-record.ts";
@@ -34,7 +34,6 @@ import { replicationModeOf, syncStandbysOf } from "./member/primary-replicas/rep
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import type { ServiceOrigin } from "./service-origin.ts";
 import type { DeletedService } from "./deleted-services.ts";
-import { windowMessage } from "../maintenance/window-message.ts";
 import { standbysOf } from "./member/primary-replicas/primary.ts";
 import { roleOf } from "./member/member-roles.ts";
 

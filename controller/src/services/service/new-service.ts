@@ -5,7 +5,7 @@ import type { CatalogData } from "#catalog/catalog.ts";
 import { chooseFromCatalog } from "#catalog/catalog-choice.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import { noMaintenance } from "../maintenance/maintenance-record.ts";
-import { windowOf } from "../maintenance/window-message.ts";
+import { windowOf } from "../maintenance/maintenance-window.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { canonicalCidrs } from "./network/allowed-cidrs.ts";

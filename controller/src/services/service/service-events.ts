@@ -1,6 +1,7 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
-import type { ManagedServiceObject } from "./managed-service.ts";
+import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ManagedServiceEffect } from "./managed-service-lifecycle.ts";
+import { roleOf } from "./member/member-roles.ts";
 
 /** Event types of a service (spec 2, Events). */
 export type ServiceEventType =
@@ -62,4 +63,16 @@ export function serviceEvent(
       ...more,
     },
   };
+}
+
+/** An event about one node of a service. */
+export function nodeEvent(
+  type: "node.added" | "node.removed" | "node.unhealthy" | "node.rewound",
+  service: ManagedServiceObject,
+  node: NodeSpec,
+  more: Readonly<Record<string, unknown>> = {},
+): NewEvent {
+  const role = roleOf(service, node);
+  const { id, hostname, zone } = node;
+  return serviceEvent(type, service, { node_id: id, role, hostname, zone, ...more });
 }

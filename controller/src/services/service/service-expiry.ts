@@ -1,7 +1,6 @@
 import type { Fleet } from "#fleet/fleet.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { findOperation } from "#operation/find-operation.ts";
-import { canceled, operationKind, type OperationObject } from "#operation/operation.ts";
+import { canceled, findOperation, operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";

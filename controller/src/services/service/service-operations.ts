@@ -1,5 +1,4 @@
-import type { DataSnapshot } from "#operation/data-snapshot.ts";
-import { isFinished, type OperationObject } from "#operation/operation.ts";
+import { type DataSnapshot, isFinished, type OperationObject } from "#operation/operation.ts";
 import { defineOperation } from "#operation/operation-definition.ts";
 import type { MaintenanceWork, Replacement, UpgradeWork } from "../maintenance/maintenance-work.ts";
 

@@ -1,7 +1,7 @@
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import { windowOf } from "../maintenance/window-message.ts";
+import { windowOf } from "../maintenance/maintenance-window.ts";
 import { canonicalCidrs } from "./network/allowed-cidrs.ts";
 import { replicationModeChange, replicationModeOf } from "./member/primary-replicas/replication/sync-standbys.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, ReplicationMode } from "./managed-service.ts";

@@ -2,8 +2,14 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { TaskInput } from "#fleet/task/task.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
-import { findOperation } from "#operation/find-operation.ts";
-import { failed, isFinished, operationKind, type OperationObject, progressed } from "#operation/operation.ts";
+import {
+  failed,
+  findOperation,
+  isFinished,
+  operationKind,
+  type OperationObject,
+  progressed,
+} from "#operation/operation.ts";
 import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";

@@ -1,4 +1,4 @@
-import type { DataSnapshot } from "#operation/data-snapshot.ts";
+import type { DataSnapshot } from "#operation/operation.ts";
 
 /**
  * The canary of a new image: its engine runs over a service's data while no client is admitted. Only the engine itself

@@ -3,9 +3,8 @@ import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, WarningRecord } from "../managed-service.ts";
 import { nodeStatusesOf } from "../health/managed-service-health.ts";
 import type { ObservedNode, ObservedService } from "../reconcile/observed-service.ts";
-import { serviceEvent } from "../service-events.ts";
+import { nodeEvent, serviceEvent } from "../service-events.ts";
 import { isEstablished } from "./members.ts";
-import { nodeEvent } from "./node-event.ts";
 import { isInSync } from "./member-roles.ts";
 
 /** Time that a problem must last to be reported. A restart takes less. */

@@ -1,9 +1,8 @@
 import type { Log } from "@holdfast/common/log.ts";
-import { findOperation } from "#operation/find-operation.ts";
+import { findOperation, operationKind } from "#operation/operation.ts";
 import { type MoveDeps, startDueMove } from "../member/due-moves.ts";
 import type { AutomaticFailoverDeps } from "../member/primary-replicas/failover/automatic-failover.ts";
 import { engineFailureTimeoutMs } from "../canary/image-canary.ts";
-import { operationKind } from "#operation/operation.ts";
 import { again, type ReconcileOutcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";

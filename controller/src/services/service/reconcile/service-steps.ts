@@ -5,8 +5,7 @@ import { databaseUserKind, type DatabaseUserObject, usersOfService } from "../..
 import { machineKind, type MachineObject } from "#fleet/machine/machine.ts";
 import { desiredImages } from "../canary/node-image.ts";
 import { snapshotFor } from "../canary/write-fence.ts";
-import { findOperation } from "#operation/find-operation.ts";
-import { completed, operationKind, type OperationObject } from "#operation/operation.ts";
+import { completed, findOperation, operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, nextMetadata, type Stored } from "#kernel/store/resource.ts";
@@ -18,7 +17,7 @@ import { instanceSpecOf } from "./instance-spec.ts";
 import { managedServiceKind, type ManagedServiceObject, type NodeSpec } from "../managed-service.ts";
 import type { ObservedService, ServiceStep } from "./observed-service.ts";
 import type { NameVerification } from "../network/name-verification.ts";
-import { serviceEvent } from "../service-events.ts";
+import { nodeEvent, serviceEvent } from "../service-events.ts";
 import type { ServiceBackups } from "../service-backups.ts";
 import type { FenceOrders } from "../member/primary-replicas/failover/fence-orders.ts";
 import type { FailureDetector } from "../member/primary-replicas/failover/failure-detector.ts";
@@ -32,7 +31,6 @@ import { namesOf, type ServiceName } from "../network/service-names.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import { isReplicated } from "../member/members.ts";
 import { withdrawn } from "./service-observer.ts";
-import { nodeEvent } from "../member/node-event.ts";
 import { takesBackups } from "../member/member-roles.ts";
 
 export interface StepDeps {

@@ -3,7 +3,7 @@ import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
 import type { ObservedService } from "../../reconcile/observed-service.ts";
 import type { MemberStrategy } from "../member-strategy.ts";
 import { disconnectedAfterMs, numberOf } from "../members.ts";
-import { nodeEvent } from "../node-event.ts";
+import { nodeEvent } from "../../service-events.ts";
 import { withRolloutStep } from "../rolling-update.ts";
 import { clusterReportOf, clusterReportOfMember } from "./cluster-report.ts";
 import { nextPeerInRollout, planPeers } from "./peer-plan.ts";

@@ -2,11 +2,10 @@ import { isReplicated, isEstablished, nextNumberOf, disconnectedAfterMs } from "
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { type ManagedServiceObject, type NodeSpec, withoutFailoverCandidacy } from "../../managed-service.ts";
 import type { ObservedService } from "../../reconcile/observed-service.ts";
-import { serviceEvent } from "../../service-events.ts";
+import { nodeEvent, serviceEvent } from "../../service-events.ts";
 import { proofIntervalMs, nextVoters, canChangeVoters } from "./replication/proven-replicas.ts";
 import { withoutPrimaryChange, primaryChangeVerdict } from "./primary-change.ts";
 import { follows, isPrimary } from "./primary.ts";
-import { nodeEvent } from "../node-event.ts";
 import { awaitsRollout } from "../rollout-state.ts";
 
 /** The service with the observed progress of its members and its primary change, and their events. */

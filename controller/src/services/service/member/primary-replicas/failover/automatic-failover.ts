@@ -1,8 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { findOperation } from "#operation/find-operation.ts";
-import { canceled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
+import { canceled, findOperation, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type ReconcileOutcome } from "#kernel/runtime/reconciler.ts";
 import type { AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { Collection } from "#kernel/store/collection.ts";

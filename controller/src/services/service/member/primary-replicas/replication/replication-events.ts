@@ -1,8 +1,7 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, SlotRecord } from "../../../managed-service.ts";
 import type { ObservedService } from "../../../reconcile/observed-service.ts";
-import { serviceEvent } from "../../../service-events.ts";
-import { nodeEvent } from "../../node-event.ts";
+import { nodeEvent, serviceEvent } from "../../../service-events.ts";
 import { namedPrimary } from "../primary.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 
