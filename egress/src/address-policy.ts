@@ -139,8 +139,8 @@ interface ListenerAddressesDeps {
   readonly monotonicMs?: () => number;
 }
 
-const cacheMs = 30_000;
-const maxNames = 1_000;
+const listenerCacheMs = 30_000;
+const listenerNamesMax = 1_000;
 
 /**
  * Resolves with the hosts file, as the platform's own clients of these listeners do. Results are cached for 30 seconds;
@@ -155,9 +155,9 @@ export function createListenerAddresses({
   return (name) => {
     const cached = cache.get(name);
     if (cached !== undefined && cached.untilMs > monotonicMs()) return cached.addresses;
-    if (cached === undefined && cache.size >= maxNames) cache.clear();
+    if (cached === undefined && cache.size >= listenerNamesMax) cache.clear();
     const addresses = resolve(name).catch(() => cached?.addresses ?? []);
-    cache.set(name, { addresses, untilMs: monotonicMs() + cacheMs });
+    cache.set(name, { addresses, untilMs: monotonicMs() + listenerCacheMs });
     return addresses;
   };
 }
