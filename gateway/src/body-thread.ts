@@ -2,7 +2,7 @@ import { createWorkerThread } from "@holdfast/common/worker-thread.ts";
 import { bodyOf, type ParsedBody } from "./input.ts";
 import type { BodyShape } from "./json/body-shape.ts";
 import type { JsonObject } from "./json/json-node.ts";
-import type { BodyFault } from "./json/read-json.ts";
+import type { BodyFault } from "./json/parse-json.ts";
 
 export interface BodyRequest {
   readonly bytes: Uint8Array;

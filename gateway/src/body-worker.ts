@@ -2,9 +2,8 @@ import { serveThread } from "@holdfast/common/worker-thread.ts";
 import type { BodyRequest, ThreadBody } from "./body-thread.ts";
 import type { JsonObject } from "./json/json-node.ts";
 import { hashOf } from "./json/json-node.ts";
-import { maxValues } from "./json/parse-json.ts";
+import { maxValues, readJson } from "./json/parse-json.ts";
 import { prune } from "./json/prune.ts";
-import { readJson } from "./json/read-json.ts";
 
 /** The worker thread of body-thread.ts. */
 serveThread<BodyRequest, ThreadBody>(({ bytes, shape, keyed }) => {

@@ -9,8 +9,7 @@ import {
 } from "@holdfast/controller/access/credential/credential.ts";
 import { canonicalCidrs } from "@holdfast/controller/services/service/network/allowed-cidrs.ts";
 import { plainValue } from "@holdfast/gateway/json/json-node.ts";
-import { JsonSyntaxError, parseJson } from "@holdfast/gateway/json/parse-json.ts";
-import { readJson } from "@holdfast/gateway/json/read-json.ts";
+import { JsonSyntaxError, parseJson, readJson } from "@holdfast/gateway/json/parse-json.ts";
 import { formatTimestamp, parseTimestamp } from "@holdfast/gateway/json/timestamp.ts";
 import { describe, expect, test } from "vitest";
 import { corpus } from "./corpus.ts";

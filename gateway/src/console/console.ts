@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type Exchange, headerOf, send } from "../exchange.ts";
 import type { Mount } from "../mounts.ts";
-import { pagePolicy } from "../page-policy.ts";
+import { pagePolicy } from "../docs/page.ts";
 import type { ConsoleFile, ConsoleFiles } from "./console-files.ts";
 
 const assets = "/console/assets/";

@@ -4,8 +4,7 @@ import { type Exchange, headerOf, send } from "../exchange.ts";
 import type { ApiMethod } from "../method.ts";
 import { protoComments } from "../openapi/proto-comments.ts";
 import { createAssets } from "./assets.ts";
-import { pagePolicy } from "../page-policy.ts";
-import { escape, page, referencePage } from "./page.ts";
+import { escape, page, pagePolicy, referencePage } from "./page.ts";
 
 /**
  * Serves /docs: the API reference, rendered from /openapi.json; a table of all methods, including those without REST;
