@@ -126,16 +126,16 @@ export async function exchangeCode(
 }
 
 /** 256 random bits with their HMAC: `<random>.<mac>`. A code that this app did not issue is refused without a query. */
-const pattern = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
-const purpose = "authorization code";
+const codePattern = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
+const codePurpose = "authorization code";
 
 export function newAuthorizationCode(keys: DerivedKeys): string {
   const random = randomBytes(32).toString("base64url");
-  return `${random}.${keys.mac(purpose, random)}`;
+  return `${random}.${keys.mac(codePurpose, random)}`;
 }
 
 /** True if the code has a valid HMAC of this app. */
 export function isIssuedCode(code: string, keys: DerivedKeys): boolean {
-  const [, random = "", mac = ""] = pattern.exec(code) ?? [];
-  return random !== "" && keys.isMac(purpose, random, mac);
+  const [, random = "", mac = ""] = codePattern.exec(code) ?? [];
+  return random !== "" && keys.isMac(codePurpose, random, mac);
 }

@@ -121,3 +121,11 @@ export function mailSecretsOf(id: string, keys: DerivedKeys): MailSecrets {
 export function typedCode(text: string): string {
   return text.replaceAll(/[\s-]/g, "");
 }
+
+const emailAddressPattern =
+  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/;
+
+/** True for a single plain address to which mail can be sent. */
+export function isEmailAddress(text: string): boolean {
+  return text.length <= 254 && emailAddressPattern.test(text);
+}

@@ -4,7 +4,7 @@ import type { App } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "../http/messages.ts";
 import { html } from "../http/html.ts";
 import { providerName, type Providers } from "../upstream/provider.ts";
-import { isEmailAddress } from "./email-address.ts";
+import { isEmailAddress, type MailLimited, typedCode } from "./mail-sender.ts";
 import { continueWithSession, completeSignIn, completeSecondFactor, type Proof } from "./complete-sign-in.ts";
 import {
   type Interaction,
@@ -15,7 +15,6 @@ import {
   withSealedState,
 } from "./interaction.ts";
 import { requestMail } from "./mail-limits.ts";
-import { type MailLimited, typedCode } from "./mail-sender.ts";
 import { requireSameOrigin } from "./same-origin.ts";
 import { page, problemPage } from "./page.ts";
 import { mailRequester } from "./signed-in-browser.ts";
@@ -216,7 +215,7 @@ export async function postSecondFactor(step: Step): Promise<OutgoingResponse> {
 }
 
 /** A time step. The work of a form, including its commit, takes less. */
-const stepMs = 200;
+const timeStepMs = 200;
 
 /**
  * Runs work and delays its outcome to a multiple of a time step, so that the response time does not reveal whether a
@@ -227,6 +226,6 @@ async function inQuantizedTime<T>(monotonicMs: () => number, work: () => Promise
   try {
     return await work();
   } finally {
-    await delay(stepMs - ((monotonicMs() - startedMs) % stepMs));
+    await delay(timeStepMs - ((monotonicMs() - startedMs) % timeStepMs));
   }
 }

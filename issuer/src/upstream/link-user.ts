@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { authSchema as s, normalizedAddress } from "@holdfast/common/auth-schema/names.ts";
-import { isEmailAddress } from "../sign-in/email-address.ts";
+import { isEmailAddress } from "../sign-in/mail-sender.ts";
 import type { Rows } from "../store/database.ts";
 
 /** A user as reported by an upstream provider. */
