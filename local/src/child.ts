@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { type Launch, programPid } from "@holdfast/image/in-image.ts";
+import { existsSync } from "node:fs";
+import { dyingWithParent, type Launch, programPid } from "@holdfast/image/in-image.ts";
 import type { BoundedLog } from "./bounded-log.ts";
 import { type Liveness, watchLiveness } from "./liveness-watch.ts";
 import type { PortName } from "./ports.ts";
@@ -139,4 +140,26 @@ async function end(child: ChildProcess, signal: NodeJS.Signals, graceMs: number)
   const force = setTimeout(() => child.kill("SIGKILL"), graceMs);
   await closed;
   clearTimeout(force);
+}
+
+/** A Node program of the platform; `settings` override the operator's environment, `flags` are Node's. */
+export function nodejsProcess(
+  name: string,
+  main: string,
+  environment: Readonly<Record<string, string>>,
+  settings: Readonly<Record<string, string>>,
+  { flags = [], graceMs = 10_000 }: { readonly flags?: readonly string[]; readonly graceMs?: number } = {},
+): ChildSpec {
+  // grpc-js uses etcd's IP address as TLS server name, and Node would warn about it on each start.
+  const argv = [process.execPath, "--disable-warning=DEP0123", ...flags, main];
+  const [command = "", ...args] = argv;
+  return {
+    name,
+    // Only Linux can kill a process when its parent ends.
+    launch: existsSync("/proc/self") ? dyingWithParent(argv) : { command, args },
+    env: { ...environment, ...settings },
+    ready: null,
+    stopSignal: "SIGTERM",
+    graceMs,
+  };
 }

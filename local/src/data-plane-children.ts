@@ -8,12 +8,11 @@ import {
 } from "@holdfast/common/data-planes.ts";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { ChildSpec } from "./child.ts";
+import { type ChildSpec, nodejsProcess } from "./child.ts";
 import { localDataPlanes } from "./data-planes.ts";
 import { resolverAddressOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import { objectsDirectory } from "./object-store.ts";
-import { nodejsProcess } from "./nodejs-process.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
 import { dataPlaneUid } from "./program-user.ts";
 import { UserError } from "./user-error.ts";

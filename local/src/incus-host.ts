@@ -13,8 +13,10 @@ import {
   unmountDisks,
   untilServing,
 } from "@holdfast/compute/incus/incus-resources.ts";
-import { removeIncusTable } from "@holdfast/compute/incus/machine-edge.ts";
-import { addHostAddress, ownAddressOf, removeNetwork } from "./incus-network.ts";
+import { edgeTable, removeEdge, removeIncusTable } from "@holdfast/compute/incus/machine-edge.ts";
+import { removeLinks } from "@holdfast/compute/incus/host-link.ts";
+import { removeRoutes } from "@holdfast/compute/incus/host-routes.ts";
+import { runProgram } from "@holdfast/common/run-program.ts";
 import { incusChild, incusDirectory, incusSocket } from "./incus-daemon.ts";
 import { ensureIncusSoftware, IncusImpossible, isIncusInstalled } from "./incus-software.ts";
 import type { MachineHost } from "./machine-host.ts";
@@ -149,4 +151,28 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       if (existsSync(above) && readdirSync(above).length === 0) rmdirSync(above);
     },
   };
+}
+
+/** The host's own address in a block, where its machines find it. */
+function ownAddressOf(addressBlock: string): string {
+  return `${addressBlock}.0.1`;
+}
+
+/** Removes the block's links, routes, packet filter and host address. No machine may run. */
+export async function removeNetwork(addressBlock: string, signal: AbortSignal): Promise<void> {
+  await removeLinks(addressBlock);
+  await removeRoutes(addressBlock, signal);
+  await removeEdge(edgeTable(addressBlock), signal);
+  await removeHostAddress(ownAddressOf(addressBlock));
+}
+
+/** Adds an address of the host for its machines; does nothing if it exists. */
+async function addHostAddress(address: string): Promise<void> {
+  await runProgram("ip", ["address", "replace", `${address}/32`, "dev", "lo"]);
+}
+
+/** Removes the address; does nothing if it does not exist. */
+async function removeHostAddress(address: string): Promise<void> {
+  const { stdout } = await runProgram("ip", ["-json", "address", "show", "dev", "lo", "to", `${address}/32`]);
+  if (stdout.includes(`"${address}"`)) await runProgram("ip", ["address", "delete", `${address}/32`, "dev", "lo"]);
 }

@@ -7,7 +7,7 @@ import { joinHost } from "@holdfast/host/join-host.ts";
 import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { createBlockClaims } from "./block-claims.ts";
 import { openBoundedLog } from "./bounded-log.ts";
-import { type Child, type ChildSpec, startChild } from "./child.ts";
+import { type Child, type ChildSpec, nodejsProcess, startChild } from "./child.ts";
 import { createMachineHost } from "./create-machine-host.ts";
 import { isHandover } from "./handover.ts";
 import {
@@ -20,7 +20,6 @@ import {
 } from "./host-installation.ts";
 import type { HostOptions } from "./host-options.ts";
 import { type Layout, layoutOf, makeHostDirectories } from "./layout.ts";
-import { nodejsProcess } from "./nodejs-process.ts";
 import { machineGraceMs } from "./platform.ts";
 import { listenProblem } from "./ports.ts";
 import { recordServing } from "./serving-record.ts";

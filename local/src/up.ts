@@ -87,7 +87,7 @@ export interface ForwardingDeps {
   readonly forwards: (device: string) => boolean;
 }
 
-const host: ForwardingDeps = {
+const hostForwarding: ForwardingDeps = {
   deviceOf: (address) =>
     Object.entries(networkInterfaces()).find(([, each]) => each?.some((known) => known.address === address))?.[0],
   forwards: (device) => readFileSync(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "utf8").trim() === "1",
@@ -100,7 +100,7 @@ const host: ForwardingDeps = {
 export function serviceRoute(
   network: string,
   address: string,
-  { deviceOf, forwards }: ForwardingDeps = host,
+  { deviceOf, forwards }: ForwardingDeps = hostForwarding,
 ): string[] {
   const device = deviceOf(address);
   const closed = device !== undefined && !forwards(device);

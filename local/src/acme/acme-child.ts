@@ -1,9 +1,8 @@
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { ChildSpec } from "../child.ts";
+import { type ChildSpec, nodejsProcess } from "../child.ts";
 import type { Layout } from "../layout.ts";
-import { nodejsProcess } from "../nodejs-process.ts";
 import type { PlatformParts } from "../platform-parts.ts";
 import { UserError } from "../user-error.ts";
 import { certificateFiles } from "./certificate-store.ts";

@@ -51,8 +51,8 @@ export async function obtainCertificate(order: CertificateOrder): Promise<void> 
   }
 }
 
-const prefix = "/.well-known/acme-challenge/";
-const connectionsMax = 64;
+const challengePrefix = "/.well-known/acme-challenge/";
+const challengeConnectionsMax = 64;
 
 /** Responds to HTTP-01 challenges (RFC 8555, section 8.3) while an order is open, and to nothing else. */
 export interface ChallengeServer {
@@ -65,11 +65,11 @@ export interface ChallengeServer {
 export async function openChallengeServer(at: Endpoint): Promise<ChallengeServer> {
   const responses = new Map<string, string>();
   const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, ({ url = "" }, response) => {
-    const body = url.startsWith(prefix) ? responses.get(url.slice(prefix.length)) : undefined;
+    const body = url.startsWith(challengePrefix) ? responses.get(url.slice(challengePrefix.length)) : undefined;
     response.writeHead(body === undefined ? 404 : 200, { "content-type": "text/plain", connection: "close" });
     response.end(body ?? "");
   });
-  server.maxConnections = connectionsMax;
+  server.maxConnections = challengeConnectionsMax;
   await listenAt(server, at);
   return {
     set(token, keyAuthorization) {
