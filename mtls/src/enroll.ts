@@ -6,8 +6,7 @@ import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import type { KeyWithRequest } from "./certificate-request.ts";
 import { createControllerChannel, enrollmentMethods } from "./controller-channel.ts";
 import { type EnrollmentFile, tokenDigest } from "./enrollment-file.ts";
-import { identityOf, type MachineIdentity } from "./machine-identity.ts";
-import { pemOf } from "./pem.ts";
+import { identityOf, type MachineIdentity, pemOf } from "./machine-identity.ts";
 
 const timeoutMs = 5_000;
 

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { CertificateResponse } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
-import { pemOf } from "./pem.ts";
 
 /** A machine's client certificate with its key, in one file so that both change atomically. */
 export interface MachineIdentity {
@@ -65,4 +64,14 @@ export function expiryOf(response: CertificateResponse): number {
 /** Time to renew a certificate: after two thirds of its lifetime. */
 export function renewalTime({ issuedAt, notAfter }: { issuedAt: number; notAfter: number }): number {
   return issuedAt + ((notAfter - issuedAt) * 2) / 3;
+}
+
+/** Encodes DER certificates as PEM, one after the other. */
+export function pemOf(chain: readonly Uint8Array[]): string {
+  return chain.map((der) => `-----BEGIN CERTIFICATE-----\n${folded(der)}\n-----END CERTIFICATE-----\n`).join("");
+}
+
+function folded(der: Uint8Array): string {
+  const text = Buffer.from(der.buffer, der.byteOffset, der.byteLength).toString("base64");
+  return (text.match(/.{1,64}/g) ?? []).join("\n");
 }

@@ -6,8 +6,7 @@ import type { EngineCheck } from "../engines/engine-driver.ts";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
 import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { expiryOf, renewalTime } from "@holdfast/mtls/machine-identity.ts";
-import { pemOf } from "@holdfast/mtls/pem.ts";
+import { expiryOf, pemOf, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 
 /** The engine's server certificate: server.key, server.crt and ca.crt, replaced atomically. */
 export interface ServerCertificate {

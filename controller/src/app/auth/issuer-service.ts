@@ -4,7 +4,7 @@ import { status as Code, type ServerDuplexStream } from "@grpc/grpc-js";
 import type { Authority } from "@holdfast/mtls/authority.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
-import { pemOf } from "@holdfast/mtls/pem.ts";
+import { pemOf } from "@holdfast/mtls/machine-identity.ts";
 import { logRefusal, requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import {
   type AppBatch,
