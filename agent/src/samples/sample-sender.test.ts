@@ -35,7 +35,7 @@ function open() {
   const acknowledge = (change: Omit<MessageInitShape<typeof SamplesAckSchema>, "$typeName"> = {}) =>
     sender.acknowledged(create(SamplesAckSchema, { batch: sent.at(-1)?.batch ?? 0n, stored: true, ...change }));
   const take = (from: number, to: number) => {
-    for (let index = from; index < to; index += 1) sender.take({ timeMs: index, slots: [1], values: [index] });
+    for (let index = from; index < to; index += 1) sender.take({ timeMs: index, metricNumbers: [1], values: [index] });
   };
   const timesOf = (samples: Samples | undefined) => samples?.samples.map(({ timeMs }) => Number(timeMs)) ?? [];
   return { sent, controller, sender, acknowledge, take, timesOf };

@@ -48,9 +48,9 @@ export function createSampleSender({ spool, send, random, log }: SampleSenderDep
     lastBatch += 1n;
     const value = create(SamplesSchema, {
       batch: lastBatch,
-      samples: samples.map(({ timeMs, slots, values }) => ({
+      samples: samples.map(({ timeMs, metricNumbers, values }) => ({
         timeMs: BigInt(timeMs),
-        slots: [...slots],
+        slots: [...metricNumbers],
         values: [...values],
       })),
     });

@@ -13,7 +13,7 @@ afterEach(() => rm(directory, { recursive: true }));
 const path = () => join(directory, "samples");
 const sample = (index: number) => ({
   timeMs: index * 15_000,
-  slots: [1, 2, 3, 4],
+  metricNumbers: [1, 2, 3, 4],
   values: [index, 0.1 + index, 1e9, 0],
 });
 const indices = (samples: readonly { readonly timeMs: number }[]) => samples.map(({ timeMs }) => timeMs / 15_000);

@@ -54,8 +54,8 @@ export async function openSampleSpool(path: string, max: number): Promise<Sample
   }
 
   return {
-    async add({ timeMs, slots, values }) {
-      const entry = { t: timeMs, s: slots, v: values };
+    async add({ timeMs, metricNumbers, values }) {
+      const entry = { t: timeMs, s: metricNumbers, v: values };
       waiting.push(entry);
       if (waiting.length > max) {
         drop(1);
@@ -65,7 +65,7 @@ export async function openSampleSpool(path: string, max: number): Promise<Sample
       await compact();
     },
     oldest(count) {
-      const samples = waiting.slice(0, count).map(({ t, s, v }) => ({ timeMs: t, slots: s, values: v }));
+      const samples = waiting.slice(0, count).map(({ t, s, v }) => ({ timeMs: t, metricNumbers: s, values: v }));
       return { samples, through: first + samples.length };
     },
     async remove(through) {

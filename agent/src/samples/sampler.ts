@@ -74,11 +74,17 @@ export function createSampler(deps: SamplerDeps): Sampler {
     const figures = readings
       .flatMap(({ values }) => Object.entries(values))
       .flatMap(([name, value]) => {
-        const slot = metricOf(name)?.slot;
-        return slot === undefined || value === undefined || !Number.isFinite(value) ? [] : [{ slot, value }];
+        const metricNumber = metricOf(name)?.slot;
+        return metricNumber === undefined || value === undefined || !Number.isFinite(value)
+          ? []
+          : [{ metricNumber, value }];
       });
     if (figures.length === 0) return;
-    onSample({ timeMs, slots: figures.map(({ slot }) => slot), values: figures.map(({ value }) => value) });
+    onSample({
+      timeMs,
+      metricNumbers: figures.map(({ metricNumber }) => metricNumber),
+      values: figures.map(({ value }) => value),
+    });
   }
 
   return {

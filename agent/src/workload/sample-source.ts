@@ -17,9 +17,9 @@ export interface Reading {
 export interface Sample {
   /** Milliseconds since 1970: a multiple of the interval. */
   readonly timeMs: number;
-  /** Slots of the metrics in the metric catalog. */
-  readonly slots: readonly number[];
-  /** Values by slot of the metric catalog. */
+  /** Numbers of the metrics in the metric catalog. */
+  readonly metricNumbers: readonly number[];
+  /** Values, one for each metric number. */
   readonly values: readonly number[];
 }
 
