@@ -142,7 +142,6 @@ describe("backups of a service", () => {
       [await rest.post(pathOf(id, `/${first.id}/restore`), { ...target, storage_size_gb: 0 }), 400, "invalid_request"],
       [await rest.post(pathOf(id, `/${first.id}/restore`), { ...target, name: "orders" }), 400, "invalid_request"],
       [await rest.post(pathOf(id, `/${first.id}/restore`), {}), 400, "invalid_request"],
-      [await rest.post(`/managed-services/${id}/fork`, target), 409, "name_taken"],
       [await rest.post(pathOf(id, "/restore"), future), 422, "restore_point_unavailable"],
       [
         await rest.post(pathOf(id, "/restore"), { ...future, restore_point: "2026-01-01T00:00:00" }),

@@ -394,8 +394,7 @@ export const accepted: readonly Accepted[] = [
   refused(
     400,
     /^invalid_request: (name:? is required|target_service_name:? must be without name)/,
-    "the new service's name has two fields, of which a request has one; a schema of optional members cannot say so",
-    `POST ${service}/fork`,
+    "a new service's name has two fields, of which a request has one; a schema of optional members cannot say so",
     `POST ${service}/backups/restore`,
     `POST ${service}/backups/{backup_id}/restore`,
   ),
