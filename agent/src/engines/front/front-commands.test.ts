@@ -1,5 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseAuthorities, parseSessions } from "./front-commands.ts";
+import { applyAllowLists, parseAuthorities, parseSessions } from "./front-commands.ts";
+import type { Front } from "./front.ts";
 
 const output = `Filename: /var/lib/holdfast/instance/tls/ca.crt
 Status: Used
@@ -29,4 +34,39 @@ test("a session has its listener and its client's address", () => {
     { id: "0x55c0", listener: "listener", source: "10.0.0.7" },
     { id: "0x55c1", listener: "private", source: "fd00::7" },
   ]);
+});
+
+test("allow-lists are applied to a front that does not listen yet", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-front-"));
+  const front: Front = {
+    nodeId: "n-1",
+    program: "haproxy",
+    configDirectory: directory,
+    commandSocket: join(directory, "front.sock"),
+    certificateFile: "",
+    keyFile: "",
+    vcpu: 1,
+    connectionLimit: 1,
+    idleComment: "",
+    listeners: [],
+    backends: {},
+  };
+  const commands: string[] = [];
+  const server = createServer((socket) => {
+    socket.setEncoding("utf8").once("data", (text: string) => {
+      commands.push(text.trim());
+      socket.end();
+    });
+  });
+  try {
+    const applied = applyAllowLists(front, new AbortController().signal);
+    // The first attempt finds no socket.
+    await expect(Promise.race([applied, Promise.resolve("waiting")])).resolves.toBe("waiting");
+    server.listen(front.commandSocket);
+    await applied;
+    expect(commands).toEqual(["show info", "show sess"]);
+  } finally {
+    server.close();
+    rmSync(directory, { recursive: true });
+  }
 });

@@ -7,11 +7,32 @@ import { createAllowedAddresses } from "../addresses.ts";
 import { type Front, type FrontList, listsOf } from "./front.ts";
 
 const pollIntervalMs = 20;
+const startedWithinMs = 10_000;
 
-/** Replaces the allow-lists of the running front's addresses, and ends the sessions that they forbid. */
+/**
+ * Replaces the allow-lists of the front's addresses, and ends the sessions that they forbid. Waits for a front that was
+ * just started: it may have read the former lists.
+ */
 export async function applyAllowLists(front: Front, signal: AbortSignal): Promise<void> {
+  await untilStarted(front, signal);
   await replaceLists(front, "network", signal);
   await endForbiddenSessions(front, signal);
+}
+
+/** Throws the last failure of a front that does not respond within 10 s. */
+async function untilStarted(front: Front, signal: AbortSignal): Promise<void> {
+  const limit = AbortSignal.timeout(startedWithinMs);
+  for (;;) {
+    try {
+      await sendCommand(front, "show info", signal);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      if (limit.aborted || (code !== "ENOENT" && code !== "ECONNREFUSED")) throw error;
+      await sleep(pollIntervalMs, undefined, { signal });
+    }
+  }
 }
 
 /** Replaces the lists of certificates' common names; open sessions continue. */
