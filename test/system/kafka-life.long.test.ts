@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
+import { runPythonKafka } from "@holdfast/testing/engines/kafka-programs.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import {
   createServices,
   expectStatus,
@@ -61,6 +63,25 @@ describe.skipIf(skip !== undefined)("a Kafka through changes and kills", () => {
       await admin.disconnect();
     }
   }
+
+  it.skipIf(!asRoot)(
+    "serves librdkafka's client for Python, with each compression and with transactions",
+    async () => {
+      const codecs = ["gzip", "lz4", "none", "snappy", "zstd"];
+      expect(await runPythonKafka(platform, bus)).toEqual({
+        written: codecs.length,
+        aborted: 1,
+        committed: 1,
+        read: [...codecs, "committed"].toSorted(),
+        read_later: ["later"],
+        uncommitted: [...codecs, "aborted", "committed", "later"].toSorted(),
+        refused: "TOPIC_AUTHORIZATION_FAILED",
+        topics: ["orders", "python"],
+      });
+      expectStatus(await platform.rest.delete(path("/topics/python")), 204);
+    },
+    300_000,
+  );
 
   it("serves while its agent and the controllers are killed, and is managed again afterwards", async () => {
     await expectComplete();

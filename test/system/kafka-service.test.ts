@@ -1,17 +1,11 @@
-import { execFile } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
 import type { Admin } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
+import { runKcat } from "@holdfast/testing/engines/kafka-programs.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import {
   createServices,
   expectStatus,
@@ -44,7 +38,6 @@ interface GroupJson {
   readonly lag: number;
 }
 
-const execute = promisify(execFile);
 const skip = await requireRecipes(import.meta.filename, "kafka");
 
 describe.skipIf(skip !== undefined)("a managed Kafka", () => {
@@ -132,43 +125,8 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
     expect(listed).toEqual(["orders"]);
   });
 
-  /** Runs kcat of the image, which resolves names by a file of hosts over the image's own, and returns its output. */
-  async function kcat(args: readonly string[], input = ""): Promise<string> {
-    const image = findImage(imagesDirectory(process.env), "kafka");
-    const directory = mkdtempSync(join(tmpdir(), "holdfast-client-"));
-    chmodSync(directory, 0o755);
-    const { host, port, ca_certificate: ca, nodes } = bus.connection;
-    const names = [host, ...nodes.flatMap(({ hostname, private_hostname: privateName }) => [hostname, privateName])];
-    const lines = await Promise.all(names.map(async (name) => `${await addressOf(platform, name)} ${name}\n`));
-    const settings = {
-      "bootstrap.servers": `${host}:${port}`,
-      "security.protocol": "SASL_SSL",
-      "sasl.mechanisms": "SCRAM-SHA-512",
-      "sasl.username": "app_user",
-      "sasl.password": bus.password,
-      "ssl.ca.location": "/mnt/ca.pem",
-    };
-    const files = {
-      "ca.pem": ca,
-      hosts: lines.join(""),
-      "kcat.conf": Object.entries(settings)
-        .map(([name, value]) => `${name}=${value}\n`)
-        .join(""),
-      input,
-    };
-    for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
-    const script =
-      'mount --bind "$1/hosts" "$2/etc/hosts" && mount --bind "$1" "$2/mnt" && shift 2 && exec chroot "$@"';
-    const root = image?.root ?? "";
-    const inside = [`--userspec=${testUid}:${testUid}`, root, "kcat", "-F", "/mnt/kcat.conf", ...args];
-    const { stdout } = await execute("unshare", ["--mount", "sh", "-c", script, "sh", directory, root, ...inside], {
-      cwd: "/",
-    });
-    rmSync(directory, { recursive: true });
-    return stdout;
-  }
-
   it.skipIf(!asRoot)("is read and written by kcat, by name, with each compression", async () => {
+    const kcat = (args: readonly string[], input?: string) => runKcat(platform, bus, args, input);
     const consume = (topic: string) => kcat(["-C", "-t", topic, "-o", "beginning", "-e", "-q"]);
     expect((await consume("orders")).trim().split("\n").toSorted()).toEqual(["one", "three", "two"]);
     for (const codec of ["gzip", "snappy", "lz4", "zstd"])
