@@ -289,8 +289,10 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     ready.set({ driver, instance });
     await process.ensureCompanions(driver, instance);
     await archives.follow({ driver, instance });
-    // An agent may have been killed between writing files and reloading them, so an adopted engine is reloaded.
-    isReloadDue ||= changed.length > 0 || renewed || adopted;
+    // An agent may have been killed between writing files and reloading them, so an adopted engine is reloaded. Some
+    // engines block writes by commands alone, so no file of theirs changes with the block.
+    const blockChanged = current?.instance.writesBlocked !== instance.writesBlocked;
+    isReloadDue ||= changed.length > 0 || renewed || adopted || blockChanged;
     if (!isReloadDue) return admitMembers({ driver, instance }, signals.urgent);
     log.info("engine reloaded", { service: spec.serviceId, files: changed, certificate: renewed });
     try {
