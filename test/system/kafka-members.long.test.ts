@@ -167,7 +167,8 @@ describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: lon
       bus.connection.private_bootstrap_servers?.split(",").toSorted(),
     );
     await admin.disconnect();
-    const producer = kafka.producer();
+    // The topic is created by the first write, which its leader refuses until it has the new partition.
+    const producer = kafka.producer({ retry: { retries: 10 } });
     await producer.connect();
     await producer.send({ topic: "plain", acks: -1, messages: [{ value: "private" }] });
     await producer.disconnect();

@@ -2,6 +2,7 @@ import { startWriter } from "@holdfast/test/faults/acknowledged-writer.ts";
 import type { EachBatchPayload, Kafka, Producer } from "kafkajs";
 import type { Platform } from "../platform/platform.ts";
 import type { RunningService } from "../platform/services.ts";
+import { waitUntil } from "../wait-until.ts";
 import { serviceKafka } from "./kafka-clients.ts";
 
 const topic = "ledger";
@@ -12,7 +13,10 @@ export async function writeRecords(platform: Platform, service: RunningService, 
   const kafka = serviceKafka(platform, service);
   const admin = kafka.admin();
   await admin.connect();
-  await admin.createTopics({ topics: [{ topic, numPartitions: partitions }], waitForLeaders: true });
+  await admin.createTopics({ topics: [{ topic, numPartitions: partitions }], waitForLeaders: false });
+  // Only leaders return offsets. A wait of the client itself ends with an error at a broker without the new topic.
+  const hasLeaders = async () => (await admin.fetchTopicOffsets(topic)).length === partitions;
+  await waitUntil("the leaders have the topic", hasLeaders);
   await admin.disconnect();
   return startWriter<Producer>({
     async connect() {
