@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
+import { readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { EngineDeps } from "../engine-deps.ts";
@@ -32,8 +33,19 @@ export async function prepareDirectory(deps: EngineDeps, instance: Instance, sig
   const directory = engineDirectory(instance);
   if (!existsSync(directory)) await run(["mkdir", "-m", "0750", directory], { signal });
   await createCertificates(deps, instance, signal);
-  await run(["ln", "-sfn", javaProgram(instance.paths.software), serverProgram(instance)], { signal });
+  const [program, java] = [serverProgram(instance), javaProgram(instance.paths.software)];
+  // A full disk has no space for another link.
+  if ((await linkedBy(program)) !== java) await run(["ln", "-sfn", java, program], { signal });
   if (!existsSync(exporterFile(instance))) await createExporter(deps, instance, signal);
+}
+
+async function linkedBy(link: string): Promise<string | undefined> {
+  try {
+    return await readlink(link);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 /**
