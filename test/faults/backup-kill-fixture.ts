@@ -30,8 +30,8 @@ export const longMs = 240_000;
 /** Rows of the table that exists from the start. */
 export const initialRows = 240_000;
 
-/** One PostgreSQL with backups and an archive, as the fixture for kills of its parts. */
-export interface BackupKillFixture {
+/** A service with backups whose parts are killed. */
+export interface BackupKills {
   readonly platform: Platform;
   readonly services: Services;
   readonly source: RunningService;
@@ -39,7 +39,6 @@ export interface BackupKillFixture {
   readonly wait: { readonly withinMs: number; readonly everyMs: number; readonly describe: () => Promise<string> };
   /** Path of the service's backups, with `rest` appended. */
   path(rest?: string): string;
-  query<Row extends object>(of: RunningService, sql: string): Promise<Row[]>;
   /** Response to GET; undefined while no controller responds. */
   read<T>(path: string): Promise<T | undefined>;
   /** Retries while controllers are killed, until one accepts the request or has accepted it. */
@@ -48,15 +47,20 @@ export interface BackupKillFixture {
   kill(victim: BackupVictim, machineId: string): Promise<void>;
   /** Stops the object store until the returned function is called. */
   pauseStore(): () => void;
-  /** True while an engine streams its files to a backup. */
-  isBeingRead(): boolean;
   backup(): Promise<BackupJson>;
   /** The backup, once it has ended. */
   ended(backupId: string): Promise<BackupJson>;
-  /** Resolves when everything written so far is durable. */
-  durable(): Promise<void>;
   /** Throws for an operation without an end, and for a machine without an owner. */
   expectNothingLeft(): Promise<void>;
+}
+
+/** One PostgreSQL with backups and an archive, as the fixture for kills of its parts. */
+export interface BackupKillFixture extends BackupKills {
+  query<Row extends object>(of: RunningService, sql: string): Promise<Row[]>;
+  /** True while an engine streams its files to a backup. */
+  isBeingRead(): boolean;
+  /** Resolves when everything written so far is durable. */
+  durable(): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -76,14 +80,9 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
   const services = createServices(platform);
   const source = await services.createRunning("orders", { allowed_cidrs: ["127.0.0.0/8"] });
   const { id } = source.service;
-  const wait = { withinMs: longMs, everyMs: 50, describe: () => services.describe(id) };
-  const path = (rest = "") => `/managed-services/${id}/backups${rest}`;
+  const kills = createBackupKills(platform, services, source);
   const query = <Row extends object>({ connection, password }: RunningService, sql: string) =>
     queryOnce<Row>(platform, connection, { password }, sql);
-  const read = async <T>(at: string) => {
-    const response = await platform.rest.get<T>(at).catch(() => undefined);
-    return response?.status === 200 ? response.json : undefined;
-  };
 
   // Some parts of a backup contain only this table, and are identical each time.
   const line = "repeat(md5(i::text), 8) AS line";
@@ -93,10 +92,30 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
 
   async function durable(): Promise<void> {
     const now = new Date().toISOString();
-    const newest = async () => (await read<ServiceJson>(`/managed-services/${id}`))?.backups?.restorable?.to ?? "";
-    await waitUntil("existing rows are durable", async () => (await newest()) > now, { ...wait, everyMs: 200 });
+    const newest = async () =>
+      (await kills.read<ServiceJson>(`/managed-services/${id}`))?.backups?.restorable?.to ?? "";
+    await waitUntil("existing rows are durable", async () => (await newest()) > now, { ...kills.wait, everyMs: 200 });
   }
   await durable();
+
+  return {
+    ...kills,
+    query,
+    durable,
+    isBeingRead: () => platform.processes().all.some((pid) => commandOf(pid).includes("sending backup")),
+    remove: () => platform.remove(),
+  };
+}
+
+/** Requests, kills and waits around the backups of a service. */
+export function createBackupKills(platform: Platform, services: Services, source: RunningService): BackupKills {
+  const { id } = source.service;
+  const wait = { withinMs: longMs, everyMs: 50, describe: () => services.describe(id) };
+  const path = (rest = "") => `/managed-services/${id}/backups${rest}`;
+  const read = async <T>(at: string) => {
+    const response = await platform.rest.get<T>(at).catch(() => undefined);
+    return response?.status === 200 ? response.json : undefined;
+  };
 
   return {
     platform,
@@ -104,9 +123,7 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
     source,
     wait,
     path,
-    query,
     read,
-    durable,
     async post<T>(at: string, body: object, statuses: readonly number[]) {
       const response = await waitUntil(
         `POST ${at} is answered`,
@@ -138,7 +155,6 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
       killImmediately(store, "SIGSTOP");
       return () => void killImmediately(store, "SIGCONT");
     },
-    isBeingRead: () => platform.processes().all.some((pid) => commandOf(pid).includes("sending backup")),
     async backup() {
       return expectStatus(await platform.rest.post<BackupJson>(path()), 202).json;
     },
@@ -160,6 +176,5 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
         (await asOperator(platform, FleetService, (fleet) => fleet.sweepOrphans({ dryRun: true }))).orphans;
       await waitUntil("no machine is an orphan", async () => (await orphans()).length === 0, wait);
     },
-    remove: () => platform.remove(),
   };
 }
