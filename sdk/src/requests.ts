@@ -587,9 +587,12 @@ export interface NewWebhook {
   readonly retry_policy?: RetryPolicy | undefined;
 }
 
-/** Settings of the pooler. Omitted fields stay; the defaults are off and "transaction". */
+/**
+ * Settings of the pooler. Omitted fields stay; the defaults are off and the first mode of the engine in the catalog.
+ */
 export interface PoolerChoice {
   readonly enabled?: boolean | undefined;
+  /** Only for an engine with modes in the catalog. */
   readonly mode?: string | undefined;
 }
 

@@ -495,7 +495,10 @@ export interface Catalog {
     /** Null for an engine without a pooler. */
     readonly pooler: {
       readonly port: number;
-      /** "transaction" and "session"; the first is the default. */
+      /**
+       * "transaction" and "session", by which many clients share few sessions; the first is the default. Empty for a
+       * pooler that forwards each client to the primary.
+       */
       readonly modes: readonly string[];
     } | null;
   }[];
@@ -1224,7 +1227,7 @@ export interface ManagedService {
     readonly enabled: boolean;
     /**
      * "transaction": a client has a session of the engine during a transaction. "session": a client has one while it is
-     * connected.
+     * connected, which is also the value for an engine whose pooler has no modes.
      */
     readonly mode: string;
   } | null;

@@ -4,6 +4,7 @@ import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { poolerCases } from "./mysql/pooler.ts";
 import { type ReplicatedShop, startReplicatedShop } from "./mysql/replicated-shop.ts";
 
 const skip = await requireRecipes(import.meta.filename, "mysql");
@@ -55,6 +56,8 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync", () => {
     await fixture.writesContinue();
     await fixture.follows(primary);
   });
+
+  poolerCases(() => fixture);
 
   it("continues when the engine of its primary is killed", async () => {
     const { primary } = await fixture.rolesNow();

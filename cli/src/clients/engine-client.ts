@@ -76,7 +76,7 @@ export interface Route {
 export function routed(connection: Connection, { pooled, replica }: Route): Connection {
   if (pooled === true) {
     if (connection.pooled_uri === null)
-      throw new UsageError("the service has no pooler: services update SERVICE --pooler transaction enables it");
+      throw new UsageError("the service has no pooler: services update SERVICE --pooler on enables it");
     return { ...connection, port: Number(new URL(connection.pooled_uri).port) };
   }
   if (replica !== true) return connection;

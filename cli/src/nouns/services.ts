@@ -59,10 +59,10 @@ interface UpdateFlags {
 
 const statuses: readonly ServiceStatus[] = ["Pending", "Provisioning", "Running", "Stopped", "Upgrading", "Error"];
 
-const poolerModes = ["transaction", "session"];
+const poolerModes = ["on", "transaction", "session"];
 
-/** Value of --pooler: the mode of the pooler, or off. */
-type PoolerFlag = "transaction" | "session" | "off";
+/** Value of --pooler: on, the mode of the pooler, or off. */
+type PoolerFlag = "on" | "transaction" | "session" | "off";
 
 /** Fields of a connection in tables. */
 const connectionFields = [
@@ -192,7 +192,7 @@ function addCreate(services: CliCommand): void {
       windowText,
     );
   create.option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer);
-  create.addOption(new Option("--pooler <mode>", "connection pooling mode").choices(poolerModes));
+  create.addOption(new Option("--pooler <mode>", "connection pooler: on, or its mode").choices(poolerModes));
   create.option("--private-listener", "admit clients of the private network without TLS, if the engine can");
   withWait(create)
     .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
@@ -229,7 +229,8 @@ function addCreate(services: CliCommand): void {
 
 function poolerOf(flag: PoolerFlag | undefined): PoolerChoice | undefined {
   if (flag === undefined) return undefined;
-  return flag === "off" ? { enabled: false } : { enabled: true, mode: flag };
+  if (flag === "on" || flag === "off") return { enabled: flag === "on" };
+  return { enabled: true, mode: flag };
 }
 
 function autoscaleOf(flag: number | false | undefined): StorageAutoscaleChoice | undefined {
@@ -255,7 +256,7 @@ function addUpdate(services: CliCommand): void {
     .addOption(
       new Option("--replication-mode <mode>", "replication mode: what a commit waits for").choices(replicationModes),
     )
-    .addOption(new Option("--pooler <mode>", "connection pooling mode").choices([...poolerModes, "off"]))
+    .addOption(new Option("--pooler <mode>", "connection pooler: on, or its mode").choices([...poolerModes, "off"]))
     .option("--private-listener", "admit clients of the private network without TLS, if the engine can")
     .option("--no-private-listener", "require TLS in the private network too")
     .example("services update orders --allow 10.1.0.0/16 --allow 10.2.0.0/16")

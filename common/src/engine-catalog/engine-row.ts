@@ -68,7 +68,7 @@ export interface EngineFrontEnd {
 /** Connection pooler of an engine. */
 export interface EnginePooler {
   readonly port: number;
-  /** Supported pooling modes; the first one is the default. */
+  /** Supported pooling modes; the first one is the default. Empty if clients share no sessions. */
   readonly modes: readonly PoolerMode[];
 }
 

@@ -21,4 +21,5 @@ export const mysql: EngineRow = {
   hasPreparedDisks: false,
   upgradesInPlace: true,
   backups: { kind: "snapshot", restorePoints: "any_second", increments: false, fork: true },
+  pooler: { port: 3307, modes: [] },
 };

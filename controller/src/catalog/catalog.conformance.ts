@@ -26,6 +26,6 @@ export default {
     "holdfast.v1.CatalogMetric.engines": "the catalog of engines",
     "holdfast.v1.EngineParameter.values": "the catalog of engines",
     "holdfast.v1.EngineParameter.versions": "the catalog of engines",
-    "holdfast.v1.EnginePooler.modes": "modes of PgBouncer",
+    "holdfast.v1.EnginePooler.modes": "modes of poolers",
   },
 } satisfies Contract;

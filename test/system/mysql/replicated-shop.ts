@@ -14,6 +14,9 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface Login {
   readonly host?: string;
+  readonly port?: number;
+  /** Address in place of the host's, as of a client with an outdated one. */
+  readonly at?: string;
   readonly user?: string;
   readonly password?: string;
 }
@@ -64,9 +67,9 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   };
 
   async function open({ user = "app_user", password = shop.password, ...login }: Login = {}): Promise<Connection> {
-    const { port, ca_certificate: ca } = shop.connection;
-    const host = login.host ?? shop.connection.host;
-    const stream = connect({ host: await addressOf(platform, host), port });
+    const { ca_certificate: ca } = shop.connection;
+    const { host = shop.connection.host, port = shop.connection.port, at } = login;
+    const stream = connect({ host: at ?? (await addressOf(platform, host)), port });
     const client = await createConnection({
       host,
       user,
@@ -127,6 +130,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     engineOf,
     follows,
     writesContinue,
+    open,
     query,
     async stopWriting(): Promise<void> {
       writing.abort();

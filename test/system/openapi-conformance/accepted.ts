@@ -423,6 +423,13 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
+    /^invalid_request: (pooler\.mode:? )?the pooler of \w+ has no modes/,
+    "the poolers of some engines have no modes",
+    "POST /managed-services",
+    "PATCH /managed-services/{id}",
+  ),
+  refused(
+    400,
     /^invalid_request: replication_mode needs a node_count of 2 or more/,
     "a mode that waits for a replica needs one",
     "POST /managed-services",

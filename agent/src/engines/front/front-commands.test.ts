@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { applyAllowLists, parseAuthorities, parseSessions } from "./front-commands.ts";
+import { applyAllowLists, parseAuthorities, parseServers, parseSessions } from "./front-commands.ts";
 import type { Front } from "./front.ts";
 
 const output = `Filename: /var/lib/holdfast/instance/tls/ca.crt
@@ -69,4 +69,19 @@ test("allow-lists are applied to a front that does not listen yet", async () => 
     server.close();
     rmSync(directory, { recursive: true });
   }
+});
+
+test("a server has its address, and is in use unless it is in maintenance", () => {
+  const states = `1
+# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_port
+5 primary 1 own - 2 0 1 0
+5 primary 2 other 10.0.0.7 0 5 1 13307
+5 primary 3 third fd00::7 2 4 1 13307
+
+`;
+  expect([...parseServers(states)]).toEqual([
+    ["own", { address: "-", port: 0, isInUse: true }],
+    ["other", { address: "10.0.0.7", port: 13_307, isInUse: false }],
+    ["third", { address: "fd00::7", port: 13_307, isInUse: true }],
+  ]);
 });

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAllowedAddresses } from "../addresses.ts";
-import { type Front, type FrontList, listsOf } from "./front.ts";
+import { type Front, type FrontList, listsOf, type NextFront } from "./front.ts";
 
 const pollIntervalMs = 20;
 const startedWithinMs = 10_000;
@@ -64,7 +64,7 @@ async function replaceList(front: Front, { file: name, entries: all }: FrontList
 /** A line of commands must fit into HAProxy's buffer of 16 KiB. */
 const entriesPerLine = 32;
 
-/** Ends every session from an address that the allow-list of its listener does not contain. */
+/** Ends every session from an address that the allow-list of its listener does not contain, except forwarded ones. */
 export async function endForbiddenSessions(front: Front, signal: AbortSignal): Promise<void> {
   const forbidden = await forbiddenSessions(front, signal);
   for (const { id } of forbidden) await sendCommand(front, `shutdown session ${id}`, signal);
@@ -83,9 +83,12 @@ export async function untilNoClients(front: Front, signal: AbortSignal): Promise
 
 async function forbiddenSessions(front: Front, signal: AbortSignal): Promise<FrontSession[]> {
   const allowedBy = new Map(
-    front.listeners.flatMap(({ name, allows }) =>
-      allows.by === "network" ? [[name, createAllowedAddresses(allows.cidrs)] as const] : [],
-    ),
+    front.listeners.flatMap((listener) => {
+      const { name, allows } = listener;
+      // HAProxy does not list the addresses of forwarded clients. The front that forwards them ends their sessions.
+      if (allows.by !== "network" || (listener.mode === "pass" && listener.takesClientAddress === true)) return [];
+      return [[name, createAllowedAddresses(allows.cidrs)] as const];
+    }),
   );
   const sessions = parseSessions(await sendCommand(front, "show sess", signal));
   return sessions.filter(({ listener, source }) => allowedBy.get(listener)?.(source) === false);
@@ -109,6 +112,69 @@ export function parseSessions(text: string): FrontSession[] {
   return [...text.matchAll(/^(0x[0-9a-f]+): proto=tcp\S* src=(\S+):\d+ fe=(\S+)/gm)].map(
     ([, id = "", source = "", listener = ""]) => ({ id, listener, source: source.replaceAll(/[[\]]/g, "") }),
   );
+}
+
+/**
+ * Forwards new connections to the next fronts that are in use, and ends connections to others: those to a front that is
+ * no longer in use, or that was at another address. Throws if HAProxy refuses the change.
+ */
+export async function applyNextFronts(front: Front, signal: AbortSignal): Promise<void> {
+  for (const [backend, of] of Object.entries(front.backends)) {
+    if (!("fronts" in of)) continue;
+    // Connections to former fronts end before the first one to another begins.
+    const byUse = of.fronts.toSorted((a, b) => Number(a.isInUse) - Number(b.isInUse));
+    for (const next of byUse) await applyNextFront(front, backend, next, signal);
+  }
+}
+
+async function applyNextFront(front: Front, backend: string, next: NextFront, signal: AbortSignal): Promise<void> {
+  const before = (await nextFrontStates(front, backend, signal)).get(next.name);
+  if (before !== undefined && isApplied(before, next)) return;
+  const server = `${backend}/${next.name}`;
+  await sendCommand(front, `set server ${server} state maint; shutdown sessions server ${server}`, signal);
+  if (!next.isInUse) return;
+  const address = "socket" in next.at ? undefined : next.at.address;
+  if (address !== undefined)
+    await sendCommand(front, `set server ${server} addr ${address.address} port ${address.port}`, signal);
+  await sendCommand(front, `set server ${server} state ready`, signal);
+  const after = (await nextFrontStates(front, backend, signal)).get(next.name);
+  if (after === undefined || !isApplied(after, next)) throw new Error(`the front does not forward to ${server}`);
+}
+
+interface NextFrontState {
+  readonly address: string;
+  readonly port: number;
+  readonly isInUse: boolean;
+}
+
+function isApplied(state: NextFrontState, { at, isInUse }: NextFront): boolean {
+  if (!isInUse || !state.isInUse) return isInUse === state.isInUse;
+  return "socket" in at || (state.address === at.address.address && state.port === at.address.port);
+}
+
+async function nextFrontStates(
+  front: Front,
+  backend: string,
+  signal: AbortSignal,
+): Promise<Map<string, NextFrontState>> {
+  return parseServers(await sendCommand(front, `show servers state ${backend}`, signal));
+}
+
+/** Bits of `srv_admin_state` by which a server gets no connections. The bit 4 only reports its configuration. */
+const maintenance = 0x01 | 0x02 | 0x20;
+
+/** Servers by name in the output of `show servers state`. One in maintenance is not in use. */
+export function parseServers(text: string): Map<string, NextFrontState> {
+  const [, header = "", ...rows] = text.split("\n");
+  const columns = header.replace(/^# /, "").split(" ");
+  const states = rows.flatMap((row) => {
+    const values = row.split(" ");
+    const of = (column: string) => values[columns.indexOf(column)] ?? "";
+    if (of("srv_name") === "") return [];
+    const isInUse = (Number(of("srv_admin_state")) & maintenance) === 0;
+    return [[of("srv_name"), { address: of("srv_addr"), port: Number(of("srv_port")), isInUse }] as const];
+  });
+  return new Map(states);
 }
 
 /** Loads the certificate on disk into the front; open sessions continue. */

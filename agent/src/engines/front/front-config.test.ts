@@ -75,3 +75,43 @@ test("the threads of a front follow the plan, from one to four", () => {
   const threads = (vcpu: number) => /nbthread (\d+)/.exec(configOf({ ...front, vcpu }))?.[1];
   expect([1, 2, 4, 32].map(threads)).toEqual(["1", "1", "2", "4"]);
 });
+
+test("a front forwards to another one with its client's address, which that one checks after it is known", () => {
+  const socket = "/run/h/forwarded.sock";
+  const address = { address: "fd00::3", port: 13_307 };
+  const [, rest] = configOf({
+    ...front,
+    listeners: [
+      { name: "forwarded", mode: "pass", addresses: [], forwardedSocket: socket, allows: clients, backend: "next" },
+      {
+        name: "members",
+        mode: "pass",
+        addresses: [{ address: "10.77.0.2", port: 13_307 }],
+        takesClientAddress: true,
+        allows: { by: "network", file: "members.lst", cidrs: ["10.77.0.3"] },
+        backend: "next",
+      },
+    ],
+    backends: {
+      next: {
+        fronts: [
+          { name: "own", at: { socket }, isInUse: true },
+          { name: "other", at: { address, sourceAddress: "fd00::2" }, isInUse: false },
+        ],
+      },
+    },
+  }).split("timeout server 24d\n");
+  expect(rest).toBe(`frontend forwarded
+  bind unix@/run/h/forwarded.sock mode 600 accept-proxy
+  tcp-request session reject unless { src -f /etc/h/allowed.lst }
+  default_backend next
+frontend members
+  bind 10.77.0.2:13307 accept-proxy
+  tcp-request connection reject unless { src -f /etc/h/members.lst }
+  default_backend next
+backend next
+  option srvtcpka
+  server own unix@/run/h/forwarded.sock send-proxy-v2
+  server other [fd00::3]:13307 source [fd00::2] send-proxy-v2 disabled
+`);
+});

@@ -1,7 +1,15 @@
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import type { ConfigFile, Listener } from "../engine-driver.ts";
-import { configName, type Front, type FrontBackend, type FrontListener, type HttpRules, listsOf } from "./front.ts";
+import {
+  configName,
+  type Front,
+  type FrontBackend,
+  type FrontListener,
+  type HttpRules,
+  listsOf,
+  type NextFront,
+} from "./front.ts";
 
 /** HAProxy's configuration, and the lists of addresses and members that it names. */
 export function frontFiles(front: Front): ConfigFile[] {
@@ -44,16 +52,23 @@ ${listeners.map((listener) => frontendOf(front, listener)).join("")}${Object.ent
 }
 
 function frontendOf(front: Front, listener: FrontListener): string {
-  const { name, addresses, allows, connectionLimit, backend } = listener;
+  const { name, addresses, forwardedSocket, allows, connectionLimit, backend } = listener;
   const tls = tlsOptions(front, listener);
   return linesOf(`frontend ${name}`, [
     ...(httpOf(listener) === undefined ? [] : ["mode http", "timeout http-request 30s", "timeout http-keep-alive 60s"]),
     ...(connectionLimit === undefined ? [] : [`maxconn ${connectionLimit}`]),
-    ...addresses.map((address) => `bind ${endpointOf(address)}${tls}`),
+    ...addresses.map((address) => `bind ${endpointOf(address)}${tls}${takesClientAddress(listener) ? proxied : ""}`),
+    ...(forwardedSocket === undefined ? [] : [`bind unix@${forwardedSocket} mode 600${tls}${proxied}`]),
     ...checksOf(listener).map((stage) => `tcp-request ${stage} reject unless ${conditionOf(front, allows)}`),
     ...(httpOf(listener)?.rules ?? []),
     `default_backend ${backend}`,
   ]);
+}
+
+const proxied = " accept-proxy";
+
+function takesClientAddress(listener: FrontListener): boolean {
+  return listener.mode === "pass" && listener.takesClientAddress === true;
 }
 
 function httpOf(listener: FrontListener): HttpRules | undefined {
@@ -77,9 +92,10 @@ function tlsOptions({ certificateFile }: Front, { mode, allows }: FrontListener)
   return ` ssl crt ${certificateFile}${clients}`;
 }
 
-/** `connection` is evaluated before TLS, `session` after it. */
-function checksOf({ mode, allows }: FrontListener): readonly string[] {
+/** `connection` is evaluated before TLS and before a forwarded client's address is read, `session` after both. */
+function checksOf({ mode, allows, forwardedSocket }: FrontListener): readonly string[] {
   if (allows.by === "certificate") return ["session"];
+  if (forwardedSocket !== undefined) return ["session"];
   return mode === "pass" ? ["connection"] : ["connection", "session"];
 }
 
@@ -90,14 +106,26 @@ function conditionOf({ configDirectory }: Front, { by, file }: FrontListener["al
 function backendOf(name: string, backend: FrontBackend, isHttp: boolean): string {
   const mode = isHttp ? ["mode http"] : [];
   if ("socket" in backend) return linesOf(`backend ${name}`, [...mode, `server ${name} unix@${backend.socket}`]);
+  if ("fronts" in backend)
+    return linesOf(`backend ${name}`, ["option srvtcpka", ...mode, ...backend.fronts.map(nextFrontOf)]);
   const { address, tls } = backend;
   const options =
     tls === undefined ? "" : ` ssl crt ${tls.certificateFile} ca-file ${tls.authorityFile} verify required`;
   return linesOf(`backend ${name}`, [...mode, `server ${name} ${endpointOf(address)}${options}`]);
 }
 
+function nextFrontOf({ name, at, isInUse }: NextFront): string {
+  const target =
+    "socket" in at ? `unix@${at.socket}` : `${endpointOf(at.address)} source ${sourceOf(at.sourceAddress)}`;
+  return `server ${name} ${target} send-proxy-v2${isInUse ? "" : " disabled"}`;
+}
+
+function sourceOf(address: string): string {
+  return isIPv6(address) ? `[${address}]` : address;
+}
+
 function endpointOf({ address, port }: Listener): string {
-  return `${isIPv6(address) ? `[${address}]` : address}:${port}`;
+  return `${sourceOf(address)}:${port}`;
 }
 
 function linesOf(head: string, lines: readonly string[]): string {

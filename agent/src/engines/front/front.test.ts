@@ -1,5 +1,5 @@
 import { chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
-import { applyAllowLists, applyCertificate, endForbiddenSessions } from "./front-commands.ts";
+import { applyAllowLists, applyCertificate, applyNextFronts, endForbiddenSessions } from "./front-commands.ts";
 import { frontFiles } from "./front-config.ts";
 import { type Front, frontCompanion, missingFront } from "./front.ts";
 
@@ -22,13 +22,20 @@ describe.skipIf(!hasFront)("a front of HAProxy that terminates TLS at one port a
   const directory = !hasFront ? "" : programDirectory("holdfast-front");
   const under = (name: string) => join(directory, name);
   const servers: Server[] = [];
-  let [terminatePort, passPort] = [0, 0];
+  let [terminatePort, passPort, nextPort, otherPort] = [0, 0, 0, 0];
   let own: TestCertificate;
   let ofEngine: TestCertificate;
   let haproxy: TemporaryProcess | undefined;
 
   /** The front under test with these lists. */
-  const frontWith = (terminate: readonly string[], pass: readonly string[]): Front<"plain" | "tls"> => ({
+  const frontWith = (
+    terminate: readonly string[],
+    pass: readonly string[],
+    {
+      forwarded = everyone,
+      next = "own",
+    }: { readonly forwarded?: readonly string[]; readonly next?: "own" | "other" } = {},
+  ): Front<"plain" | "tls" | "next"> => ({
     nodeId: "node",
     program: "/usr/sbin/haproxy",
     configDirectory: under("config"),
@@ -53,8 +60,44 @@ describe.skipIf(!hasFront)("a front of HAProxy that terminates TLS at one port a
         allows: { by: "network", file: "passing.lst", cidrs: pass },
         backend: "tls",
       },
+      {
+        name: "forwarding",
+        mode: "pass",
+        addresses: [{ address: "127.0.0.1", port: nextPort }],
+        allows: { by: "network", file: "forwarding.lst", cidrs: everyone },
+        backend: "next",
+      },
+      {
+        name: "forwarded",
+        mode: "pass",
+        addresses: [],
+        forwardedSocket: under("run/forwarded.sock"),
+        allows: { by: "network", file: "forwarded.lst", cidrs: forwarded },
+        backend: "plain",
+      },
+      {
+        name: "others",
+        mode: "pass",
+        addresses: [{ address: "127.0.0.1", port: otherPort }],
+        takesClientAddress: true,
+        allows: { by: "network", file: "others.lst", cidrs: ["127.0.0.9"] },
+        backend: "plain",
+      },
     ],
-    backends: { plain: { socket: under("run/plain.sock") }, tls: { socket: under("run/tls.sock") } },
+    backends: {
+      plain: { socket: under("run/plain.sock") },
+      tls: { socket: under("run/tls.sock") },
+      next: {
+        fronts: [
+          { name: "own", at: { socket: under("run/forwarded.sock") }, isInUse: next === "own" },
+          {
+            name: "other",
+            at: { address: { address: "127.0.0.1", port: otherPort }, sourceAddress: "127.0.0.9" },
+            isInUse: next !== "own",
+          },
+        ],
+      },
+    },
   });
 
   async function writeCertificate(): Promise<TestCertificate> {
@@ -77,7 +120,7 @@ describe.skipIf(!hasFront)("a front of HAProxy that terminates TLS at one port a
   }
 
   beforeAll(async () => {
-    [terminatePort = 0, passPort = 0] = await freePorts(2);
+    [terminatePort = 0, passPort = 0, nextPort = 0, otherPort = 0] = await freePorts(4);
     for (const name of ["config", "run", "tls"]) mkdirSync(under(name));
     own = await writeCertificate();
     ofEngine = await createTestCertificate();
@@ -123,6 +166,41 @@ describe.skipIf(!hasFront)("a front of HAProxy that terminates TLS at one port a
     await expect(open(terminatePort, own)).rejects.toThrow();
     expect((await open(passPort, ofEngine)).greeting).toBe("tls\n");
     await applyAllowLists(frontWith(everyone, everyone), AbortSignal.timeout(30_000));
+  });
+
+  /** A session without TLS, with the backend's greeting. */
+  async function openPlain(port: number, localAddress = "127.0.0.1"): Promise<{ socket: Socket; greeting: string }> {
+    const socket = connect({ host: "127.0.0.1", port, localAddress });
+    const greeting = await new Promise<string>((resolve, reject) => {
+      socket.setEncoding("utf8").once("data", resolve);
+      socket.once("error", reject);
+      socket.once("close", () => reject(new Error("closed")));
+    });
+    socket.on("error", () => undefined);
+    return { socket, greeting };
+  }
+
+  test("the next front admits a forwarded client by its own address", async () => {
+    const signal = AbortSignal.timeout(30_000);
+    await applyAllowLists(frontWith(everyone, everyone, { forwarded: ["127.0.0.2"] }), signal);
+    await expect(openPlain(nextPort, "127.0.0.1")).rejects.toThrow();
+    expect((await openPlain(nextPort, "127.0.0.2")).greeting).toBe("plain\n");
+    await applyAllowLists(frontWith(everyone, everyone), signal);
+    expect((await openPlain(nextPort, "127.0.0.1")).greeting).toBe("plain\n");
+  });
+
+  test("clients of a front that is no longer in use end, and later ones reach the one in use if it admits this front", async () => {
+    const signal = AbortSignal.timeout(30_000);
+    const { socket } = await openPlain(nextPort);
+    await applyNextFronts(frontWith(everyone, everyone), signal);
+    expect(socket.closed).toBe(false);
+    const ended = new Promise((resolve) => socket.once("close", resolve));
+    await applyNextFronts(frontWith(everyone, everyone, { next: "other" }), signal);
+    await ended;
+    expect((await openPlain(nextPort)).greeting).toBe("plain\n");
+    await expect(openPlain(otherPort)).rejects.toThrow();
+    await applyNextFronts(frontWith(everyone, everyone), signal);
+    expect((await openPlain(nextPort)).greeting).toBe("plain\n");
   });
 
   test("later sessions use a renewed certificate, and open sessions continue", async () => {

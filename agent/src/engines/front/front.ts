@@ -40,6 +40,8 @@ export type FrontListener<BackendName extends string = string> =
 interface ListenerBase<BackendName extends string> {
   readonly name: string;
   readonly addresses: readonly Listener[];
+  /** Unix socket at which other fronts of this machine forward connections, each after its client's address. */
+  readonly forwardedSocket?: string;
   readonly backend: BackendName;
   /** Connection limit of this listener, in addition to the front's. */
   readonly connectionLimit?: number;
@@ -64,6 +66,11 @@ export interface HttpRules {
 export interface TlsPassthroughListener<BackendName extends string = string> extends ListenerBase<BackendName> {
   readonly mode: "pass";
   readonly allows: AllowedNetworks;
+  /**
+   * True for a listener of other fronts, to which `allows` applies. They send the address of their client first
+   * (PROXY protocol), which the next front behind this one checks.
+   */
+  readonly takesClientAddress?: true;
 }
 
 /** Clients by address. Listeners with the same file have the same list. */
@@ -83,14 +90,26 @@ export interface AllowedCertificates {
   readonly authorityFile: string;
 }
 
-/** The engine's own entry: a Unix socket, or a port for which the front may have a client certificate. */
+/**
+ * The engine's own entry: a Unix socket, or a port for which the front may have a client certificate; or other fronts,
+ * of which those in use change while HAProxy runs.
+ */
 export type FrontBackend =
   | { readonly socket: string }
+  | { readonly fronts: readonly NextFront[] }
   | {
       readonly address: Listener;
       /** Certificate with its key in one file, and authority of the engine's certificate: paths of PEM files. */
       readonly tls?: { readonly certificateFile: string; readonly authorityFile: string };
     };
+
+/** Another front to which connections may be forwarded, each after its client's address (PROXY protocol). */
+export interface NextFront {
+  readonly name: string;
+  /** A listener's `forwardedSocket`, or the address of one that takes clients' addresses. */
+  readonly at: { readonly socket: string } | { readonly address: Listener; readonly sourceAddress: string };
+  readonly isInUse: boolean;
+}
 
 /** Name of HAProxy's configuration in the configuration directory. */
 export const configName = ({ name = "listener" }: Front): string => `${name}.cfg`;

@@ -12,6 +12,7 @@ import { dataDirectory, frontProgram, optionFile, serverProgram } from "./layout
 import { explainFailure, parseLog } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
+import { poolerCompanion } from "./pooler.ts";
 import { createProbe } from "./probe.ts";
 import { queryStats } from "./query-stats.ts";
 import { readOnlyQuery } from "./read-only-query.ts";
@@ -33,6 +34,7 @@ import { users } from "./users.ts";
  * passes TLS on, since TLS begins inside the engine's protocol. The agent signs in over the socket as the platform's
  * account, whose random password is stored beside the data. Users' roles are privileges on all databases, restricted in
  * the databases of the engine and the platform (access.ts). Members replicate through a separate front (replication/).
+ * Another front, the pooler, forwards clients to the primary (pooler.ts).
  */
 export function createMysqlDriver(deps: EngineDeps): EngineDriver {
   const monotonic = () => performance.now();
@@ -51,7 +53,9 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     listeners: listenersOf,
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
     command,
-    companions: (instance) => [frontCompanion(frontOf(instance)), peersCompanion(instance)],
+    companions: (instance) => [frontCompanion(frontOf(instance)), peersCompanion(instance), poolerCompanion(instance)],
+    // A second process of the front, without which no image runs MySQL.
+    offersPooler: async () => true,
     ready: createReady(deps),
     stop: { signal: "SIGTERM", graceMs: 60_000 },
     reclaimSpace: createSpaceReclaimer(monotonic),

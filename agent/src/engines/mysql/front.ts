@@ -4,7 +4,7 @@ import type { Instance } from "../engine-driver.ts";
 import type { Front } from "../front/front.ts";
 import { tlsPassthroughFront } from "../front/tls-passthrough-front.ts";
 import { otherMembers } from "../members.ts";
-import { engineSocket, frontProgram, listenerSocket, peersSocket } from "./layout.ts";
+import { engineSocket, forwardedSocket, frontProgram, listenerSocket, peersSocket } from "./layout.ts";
 import { peerPort } from "./replication/peer-port.ts";
 
 /** Max number of connections of other members, retries included. */
@@ -17,9 +17,12 @@ export function userSessions(instance: Instance): number {
   return Number(effectiveParameters(instance).get("max_connections"));
 }
 
-/** The front of MySQL's clients. */
+/**
+ * The front of MySQL's clients. Connections that poolers forward count toward the same limit, and their clients'
+ * addresses are checked by the same list.
+ */
 export function frontOf(instance: Instance): Front {
-  return tlsPassthroughFront(instance, {
+  const front = tlsPassthroughFront(instance, {
     program: frontProgram(instance.paths.software),
     commandSocket: listenerSocket(instance),
     addresses: listenersOf(instance),
@@ -27,6 +30,10 @@ export function frontOf(instance: Instance): Front {
     connectionLimit: userSessions(instance),
     idleComment: `MySQL ends idle sessions (parameter "wait_timeout").`,
   });
+  const [listener] = front.listeners;
+  if (listener === undefined) return front;
+  const forwarded = { ...listener, name: "forwarded", addresses: [], forwardedSocket: forwardedSocket(instance) };
+  return { ...front, listeners: [listener, forwarded] };
 }
 
 /**
@@ -55,6 +62,7 @@ export function peersFrontOf(instance: Instance): Front {
   };
 }
 
-function addressesOfMembers(instance: Instance): string[] {
+/** Private addresses of the other members. */
+export function addressesOfMembers(instance: Instance): string[] {
   return otherMembers(instance).flatMap(({ address }) => (address === "" ? [] : [address]));
 }

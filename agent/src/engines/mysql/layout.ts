@@ -46,6 +46,9 @@ export const optionsName = "my.cnf";
 export const engineSocket = ({ paths }: Instance): string => join(paths.run, "mysql.sock");
 export const listenerSocket = ({ paths }: Instance): string => join(paths.run, "listener.sock");
 export const peersSocket = ({ paths }: Instance): string => join(paths.run, "peers.sock");
+export const poolerSocket = ({ paths }: Instance): string => join(paths.run, "pooler.sock");
+/** Socket of the clients' front for connections that poolers forward. */
+export const forwardedSocket = ({ paths }: Instance): string => join(paths.run, "forwarded.sock");
 export const processIdFile = ({ paths }: Instance): string => join(paths.run, "mysqld.pid");
 export const serverProgram = (software: string): string => `${software}/sbin/mysqld`;
 /** Path of HAProxy's executable beside the engine's. */

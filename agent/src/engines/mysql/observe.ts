@@ -9,6 +9,7 @@ import { type AccountRepair, accountsCheck } from "./account-repair.ts";
 import { dataBytes } from "./databases.ts";
 import { frontOf, userSessions } from "./front.ts";
 import type { GlobalLocks } from "./global-locks.ts";
+import { checkPooler } from "./pooler.ts";
 import type { Probe } from "./probe.ts";
 import { codeOf, messageOf, numberOf, type Session, withSession } from "./session.ts";
 import { waitsForReplica } from "./replication/peer-port.ts";
@@ -34,7 +35,7 @@ interface Deps {
  */
 export async function observe(deps: Deps, instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs + 500)]);
-  const [engine, frontChecks] = await Promise.all([
+  const [engine, frontChecks, pooler] = await Promise.all([
     observeEngine(deps, instance, { bounded, signal }).catch((error: unknown): EngineObservation => {
       signal.throwIfAborted();
       const check = bounded.aborted
@@ -49,8 +50,10 @@ export async function observe(deps: Deps, instance: Instance, signal: AbortSigna
         return [unhealthy("The front does not accept connections.")];
       },
     ),
+    checkPooler(instance, bounded),
   ]);
-  return frontChecks.length === 0 || engine.version === "" ? engine : { ...engine, checks: frontChecks };
+  const checks = frontChecks.length === 0 || engine.version === "" ? engine.checks : frontChecks;
+  return { ...engine, checks: pooler === undefined ? checks : [...checks, pooler] };
 }
 
 const unknown: EngineObservation = {

@@ -5,16 +5,18 @@ import { EngineRefused } from "../engine-errors.ts";
 import { applyAllowLists } from "../front/front-commands.ts";
 import { roleOf } from "../members.ts";
 import { frontOf } from "./front.ts";
+import { reloadPooler } from "./pooler.ts";
 import { literal, messageOf, numberOf, type Session, withSession } from "./session.ts";
 import { endUserSessions } from "./user-sessions.ts";
 import { desiredParameters, runningParameters } from "./variables.ts";
 
 /**
- * Applies changed settings to the running engine, the allow-list first, so that forbidden sessions end without delay.
+ * Applies changed settings to the running engine, the fronts first, so that forbidden sessions end without delay.
  * Throws EngineRefused for a parameter that the engine rejects.
  */
 export async function reload(instance: Instance, signal: AbortSignal): Promise<void> {
   await applyAllowLists(frontOf(instance), signal);
+  await reloadPooler(instance, signal);
   await withSession(instance, signal, async (session) => {
     await session.rows("ALTER INSTANCE RELOAD TLS");
     await limitWrites(instance, session);

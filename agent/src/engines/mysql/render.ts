@@ -17,6 +17,7 @@ import {
   replicaUser,
   temporaryDirectory,
 } from "./layout.ts";
+import { poolerFrontOf } from "./pooler.ts";
 import { hasPeers, replicationSettings } from "./replication/peer-port.ts";
 
 const startName = "start.sql";
@@ -38,11 +39,13 @@ const optionNames: ReadonlyMap<string, string> = new Map([["time_zone", "default
 
 /** The option file, the statements of each start, and the files of the front. */
 export function render(instance: Instance): ConfigFile[] {
+  const pooler = poolerFrontOf(instance);
   return [
     { name: optionsName, content: options(instance), mode: 0o640 },
     { name: startName, content: startSql, mode: 0o640 },
     ...frontFiles(frontOf(instance)),
     ...(hasPeers(instance) ? frontFiles(peersFrontOf(instance)) : []),
+    ...(pooler === undefined ? [] : frontFiles(pooler)),
   ];
 }
 

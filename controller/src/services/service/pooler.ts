@@ -1,5 +1,5 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import type { PoolerMode } from "@holdfast/common/engine-catalog/engine-row.ts";
+import type { EnginePooler, PoolerMode } from "@holdfast/common/engine-catalog/engine-row.ts";
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
@@ -23,8 +23,9 @@ export interface PoolerChoice {
 
 /** Pooler of the service, disabled by default; undefined for an engine without one. */
 export function poolerOf({ databaseType, pooler }: PooledSpec): Pooler | undefined {
-  const [mode] = engineOf(databaseType)?.pooler?.modes ?? [];
-  return mode === undefined ? undefined : (pooler ?? { enabled: false, mode });
+  const offered = engineOf(databaseType)?.pooler;
+  // Without modes each client has a session for the duration of its connection.
+  return offered && (pooler ?? { enabled: false, mode: offered.modes[0] ?? "session" });
 }
 
 /** Port of the service's pooler; undefined while it is disabled. */
@@ -51,10 +52,22 @@ export function chosenPooler(spec: PooledSpec, choice: PoolerChoice | undefined)
   return { enabled, mode: mode === "session" ? "session" : "transaction" };
 }
 
-/** Fault of a requested pooler that the engine does not support. */
+/** Fault of a requested pooler, or mode of one, that the engine does not support. */
 export function poolerFault(databaseType: string, choice: PoolerChoice | undefined): FieldFault | undefined {
-  if (choice?.enabled !== true || engineOf(databaseType)?.pooler !== undefined) return undefined;
-  return { field: "pooler", pointer: "/pooler", code: "not_supported", detail: `${databaseType} has no pooler` };
+  const offered = engineOf(databaseType)?.pooler;
+  const fault = (field: string, detail: string) => ({
+    field,
+    pointer: `/${field.replaceAll(".", "/")}`,
+    code: "not_supported",
+    detail,
+  });
+  if (choice?.enabled === true && offered === undefined) return fault("pooler", `${databaseType} has no pooler`);
+  if (choice?.mode === undefined || offered === undefined || isMode(offered, choice.mode)) return undefined;
+  return fault("pooler.mode", `the pooler of ${databaseType} has no modes; omit this field`);
+}
+
+function isMode({ modes }: EnginePooler, mode: string): boolean {
+  return modes.some((each) => each === mode);
 }
 
 /** Throws NOT_POSSIBLE if the request enables the pooler and the image of a machine lacks it. */
@@ -72,7 +85,7 @@ export function requirePooler(
   });
 }
 
-/** Throws INVALID_REQUEST for an engine without a pooler. */
+/** Throws INVALID_REQUEST for an engine without the requested pooler or mode. */
 export function requirePoolerEngine(databaseType: string, choice: PoolerChoice | undefined): void {
   const fault = poolerFault(databaseType, choice);
   if (fault !== undefined) throw invalid({ field: fault.field, code: fault.code, detail: fault.detail });

@@ -72,6 +72,16 @@ test("an engine without a pooler cannot have one", () => {
   expect(update).toThrow(expect.objectContaining({ key: "INVALID_REQUEST" }));
 });
 
+test("a pooler without modes is enabled without one, and a requested mode is refused by its field", () => {
+  const mysql = { ...service, spec: { ...service.spec, databaseType: "mysql" } };
+  const update = (pooler: object) => updateService(mysql, request({ pooler }, ["pooler"]), 1_000);
+  expect(update({ enabled: true }).after.spec).toMatchObject({ pooler: { enabled: true, mode: "session" } });
+  for (const mode of ["transaction", "session"])
+    expect(() => update({ enabled: true, mode })).toThrow(
+      expect.objectContaining({ errors: [expect.objectContaining({ field: "pooler.mode", code: "not_supported" })] }),
+    );
+});
+
 test("a pooler waits for an image that has one", () => {
   const { after } = change({ pooler: { enabled: true } }, ["pooler"]);
   const reported = (offersPooler: boolean) => () => create(InstanceObservationSchema, { offersPooler });

@@ -268,7 +268,7 @@ export const CatalogEngineSchema: GenMessage<CatalogEngine, {jsonType: CatalogEn
   messageDesc(file_holdfast_v1_catalog, 2);
 
 /**
- * Connection pooling of an engine: many clients share few sessions.
+ * Pooler of an engine, at a port of each node.
  *
  * @generated from message holdfast.v1.EnginePooler
  */
@@ -279,7 +279,8 @@ export type EnginePooler = Message<"holdfast.v1.EnginePooler"> & {
   port: number;
 
   /**
-   * "transaction" and "session"; the first is the default.
+   * "transaction" and "session", by which many clients share few sessions; the first is the default. Empty for a pooler
+   * that forwards each client to the primary.
    *
    * @generated from field: repeated string modes = 2;
    */
@@ -287,7 +288,7 @@ export type EnginePooler = Message<"holdfast.v1.EnginePooler"> & {
 };
 
 /**
- * Connection pooling of an engine: many clients share few sessions.
+ * Pooler of an engine, at a port of each node.
  *
  * @generated from message holdfast.v1.EnginePooler
  */
@@ -298,7 +299,8 @@ export type EnginePoolerJson = {
   port?: number;
 
   /**
-   * "transaction" and "session"; the first is the default.
+   * "transaction" and "session", by which many clients share few sessions; the first is the default. Empty for a pooler
+   * that forwards each client to the primary.
    *
    * @generated from field: repeated string modes = 2;
    */

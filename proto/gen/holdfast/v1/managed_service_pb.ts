@@ -564,7 +564,7 @@ export const StorageAutoscaleSchema: GenMessage<StorageAutoscale, {jsonType: Sto
   messageDesc(file_holdfast_v1_managed_service, 2);
 
 /**
- * Connection pooling: many clients share few sessions of the engine, at a separate port.
+ * A pooler at a separate port: many clients share few sessions of the engine, or each is forwarded to the primary.
  *
  * @generated from message holdfast.v1.Pooler
  */
@@ -576,7 +576,7 @@ export type Pooler = Message<"holdfast.v1.Pooler"> & {
 
   /**
    * "transaction": a client has a session of the engine during a transaction. "session": a client has one while it is
-   * connected.
+   * connected, which is also the value for an engine whose pooler has no modes.
    *
    * @generated from field: string mode = 2;
    */
@@ -584,7 +584,7 @@ export type Pooler = Message<"holdfast.v1.Pooler"> & {
 };
 
 /**
- * Connection pooling: many clients share few sessions of the engine, at a separate port.
+ * A pooler at a separate port: many clients share few sessions of the engine, or each is forwarded to the primary.
  *
  * @generated from message holdfast.v1.Pooler
  */
@@ -596,7 +596,7 @@ export type PoolerJson = {
 
   /**
    * "transaction": a client has a session of the engine during a transaction. "session": a client has one while it is
-   * connected.
+   * connected, which is also the value for an engine whose pooler has no modes.
    *
    * @generated from field: string mode = 2;
    */
@@ -611,7 +611,7 @@ export const PoolerSchema: GenMessage<Pooler, {jsonType: PoolerJson}> = /*@__PUR
   messageDesc(file_holdfast_v1_managed_service, 3);
 
 /**
- * Settings of the pooler. Omitted fields stay; the defaults are off and "transaction".
+ * Settings of the pooler. Omitted fields stay; the defaults are off and the first mode of the engine in the catalog.
  *
  * @generated from message holdfast.v1.PoolerChoice
  */
@@ -622,13 +622,15 @@ export type PoolerChoice = Message<"holdfast.v1.PoolerChoice"> & {
   enabled?: boolean | undefined;
 
   /**
+   * Only for an engine with modes in the catalog.
+   *
    * @generated from field: optional string mode = 2;
    */
   mode?: string | undefined;
 };
 
 /**
- * Settings of the pooler. Omitted fields stay; the defaults are off and "transaction".
+ * Settings of the pooler. Omitted fields stay; the defaults are off and the first mode of the engine in the catalog.
  *
  * @generated from message holdfast.v1.PoolerChoice
  */
@@ -639,6 +641,8 @@ export type PoolerChoiceJson = {
   enabled?: boolean;
 
   /**
+   * Only for an engine with modes in the catalog.
+   *
    * @generated from field: optional string mode = 2;
    */
   mode?: string;
