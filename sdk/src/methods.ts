@@ -207,7 +207,7 @@ export class ApiKeys extends ApiMethods {
   }
 }
 
-/** Apps of the organization and their attached databases. */
+/** Apps of the organization, with their attached databases and files services. */
 export class Apps extends ApiMethods {
   /** Creates an app, which runs outside of the platform. Its state is Running immediately. 409 for a name in use. */
   create(body: NewApp, options?: CallOptions): Promise<App> {
@@ -231,12 +231,19 @@ export class Apps extends ApiMethods {
     return this.transport.request("DELETE", pathOf("app-services", appId), { ...options, absentIsSuccess: true });
   }
 
-  /** Attaches a database of a PostgreSQL service. 422 attachment_not_postgresql for another engine. */
+  /**
+   * Attaches a database of a PostgreSQL service, or a files service with a separate key, which also requires the scope
+   * files:write. The response has the variables of all attached files services, which no later call returns. 422
+   * attachment_not_postgresql for another engine.
+   */
   attach(appId: string, body: NewAttachment, options?: CallOptions): Promise<Attachment> {
     return this.transport.request("POST", pathOf("app-services", appId, "attachments"), { ...options, body });
   }
 
-  /** Detaches a database. 409 attachment_in_use while it has the app's end users. */
+  /**
+   * Detaches a database or a files service, whose key ends: its requests are refused within 5 s. 409 attachment_in_use
+   * while a database has the app's end users.
+   */
   detach(appId: string, attachmentId: string, options?: CallOptions): Promise<void> {
     const path = pathOf("app-services", appId, "attachments", attachmentId);
     return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });

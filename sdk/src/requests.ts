@@ -323,11 +323,13 @@ export interface NewAppDomain {
   readonly name: string;
 }
 
-/** A database to be attached. */
+/** A database or a files service to be attached. */
 export interface NewAttachment {
   readonly service_id: string;
-  /** Omitted: the service's default database. */
+  /** Omitted: the service's default database. A files service has none. */
   readonly database_name?: string | undefined;
+  /** Access of the key to a files service. Omitted: readwrite. */
+  readonly access?: FilesAccess | undefined;
 }
 
 export interface NewAuth {

@@ -248,15 +248,30 @@ export interface AppDomainRecord {
   readonly value: string;
 }
 
-/** A database that is attached to an app. */
+/** A database or a files service that is attached to an app. */
 export interface Attachment {
   readonly id: string;
-  /** "postgresql". */
+  /** "postgresql" or "files". */
   readonly kind: string;
   readonly service_id: string;
+  /** Empty for a files service. */
   readonly database_name: string;
   readonly status: AttachmentStatus;
   readonly app_id: string;
+  /** Id of the key that the app uses at a files service. */
+  readonly access_key_id: string | null;
+  /**
+   * Variables for the app by which it finds its files services, with secrets: S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY and
+   * S3_SECRET for one; with several, each has four with the prefix of its name, such as MEDIA_S3_ACCESS_KEY_ID. Only in
+   * the response of the creation.
+   */
+  readonly variables: readonly AttachmentVariable[];
+}
+
+/** A variable of an app's environment. */
+export interface AttachmentVariable {
+  readonly name: string;
+  readonly value: string;
 }
 
 /** A change or a read of a secret, successful or refused, with its caller. */

@@ -6,7 +6,7 @@ import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
-import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFiles, type FilesConnectionJson, type FilesFixture, type KeyJson } from "./files/files-service.ts";
 
@@ -162,6 +162,34 @@ describe.skipIf(skip !== undefined)("a files service", () => {
     child.stdin?.end();
     await ended;
     expect(await media.run<string[]>(writer, "streamed")).toEqual(expect.arrayContaining(acknowledged));
+  });
+
+  it("is a resource of a project, whose later specs are recorded and not applied", async () => {
+    const deploy = (spec: object) => {
+      const descriptor = { name: "shop", resources: [{ logical_name: "assets", kind: "files", spec }] };
+      return platform.rest.post("/projects/deploy", { descriptor });
+    };
+    const ofProject = async () => {
+      const { json } = await platform.rest.get<PageJson<"services", ServiceJson>>("/files-services?name=shop-assets");
+      return json.services[0];
+    };
+    const projectIs = (status: string) =>
+      waitUntil(`the project is ${status}`, async () => {
+        const { json } = await platform.rest.get<{ status: string; detail: string }>("/projects/shop");
+        if (json.status === "Failed") throw new GiveUp(JSON.stringify(json));
+        return json.status === status;
+      });
+    expectStatus(await deploy({ database_type: "files" }), 400);
+    expectStatus(await deploy({ storage_gb: 1 }), 202);
+    await projectIs("Running");
+    expectStatus(await deploy({ storage_gb: 2, plan: "tier-2" }), 202);
+    await projectIs("Running");
+    expect(await ofProject()).toMatchObject({ plan_name: "tier-1", storage_size_gb: 1, operation: null });
+    const drift = await platform.rest.get("/projects/shop/drift");
+    expect(expectStatus(drift, 200).text).toContain('"path":"plan_name"');
+    expectStatus(await platform.rest.delete("/projects/shop"), 202);
+    await projectIs("Deleted");
+    expect(await ofProject()).toBeUndefined();
   });
 
   it("is stopped, started, protected from deletion, deleted and undeleted with its objects and keys", async () => {

@@ -154,7 +154,7 @@ describe("projects, stacks and pipelines", () => {
     const validation = await cli("projects", "validate", "-f", fixture.fileOf(invalid));
     expect(validation.code).toBe(2);
     expect(validation.stderr).toContain("dependencies: has a cycle");
-    for (const kind of ["app", "files", "inference"]) {
+    for (const kind of ["app", "inference"]) {
       const toCome = await plan({ name: "shop", resources: [{ logical_name: "web", kind }] });
       expect([toCome.status, toCome.json.code]).toEqual([422, "kind_not_available"]);
     }

@@ -1,8 +1,15 @@
-import type { AppDomain } from "@holdfast/sdk/index.ts";
-import { appOf } from "../lookup.ts";
+import type { AppDomain, FilesAccess } from "@holdfast/sdk/responses.ts";
+import { Option } from "commander";
+import { appOf, monitoredOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
 import { omitUndefined, take } from "../flag-values.ts";
 
+interface AttachFlags {
+  readonly database?: string;
+  readonly access?: FilesAccess;
+}
+
+const accesses: readonly FilesAccess[] = ["readwrite", "readonly"];
 const columns = ["name", "id", "status", "home_url", "attachments"];
 
 export function addApps(apps: CliCommand): void {
@@ -51,19 +58,25 @@ export function addApps(apps: CliCommand): void {
 
   apps
     .command("attach <app> <service>")
-    .description("attach a database of a PostgreSQL service to an app")
+    .description("attach a database of a PostgreSQL service to an app, or a files service with a separate key")
     .option("--database <database>", "database; the service's default database by default")
+    .addOption(new Option("--access <access>", "access to a files service; readwrite by default").choices(accesses))
     .example("apps attach shop orders")
-    .does(async (context, app: string, service: string, { database }: { database?: string }) => {
+    .example("apps attach shop media --access readonly")
+    .does(async (context, app: string, service: string, { database, access }: AttachFlags) => {
       const { id } = await appOf(context, app);
-      const service_id = await context.serviceId(service);
-      const attachment = { service_id, ...omitUndefined({ database_name: database }) };
-      context.output.show(await context.client.apps.attach(id, attachment));
+      const { id: service_id } = await monitoredOf(context, service);
+      const attachment = { service_id, ...omitUndefined({ database_name: database, access }) };
+      const { variables, ...attached } = await context.client.apps.attach(id, attachment);
+      const environment = Object.fromEntries(variables.map(({ name, value }) => [name, value]));
+      context.output.show({ ...attached, ...environment });
+      if (variables.length > 0)
+        context.output.info("The app's variables for its files services; the secrets are not shown again.");
     });
 
   apps
     .command("detach <app> <attachment>")
-    .description("detach a database, by the id of the attachment")
+    .description("detach a database or a files service, whose key ends, by the id of the attachment")
     .example("apps detach shop 019a...")
     .does(async (context, app: string, attachment: string) => {
       const { id } = await appOf(context, app);

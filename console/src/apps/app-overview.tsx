@@ -29,19 +29,22 @@ export function AppOverview({ app, reload }: AppProps) {
           ]}
         />
       </Card>
-      <Card title="Databases" flush>
+      <Card title="Attachments" flush>
         {app.attachments.length === 0 ? (
-          <Empty icon="database" title="No database is attached">
+          <Empty icon="database" title="Nothing is attached">
             <p class="quiet">Attach a PostgreSQL service below: the users of the app are stored in it.</p>
           </Empty>
         ) : (
           <Table
-            title="Databases"
+            title="Attachments"
             entries={app.attachments}
             keyOf={({ id }) => id}
             columns={[
-              ["Service", ({ service_id: id }) => <a href={hrefOf("services", id)}>{id}</a>],
-              ["Database", ({ database_name: name }) => name],
+              [
+                "Service",
+                ({ kind, service_id: id }) => (kind === "files" ? id : <a href={hrefOf("services", id)}>{id}</a>),
+              ],
+              ["Database", ({ kind, database_name: name }) => (kind === "files" ? "files service" : name)],
               ["State", ({ status }) => <Badge tone={toneOf(status)}>{status}</Badge>],
               [
                 "",

@@ -86,8 +86,9 @@ export function SignInTab({ app }: AppProps) {
 }
 
 function Enable({ app, reload }: AppProps) {
+  const databases = app.attachments.filter(({ kind }) => kind === "postgresql");
   const form = useForm({
-    attachment: app.attachments[0]?.id ?? "",
+    attachment: databases[0]?.id ?? "",
     smtpHost: "",
     smtpPort: "587",
     smtpUser: "",
@@ -96,7 +97,7 @@ function Enable({ app, reload }: AppProps) {
     fromName: app.name,
     redirects: "",
   });
-  const isAttached = app.attachments.length > 0;
+  const isAttached = databases.length > 0;
   return (
     <Card title="Enable the sign-in">
       <FormBody
@@ -126,7 +127,7 @@ function Enable({ app, reload }: AppProps) {
           <SelectField
             label="Database of the users"
             {...form.field("attachment", "attachment_id")}
-            options={app.attachments.map(({ id, database_name: name }) => [id, name] as const)}
+            options={databases.map(({ id, database_name: name }) => [id, name] as const)}
           />
           <TextField label="Mail server" help="Such as smtp.example.com" {...form.field("smtpHost", "smtp.host")} />
           <TextField label="Port" type="number" {...form.field("smtpPort", "smtp.port")} />

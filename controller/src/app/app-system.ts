@@ -6,10 +6,13 @@ import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
+import { operationKind } from "#operation/operation.ts";
 import { operationPart } from "#operation/operation-system.ts";
+import { databaseUserKind } from "#services/contents/user/database-user.ts";
+import { createFilesKeyChanges } from "#services/files/files-key-changes.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
-import { serviceAccessPart } from "#services/service/service-access.ts";
+import { createServiceAccess, serviceAccessPart } from "#services/service/service-access.ts";
 import { createAppAccess } from "./app/app-access.ts";
 import { createAppApi } from "./app/app-api.ts";
 import { appKind } from "./app/app.ts";
@@ -65,6 +68,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System 
   for (const source of authTaskSources(requests)) addTaskSource(source);
   const erasures = createErasures(kernel.history.sql);
   kernel.history.addTableMaintenance((now) => erasures.prune([...organizations.ids()], now));
+  const users = collections.open(databaseUserKind);
   const all = {
     ...kernel,
     erasures,
@@ -107,6 +111,9 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System 
         quotas: use(quotasPart),
         access: appAccess,
         serviceAccess: use(serviceAccessPart),
+        filesAccess: createServiceAccess({ services, operations: collections.open(operationKind), family: "files" }),
+        users,
+        keys: createFilesKeyChanges({ ...kernel, users }),
         isInUse,
         isIssuer,
         lookUpTxt: createTxtLookup(domainServers),

@@ -15,7 +15,7 @@ import type { CompositionStep, Observe } from "./composition-step.ts";
 import { deploymentKind, type DeploymentObject } from "./deployment.ts";
 import { afterChange } from "./deployment-progress.ts";
 import type { Observer } from "./observer.ts";
-import { attachedTo, auditOf, namesOf, refusalOf } from "./member.ts";
+import { attachedTo, auditOf, detachFrom, namesOf, refusalOf } from "./member.ts";
 import { endUpgrade } from "./upgrade-plan.ts";
 
 export interface CompositionWorkDeps {
@@ -188,7 +188,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
         await kind.mark(unit, member.id, member.isInDescriptor ? owner : undefined, signal);
         return undefined;
       case "wire":
-        await kind.consumer?.wire(unit, member.id, await attachedTo(composition, member, kinds, signal), signal);
+        await kind.consumer?.wire(unit, member.id, await attachedTo(composition, member, kinds, unit, signal), signal);
         return undefined;
     }
   }
@@ -219,7 +219,9 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     signal: AbortSignal,
   ): Promise<boolean> {
     const unit = begin();
-    if (!(await kinds.of(member.kind).remove(unit, member.id, { isOrderly }, signal))) return false;
+    const kind = kinds.of(member.kind);
+    if (!(await kind.remove(unit, member.id, { isOrderly }, signal))) return false;
+    if (kind.consumer !== undefined) await detachFrom(object.status.members, member.id, kinds, unit, signal);
     unit.audit(auditOf(object, member, "delete", (await recordOf(object, signal))?.object));
     await untilVisible(await unit.commit(signal));
     log.info("composition removes a resource", { ...namesOf(object), resource: member.name });

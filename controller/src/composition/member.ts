@@ -1,12 +1,13 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { DepGraph, DepGraphCycleError } from "dependency-graph";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
-import { prefixOf } from "#services/resource-kind/environment-of.ts";
-import type { Attached } from "#resource-kind/outputs.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
+import type { Attached, Outputs } from "#resource-kind/outputs.ts";
 import type { Phase } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import type { Observed } from "./composition-step.ts";
+import { prefixOf } from "#services/resource-kind/environment-of.ts";
 import type { CompositionObject, Member } from "./composition.ts";
+import type { Observed } from "./composition-step.ts";
 import type { DeploymentObject } from "./deployment.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -43,22 +44,53 @@ export function protectedMember(
 }
 
 /**
- * The outputs that a consumer gets, in the order of its attachments. Throws NOT_POSSIBLE if one of them is unavailable.
+ * The outputs that a consumer gets, in the order of its attachments; adds its credentials to the unit of work, and ends
+ * those of former attachments. Throws NOT_POSSIBLE if an attached resource is unavailable.
  */
 export async function attachedTo(
   { status }: CompositionObject,
   consumer: Member,
   kinds: ResourceKinds,
+  unit: Changes,
   signal: AbortSignal,
 ): Promise<readonly Attached[]> {
   const attached: Attached[] = [];
+  /** Outputs by id: a resource may be attached twice, under two prefixes. */
+  const known = new Map<string, Outputs>();
   for (const { name, prefix } of consumer.attachments ?? []) {
     const member = status.members.find((each) => each.name === name && each.step === "ready");
-    const outputs = member && (await kinds.of(member.kind).outputs(member.id, signal));
-    if (outputs === undefined) throw new HoldfastError("NOT_POSSIBLE", `${name} is not available.`);
+    const kind = member && kinds.of(member.kind);
+    const outputs =
+      member &&
+      (known.get(member.id) ??
+        (await (kind?.credentials
+          ? kind.credentials.attach(unit, member.id, { id: consumer.id, name: consumer.name }, signal)
+          : kind?.outputs(member.id, signal))));
+    if (member === undefined || outputs === undefined)
+      throw new HoldfastError("NOT_POSSIBLE", `${name} is not available.`);
+    known.set(member.id, outputs);
     attached.push({ prefix: prefix ?? prefixOf(name), outputs });
   }
+  await detachFrom(
+    status.members.filter(({ id }) => !known.has(id)),
+    consumer.id,
+    kinds,
+    unit,
+    signal,
+  );
   return attached;
+}
+
+/** Ends the credentials that the consumer has for any of the members. */
+export async function detachFrom(
+  members: readonly Member[],
+  consumerId: string,
+  kinds: ResourceKinds,
+  unit: Changes,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { id, kind, step } of members)
+    if (step !== "planned") await kinds.of(kind).credentials?.detach(unit, id, consumerId, signal);
 }
 
 /** The audit entry of a resource's change, with the caller of the deployment as its actor. */
@@ -83,7 +115,7 @@ export function auditOf(
 }
 
 function auditKindOf({ kind }: Member): string {
-  return kind === "database" ? "managed-service" : kind;
+  return kind === "database" || kind === "files" ? "managed-service" : kind;
 }
 
 /** The reason of a permanent refusal; undefined for temporary errors. */

@@ -2,11 +2,14 @@ import { randomBytes } from "node:crypto";
 import { systemClock as clock } from "@holdfast/common/clock.ts";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { completePending, createStoredFixture, gadgetKind } from "@holdfast/testing/composition/stored-fixture.ts";
+import { createCollections } from "@holdfast/testing/controller/test-collections.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createQuotas } from "#access/organization/quotas.ts";
 import { organizationKind } from "#access/organization/organization.ts";
+import { createQuotas } from "#access/organization/quotas.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
@@ -16,23 +19,22 @@ import { newMetadata } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { completed, operationKind } from "#operation/operation.ts";
 import { databaseUserId, databaseUserKind } from "#services/contents/user/database-user.ts";
-import { managedServiceKind } from "#services/service/managed-service.ts";
-import { newMachine } from "#services/service/service-machine.ts";
-import { createServiceCreation } from "#services/service/service-creation.ts";
-import { completePending, createStoredFixture, gadgetKind } from "@holdfast/testing/composition/stored-fixture.ts";
-import { createCollections } from "@holdfast/testing/controller/test-collections.ts";
-import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
+import { createFilesKeyChanges } from "#services/files/files-key-changes.ts";
 import { createDatabaseKind } from "#services/resource-kind/database-kind.ts";
+import { createFilesKind } from "#services/resource-kind/files-kind.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
+import { createServiceCreation } from "#services/service/service-creation.ts";
+import { newMachine } from "#services/service/service-machine.ts";
 import type { NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
 
 // The contract of resource kinds toward bundles. The store is etcd; `comeAbout` simulates machines.
 
 interface Scenario {
   readonly kind: ResourceKind;
-  /** Valid and invalid specs, a pair that changes in place, and one that does not. */
+  /** Valid and invalid specs, a pair that changes in place, if any does, and one that does not. */
   readonly good: readonly ResourceSpec[];
   readonly bad: readonly ResourceSpec[];
-  readonly inPlace: readonly [ResourceSpec, ResourceSpec];
+  readonly inPlace?: readonly [ResourceSpec, ResourceSpec];
   readonly otherwise: ResourceSpec;
   /** Completes everything that is in progress. */
   comeAbout(unit: UnitOfWork, id: string): Promise<void>;
@@ -60,14 +62,14 @@ beforeAll(async () => {
     status: {},
   });
   await collections.organizations.untilRevision(await unit.commit(), 5_000);
-  scenarios = { database: databaseScenario(), fixture: fixtureScenario() };
+  scenarios = { ...serviceScenarios(), fixture: fixtureScenario() };
 });
 afterAll(async () => {
   collections?.close();
   await store?.close();
 });
 
-function databaseScenario(): Scenario {
+function serviceScenarios(): { readonly database: Scenario; readonly files: Scenario } {
   const images = engineCatalog.flatMap(({ engine, versions }) =>
     versions.map((version) => ({ engine, version, available: true, image: "image" }) as never),
   );
@@ -99,23 +101,7 @@ function databaseScenario(): Scenario {
       throw new Error("nobody is answered here");
     },
   });
-  return {
-    kind: createDatabaseKind({ ...shared, creation }),
-    good: [
-      { database_type: "postgresql" },
-      { database_type: "valkey", plan: "tier-2", storage_gb: 3, allowed_cidrs: ["10.0.0.0/8"], tags: { a: "b" } },
-    ],
-    bad: [
-      {},
-      { database_type: "postgresql", plan: "tier-1", plan_name: "tier-1" },
-      { database_type: "postgresql", storage_gb: 0 },
-      { database_type: "postgresql", disk: 1 },
-    ],
-    inPlace: [
-      { database_type: "valkey", plan: "tier-1" },
-      { database_type: "valkey", plan: "tier-2" },
-    ],
-    otherwise: { database_type: "valkey", plan: "tier-1", storage_gb: 2 },
+  const ofServices: Pick<Scenario, "comeAbout" | "ownerOf"> = {
     async comeAbout(unit, id) {
       const service = await services.getCurrent(id);
       const operation = await operations.getCurrent(service?.object.status.operationId ?? "");
@@ -139,6 +125,33 @@ function databaseScenario(): Scenario {
     },
     ownerOf: async (id) => (await services.getCurrent(id))?.object.metadata.managedBy,
   };
+  const database: Scenario = {
+    ...ofServices,
+    kind: createDatabaseKind({ ...shared, creation }),
+    good: [
+      { database_type: "postgresql" },
+      { database_type: "valkey", plan: "tier-2", storage_gb: 3, allowed_cidrs: ["10.0.0.0/8"], tags: { a: "b" } },
+    ],
+    bad: [
+      {},
+      { database_type: "postgresql", plan: "tier-1", plan_name: "tier-1" },
+      { database_type: "postgresql", storage_gb: 0 },
+      { database_type: "postgresql", disk: 1 },
+    ],
+    inPlace: [
+      { database_type: "valkey", plan: "tier-1" },
+      { database_type: "valkey", plan: "tier-2" },
+    ],
+    otherwise: { database_type: "valkey", plan: "tier-1", storage_gb: 2 },
+  };
+  const files: Scenario = {
+    ...ofServices,
+    kind: createFilesKind({ ...shared, creation, keys: createFilesKeyChanges(shared) }),
+    good: [{}, { plan: "tier-2", storage_gb: 3, allowed_cidrs: ["10.0.0.0/8"], tags: { a: "b" } }],
+    bad: [{ database_type: "files" }, { version: "1" }, { parameters: {} }, { storage_gb: 0 }],
+    otherwise: { plan: "tier-2" },
+  };
+  return { database, files };
 }
 
 function fixtureScenario(): Scenario {
@@ -184,7 +197,7 @@ async function committed<T>(change: (unit: UnitOfWork) => Promise<T>): Promise<T
 
 let resources = 0;
 
-describe.each(["database", "fixture"])("the kind %s", (name) => {
+describe.each(["database", "files", "fixture"])("the kind %s", (name) => {
   const kind = () => scenarioOf(name).kind;
   const spec = (written: ResourceSpec) => kind().normalize(written);
   const requested = (written: ResourceSpec, resourceName = `made-${(resources += 1)}`): NewResource => ({
@@ -228,10 +241,11 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
   });
 
   test("distinguishes changes in place from changes that are only recorded", () => {
-    const { inPlace, otherwise } = scenarioOf(name);
-    const [before, after] = inPlace.map(spec);
-    expect(kind().diff(before ?? {}, after ?? {})).toMatchObject({ change: "inPlace" });
-    expect(kind().diff(before ?? {}, spec(otherwise))).toMatchObject({ change: "recorded" });
+    const { inPlace, good, otherwise } = scenarioOf(name);
+    const [before, after] = (inPlace ?? []).map(spec);
+    if (before !== undefined && after !== undefined)
+      expect(kind().diff(before, after)).toMatchObject({ change: "inPlace" });
+    expect(kind().diff(before ?? spec(good[0] ?? {}), spec(otherwise))).toMatchObject({ change: "recorded" });
   });
 
   test("observes a resource that was never created as absent", async () => {
@@ -268,7 +282,9 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
   });
 
   test("changes a resource in place, idempotently after a crash", async () => {
-    const [before, after] = scenarioOf(name).inPlace;
+    const { inPlace } = scenarioOf(name);
+    if (inPlace === undefined) return expect(name).toBe("files");
+    const [before, after] = inPlace;
     const id = await running(before);
     const difference = kind().diff(spec(before), spec(after));
     if (difference.change !== "inPlace") throw new Error("it is a change in place");
@@ -313,12 +329,37 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
   test("returns the connection data of a resource", async () => {
     const id = await running(scenarioOf(name).good[0] ?? {});
     const outputs = await kind().outputs(id, signal);
+    if (kind().credentials !== undefined) return expect([name, outputs]).toEqual(["files", undefined]);
     expect(outputs).toMatchObject({ host: expect.stringMatching(/./), port: expect.any(Number) });
+  });
+
+  test("gives each consumer separate credentials, which end with the attachment", async () => {
+    const { credentials } = kind();
+    if (credentials === undefined) return expect(name).not.toBe("files");
+    const id = await running(scenarioOf(name).good[0] ?? {});
+    const [web, site] = [
+      { id: uuidv7(), name: "web" },
+      { id: uuidv7(), name: "site" },
+    ];
+    const attach = (consumer: typeof web) => committed((unit) => credentials.attach(unit, id, consumer, signal));
+    const detach = (consumer: typeof web) => committed((unit) => credentials.detach(unit, id, consumer.id, signal));
+    const first = await attach(web);
+    expect(first).toMatchObject({ type: "files", secretAccessKey: expect.stringMatching(/./) });
+    const version = kind().version(id);
+    expect([await attach(web), kind().version(id)]).toEqual([first, version]);
+    const other = await attach(site);
+    expect(other).not.toEqual(first);
+    expect([await detach(web), await detach(web)]).toEqual([true, false]);
+    expect(await attach(site)).toEqual(other);
+    expect(await attach(web)).not.toEqual(first);
+    expect(await committed((unit) => credentials.attach(unit, "nobody", web, signal))).toBeUndefined();
+    await committed((unit) => kind().remove(unit, id, { isOrderly: true }, signal));
+    expect(await detach(web)).toBe(false);
   });
 
   test("wires attachments into a consumer, idempotently", async () => {
     const { consumer } = kind();
-    if (consumer === undefined) return expect(name).toBe("database");
+    if (consumer === undefined) return expect(name).not.toBe("fixture");
     const database = scenarioOf("database").kind;
     const [postgres, valkey] = [requested({}), requested({})].map(({ id, name: called }) => ({ id, called }));
     const specs = [{ database_type: "postgresql" }, { database_type: "valkey" }];

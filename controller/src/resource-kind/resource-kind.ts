@@ -3,8 +3,8 @@ import type { FieldFault } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { Watch } from "#kernel/store/store.ts";
-import type { Attached, Outputs } from "./outputs.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
+import type { Attached, Outputs } from "./outputs.ts";
 
 /** The spec of a resource: plain JSON, by the schema of its kind. */
 export type ResourceSpec = Readonly<Record<string, unknown>>;
@@ -102,6 +102,24 @@ export interface ConsumerFacet {
   wire(unit: Changes, id: string, attached: readonly Attached[], signal: AbortSignal): Promise<void>;
 }
 
+/** A consumer, as the kinds see it whose resources it is attached to. */
+export interface AttachedConsumer {
+  readonly id: string;
+  /** Logical name. */
+  readonly name: string;
+}
+
+/**
+ * Facet of kinds whose consumers each get separate credentials, which end with the attachment. Both functions add
+ * to the caller's unit of work and are idempotent.
+ */
+export interface CredentialsFacet {
+  /** The outputs for the consumer, with its credentials; undefined before the resource exists. */
+  attach(unit: Changes, id: string, consumer: AttachedConsumer, signal: AbortSignal): Promise<Outputs | undefined>;
+  /** Ends the credentials of the consumer; false if there are none. */
+  detach(unit: Changes, id: string, consumerId: string, signal: AbortSignal): Promise<boolean>;
+}
+
 /**
  * How bundles create, change and delete resources of one kind. `create`, `act`, `mark` and `remove` add to the caller's
  * unit of work, so that the action and its record are one transaction, and may be called again after a crash.
@@ -154,11 +172,15 @@ export interface ResourceKind {
   version(id: string): string;
   /** Calls back with ids of resources that may have changed. */
   subscribe(onChange: (id: string) => void): Watch;
-  /** Connection data, including secrets; undefined before the resource exists. */
+  /**
+   * Connection data, including secrets; undefined before the resource exists, and for a kind with `credentials`, which
+   * has none without a consumer.
+   */
   outputs(id: string, signal: AbortSignal): Promise<Outputs | undefined>;
   /** The port of the resource, for kinds whose users choose it. */
   portOf?(spec: ResourceSpec): number | undefined;
   readonly consumer?: ConsumerFacet;
+  readonly credentials?: CredentialsFacet;
 }
 
 /**

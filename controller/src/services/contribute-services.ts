@@ -18,8 +18,10 @@ import { backupKind } from "./backup/backup.ts";
 import { drillKind } from "./backup/drill/drill.ts";
 import { createBackupObjectGrants } from "./backup/objects/object-grants.ts";
 import { databasesPart } from "./databases-part.ts";
+import { createFilesKeyChanges } from "./files/files-key-changes.ts";
 import { createServiceOwners } from "./machine-owners.ts";
 import { createDatabaseKind, databaseKindName } from "./resource-kind/database-kind.ts";
+import { createFilesKind, filesKindName } from "./resource-kind/files-kind.ts";
 import { managedServiceKind } from "./service/managed-service.ts";
 import { createPrimaryLeaseRules } from "./service/member/primary-replicas/primary-lease-rules.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
@@ -60,10 +62,16 @@ export function contributeServices(
     primaryLeaseRulesPart.of(createPrimaryLeaseRules(services)),
     backupContextPart.of(backups),
     objectGrants.of(...createBackupObjectGrants({ ...backups, services, archives })),
-    resourceKinds.of({
-      kind: databaseKindName,
-      create: () => createDatabaseKind({ ...databases(), sealer, clock, newId }),
-    }),
+    resourceKinds.of(
+      { kind: databaseKindName, create: () => createDatabaseKind({ ...databases(), sealer, clock, newId }) },
+      {
+        kind: filesKindName,
+        create: () => {
+          const keys = createFilesKeyChanges({ users: databases().users, sealer, clock, newId });
+          return createFilesKind({ ...databases(), keys, clock, newId });
+        },
+      },
+    ),
     defaultAllowedCidrsPart.of(defaultAllowedCidrs),
   ];
 }

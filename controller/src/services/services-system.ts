@@ -199,7 +199,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   };
   return {
     name: "services",
-    provides: [databasesPart.of({ ...resizing, services, operations, users, engines: databaseEngines, creation })],
+    provides: [databasesPart.of({ ...resizing, services, operations, users, engines, creation })],
     serviceGauges: backupMetrics(backups),
     schemaRules: servicesSchemaRules,
     rpcs: [

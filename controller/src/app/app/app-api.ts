@@ -1,6 +1,5 @@
-import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
-import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
-import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { type ServedService, serve } from "@holdfast/common/call.ts";
+import { invalid } from "@holdfast/common/errors.ts";
 import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
@@ -8,27 +7,23 @@ import type { Organization } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
-import { appKind, type AppObject, attachmentsMax, type AttachmentSpec } from "./app.ts";
-import { appMessage, attachmentMessage } from "./app-message.ts";
+import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
+import { appKind, type AppObject } from "./app.ts";
+import { appMessage } from "./app-message.ts";
 import type { ChangeApp } from "./app-access.ts";
+import { type AttachmentsDeps, createAttachments } from "./attachment-api.ts";
 import { exactUrlFaults } from "./checked-url.ts";
 import { type DomainApiDeps, domainHandlers } from "./domain-api.ts";
 
-export interface AppApiDeps extends Omit<DomainApiDeps, "change" | "apps"> {
+export interface AppApiDeps
+  extends Omit<DomainApiDeps, "change" | "apps">,
+    Omit<AttachmentsDeps, "isRunning" | "access"> {
   readonly apps: Collection<AppObject>;
-  readonly serviceAccess: ServiceAccess;
-  readonly services: Pick<Collection<ManagedServiceObject>, "get">;
   readonly organizations: Pick<Collection<Organization>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
-  /** True if the app's end users are in the database of the attachment. */
-  readonly isInUse: (appId: string, attachmentId: string) => boolean;
   /** Removes the app's sign-in in the unit of work that deletes the app. */
   readonly removeSignIn: (unit: Changes, appId: string, signal: AbortSignal) => Promise<void>;
-  readonly begin: () => UnitOfWork;
   readonly cursors: Cursors;
 }
 
@@ -36,8 +31,10 @@ const kind = appKind.name;
 
 /** The RPCs of apps, and of their attachments and domains. */
 export function createAppApi(deps: AppApiDeps): ServedService {
-  const { apps, access, serviceAccess, services, clock, cursors } = deps;
+  const { apps, access, services, clock, cursors } = deps;
   const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
+
+  const attachments = createAttachments({ ...deps, isRunning });
 
   const change: ChangeApp = (appId, call, { action, detail }, edit, response) =>
     mutate(deps, call, { action, kind, visibleIn: [apps] }, async (unit) => {
@@ -51,17 +48,9 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       return { id: appId, detail, result: after, stored: response };
     });
 
-  function attachable(serviceId: string, call: Call): Stored<ManagedServiceObject> {
-    const service = serviceAccess.require(serviceId, call);
-    if (service.object.spec.databaseType === "postgresql") return service;
-    throw new HoldfastError(
-      "ATTACHMENT_NOT_POSTGRESQL",
-      `${service.object.spec.databaseType} cannot store users of apps; attach a PostgreSQL service.`,
-    );
-  }
-
   return serve(AppService, {
     ...domainHandlers({ ...deps, change }),
+    ...attachments.handlers,
 
     createApp: (request, call) => {
       requireUnlimited(call);
@@ -109,39 +98,11 @@ export function createAppApi(deps: AppApiDeps): ServedService {
         const app = await access.getCurrent(appId, call);
         const { organizationId, name } = app.object.metadata;
         await deps.removeSignIn(unit, appId, call.signal);
+        for (const attachment of app.object.spec.attachments) await attachments.end(unit, attachment);
         unit.remove(appKind, app);
         unit.releaseName(appKind, organizationId, name);
         return { id: appId, result: {} };
       }),
-
-    createAttachment: async ({ appId, serviceId, databaseName = defaultDatabase }, call) => {
-      access.require(appId, call);
-      attachable(serviceId, call);
-      const attachment: AttachmentSpec = { id: deps.newId(), serviceId, databaseName };
-      await change(appId, call, { action: "app.attach" }, ({ spec }) => {
-        if (spec.attachments.length >= attachmentsMax)
-          throw new HoldfastError("WRONG_STATE", `The app has ${attachmentsMax} attachments already.`);
-        if (spec.attachments.some((each) => each.serviceId === serviceId && each.databaseName === databaseName))
-          throw new HoldfastError("NAME_TAKEN", `The database ${databaseName} of the service is attached already.`);
-        return { ...spec, attachments: [...spec.attachments, attachment] };
-      });
-      return attachmentMessage(appId, attachment, isRunning);
-    },
-
-    deleteAttachment: async ({ appId, attachmentId }, call) => {
-      await change(appId, call, { action: "app.detach" }, ({ spec }) => {
-        const attachments = spec.attachments.filter(({ id }) => id !== attachmentId);
-        if (attachments.length === spec.attachments.length)
-          throw new HoldfastError("OBJECT_NOT_FOUND", "The app has no such attachment.");
-        if (deps.isInUse(appId, attachmentId))
-          throw new HoldfastError(
-            "ATTACHMENT_IN_USE",
-            "The app's users are in this database. Disable its sign-in first.",
-          );
-        return { ...spec, attachments };
-      });
-      return {};
-    },
   });
 }
 

@@ -33,13 +33,23 @@ export function appMessage({ metadata, spec }: AppObject, isRunning: IsRunning):
   });
 }
 
+/** The message of an attachment; `variables` only in the response of its creation. */
 export function attachmentMessage(
   appId: string,
-  { id, serviceId, databaseName }: AttachmentSpec,
+  { id, serviceId, databaseName, files }: AttachmentSpec,
   isRunning: IsRunning,
+  variables: Readonly<Record<string, string>> = {},
 ): Attachment {
-  const status = isRunning(serviceId) ? AttachmentStatus.HEALTHY : AttachmentStatus.UNHEALTHY;
-  return create(AttachmentSchema, { id, appId, kind: "postgresql", serviceId, databaseName, status });
+  return create(AttachmentSchema, {
+    id,
+    appId,
+    kind: files === undefined ? "postgresql" : "files",
+    serviceId,
+    databaseName,
+    status: isRunning(serviceId) ? AttachmentStatus.HEALTHY : AttachmentStatus.UNHEALTHY,
+    ...(files && { accessKeyId: files.accessKeyId }),
+    variables: Object.entries(variables).map(([name, value]) => ({ name, value })),
+  });
 }
 
 export function domainMessage(appId: string, domain: DomainSpec): AppDomain {

@@ -30,15 +30,17 @@ export default {
       getApp: (c) => c.apps.get("i"),
       updateApp: (c) => c.apps.update("i", { home_url: null }),
       deleteApp: (c) => c.apps.delete("i"),
-      createAttachment: (c) => c.apps.attach("i", { service_id: "s", database_name: "d" }),
+      createAttachment: (c) => c.apps.attach("i", { service_id: "s", database_name: "d", access: "readonly" }),
       deleteAttachment: (c) => c.apps.detach("i", "a"),
     }),
   ],
   listBounds: {
     "holdfast.v1.App.attachments": "10",
     "holdfast.v1.App.domains": "10",
+    "holdfast.v1.Attachment.variables": "four for each of at most 10 attachments",
   },
   nameScopes: {
-    "app-api.ts": "organization; a database of a service is attached once",
+    "app-api.ts": "organization",
+    "attachment-api.ts": "app: a database of a service, or a files service, is attached once",
   },
 } satisfies Contract;

@@ -19,11 +19,14 @@ export interface AppSpec {
 /** Apps are hosted externally, so an app has no observed state and is always reported as Running. */
 export type AppStatus = Readonly<Record<string, never>>;
 
-/** A database of a PostgreSQL service. */
+/** A database of a PostgreSQL service, or a files service. */
 export interface AttachmentSpec {
   readonly id: string;
   readonly serviceId: string;
+  /** Empty for a files service. */
   readonly databaseName: string;
+  /** The key of a files service that belongs to the attachment; absent for a database. */
+  readonly files?: { readonly accessKeyId: string };
 }
 
 /** A domain that the organization has registered for the app. */

@@ -66,7 +66,7 @@ export function requireChoice({ zone, planName }: LaunchChoice, catalog: Catalog
 }
 
 function chosen({ kind, spec }: TemplateResource, { zone, planName }: LaunchChoice): ResourceSpec {
-  if (kind !== "database") return {};
+  if (kind !== "database" && kind !== "files") return {};
   return {
     ...(zone !== undefined && !Object.hasOwn(spec, "zone") && { zone }),
     ...(planName !== undefined && { plan_name: planName }),

@@ -34,12 +34,14 @@ export function newFilesKey(
     keyId,
     name,
     access,
+    consumerId,
   }: {
     readonly serviceId: string;
     readonly organizationId: string;
     readonly keyId: string;
     readonly name: string;
     readonly access: KeyAccess;
+    readonly consumerId?: string | undefined;
   },
   sealer: Pick<Sealer, "seal">,
   now: number,
@@ -55,7 +57,7 @@ export function newFilesKey(
       role: access,
       sealedPassword: sealer.seal(secret, keyOf(databaseUserKind, id)),
       verifier: "",
-      key: { id: keyId, name },
+      key: { id: keyId, name, ...(consumerId !== undefined && { consumerId }) },
     },
     status: {},
   };

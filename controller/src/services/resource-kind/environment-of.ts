@@ -29,7 +29,6 @@ export function environmentOf(consumer: Consumer, attachments: readonly Attached
       (each): each is Attached & { outputs: Extract<Outputs, { type: T }> } => each.outputs.type === type,
     );
   const databases = ofType("database");
-  const files = ofType("files");
   const hasUrl = ({ outputs }: (typeof databases)[number]) => engineProfileOf(outputs.engine).hasDatabaseUrl === true;
   const withUrl = databases.filter(hasUrl);
   const others = databases.filter((each) => !hasUrl(each));
@@ -41,7 +40,7 @@ export function environmentOf(consumer: Consumer, attachments: readonly Attached
       }),
     })),
     ...merged(others, ({ prefix, outputs }) => otherEngine(prefix, outputs)),
-    ...merged(files, ({ prefix, outputs }) => (files.length === 1 ? onlyFiles(outputs) : oneOfFiles(prefix, outputs))),
+    ...filesVariables(ofType("files")),
     ...merged(ofType("app"), ({ prefix, outputs: { host, port } }) => ({
       [`${prefix}_HOST`]: host,
       [`${prefix}_PORT`]: String(port),
@@ -50,6 +49,12 @@ export function environmentOf(consumer: Consumer, attachments: readonly Attached
     PLATFORM_API_TOKEN: apiToken,
     PLATFORM_API_URL: apiUrl,
   };
+}
+
+/** The variables of a consumer's files services: without a prefix if there is one alone. */
+export function filesVariables(attached: readonly (Attached & { readonly outputs: FilesOutputs })[]): Variables {
+  const isAlone = attached.length === 1;
+  return merged(attached, ({ prefix, outputs }) => (isAlone ? onlyFiles(outputs) : oneOfFiles(prefix, outputs)));
 }
 
 /** True if the platform may set a variable of this name for a consumer with attachments of these prefixes. */

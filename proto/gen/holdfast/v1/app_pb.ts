@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/app.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Apps of an organization and their attached databases.
+// Apps of an organization, with their attached databases and files services.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -11,6 +11,8 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.ts"
 import type { EmptySchema, FieldMask, FieldMaskJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_json_enumvalue_options } from "@bufbuild/protobuf/wkt/google/protobuf/json_enumvalue_options_pb.js";
+import type { FilesAccess, FilesAccessJson } from "./files_pb.ts";
+import { file_holdfast_v1_files } from "./files_pb.ts";
 import { file_holdfast_v1_options } from "./options_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -18,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/app.proto.
  */
 export const file_holdfast_v1_app: GenFile = /*@__PURE__*/
-  fileDesc("ChVob2xkZmFzdC92MS9hcHAucHJvdG8SC2hvbGRmYXN0LnYxIt8CCgNBcHASEgoCaWQYASABKAlCBrK7GAJIARIMCgRuYW1lGAIgASgJEiYKBnN0YXR1cxgDIAEoDjIWLmhvbGRmYXN0LnYxLkFwcFN0YXR1cxIoCgdob3N0aW5nGAQgASgOMhcuaG9sZGZhc3QudjEuQXBwSG9zdGluZxIVCghob21lX3VybBgFIAEoCUgAiAEBEiwKC2F0dGFjaG1lbnRzGAYgAygLMhcuaG9sZGZhc3QudjEuQXR0YWNobWVudBIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgdkb21haW5zGAkgAygLMhYuaG9sZGZhc3QudjEuQXBwRG9tYWluOgm6uxgFCgNBcHBCCwoJX2hvbWVfdXJsIqYCCglBcHBEb21haW4SEgoCaWQYASABKAlCBrK7GAJIARIOCgZhcHBfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIsCgZzdGF0dXMYBCABKA4yHC5ob2xkZmFzdC52MS5BcHBEb21haW5TdGF0dXMSMgoMdmVyaWZpY2F0aW9uGAUgASgLMhwuaG9sZGZhc3QudjEuQXBwRG9tYWluUmVjb3JkEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKC3ZlcmlmaWVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBOg+6uxgLCglBcHBEb21haW5CDgoMX3ZlcmlmaWVkX2F0IlMKD0FwcERvbWFpblJlY29yZBIMCgR0eXBlGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdmFsdWUYAyABKAk6Fbq7GBEKD0FwcERvbWFpblJlY29yZCKqAQoKQXR0YWNobWVudBISCgJpZBgBIAEoCUIGsrsYAkgBEgwKBGtpbmQYAiABKAkSEgoKc2VydmljZV9pZBgDIAEoCRIVCg1kYXRhYmFzZV9uYW1lGAQgASgJEi0KBnN0YXR1cxgFIAEoDjIdLmhvbGRmYXN0LnYxLkF0dGFjaG1lbnRTdGF0dXMSDgoGYXBwX2lkGAYgASgJOhC6uxgMCgpBdHRhY2htZW50IvUBChBDcmVhdGVBcHBSZXF1ZXN0EqIBCgRuYW1lGAEgASgJQpMBukglciMyIV5bYS16XShbYS16MC05LV17MCw2MX1bYS16MC05XSk/JLK7GGcyZW11c3QgYmUgMSB0byA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cyBhbmQgaHlwaGVucywgYmVnaW4gd2l0aCBhIGxldHRlciBhbmQgbm90IGVuZCB3aXRoIGEgaHlwaGVuEiEKCGhvbWVfdXJsGAIgASgJQgq6SAdyBRABGIAESACIAQE6DLq7GAgKBk5ld0FwcEILCglfaG9tZV91cmwiZwoPTGlzdEFwcHNSZXF1ZXN0Eh4KBWxpbWl0GAEgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAIgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IiXAoQTGlzdEFwcHNSZXNwb25zZRIeCgRhcHBzGAEgAygLMhAuaG9sZGZhc3QudjEuQXBwEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIigKDUdldEFwcFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAIqMBChBVcGRhdGVBcHBSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQBInCghob21lX3VybBgCIAEoCUIQukgHcgUQARiABLK7GAIYAUgAiAEBEi8KC3VwZGF0ZV9tYXNrGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzazoPursYCwoJQXBwQ2hhbmdlQgsKCV9ob21lX3VybCIrChBEZWxldGVBcHBSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCKfAQoXQ3JlYXRlQXR0YWNobWVudFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAEh0KCnNlcnZpY2VfaWQYAiABKAlCCbpIBnIEEAEYQBIlCg1kYXRhYmFzZV9uYW1lGAMgASgJQgm6SAZyBBABGD9IAIgBAToTursYDwoNTmV3QXR0YWNobWVudEIQCg5fZGF0YWJhc2VfbmFtZSJSChdEZWxldGVBdHRhY2htZW50UmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASHgoNYXR0YWNobWVudF9pZBgCIAEoCUIHukgEcgIYQCJfChZDcmVhdGVBcHBEb21haW5SZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQBIYCgRuYW1lGAIgASgJQgq6SAdyBRADGP0BOhK6uxgOCgxOZXdBcHBEb21haW4iTQoWVmVyaWZ5QXBwRG9tYWluUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASGgoJZG9tYWluX2lkGAIgASgJQge6SARyAhhAIk0KFkRlbGV0ZUFwcERvbWFpblJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAEhoKCWRvbWFpbl9pZBgCIAEoCUIHukgEcgIYQCpeCglBcHBTdGF0dXMSGgoWQVBQX1NUQVRVU19VTlNQRUNJRklFRBAAEiQKEkFQUF9TVEFUVVNfUlVOTklORxABGgyyPgkKB1J1bm5pbmcaD8K7GAsKCUFwcFN0YXR1cypkCgpBcHBIb3N0aW5nEhsKF0FQUF9IT1NUSU5HX1VOU1BFQ0lGSUVEEAASJwoUQVBQX0hPU1RJTkdfRVhURVJOQUwQARoNsj4KCghleHRlcm5hbBoQwrsYDAoKQXBwSG9zdGluZyqrAQoQQXR0YWNobWVudFN0YXR1cxIhCh1BVFRBQ0hNRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEisKGUFUVEFDSE1FTlRfU1RBVFVTX0hFQUxUSFkQARoMsj4JCgdoZWFsdGh5Ei8KG0FUVEFDSE1FTlRfU1RBVFVTX1VOSEVBTFRIWRACGg6yPgsKCXVuaGVhbHRoeRoWwrsYEgoQQXR0YWNobWVudFN0YXR1cyqnAQoPQXBwRG9tYWluU3RhdHVzEiEKHUFQUF9ET01BSU5fU1RBVFVTX1VOU1BFQ0lGSUVEEAASKwoZQVBQX0RPTUFJTl9TVEFUVVNfUEVORElORxABGgyyPgkKB3BlbmRpbmcSLQoaQVBQX0RPTUFJTl9TVEFUVVNfVkVSSUZJRUQQAhoNsj4KCgh2ZXJpZmllZBoVwrsYEQoPQXBwRG9tYWluU3RhdHVzMrkOCgpBcHBTZXJ2aWNlEsIBCglDcmVhdGVBcHASHS5ob2xkZmFzdC52MS5DcmVhdGVBcHBSZXF1ZXN0GhAuaG9sZGZhc3QudjEuQXBwIoMBqrsYZwjJARIKYXBwczp3cml0ZTISL2FwcC1zZXJ2aWNlcy97aWR9WgtBcHBzLmNyZWF0ZWI1eyJuYW1lIjoic2hvcCIsImhvbWVfdXJsIjoiaHR0cHM6Ly9zaG9wLmV4YW1wbGUuY29tIn2C0+STAhI6ASoiDS9hcHAtc2VydmljZXMSegoITGlzdEFwcHMSHC5ob2xkZmFzdC52MS5MaXN0QXBwc1JlcXVlc3QaHS5ob2xkZmFzdC52MS5MaXN0QXBwc1Jlc3BvbnNlIjGquxgYEglhcHBzOnJlYWQ4AVoJQXBwcy5saXN0gtPkkwIPEg0vYXBwLXNlcnZpY2VzEnEKBkdldEFwcBIaLmhvbGRmYXN0LnYxLkdldEFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiOaq7GBcSCWFwcHM6cmVhZDgBWghBcHBzLmdldILT5JMCGBIWL2FwcC1zZXJ2aWNlcy97YXBwX2lkfRKpAQoJVXBkYXRlQXBwEh0uaG9sZGZhc3QudjEuVXBkYXRlQXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCJrqrsYRhIKYXBwczp3cml0ZVoLQXBwcy51cGRhdGViK3siaG9tZV91cmwiOiJodHRwczovL3d3dy5zaG9wLmV4YW1wbGUuY29tIn2C0+STAhs6ASoyFi9hcHAtc2VydmljZXMve2FwcF9pZH0SggEKCURlbGV0ZUFwcBIdLmhvbGRmYXN0LnYxLkRlbGV0ZUFwcFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiPqq7GBwIzAESCmFwcHM6d3JpdGVaC0FwcHMuZGVsZXRlgtPkkwIYKhYvYXBwLXNlcnZpY2VzL3thcHBfaWR9EpgCChBDcmVhdGVBdHRhY2htZW50EiQuaG9sZGZhc3QudjEuQ3JlYXRlQXR0YWNobWVudFJlcXVlc3QaFy5ob2xkZmFzdC52MS5BdHRhY2htZW50IsQBqrsYkgEIyQESCmFwcHM6d3JpdGUyFi9hcHAtc2VydmljZXMve2FwcF9pZH1aC0FwcHMuYXR0YWNoYkx7InNlcnZpY2VfaWQiOiIwMTlhMmY1ZS03YzFhLTdkM2UtOWE1Ni0zZjBiOGMyZDRlNjEiLCJkYXRhYmFzZV9uYW1lIjoic2hvcCJ9eg5zZXJ2aWNlczp3cml0ZYLT5JMCJzoBKiIiL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9hdHRhY2htZW50cxKsAQoQRGVsZXRlQXR0YWNobWVudBIkLmhvbGRmYXN0LnYxLkRlbGV0ZUF0dGFjaG1lbnRSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IlqquxgcCMwBEgphcHBzOndyaXRlWgtBcHBzLmRldGFjaILT5JMCNCoyL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9hdHRhY2htZW50cy97YXR0YWNobWVudF9pZH0S2AEKD0NyZWF0ZUFwcERvbWFpbhIjLmhvbGRmYXN0LnYxLkNyZWF0ZUFwcERvbWFpblJlcXVlc3QaFi5ob2xkZmFzdC52MS5BcHBEb21haW4ihwGquxhaCMkBEgphcHBzOndyaXRlMhYvYXBwLXNlcnZpY2VzL3thcHBfaWR9Wg5BcHBzLmFkZERvbWFpbmIheyJuYW1lIjoibG9naW4uc2hvcC5leGFtcGxlLmNvbSJ9gtPkkwIjOgEqIh4vYXBwLXNlcnZpY2VzL3thcHBfaWR9L2RvbWFpbnMSrwEKD1ZlcmlmeUFwcERvbWFpbhIjLmhvbGRmYXN0LnYxLlZlcmlmeUFwcERvbWFpblJlcXVlc3QaFi5ob2xkZmFzdC52MS5BcHBEb21haW4iX6q7GB8SCmFwcHM6d3JpdGVaEUFwcHMudmVyaWZ5RG9tYWlugtPkkwI2OgEqIjEvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2RvbWFpbnMve2RvbWFpbl9pZH0vdmVyaWZ5EqgBCg9EZWxldGVBcHBEb21haW4SIy5ob2xkZmFzdC52MS5EZWxldGVBcHBEb21haW5SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IliquxgiCMwBEgphcHBzOndyaXRlWhFBcHBzLmRlbGV0ZURvbWFpboLT5JMCLCoqL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9kb21haW5zL3tkb21haW5faWR9GkTKuxhACj4KBEFwcHMSNkFwcHMgb2YgdGhlIG9yZ2FuaXphdGlvbiBhbmQgdGhlaXIgYXR0YWNoZWQgZGF0YWJhc2VzLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("ChVob2xkZmFzdC92MS9hcHAucHJvdG8SC2hvbGRmYXN0LnYxIt8CCgNBcHASEgoCaWQYASABKAlCBrK7GAJIARIMCgRuYW1lGAIgASgJEiYKBnN0YXR1cxgDIAEoDjIWLmhvbGRmYXN0LnYxLkFwcFN0YXR1cxIoCgdob3N0aW5nGAQgASgOMhcuaG9sZGZhc3QudjEuQXBwSG9zdGluZxIVCghob21lX3VybBgFIAEoCUgAiAEBEiwKC2F0dGFjaG1lbnRzGAYgAygLMhcuaG9sZGZhc3QudjEuQXR0YWNobWVudBIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgdkb21haW5zGAkgAygLMhYuaG9sZGZhc3QudjEuQXBwRG9tYWluOgm6uxgFCgNBcHBCCwoJX2hvbWVfdXJsIqYCCglBcHBEb21haW4SEgoCaWQYASABKAlCBrK7GAJIARIOCgZhcHBfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIsCgZzdGF0dXMYBCABKA4yHC5ob2xkZmFzdC52MS5BcHBEb21haW5TdGF0dXMSMgoMdmVyaWZpY2F0aW9uGAUgASgLMhwuaG9sZGZhc3QudjEuQXBwRG9tYWluUmVjb3JkEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKC3ZlcmlmaWVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBOg+6uxgLCglBcHBEb21haW5CDgoMX3ZlcmlmaWVkX2F0IlMKD0FwcERvbWFpblJlY29yZBIMCgR0eXBlGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdmFsdWUYAyABKAk6Fbq7GBEKD0FwcERvbWFpblJlY29yZCKoAgoKQXR0YWNobWVudBISCgJpZBgBIAEoCUIGsrsYAkgBEgwKBGtpbmQYAiABKAkSEgoKc2VydmljZV9pZBgDIAEoCRIVCg1kYXRhYmFzZV9uYW1lGAQgASgJEi0KBnN0YXR1cxgFIAEoDjIdLmhvbGRmYXN0LnYxLkF0dGFjaG1lbnRTdGF0dXMSDgoGYXBwX2lkGAYgASgJEjYKDWFjY2Vzc19rZXlfaWQYByABKAlCGrK7GBYqFEhGUlc3SzJQOVFBWDRNM0Q2V1RCSACIAQESMgoJdmFyaWFibGVzGAggAygLMh8uaG9sZGZhc3QudjEuQXR0YWNobWVudFZhcmlhYmxlOhC6uxgMCgpBdHRhY2htZW50QhAKDl9hY2Nlc3Nfa2V5X2lkIo4BChJBdHRhY2htZW50VmFyaWFibGUSHQoEbmFtZRgBIAEoCUIPsrsYCyoJUzNfU0VDUkVUEj8KBXZhbHVlGAIgASgJQjCyuxgsCAEqKEpkOHNLcTJ2VHpMcjBtWHc0WWI3TmMxRmc2SHAzQWU5S3U1UWkyWnM6GLq7GBQKEkF0dGFjaG1lbnRWYXJpYWJsZSL1AQoQQ3JlYXRlQXBwUmVxdWVzdBKiAQoEbmFtZRgBIAEoCUKTAbpIJXIjMiFeW2Etel0oW2EtejAtOS1dezAsNjF9W2EtejAtOV0pPySyuxhnMmVtdXN0IGJlIDEgdG8gNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kIGh5cGhlbnMsIGJlZ2luIHdpdGggYSBsZXR0ZXIgYW5kIG5vdCBlbmQgd2l0aCBhIGh5cGhlbhIhCghob21lX3VybBgCIAEoCUIKukgHcgUQARiABEgAiAEBOgy6uxgICgZOZXdBcHBCCwoJX2hvbWVfdXJsImcKD0xpc3RBcHBzUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIlwKEExpc3RBcHBzUmVzcG9uc2USHgoEYXBwcxgBIAMoCzIQLmhvbGRmYXN0LnYxLkFwcBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIoCg1HZXRBcHBSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCKjAQoQVXBkYXRlQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASJwoIaG9tZV91cmwYAiABKAlCELpIB3IFEAEYgASyuxgCGAFIAIgBARIvCgt1cGRhdGVfbWFzaxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2s6D7q7GAsKCUFwcENoYW5nZUILCglfaG9tZV91cmwiKwoQRGVsZXRlQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAi5QEKF0NyZWF0ZUF0dGFjaG1lbnRSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQBIdCgpzZXJ2aWNlX2lkGAIgASgJQgm6SAZyBBABGEASJQoNZGF0YWJhc2VfbmFtZRgDIAEoCUIJukgGcgQQARg/SACIAQESOQoGYWNjZXNzGAQgASgOMhguaG9sZGZhc3QudjEuRmlsZXNBY2Nlc3NCCrpIB4IBBBgBGAJIAYgBAToTursYDwoNTmV3QXR0YWNobWVudEIQCg5fZGF0YWJhc2VfbmFtZUIJCgdfYWNjZXNzIlIKF0RlbGV0ZUF0dGFjaG1lbnRSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQBIeCg1hdHRhY2htZW50X2lkGAIgASgJQge6SARyAhhAIl8KFkNyZWF0ZUFwcERvbWFpblJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAEhgKBG5hbWUYAiABKAlCCrpIB3IFEAMY/QE6Erq7GA4KDE5ld0FwcERvbWFpbiJNChZWZXJpZnlBcHBEb21haW5SZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQBIaCglkb21haW5faWQYAiABKAlCB7pIBHICGEAiTQoWRGVsZXRlQXBwRG9tYWluUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASGgoJZG9tYWluX2lkGAIgASgJQge6SARyAhhAKl4KCUFwcFN0YXR1cxIaChZBUFBfU1RBVFVTX1VOU1BFQ0lGSUVEEAASJAoSQVBQX1NUQVRVU19SVU5OSU5HEAEaDLI+CQoHUnVubmluZxoPwrsYCwoJQXBwU3RhdHVzKmQKCkFwcEhvc3RpbmcSGwoXQVBQX0hPU1RJTkdfVU5TUEVDSUZJRUQQABInChRBUFBfSE9TVElOR19FWFRFUk5BTBABGg2yPgoKCGV4dGVybmFsGhDCuxgMCgpBcHBIb3N0aW5nKqsBChBBdHRhY2htZW50U3RhdHVzEiEKHUFUVEFDSE1FTlRfU1RBVFVTX1VOU1BFQ0lGSUVEEAASKwoZQVRUQUNITUVOVF9TVEFUVVNfSEVBTFRIWRABGgyyPgkKB2hlYWx0aHkSLwobQVRUQUNITUVOVF9TVEFUVVNfVU5IRUFMVEhZEAIaDrI+CwoJdW5oZWFsdGh5GhbCuxgSChBBdHRhY2htZW50U3RhdHVzKqcBCg9BcHBEb21haW5TdGF0dXMSIQodQVBQX0RPTUFJTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIrChlBUFBfRE9NQUlOX1NUQVRVU19QRU5ESU5HEAEaDLI+CQoHcGVuZGluZxItChpBUFBfRE9NQUlOX1NUQVRVU19WRVJJRklFRBACGg2yPgoKCHZlcmlmaWVkGhXCuxgRCg9BcHBEb21haW5TdGF0dXMyzg4KCkFwcFNlcnZpY2USwgEKCUNyZWF0ZUFwcBIdLmhvbGRmYXN0LnYxLkNyZWF0ZUFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAigwGquxhnCMkBEgphcHBzOndyaXRlMhIvYXBwLXNlcnZpY2VzL3tpZH1aC0FwcHMuY3JlYXRlYjV7Im5hbWUiOiJzaG9wIiwiaG9tZV91cmwiOiJodHRwczovL3Nob3AuZXhhbXBsZS5jb20ifYLT5JMCEjoBKiINL2FwcC1zZXJ2aWNlcxJ6CghMaXN0QXBwcxIcLmhvbGRmYXN0LnYxLkxpc3RBcHBzUmVxdWVzdBodLmhvbGRmYXN0LnYxLkxpc3RBcHBzUmVzcG9uc2UiMaq7GBgSCWFwcHM6cmVhZDgBWglBcHBzLmxpc3SC0+STAg8SDS9hcHAtc2VydmljZXMScQoGR2V0QXBwEhouaG9sZGZhc3QudjEuR2V0QXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCI5qrsYFxIJYXBwczpyZWFkOAFaCEFwcHMuZ2V0gtPkkwIYEhYvYXBwLXNlcnZpY2VzL3thcHBfaWR9EqkBCglVcGRhdGVBcHASHS5ob2xkZmFzdC52MS5VcGRhdGVBcHBSZXF1ZXN0GhAuaG9sZGZhc3QudjEuQXBwImuquxhGEgphcHBzOndyaXRlWgtBcHBzLnVwZGF0ZWIreyJob21lX3VybCI6Imh0dHBzOi8vd3d3LnNob3AuZXhhbXBsZS5jb20ifYLT5JMCGzoBKjIWL2FwcC1zZXJ2aWNlcy97YXBwX2lkfRKCAQoJRGVsZXRlQXBwEh0uaG9sZGZhc3QudjEuRGVsZXRlQXBwUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSI+qrsYHAjMARIKYXBwczp3cml0ZVoLQXBwcy5kZWxldGWC0+STAhgqFi9hcHAtc2VydmljZXMve2FwcF9pZH0SmAIKEENyZWF0ZUF0dGFjaG1lbnQSJC5ob2xkZmFzdC52MS5DcmVhdGVBdHRhY2htZW50UmVxdWVzdBoXLmhvbGRmYXN0LnYxLkF0dGFjaG1lbnQixAGquxiSAQjJARIKYXBwczp3cml0ZTIWL2FwcC1zZXJ2aWNlcy97YXBwX2lkfVoLQXBwcy5hdHRhY2hiTHsic2VydmljZV9pZCI6IjAxOWEyZjVlLTdjMWEtN2QzZS05YTU2LTNmMGI4YzJkNGU2MSIsImRhdGFiYXNlX25hbWUiOiJzaG9wIn16DnNlcnZpY2VzOndyaXRlgtPkkwInOgEqIiIvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2F0dGFjaG1lbnRzEqwBChBEZWxldGVBdHRhY2htZW50EiQuaG9sZGZhc3QudjEuRGVsZXRlQXR0YWNobWVudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiWqq7GBwIzAESCmFwcHM6d3JpdGVaC0FwcHMuZGV0YWNogtPkkwI0KjIvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2F0dGFjaG1lbnRzL3thdHRhY2htZW50X2lkfRLYAQoPQ3JlYXRlQXBwRG9tYWluEiMuaG9sZGZhc3QudjEuQ3JlYXRlQXBwRG9tYWluUmVxdWVzdBoWLmhvbGRmYXN0LnYxLkFwcERvbWFpbiKHAaq7GFoIyQESCmFwcHM6d3JpdGUyFi9hcHAtc2VydmljZXMve2FwcF9pZH1aDkFwcHMuYWRkRG9tYWluYiF7Im5hbWUiOiJsb2dpbi5zaG9wLmV4YW1wbGUuY29tIn2C0+STAiM6ASoiHi9hcHAtc2VydmljZXMve2FwcF9pZH0vZG9tYWlucxKvAQoPVmVyaWZ5QXBwRG9tYWluEiMuaG9sZGZhc3QudjEuVmVyaWZ5QXBwRG9tYWluUmVxdWVzdBoWLmhvbGRmYXN0LnYxLkFwcERvbWFpbiJfqrsYHxIKYXBwczp3cml0ZVoRQXBwcy52ZXJpZnlEb21haW6C0+STAjY6ASoiMS9hcHAtc2VydmljZXMve2FwcF9pZH0vZG9tYWlucy97ZG9tYWluX2lkfS92ZXJpZnkSqAEKD0RlbGV0ZUFwcERvbWFpbhIjLmhvbGRmYXN0LnYxLkRlbGV0ZUFwcERvbWFpblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiWKq7GCIIzAESCmFwcHM6d3JpdGVaEUFwcHMuZGVsZXRlRG9tYWlugtPkkwIsKiovYXBwLXNlcnZpY2VzL3thcHBfaWR9L2RvbWFpbnMve2RvbWFpbl9pZH0aWcq7GFUKUwoEQXBwcxJLQXBwcyBvZiB0aGUgb3JnYW5pemF0aW9uLCB3aXRoIHRoZWlyIGF0dGFjaGVkIGRhdGFiYXNlcyBhbmQgZmlsZXMgc2VydmljZXMuYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_files, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.App
@@ -278,7 +280,7 @@ export const AppDomainRecordSchema: GenMessage<AppDomainRecord, {jsonType: AppDo
   messageDesc(file_holdfast_v1_app, 2);
 
 /**
- * A database that is attached to an app.
+ * A database or a files service that is attached to an app.
  *
  * @generated from message holdfast.v1.Attachment
  */
@@ -289,7 +291,7 @@ export type Attachment = Message<"holdfast.v1.Attachment"> & {
   id: string;
 
   /**
-   * "postgresql".
+   * "postgresql" or "files".
    *
    * @generated from field: string kind = 2;
    */
@@ -301,6 +303,8 @@ export type Attachment = Message<"holdfast.v1.Attachment"> & {
   serviceId: string;
 
   /**
+   * Empty for a files service.
+   *
    * @generated from field: string database_name = 4;
    */
   databaseName: string;
@@ -314,10 +318,26 @@ export type Attachment = Message<"holdfast.v1.Attachment"> & {
    * @generated from field: string app_id = 6;
    */
   appId: string;
+
+  /**
+   * Id of the key that the app uses at a files service.
+   *
+   * @generated from field: optional string access_key_id = 7;
+   */
+  accessKeyId?: string | undefined;
+
+  /**
+   * Variables for the app by which it finds its files services, with secrets: S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY and
+   * S3_SECRET for one; with several, each has four with the prefix of its name, such as MEDIA_S3_ACCESS_KEY_ID. Only in
+   * the response of the creation.
+   *
+   * @generated from field: repeated holdfast.v1.AttachmentVariable variables = 8;
+   */
+  variables: AttachmentVariable[];
 };
 
 /**
- * A database that is attached to an app.
+ * A database or a files service that is attached to an app.
  *
  * @generated from message holdfast.v1.Attachment
  */
@@ -328,7 +348,7 @@ export type AttachmentJson = {
   id?: string;
 
   /**
-   * "postgresql".
+   * "postgresql" or "files".
    *
    * @generated from field: string kind = 2;
    */
@@ -340,6 +360,8 @@ export type AttachmentJson = {
   serviceId?: string;
 
   /**
+   * Empty for a files service.
+   *
    * @generated from field: string database_name = 4;
    */
   databaseName?: string;
@@ -353,6 +375,22 @@ export type AttachmentJson = {
    * @generated from field: string app_id = 6;
    */
   appId?: string;
+
+  /**
+   * Id of the key that the app uses at a files service.
+   *
+   * @generated from field: optional string access_key_id = 7;
+   */
+  accessKeyId?: string;
+
+  /**
+   * Variables for the app by which it finds its files services, with secrets: S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY and
+   * S3_SECRET for one; with several, each has four with the prefix of its name, such as MEDIA_S3_ACCESS_KEY_ID. Only in
+   * the response of the creation.
+   *
+   * @generated from field: repeated holdfast.v1.AttachmentVariable variables = 8;
+   */
+  variables?: AttachmentVariableJson[];
 };
 
 /**
@@ -361,6 +399,47 @@ export type AttachmentJson = {
  */
 export const AttachmentSchema: GenMessage<Attachment, {jsonType: AttachmentJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_app, 3);
+
+/**
+ * A variable of an app's environment.
+ *
+ * @generated from message holdfast.v1.AttachmentVariable
+ */
+export type AttachmentVariable = Message<"holdfast.v1.AttachmentVariable"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string value = 2;
+   */
+  value: string;
+};
+
+/**
+ * A variable of an app's environment.
+ *
+ * @generated from message holdfast.v1.AttachmentVariable
+ */
+export type AttachmentVariableJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string value = 2;
+   */
+  value?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.AttachmentVariable.
+ * Use `create(AttachmentVariableSchema)` to create a new message.
+ */
+export const AttachmentVariableSchema: GenMessage<AttachmentVariable, {jsonType: AttachmentVariableJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app, 4);
 
 /**
  * An app to be created.
@@ -409,7 +488,7 @@ export type CreateAppRequestJson = {
  * Use `create(CreateAppRequestSchema)` to create a new message.
  */
 export const CreateAppRequestSchema: GenMessage<CreateAppRequest, {jsonType: CreateAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 4);
+  messageDesc(file_holdfast_v1_app, 5);
 
 /**
  * @generated from message holdfast.v1.ListAppsRequest
@@ -446,7 +525,7 @@ export type ListAppsRequestJson = {
  * Use `create(ListAppsRequestSchema)` to create a new message.
  */
 export const ListAppsRequestSchema: GenMessage<ListAppsRequest, {jsonType: ListAppsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 5);
+  messageDesc(file_holdfast_v1_app, 6);
 
 /**
  * @generated from message holdfast.v1.ListAppsResponse
@@ -483,7 +562,7 @@ export type ListAppsResponseJson = {
  * Use `create(ListAppsResponseSchema)` to create a new message.
  */
 export const ListAppsResponseSchema: GenMessage<ListAppsResponse, {jsonType: ListAppsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 6);
+  messageDesc(file_holdfast_v1_app, 7);
 
 /**
  * @generated from message holdfast.v1.GetAppRequest
@@ -510,7 +589,7 @@ export type GetAppRequestJson = {
  * Use `create(GetAppRequestSchema)` to create a new message.
  */
 export const GetAppRequestSchema: GenMessage<GetAppRequest, {jsonType: GetAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 7);
+  messageDesc(file_holdfast_v1_app, 8);
 
 /**
  * @generated from message holdfast.v1.UpdateAppRequest
@@ -557,7 +636,7 @@ export type UpdateAppRequestJson = {
  * Use `create(UpdateAppRequestSchema)` to create a new message.
  */
 export const UpdateAppRequestSchema: GenMessage<UpdateAppRequest, {jsonType: UpdateAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 8);
+  messageDesc(file_holdfast_v1_app, 9);
 
 /**
  * @generated from message holdfast.v1.DeleteAppRequest
@@ -584,10 +663,10 @@ export type DeleteAppRequestJson = {
  * Use `create(DeleteAppRequestSchema)` to create a new message.
  */
 export const DeleteAppRequestSchema: GenMessage<DeleteAppRequest, {jsonType: DeleteAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 9);
+  messageDesc(file_holdfast_v1_app, 10);
 
 /**
- * A database to be attached.
+ * A database or a files service to be attached.
  *
  * @generated from message holdfast.v1.CreateAttachmentRequest
  */
@@ -603,15 +682,22 @@ export type CreateAttachmentRequest = Message<"holdfast.v1.CreateAttachmentReque
   serviceId: string;
 
   /**
-   * Omitted: the service's default database.
+   * Omitted: the service's default database. A files service has none.
    *
    * @generated from field: optional string database_name = 3;
    */
   databaseName?: string | undefined;
+
+  /**
+   * Access of the key to a files service. Omitted: readwrite.
+   *
+   * @generated from field: optional holdfast.v1.FilesAccess access = 4;
+   */
+  access?: FilesAccess | undefined;
 };
 
 /**
- * A database to be attached.
+ * A database or a files service to be attached.
  *
  * @generated from message holdfast.v1.CreateAttachmentRequest
  */
@@ -627,11 +713,18 @@ export type CreateAttachmentRequestJson = {
   serviceId?: string;
 
   /**
-   * Omitted: the service's default database.
+   * Omitted: the service's default database. A files service has none.
    *
    * @generated from field: optional string database_name = 3;
    */
   databaseName?: string;
+
+  /**
+   * Access of the key to a files service. Omitted: readwrite.
+   *
+   * @generated from field: optional holdfast.v1.FilesAccess access = 4;
+   */
+  access?: FilesAccessJson;
 };
 
 /**
@@ -639,7 +732,7 @@ export type CreateAttachmentRequestJson = {
  * Use `create(CreateAttachmentRequestSchema)` to create a new message.
  */
 export const CreateAttachmentRequestSchema: GenMessage<CreateAttachmentRequest, {jsonType: CreateAttachmentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 10);
+  messageDesc(file_holdfast_v1_app, 11);
 
 /**
  * @generated from message holdfast.v1.DeleteAttachmentRequest
@@ -676,7 +769,7 @@ export type DeleteAttachmentRequestJson = {
  * Use `create(DeleteAttachmentRequestSchema)` to create a new message.
  */
 export const DeleteAttachmentRequestSchema: GenMessage<DeleteAttachmentRequest, {jsonType: DeleteAttachmentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 11);
+  messageDesc(file_holdfast_v1_app, 12);
 
 /**
  * A domain to be verified.
@@ -721,7 +814,7 @@ export type CreateAppDomainRequestJson = {
  * Use `create(CreateAppDomainRequestSchema)` to create a new message.
  */
 export const CreateAppDomainRequestSchema: GenMessage<CreateAppDomainRequest, {jsonType: CreateAppDomainRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 12);
+  messageDesc(file_holdfast_v1_app, 13);
 
 /**
  * @generated from message holdfast.v1.VerifyAppDomainRequest
@@ -758,7 +851,7 @@ export type VerifyAppDomainRequestJson = {
  * Use `create(VerifyAppDomainRequestSchema)` to create a new message.
  */
 export const VerifyAppDomainRequestSchema: GenMessage<VerifyAppDomainRequest, {jsonType: VerifyAppDomainRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 13);
+  messageDesc(file_holdfast_v1_app, 14);
 
 /**
  * @generated from message holdfast.v1.DeleteAppDomainRequest
@@ -795,7 +888,7 @@ export type DeleteAppDomainRequestJson = {
  * Use `create(DeleteAppDomainRequestSchema)` to create a new message.
  */
 export const DeleteAppDomainRequestSchema: GenMessage<DeleteAppDomainRequest, {jsonType: DeleteAppDomainRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 14);
+  messageDesc(file_holdfast_v1_app, 15);
 
 /**
  * @generated from enum holdfast.v1.AppStatus
@@ -982,7 +1075,9 @@ export const AppService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Attaches a database of a PostgreSQL service. 422 attachment_not_postgresql for another engine.
+   * Attaches a database of a PostgreSQL service, or a files service with a separate key, which also requires the scope
+   * files:write. The response has the variables of all attached files services, which no later call returns. 422
+   * attachment_not_postgresql for another engine.
    *
    * @generated from rpc holdfast.v1.AppService.CreateAttachment
    */
@@ -992,7 +1087,8 @@ export const AppService: GenService<{
     output: typeof AttachmentSchema;
   },
   /**
-   * Detaches a database. 409 attachment_in_use while it has the app's end users.
+   * Detaches a database or a files service, whose key ends: its requests are refused within 5 s. 409 attachment_in_use
+   * while a database has the app's end users.
    *
    * @generated from rpc holdfast.v1.AppService.DeleteAttachment
    */

@@ -22,7 +22,12 @@ export interface DatabaseUserSpec {
   /** Hash of the password in the engine's format, such as a SCRAM verifier (RFC 5803). */
   readonly verifier: string;
   /** Key of a files service, whose access key id is the username; absent for a user of a database. */
-  readonly key?: { readonly id: string; readonly name: string };
+  readonly key?: {
+    readonly id: string;
+    readonly name: string;
+    /** Consumer that the key belongs to: an attachment, or a resource of a project. It ends with the attachment. */
+    readonly consumerId?: string;
+  };
 }
 
 export type DatabaseUserStatus = Readonly<Record<string, never>>;
