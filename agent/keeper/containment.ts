@@ -4,10 +4,10 @@ import { createGroupSandbox } from "./group-sandbox.ts";
 import { createNamespaceSandbox } from "./namespace-sandbox.ts";
 
 /**
- * The agent runs platform code. A component that it starts has the role of the engine, or of a container, which runs
- * programs of users.
+ * The agent runs platform code. A component that it starts has the role of the engine, of a front, which is the
+ * engine's user with the right to listen on ports below 1024, or of a container, which runs programs of users.
  */
-export type ComponentRole = "agent" | "engine" | "container";
+export type ComponentRole = "agent" | "engine" | "front" | "container";
 
 /**
  * User ids on a machine that has accounts for them. The agent shares the engine's group: it gives the engine access to
@@ -46,7 +46,12 @@ export function chooseContainment(users: MachineUserIds | undefined, { allowName
   const drop = (role: Exclude<ComponentRole, "container">) => [
     "setpriv",
     ...(root && users !== undefined
-      ? [`--reuid=${users[role]}`, `--regid=${users.engine}`, "--clear-groups", ...noCapabilities]
+      ? [
+          `--reuid=${users[role === "front" ? "engine" : role]}`,
+          `--regid=${users.engine}`,
+          "--clear-groups",
+          ...(role === "front" ? lowPorts : noCapabilities),
+        ]
       : []),
     "--no-new-privs",
     "--pdeathsig=KILL",
@@ -64,7 +69,7 @@ export function chooseContainment(users: MachineUserIds | undefined, { allowName
   ];
   const inside = (argv: readonly string[], role: ComponentRole) => {
     if (role === "container") throw new Error("this machine has no namespaces for containers");
-    return [...(role === "engine" ? oomPreferred : []), ...drop(role), ...argv];
+    return [...(role === "agent" ? [] : oomPreferred), ...drop(role), ...argv];
   };
   const wrap = (argv: readonly string[], role: ComponentRole) => [
     ...isolate,
@@ -79,6 +84,9 @@ export function chooseContainment(users: MachineUserIds | undefined, { allowName
 
 /** Programs never regain root's capabilities, not even through a setuid file. */
 const noCapabilities = ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"];
+
+/** The only capability of a front. */
+const lowPorts = ["--inh-caps", "--ambient-caps", "--bounding-set"].map((set) => `${set}=-all,+net_bind_service`);
 
 /**
  * Makes the kernel's OOM killer prefer the engine to agent and keeper, whose end would end the machine. A score of 200

@@ -76,9 +76,10 @@ export interface ComponentSpec {
   };
   /**
    * "container": root of a new user namespace with the ids of the machine's containers, for programs of users and the
-   * programs that prepare them. Absent: the engine's user. From protocol 7 on.
+   * programs that prepare them. From protocol 7 on. "front": the engine's user, who may listen on ports below 1024.
+   * From protocol 8 on. Absent: the engine's user.
    */
-  readonly role?: "container";
+  readonly role?: "container" | "front";
   /** Signal and grace period with which the keeper stops the component when the keeper itself is stopped. */
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
   /** Always null; keepers of protocol 6 require the field. */

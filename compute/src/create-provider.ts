@@ -71,6 +71,8 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     imagesDir: config.imagesDir,
     publicAddresses: createPublicAddresses(layoutOf(config.processDir).publicAddresses, publicBlockOf(config)),
     version,
+    // Each machine of Incus has a root user and a separate network.
+    lowPorts: config.provider === "incus" || abilities.isolation === "root",
   };
   const provider = await providerOf({ ...deps, tiers, abilities });
   return {

@@ -977,16 +977,25 @@ export interface Fault {
 
 /** Everything that an S3 client needs to connect, except a key. */
 export interface FilesConnection {
-  /** URL for S3 clients, which use paths: the bucket is the first part of the path. */
+  /** URL for S3 clients, with the bucket as the first part of the path, or in front of the host name. */
   readonly endpoint: string;
   /** Name of the only bucket, fixed at creation. */
   readonly bucket: string;
   readonly region: string;
   readonly host: string;
+  /**
+   * 443, or 9000 where machines cannot listen on ports below 1024 because the platform does not run as root. It does
+   * not change with the platform's user later.
+   */
   readonly port: number;
   /** URL for clients in the private network; bucket, port and certificate are the same. */
   readonly private_endpoint: string;
-  /** PEM of the certificate authority of the server certificate. */
+  /**
+   * PEM of the certificate authority of the server certificate. URL for S3 clients that have the bucket in the host
+   * name, which they derive from `endpoint` themselves. Unset for services that were created before files services had
+   * this name.
+   */
+  readonly bucket_endpoint: string | null;
   readonly ca_certificate: string;
 }
 

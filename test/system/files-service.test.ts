@@ -1,5 +1,17 @@
+import {
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteBucketCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
@@ -9,6 +21,14 @@ import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFiles, type FilesConnectionJson, type FilesFixture, type KeyJson } from "./files/files-service.ts";
+
+interface AttachmentJson {
+  readonly id: string;
+  readonly kind: string;
+  readonly database_name: string;
+  readonly access_key_id: string;
+  readonly variables: readonly { readonly name: string; readonly value: string }[];
+}
 
 // One platform with one files service: each test continues from the state of the one before.
 
@@ -48,9 +68,22 @@ describe.skipIf(skip !== undefined)("a files service", () => {
       { withinMs: 30_000 },
     );
 
+  const ofProject = async () => {
+    const { json } = await platform.rest.get<PageJson<"services", ServiceJson>>("/files-services?name=shop-assets");
+    return json.services[0];
+  };
+  const projectIs = (status: string) =>
+    waitUntil(`the project is ${status}`, async () => {
+      const { json } = await platform.rest.get<{ status: string; detail: string }>("/projects/shop");
+      if (json.status === "Failed") throw new GiveUp(JSON.stringify(json));
+      return json.status === status;
+    });
+
   it("has an endpoint with one bucket, and no key at first", async () => {
     const { json } = expectStatus(await platform.rest.get<FilesConnectionJson>(media.path("/connection")), 200);
-    expect(json).toMatchObject({ endpoint: `https://${json.host}:${json.port}`, region: "us-east-1" });
+    const { isolation } = await detectAbilities();
+    const [port, suffix] = isolation === "root" ? [443, ""] : [9000, ":9000"];
+    expect(json).toMatchObject({ endpoint: `https://${json.host}${suffix}`, port, region: "us-east-1" });
     expect(json.bucket).toBe(json.host.split(".")[0]);
     const { keys } = expectStatus(await platform.rest.get<PageJson<"keys", KeyJson>>(media.path("/keys")), 200).json;
     expect(keys).toEqual([]);
@@ -68,6 +101,32 @@ describe.skipIf(skip !== undefined)("a files service", () => {
       range: "el",
       buckets: [bucket],
     });
+  });
+
+  it("stores objects of the AWS SDK for JavaScript, with the bucket in the host name", async () => {
+    const client = media.sdkClient(writer);
+    const object = { Bucket: media.bucket, Key: "sdk/one ü.txt" };
+    try {
+      await client.send(new PutObjectCommand({ ...object, Body: "hello", Metadata: { by: "sdk" } }));
+      const found = await client.send(new GetObjectCommand(object));
+      expect([await found.Body?.transformToString(), found.Metadata]).toEqual(["hello", { by: "sdk" }]);
+      const list = await client.send(new ListObjectsV2Command({ Bucket: media.bucket, Prefix: "sdk/" }));
+      expect(list.Contents?.map(({ Key }) => Key)).toEqual([object.Key]);
+      const again = client.send(new PutObjectCommand({ ...object, Body: "other", IfNoneMatch: "*" }));
+      await expect(again).rejects.toMatchObject({ name: "PreconditionFailed" });
+      const { UploadId } = await client.send(new CreateMultipartUploadCommand({ ...object, Key: "sdk/parts" }));
+      const part = { ...object, Key: "sdk/parts", UploadId, PartNumber: 1 };
+      const { ETag } = await client.send(new UploadPartCommand({ ...part, Body: "a part" }));
+      const MultipartUpload = { Parts: [{ ETag, PartNumber: 1 }] };
+      await client.send(new CompleteMultipartUploadCommand({ ...object, Key: "sdk/parts", UploadId, MultipartUpload }));
+      await expect(client.send(new DeleteBucketCommand({ Bucket: media.bucket }))).rejects.toMatchObject({
+        name: "AccessDenied",
+      });
+      for (const Key of [object.Key, "sdk/parts"]) await client.send(new DeleteObjectCommand({ ...object, Key }));
+      await expect(client.send(new HeadObjectCommand(object))).rejects.toMatchObject({ name: "NotFound" });
+    } finally {
+      client.destroy();
+    }
   });
 
   it("lists and deletes 1,100 keys, in pages", async () => {
@@ -169,16 +228,6 @@ describe.skipIf(skip !== undefined)("a files service", () => {
       const descriptor = { name: "shop", resources: [{ logical_name: "assets", kind: "files", spec }] };
       return platform.rest.post("/projects/deploy", { descriptor });
     };
-    const ofProject = async () => {
-      const { json } = await platform.rest.get<PageJson<"services", ServiceJson>>("/files-services?name=shop-assets");
-      return json.services[0];
-    };
-    const projectIs = (status: string) =>
-      waitUntil(`the project is ${status}`, async () => {
-        const { json } = await platform.rest.get<{ status: string; detail: string }>("/projects/shop");
-        if (json.status === "Failed") throw new GiveUp(JSON.stringify(json));
-        return json.status === status;
-      });
     expectStatus(await deploy({ database_type: "files" }), 400);
     expectStatus(await deploy({ storage_gb: 1 }), 202);
     await projectIs("Running");
@@ -187,6 +236,43 @@ describe.skipIf(skip !== undefined)("a files service", () => {
     expect(await ofProject()).toMatchObject({ plan_name: "tier-1", storage_size_gb: 1, operation: null });
     const drift = await platform.rest.get("/projects/shop/drift");
     expect(expectStatus(drift, 200).text).toContain('"path":"plan_name"');
+  });
+
+  it("is attached to an app by a separate key, with the variables of one and of several files services", async () => {
+    const app = expectStatus(await platform.rest.post<{ id: string }>("/app-services", { name: "shop" }), 201).json.id;
+    const path = (more = "") => `/app-services/${app}${more}`;
+    const attach = async (body: object) =>
+      expectStatus(await platform.rest.post<AttachmentJson>(path("/attachments"), body), 201).json;
+    const keysOf = async (id: string) =>
+      (await platform.rest.get<PageJson<"keys", KeyJson>>(`/files-services/${id}/keys`)).json.keys;
+    const { id } = await media.get();
+    const alone = await attach({ service_id: id });
+    const variables = new Map(alone.variables.map(({ name, value }) => [name, value]));
+    expect([...variables.keys()]).toEqual(["S3_ENDPOINT", "S3_BUCKET", "S3_ACCESS_KEY", "S3_SECRET"]);
+    expect(alone).toMatchObject({ kind: "files", database_name: "", access_key_id: variables.get("S3_ACCESS_KEY") });
+    const key = { ...writer, access_key_id: alone.access_key_id, secret_access_key: variables.get("S3_SECRET") ?? "" };
+    await keyWorks(key);
+    expectStatus(await platform.rest.post(path("/attachments"), { service_id: id }), 409);
+
+    const assets = (await ofProject())?.id ?? "";
+    const both = await attach({ service_id: assets, access: "readonly" });
+    expect(both.variables.map(({ name }) => name)).toEqual(
+      ["MEDIA", "SHOP_ASSETS"].flatMap((prefix) =>
+        ["ENDPOINT", "BUCKET", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY"].map((name) => `${prefix}_S3_${name}`),
+      ),
+    );
+    expect((await keysOf(assets)).map(({ access }) => access)).toEqual(["readonly"]);
+    expect((await platform.rest.get(path())).text).not.toContain(key.secret_access_key);
+    expectStatus(await platform.rest.delete(path(`/attachments/${alone.id}`)), 204);
+    await waitUntil(
+      "the key is refused",
+      async () => (await media.run<{ get: string }>(key, "access")).get === "InvalidAccessKeyId 403",
+    );
+    expectStatus(await platform.rest.delete(path()), 204);
+    expect(await keysOf(assets)).toEqual([]);
+  });
+
+  it("is deleted with its project", async () => {
     expectStatus(await platform.rest.delete("/projects/shop"), 202);
     await projectIs("Deleted");
     expect(await ofProject()).toBeUndefined();

@@ -120,6 +120,8 @@ export interface Companion {
   readonly name: string;
   readonly command: EngineCommand;
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
+  /** "front" if it listens on a port below 1024. */
+  readonly role?: "front";
   /** True if the engine is usable without it. */
   readonly isOptional?: true;
   /** True, the default, if the companion has to run. A running companion that is disabled is stopped. */

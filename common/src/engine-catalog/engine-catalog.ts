@@ -62,10 +62,13 @@ export function upgradesData(engine: string): boolean {
   return engineOf(engine)?.upgradesInPlace === false;
 }
 
-/** Port of the engine itself, at which its members also connect to each other; undefined for an unknown engine. */
-export function enginePortOf(engine: string): number | undefined {
+/**
+ * Port of the engine itself, at which its members also connect to each other; undefined for an unknown engine.
+ * `clientPort`: port of the service for clients, the engine's usual one by default.
+ */
+export function enginePortOf(engine: string, clientPort?: number): number | undefined {
   const facts = engineOf(engine);
-  return facts?.frontEnd?.enginePort ?? facts?.port;
+  return facts?.frontEnd?.enginePort ?? clientPort ?? facts?.port;
 }
 
 /** Parameters of an engine's version by name; empty for an unknown engine. */

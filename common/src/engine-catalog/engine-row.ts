@@ -16,6 +16,8 @@ export interface EngineRow {
   readonly aliases?: readonly string[];
   /** Port for clients in connection strings. */
   readonly port: number;
+  /** Port for clients where machines cannot listen on ports below 1024; undefined if `port` is not below. */
+  readonly unprivilegedPort?: number;
   /** Undefined for an engine that itself listens at `port`. */
   readonly frontEnd?: EngineFrontEnd;
   /** Newest last. */

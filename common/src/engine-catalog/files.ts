@@ -8,7 +8,8 @@ const gib = 1024 ** 3;
 export const files: EngineRow = {
   title: "Files",
   family: "files",
-  port: 9000,
+  port: 443,
+  unprivilegedPort: 9000,
   versions: ["1"],
   defaultVersion: "1",
   topology: "primary_replicas",

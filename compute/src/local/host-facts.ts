@@ -33,6 +33,8 @@ export interface HostFacts extends PublicAddressFacts {
    * Reason why the host cannot run virtual machines, for users; empty if it can. Absent in facts of earlier versions.
    */
   readonly virtualMachineProblem?: string;
+  /** True if machines can listen on ports below 1024. Absent in facts of earlier versions. */
+  readonly lowPorts?: boolean;
   /** Protocol version of the keeper that a machine gets at its next start. Absent in facts of earlier versions. */
   readonly keeperProtocol?: number;
   /**
@@ -84,6 +86,8 @@ export interface HostFactsDeps {
   /** Reason why disks of a tier cannot have snapshots; empty if they can. */
   readonly snapshotProblem: (tier: string) => Promise<string>;
   readonly virtualMachineProblem: string;
+  /** True if machines can listen on ports below 1024. */
+  readonly lowPorts: boolean;
   /** Storage of the roots of a tier's machines; undefined if roots have no storage. */
   readonly rootStorageOf: (tier: string) => Promise<RootStorage | undefined>;
 }
@@ -91,7 +95,7 @@ export interface HostFactsDeps {
 /** Reads the facts of this host. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
   const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version } = deps;
-  const { snapshotProblem, virtualMachineProblem, rootStorageOf } = deps;
+  const { snapshotProblem, virtualMachineProblem, lowPorts, rootStorageOf } = deps;
   const [memory, space, addresses, imageIds] = await Promise.all([
     memoryOf(),
     spaceOf(directory, 0),
@@ -122,6 +126,7 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     imageIds,
     ...addresses,
     virtualMachineProblem,
+    lowPorts,
     keeperProtocol,
   };
 }

@@ -24,10 +24,12 @@ export const initCommand: readonly string[] = ["/usr/bin/tini", "--"];
 
 /**
  * Capabilities of root inside a machine: programs in namespaces and as other users (sys_admin, setuid, setgid,
- * setpcap), their directories and logs (chown, dac_override, fowner), and their end (kill, and sys_ptrace to find them
- * by their namespace). Root has no device, module, clock, network or other file to change.
+ * setpcap), their directories and logs (chown, dac_override, fowner), their end (kill, and sys_ptrace to find them by
+ * their namespace), and ports below 1024 for fronts (net_bind_service). Root has no device, module, clock, network or
+ * other file to change.
  */
-const keeperCapabilities = "chown dac_override fowner kill setgid setpcap setuid sys_admin sys_ptrace".split(" ");
+const keeperCapabilities =
+  "chown dac_override fowner kill net_bind_service setgid setpcap setuid sys_admin sys_ptrace".split(" ");
 
 /** The first process with only the keeper's capabilities, for a machine with a separate root. */
 export const restrictedInitCommand: readonly string[] = [

@@ -55,10 +55,11 @@ describe.skipIf(isolation === "none")(
       const status = await readFile(`/proc/${agents[0]?.pid}/status`, "utf8");
       if (isolation === "root") {
         expect(status).toMatch(/^Uid:\t20\d{8}\t/m);
-        // chown, dac_override, fowner, kill, setgid, setuid, setpcap, sys_ptrace, sys_admin, and no other capability.
+        // chown, dac_override, fowner, kill, setgid, setuid, setpcap, net_bind_service, sys_ptrace, sys_admin, and no
+        // other capability.
         const { pid: keeper } = (await readRun(machines.layout.machine(spec.id).run))?.init ?? { pid: 0 };
         const capabilities = await readFile(`/proc/${keeper}/status`, "utf8");
-        for (const set of ["CapPrm", "CapEff", "CapBnd"]) expect(capabilities).toContain(`${set}:\t00000000002801eb\n`);
+        for (const set of ["CapPrm", "CapEff", "CapBnd"]) expect(capabilities).toContain(`${set}:\t00000000002805eb\n`);
       }
       const began = performance.now();
       // An orderly stop does not use up its grace.

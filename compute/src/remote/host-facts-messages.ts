@@ -31,6 +31,7 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     publicFree: facts.publicFree,
     ...(facts.virtualMachineProblem !== undefined && { noVirtualMachines: facts.virtualMachineProblem }),
     keeperProtocol: facts.keeperProtocol ?? 0,
+    lowPorts: facts.lowPorts ?? false,
     listeners: [...(facts.listeners ?? [])],
   });
 
@@ -60,6 +61,7 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     publicFree,
     virtualMachineProblem:
       facts.noVirtualMachines ?? "The program of the host does not support virtual machines: upgrade it.",
+    ...(facts.lowPorts && { lowPorts: true }),
     ...(facts.keeperProtocol > 0 && { keeperProtocol: facts.keeperProtocol }),
     ...(facts.listeners.length > 0 && { listeners: facts.listeners.slice(0, maxListeners) }),
   };

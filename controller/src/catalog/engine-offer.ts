@@ -8,6 +8,8 @@ export interface EngineOffer {
   readonly family: ServiceFamily;
   readonly title: string;
   readonly port: number;
+  /** Port where machines cannot listen on ports below 1024; absent if `port` is not below. */
+  readonly unprivilegedPort?: number;
   readonly defaultVersion: string;
   readonly versions: readonly { readonly version: string; readonly available: boolean; readonly reason?: string }[];
   readonly extensions: readonly string[];

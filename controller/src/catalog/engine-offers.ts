@@ -23,6 +23,7 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
     family: familyOf(engine),
     title: facts.title,
     port: facts.port,
+    ...(facts.unprivilegedPort !== undefined && { unprivilegedPort: facts.unprivilegedPort }),
     defaultVersion: facts.defaultVersion,
     versions: facts.versions.map((version) => {
       const image = images.find((candidate) => candidate.engine === engine && candidate.version === version);

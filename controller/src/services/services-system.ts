@@ -176,6 +176,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
     engines,
     domain,
     defaultAllowedCidrs: settings.defaultAllowedCidrs,
+    hosts,
     serviceMessage,
     sealer,
   });

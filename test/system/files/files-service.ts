@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { S3Client } from "@aws-sdk/client-s3";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import type { TestImage } from "@holdfast/testing/engines/test-image.ts";
@@ -9,6 +10,7 @@ import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { argumentsAndEnvironment, findBelow } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
+import { expect } from "vitest";
 
 export interface FilesConnectionJson {
   readonly endpoint: string;
@@ -35,6 +37,9 @@ export interface FilesFixture {
   createKey(name: string, access?: string): Promise<KeyJson>;
   /** Runs a scenario of `s3-client.py` with the key, and returns its result. */
   run<T>(key: KeyJson, scenario: string): Promise<T>;
+  /** The client of the AWS SDK for JavaScript, which has the bucket in the host name by default. */
+  sdkClient(key: KeyJson): S3Client;
+  readonly bucket: string;
   /** Starts a scenario that reads its input. */
   start(key: KeyJson, scenario: string): ChildProcess;
   /** Pids of the servers. */
@@ -71,7 +76,10 @@ export async function createFiles(
   const directory = mkdtempSync(join(tmpdir(), "holdfast-files-"));
   chmodSync(directory, 0o755);
   writeFileSync(join(directory, "ca.pem"), connection.ca_certificate);
-  writeFileSync(join(directory, "hosts"), `${await addressOf(platform, connection.host)} ${connection.host}\n`);
+  const address = await addressOf(platform, connection.host);
+  const bucketHost = `${connection.bucket}.${connection.host}`;
+  expect(await addressOf(platform, bucketHost)).toBe(address);
+  writeFileSync(join(directory, "hosts"), `${address} ${connection.host} ${bucketHost}\n`);
   copyFileSync(join(import.meta.dirname, "s3-client.py"), join(directory, "s3-client.py"));
 
   const environment = ({ access_key_id: id, secret_access_key: secret }: KeyJson) => ({
@@ -107,6 +115,20 @@ export async function createFiles(
     async run<T>(key: KeyJson, scenario: string) {
       return JSON.parse(await image.run(argv(scenario), [directory], environment(key))) as T;
     },
+    bucket: connection.bucket,
+    sdkClient: ({ access_key_id: accessKeyId, secret_access_key: secretAccessKey }) =>
+      new S3Client({
+        endpoint: connection.endpoint,
+        region: connection.region,
+        credentials: { accessKeyId, secretAccessKey: secretAccessKey ?? "" },
+        requestHandler: {
+          httpsAgent: {
+            ca: connection.ca_certificate,
+            lookup: (_name, options, callback) =>
+              options.all === true ? callback(null, [{ address, family: 4 }]) : callback(null, address, 4),
+          },
+        },
+      }),
     start(key, scenario) {
       const { command, args } = image.command(argv(scenario), [directory]);
       return spawn(command, args, {

@@ -47,6 +47,7 @@ export async function startTestHost(
       publicAddresses: createPublicAddresses("/nowhere", undefined),
       version: "1.2.3",
       snapshotProblem: async () => "",
+      lowPorts: false,
       virtualMachineProblem: "It has none.",
       rootStorageOf: async () => testRoots,
     });

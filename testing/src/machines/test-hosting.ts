@@ -129,6 +129,7 @@ export async function startHosting(
           publicAddresses: createPublicAddresses("/nowhere", undefined),
           version: "1.2.3",
           snapshotProblem: async () => "",
+          lowPorts: false,
           virtualMachineProblem: "It has none.",
           rootStorageOf: async () => undefined,
         });

@@ -50,6 +50,8 @@ export function frontOf(instance: Instance): Front<"writers" | "readers"> {
 
 function rulesOf({ spec, paths }: Instance): string[] {
   const bucket = `/${spec.bucket}`;
+  // Requests with the bucket in the host name have only the key in the path.
+  const byHost = `{ req.hdr(host),field(1,:) -m str ${spec.bucket}.${spec.bucketDomain} }`;
   const blocked = `{ method -m str -f ${join(paths.config, blockedList)} }`;
   const deletesMany = "{ query -m reg (^|&)delete(=|&|$) }";
   const ofReaders = [
@@ -70,9 +72,11 @@ function rulesOf({ spec, paths }: Instance): string[] {
     ...refusal(
       [403, "AccessDenied", oneBucket],
       [
-        `{ method PUT DELETE } !{ path_beg ${bucket}/ } !{ path ${bucket} }`,
-        `{ method DELETE } { path ${bucket} ${bucket}/ } !{ query -m found }`,
-        `{ method DELETE } { path ${bucket} ${bucket}/ } { query x-id=DeleteBucket }`,
+        `{ method PUT DELETE } !{ path_beg ${bucket}/ } !{ path ${bucket} } !${byHost}`,
+        ...[`{ path ${bucket} ${bucket}/ }`, `{ path / } ${byHost}`].flatMap((isBucket) => [
+          `{ method DELETE } ${isBucket} !{ query -m found }`,
+          `{ method DELETE } ${isBucket} { query x-id=DeleteBucket }`,
+        ]),
       ],
     ),
     ...ofReaders.map((isReader) => `use_backend readers if ${isReader}`),

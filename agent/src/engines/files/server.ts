@@ -35,6 +35,7 @@ export function serverCommand(instance: Instance, server: Server): EngineCommand
     "--health", healthPath,
     "--quiet",
     ...(server === "readers" ? ["--readonly"] : []),
+    ...(instance.spec.bucketDomain === "" ? [] : ["--virtual-domain", instance.spec.bucketDomain]),
     // Only one of the servers writes, so that locks in its memory suffice.
     "posix", "--disable-object-lock-file", rootDirectory(instance),
   ];

@@ -61,6 +61,18 @@ test("the front forwards requests to two servers, and changes the blocked method
   expect(open.get("allowed.lst")).toBe("10.0.0.0/8\n");
 });
 
+test("both servers and the front know the host name of the bucket, if it has one", () => {
+  const named: Instance = { ...instance, spec: { ...instance.spec, bucketDomain: "media.test" } };
+  for (const server of ["writers", "readers"] as const) {
+    expect(serverCommand(named, server).argv.join(" ")).toContain(" --virtual-domain media.test ");
+    expect(serverCommand(instance, server).argv).not.toContain("--virtual-domain");
+  }
+  const rules = frontFiles(frontOf(named)).find(({ name }) => name === "listener.cfg")?.content;
+  expect(rules).toContain(
+    "if { method DELETE } { path / } { req.hdr(host),field(1,:) -m str media-x7k2p9qa.media.test } !{ query -m found }",
+  );
+});
+
 test("the front's statistics are read by column", () => {
   const figures = parseStatistics("# pxname,svname,bin,req_tot,\nlistener,FRONTEND,12,3,\n\n");
   expect([figures.get("bin"), figures.get("req_tot"), figures.get("bout")]).toEqual(["12", "3", undefined]);

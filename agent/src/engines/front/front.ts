@@ -116,9 +116,11 @@ export const configName = ({ name = "listener" }: Front): string => `${name}.cfg
 
 /** The front as a companion of the engine. */
 export function frontCompanion(front: Front): Companion {
-  const { name = "listener", program, configDirectory } = front;
+  const { name = "listener", program, configDirectory, listeners } = front;
+  const hasLowPort = listeners.some(({ addresses }) => addresses.some(({ port }) => port < 1_024));
   return {
     name,
+    ...(hasLowPort && { role: "front" }),
     command: {
       argv: [program, "-db", "-f", join(configDirectory, configName(front))],
       env: { LC_ALL: "C", TZ: "UTC" },

@@ -59,13 +59,13 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
     name: string,
     command: EngineCommand,
     stop: EngineDriver["stop"],
-    untilMs?: number,
+    { untilMs, role }: { readonly untilMs?: number | undefined; readonly role?: "front" | undefined } = {},
   ): Promise<void> {
     const { argv, env, cwd } = command;
     const log = engineLogAt(name === engineComponent ? logPath : `${logPath}-${name}`);
     // Without `untilMs` there is no deadline: a service of one member needs no primary lease.
     const component = { name, argv, env, cwd, log, stop, deadlineMs: null, ...(untilMs !== undefined && { untilMs }) };
-    await keeper.order({ op: "start", component });
+    await keeper.order({ op: "start", component: role === undefined ? component : { ...component, role } });
   }
 
   function isEmpty(name: string): boolean {
@@ -79,10 +79,10 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
     get isEmpty() {
       return isEmpty(engineComponent);
     },
-    start: (driver, instance, untilMs) => start(engineComponent, driver.command(instance), driver.stop, untilMs),
+    start: (driver, instance, untilMs) => start(engineComponent, driver.command(instance), driver.stop, { untilMs }),
     async ensureCompanions(driver, instance) {
-      for (const { name, command, stop, isEnabled = true } of driver.companions?.(instance) ?? []) {
-        if (isEnabled && isEmpty(name)) await start(name, command, stop);
+      for (const { name, command, stop, role, isEnabled = true } of driver.companions?.(instance) ?? []) {
+        if (isEnabled && isEmpty(name)) await start(name, command, stop, { role });
         else if (!isEnabled && !isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
     },

@@ -12,7 +12,7 @@ import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { appKind, type AppObject } from "./app.ts";
 import { appMessage } from "./app-message.ts";
 import type { ChangeApp } from "./app-access.ts";
-import { type AttachmentsDeps, createAttachments } from "./attachment-api.ts";
+import { type AttachmentsDeps, createAttachments } from "./attachments.ts";
 import { exactUrlFaults } from "./checked-url.ts";
 import { type DomainApiDeps, domainHandlers } from "./domain-api.ts";
 

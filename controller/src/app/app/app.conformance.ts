@@ -41,6 +41,6 @@ export default {
   },
   nameScopes: {
     "app-api.ts": "organization",
-    "attachment-api.ts": "app: a database of a service, or a files service, is attached once",
+    "attachments.ts": "app: a database of a service, or a files service, is attached once",
   },
 } satisfies Contract;

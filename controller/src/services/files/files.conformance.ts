@@ -79,6 +79,6 @@ export default {
     newFilesKey: SameInput<sdk.NewFilesKey, typeof CreateFilesKeyRequestSchema>;
   }>(),
   nameScopes: {
-    "files-keys.ts": "service: names of its keys",
+    "files-key-changes.ts": "service: names of its keys",
   },
 } satisfies Contract;

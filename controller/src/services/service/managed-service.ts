@@ -117,6 +117,8 @@ export interface ManagedServiceSpec {
   readonly canary?: ImageCanary;
   /** True if the private listener is enabled; absent: false. */
   readonly privateListener?: boolean;
+  /** True if the bucket of a files service has a host name; absent for databases, and services of earlier releases. */
+  readonly bucketHost?: true;
   /** Absent: the default of `poolerOf`. */
   readonly pooler?: Pooler;
   /** Absent: the default of `autoscaleOf`. */

@@ -41,6 +41,8 @@ export interface NewServiceContext {
   readonly catalog: CatalogData;
   readonly engines: readonly EngineOffer[];
   readonly defaultAllowedCidrs: readonly string[];
+  /** True if machines of all hosts can listen on ports below 1024. */
+  readonly lowPorts: boolean;
 }
 
 /**
@@ -130,7 +132,8 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
     deletionProtection: request.deletionProtection,
     tags: { ...request.tags },
     hostname,
-    port: engine.port,
+    ...(engine.family === "files" && { bucketHost: true }),
+    port: context.lowPorts ? engine.port : (engine.unprivilegedPort ?? engine.port),
     nodes: membersOf(context, nodeCount, hostname, zone).map((node) => (hasPeers ? firstPeer(node) : node)),
     ...(hasPeers && { nextNodeNumber: nodeCount + 1 }),
     ...(replicationMode !== "async" && { replicationMode }),

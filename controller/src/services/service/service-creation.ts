@@ -14,6 +14,7 @@ import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import type { WarmPool } from "#fleet/warm-pool/warm-pool.ts";
+import type { HostObject } from "#fleet/host/host.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { withReplicationSecret } from "./member/new-replica.ts";
@@ -33,6 +34,7 @@ export interface ServiceCreationDeps {
   readonly engines: () => readonly EngineOffer[];
   readonly defaultAllowedCidrs: readonly string[];
   readonly domain: string;
+  readonly hosts: Pick<Collection<HostObject>, "values">;
   /** Builds the message of the service, for the response and for retries with the same Idempotency-Key. */
   readonly serviceMessage: (service: ManagedServiceObject, operation: OperationObject) => ManagedService;
   readonly sealer: Pick<Sealer, "seal">;
@@ -127,6 +129,11 @@ export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreatio
   };
 }
 
+/** True if machines of all hosts can listen on ports below 1024: a service may move to any of them. */
+function haveLowPorts(hosts: readonly HostObject[]): boolean {
+  return hosts.length > 0 && hosts.every(({ status }) => status.facts?.lowPorts === true);
+}
+
 function contextOf(organizationId: string, deps: ServiceCreationDeps): NewServiceContext {
   return {
     organizationId,
@@ -140,5 +147,6 @@ function contextOf(organizationId: string, deps: ServiceCreationDeps): NewServic
     catalog: deps.catalog,
     engines: deps.engines(),
     defaultAllowedCidrs: deps.defaultAllowedCidrs,
+    lowPorts: haveLowPorts([...deps.hosts.values()].map(({ object }) => object)),
   };
 }

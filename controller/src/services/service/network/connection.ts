@@ -40,7 +40,7 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
     ...profile.connectionForms?.({
       service: target(spec.hostname),
       nodeHosts: spec.nodes.map(({ hostname }) => hostname),
-      enginePort: enginePortOf(spec.databaseType) ?? spec.port,
+      enginePort: enginePortOf(spec.databaseType, spec.port) ?? spec.port,
       ...(privatePort !== undefined && {
         privateListener: { port: privatePort, nodeHosts: spec.nodes.map(({ hostname }) => privateNameOf(hostname)) },
       }),

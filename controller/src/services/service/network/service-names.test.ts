@@ -32,6 +32,16 @@ test("each name resolves to the public address, and its private form to the priv
   for (const name of serverNamesOf(service, node)) expect(names.has(name)).toBe(true);
 });
 
+test("the bucket of a files service has a name below the one of the service, in DNS and in the certificate", () => {
+  const files = { ...service, spec: { ...service.spec, databaseType: "files", bucketHost: true as const } };
+  const name = `${hostname.split(".")[0]}.${hostname}`;
+  const names = namesOf(files, observed("10.77.0.2", "203.0.113.17"));
+  expect(names.find((each) => each.name === name)?.addresses).toEqual(["203.0.113.17"]);
+  expect(names.map((each) => each.name).sort()).toEqual(allNamesOf(files).sort());
+  expect(serverNamesOf(files, node)).toContain(name);
+  expect(allNamesOf(service)).not.toContain(name);
+});
+
 test("there is no name of a machine before it is created", () => {
   expect(namesOf(service, observed("", ""))).toEqual([]);
 });

@@ -35,12 +35,21 @@ export function replicaHostnameOf(serviceHostname: string): string {
   return `replica-${serviceHostname}`;
 }
 
+/** Host name of the bucket of a files service, for clients that have the bucket in the host name. */
+export function bucketHostOf(serviceHostname: string): string {
+  return `${serviceHostname.split(".", 1)[0]}.${serviceHostname}`;
+}
+
+const bucketHostsOf = ({ hostname, bucketHost }: ManagedServiceObject["spec"]): readonly string[] =>
+  bucketHost === true ? [bucketHostOf(hostname)] : [];
+
 /**
  * Names in a node's certificate, each also in its private form. A replica's certificate has the primary's names too, so
  * that a promotion needs no new certificate.
  */
 export function serverNamesOf(service: ManagedServiceObject, node: NodeSpec): string[] {
-  return [service.spec.hostname, replicaHostnameOf(service.spec.hostname), node.hostname];
+  const { hostname } = service.spec;
+  return [hostname, replicaHostnameOf(hostname), node.hostname, ...bucketHostsOf(service.spec)];
 }
 
 /**
@@ -60,6 +69,7 @@ export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedN
   const leadTo = dnsTargets(service, nodes);
   const names = [
     ...named(hostname, leadTo.service, 1),
+    ...bucketHostsOf(service.spec).flatMap((name) => named(name, leadTo.service, 1)),
     ...named(replicaHostnameOf(hostname), leadTo.replicas, 1),
     ...service.spec.nodes.flatMap((node) => (node.leaving ? [] : named(node.hostname, [node.id], 10))),
   ];
@@ -69,7 +79,8 @@ export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedN
 /** All names that the service ever had; a deletion removes all of them. */
 export function allNamesOf(service: ManagedServiceObject): string[] {
   const { hostname, nodes } = service.spec;
-  const names = [hostname, replicaHostnameOf(hostname), ...nodes.map((node) => node.hostname)];
+  const ofNodes = nodes.map((node) => node.hostname);
+  const names = [hostname, replicaHostnameOf(hostname), ...ofNodes, ...bucketHostsOf(service.spec)];
   return names.flatMap((name) => [name, privateNameOf(name)]);
 }
 

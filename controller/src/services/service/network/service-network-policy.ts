@@ -108,7 +108,7 @@ export function servicePolicyRules(
       ...(privatePort === undefined ? [] : [{ owner, to, port: privatePort, from: spec.allowedCidrs }]),
       ...(platform.length === 0
         ? []
-        : [{ owner, to, port: enginePortOf(spec.databaseType) ?? spec.port, from: platform }]),
+        : [{ owner, to, port: enginePortOf(spec.databaseType, spec.port) ?? spec.port, from: platform }]),
       ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
       // Outgoing connections to members on other hosts pass the firewall of this host.
       ...elsewhere.map(({ status }) => ({ owner, to: status.address, port: null, from: [`${to}/32`] })),

@@ -42,7 +42,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     onCanary: spec.canary !== undefined,
     closed: spec.closed === true,
     address: addresses.address,
-    port: enginePortOf(spec.databaseType) ?? spec.port,
+    port: enginePortOf(spec.databaseType, spec.port) ?? spec.port,
     listeners: [
       ...Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
         { name, address: addresses.address, port, audience: "private" },
@@ -62,6 +62,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
       });
     }),
     bucket: familyOf(spec.databaseType) === "files" ? bucketOf(spec) : "",
+    bucketDomain: spec.bucketHost === true ? spec.hostname : "",
     restartCount: BigInt(restartsOf(spec, node).delivered),
     writesAllowedUntilMs: BigInt(spec.writesAllowedUntil ?? 0),
     databases: [...engineProfileOf(spec.databaseType).databases],
