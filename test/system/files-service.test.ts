@@ -116,8 +116,8 @@ describe.skipIf(skip !== undefined)("a files service", () => {
       await expect(again).rejects.toMatchObject({ name: "PreconditionFailed" });
       const { UploadId } = await client.send(new CreateMultipartUploadCommand({ ...object, Key: "sdk/parts" }));
       const part = { ...object, Key: "sdk/parts", UploadId, PartNumber: 1 };
-      const { ETag } = await client.send(new UploadPartCommand({ ...part, Body: "a part" }));
-      const MultipartUpload = { Parts: [{ ETag, PartNumber: 1 }] };
+      const { ETag, ChecksumCRC32 } = await client.send(new UploadPartCommand({ ...part, Body: "a part" }));
+      const MultipartUpload = { Parts: [{ ETag, ChecksumCRC32, PartNumber: 1 }] };
       await client.send(new CompleteMultipartUploadCommand({ ...object, Key: "sdk/parts", UploadId, MultipartUpload }));
       await expect(client.send(new DeleteBucketCommand({ Bucket: media.bucket }))).rejects.toMatchObject({
         name: "AccessDenied",

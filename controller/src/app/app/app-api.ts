@@ -94,7 +94,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
     },
 
     deleteApp: ({ appId }, call) =>
-      mutate(deps, call, { action: "app.delete", kind, visibleIn: [apps] }, async (unit) => {
+      mutate(deps, call, { action: "app.delete", kind, visibleIn: [apps, deps.services, deps.users] }, async (unit) => {
         const app = await access.getCurrent(appId, call);
         const { organizationId, name } = app.object.metadata;
         await deps.removeSignIn(unit, appId, call.signal);
