@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Front, TerminatingListener } from "./front.ts";
+import { type Front, frontCompanion, type TerminatingListener } from "./front.ts";
 import { frontFiles } from "./front-config.ts";
 
 const clients = { by: "network", file: "allowed.lst", cidrs: ["10.0.0.0/8"] } as const;
@@ -69,6 +69,12 @@ test("each list is one file, also if two listeners share it", () => {
   ]);
   const sharing = { ...front, listeners: [terminating, { ...terminating, name: "second" }] };
   expect(frontFiles(sharing).map(({ name }) => name)).toEqual(["listener.cfg", "allowed.lst"]);
+});
+
+test("a front has the right to low ports only if it listens on one", () => {
+  const at = (port: number) => ({ ...terminating, addresses: [{ address: "10.77.0.2", port }] });
+  const roleOf = (...listeners: TerminatingListener<"engine">[]) => frontCompanion({ ...front, listeners }).role;
+  expect([roleOf(at(9092)), roleOf(at(1024)), roleOf(at(9092), at(443))]).toEqual([undefined, undefined, "front"]);
 });
 
 test("the threads of a front follow the plan, from one to four", () => {
