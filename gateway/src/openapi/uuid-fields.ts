@@ -26,6 +26,7 @@ const otherFields: ReadonlyMap<string, string> = new Map([
   ["AuthEvent.id",                 "a number of the app's database"],
   ["CreatedUser.id",               "a user name"],
   ["FilesKey.access_key_id",       "HF and random letters and digits"],
+  ["Attachment.access_key_id",     "HF and random letters and digits"],
   ["DeleteSessionRequest.id",      "or all"],
   ["DeleteTokenRequest.id",        "the first token of an installation has its hash as id"],
   ["Token.id",                     "the first token of an installation has its hash as id"],
