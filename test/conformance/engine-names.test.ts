@@ -22,8 +22,8 @@ const registries = [
 const exceptions: Readonly<Record<string, string>> = {
   "common/src/errors/apps-errors.ts":                            "the key of an error of apps",
   "common/src/metrics/queue-metrics.ts":                          "queues are in databases of PostgreSQL alone",
-  "controller/src/app/app/app-api.ts":                           "apps attach only databases of PostgreSQL",
-  "controller/src/app/app/app-message.ts":                       "apps attach only databases of PostgreSQL: the kind of an attachment",
+  "controller/src/app/app/app-message.ts":                       "the kind of an attachment, which is named after its engine",
+  "controller/src/app/app/attachments.ts":                       "apps attach only databases of PostgreSQL, and files services",
   "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps only in PostgreSQL",
   "issuer/src/store/database.ts":                                "the issuer stores users of apps only in PostgreSQL: settings of its sessions",
   "controller/src/services/resource-kind/database-spec.ts":       "an example in a description",

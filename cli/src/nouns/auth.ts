@@ -48,7 +48,7 @@ export function addAuth(auth: CliCommand): void {
     .example("auth enable shop --smtp smtp.example.com:587 --smtp-user shop --from shop@example.com")
     .does(async (context, app: string, flags: EnableFlags) => {
       const { id, attachments } = await appOf(context, app);
-      const attachment = attachments.find(({ kind }) => kind === "postgresql");
+      const attachment = attachments.find(({ database_name: database }) => database !== "");
       if (attachment === undefined)
         throw new UsageError(`${app} has no database: holdfast apps attach ${app} <service>`);
       const theme = omitUndefined({ display_name: flags.displayName, brand_color: flags.brandColor });

@@ -86,7 +86,7 @@ export function SignInTab({ app }: AppProps) {
 }
 
 function Enable({ app, reload }: AppProps) {
-  const databases = app.attachments.filter(({ kind }) => kind === "postgresql");
+  const databases = app.attachments.filter(({ database_name: name }) => name !== "");
   const form = useForm({
     attachment: databases[0]?.id ?? "",
     smtpHost: "",

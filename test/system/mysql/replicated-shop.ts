@@ -94,22 +94,24 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   /** Writes numbers one after another through the service's name; a number without a response is never used again. */
   async function write(): Promise<void> {
     let next = 1;
+    // A destroyed client does not end a statement that no server responds to.
+    const ended = new Promise<never>((_, reject) => {
+      writing.signal.addEventListener("abort", () => reject(new Error("the client was ended")));
+    });
+    ended.catch(() => undefined);
     while (!writing.signal.aborted) {
-      const client = await open().catch(() => undefined);
-      const end = () => client?.destroy();
-      writing.signal.addEventListener("abort", end);
+      const client = await Promise.race([open(), ended]).catch(() => undefined);
       try {
         while (client !== undefined && !writing.signal.aborted) {
           const n = next++;
           const startedAt = Date.now();
-          await client.query(`INSERT INTO ledger VALUES (${n})`);
+          await Promise.race([client.query(`INSERT INTO ledger VALUES (${n})`), ended]);
           numbers.push(n);
           written.push({ n, startedAt, acknowledgedAt: Date.now() });
         }
       } catch {
         // A primary that ends closes its sessions.
       } finally {
-        writing.signal.removeEventListener("abort", end);
         client?.destroy();
       }
     }
