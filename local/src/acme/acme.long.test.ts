@@ -61,7 +61,7 @@ describe.skipIf(program.path === undefined)(`certificates of ${program.title}`, 
     await new Promise<void>((resolve) => other.listen(pebble.httpPort, "127.0.0.1", () => resolve()));
     const before = readFileSync(certificateFiles(directory).certificate, "utf8");
     try {
-      await runUntil(/EADDRINUSE.*no certificate/s, "other.example.com");
+      await runUntil(/EADDRINUSE.*certificate not obtained/s, "other.example.com");
     } finally {
       await new Promise((resolve) => other.close(resolve));
     }
@@ -70,7 +70,7 @@ describe.skipIf(program.path === undefined)(`certificates of ${program.title}`, 
 
   it("stores nothing for a name that the authority refuses", async () => {
     const state = join(directory, "refused");
-    await runUntil(/no certificate/, "not_a_name", state);
+    await runUntil(/certificate not obtained/, "not_a_name", state);
     expect(existsSync(certificateFiles(state).certificate)).toBe(false);
   });
 
