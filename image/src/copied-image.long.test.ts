@@ -36,6 +36,27 @@ function withoutNetwork(...args: string[]) {
   return run("unshare", [...user, "--net", process.execPath, launcher, "images", ...args], { env });
 }
 
+/** Java's certificate authorities, which its package writes at installation with the time in each entry. */
+const keyStore = "/etc/ssl/certs/java/cacerts";
+
+/** Hash of the key store without the times: after tag and alias of an entry are 8 bytes of its time (format JKS). */
+function hashOfKeyStore(path: string): string {
+  const bytes = readFileSync(path);
+  const hash = createHash("sha256");
+  const textEnd = (at: number) => at + 2 + bytes.readUInt16BE(at);
+  let at = 12;
+  for (let entries = bytes.readUInt32BE(8); entries > 0; entries -= 1) {
+    const time = textEnd(at + 4);
+    const length = textEnd(time + 8);
+    const end = length + 4 + bytes.readUInt32BE(length);
+    hash.update(bytes.subarray(at, time)).update(bytes.subarray(time + 8, end));
+    at = end;
+  }
+  // A SHA-1 of everything before it.
+  expect(bytes.length - at).toBe(20);
+  return hash.digest("hex");
+}
+
 /** Hash of each program, library and setting, and target of each link, by its path in the image. */
 function contentsOf(root: string): Map<string, string> {
   const entries = ["usr", "etc"].flatMap((part) =>
@@ -48,6 +69,7 @@ function contentsOf(root: string): Map<string, string> {
     if (entry.isFile()) contents.set(name, createHash("sha256").update(readFileSync(path)).digest("hex"));
     if (entry.isSymbolicLink()) contents.set(name, readlinkSync(path));
   }
+  contents.set(keyStore, hashOfKeyStore(join(root, keyStore)));
   return contents;
 }
 
