@@ -15,6 +15,7 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { pathInside } from "@holdfast/testing/machines/machine-inside.ts";
 
 const run = promisify(execFile);
 const longMs = 600_000;
@@ -164,7 +165,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
         // Another file takes most of the disk first; Valkey writes the rest. Random bytes do not compress on disk.
         const machine = first.service.nodes[0]?.id ?? "";
         const { engine } = platform.processes().machines.find(({ id }) => id === machine) ?? {};
-        await run("fallocate", ["--length", "800MiB", `/proc/${engine}/root/data/filler`]);
+        await run("fallocate", ["--length", "800MiB", pathInside(engine, "/data/filler")]);
         const block = randomBytes(1 << 20);
         let written = 0;
         const write = async () => {

@@ -17,6 +17,7 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { pathInside } from "@holdfast/testing/machines/machine-inside.ts";
 
 interface StorageEvent {
   readonly data: { readonly used_pct: number; readonly node_id: string; readonly reason: string };
@@ -36,7 +37,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
   afterAll(() => platform?.remove());
 
   const machine = (nodeId: string) => platform.processes().machines.find((each) => each.id === nodeId);
-  const data = (nodeId: string) => `/proc/${machine(nodeId)?.agent}/root/data`;
+  const data = (nodeId: string) => pathInside(machine(nodeId)?.agent, "/data");
   const percentsOf = async (id: string, type: string) =>
     expectStatus(
       await platform.rest.get<{ events: StorageEvent[] }>(`/managed-services/${id}/events?type=${type}`),

@@ -11,6 +11,7 @@ import { killImmediately } from "@holdfast/testing/platform/platform-processes.t
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { pathInside } from "@holdfast/testing/machines/machine-inside.ts";
 
 const mib = 1024 ** 2;
 const longMs = 300_000;
@@ -60,7 +61,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
 
   const options = { everyMs: 300, describe: () => services.describe(id) };
   const machine = () => platform.processes().machines[0];
-  const dataDirectory = () => `/proc/${machine()?.agent}/root/data`;
+  const dataDirectory = () => pathInside(machine()?.agent, "/data");
   const reserve = () => join(dataDirectory(), "reserve");
   const fillUp = () => fillDisk(dataDirectory());
   const storageReason = async () =>

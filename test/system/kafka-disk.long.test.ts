@@ -13,6 +13,7 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { pathInside } from "@holdfast/testing/machines/machine-inside.ts";
 import type { Admin } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -43,7 +44,7 @@ describe.skipIf(skip !== undefined || !asRoot)("a Kafka whose disk is full", { t
 
   const path = (rest = "") => `/managed-services/${bus.service.id}${rest}`;
   const machine = () => platform.processes().machines.find(({ id }) => id === bus.service.nodes[0]?.id);
-  const data = () => `/proc/${machine()?.agent}/root/data`;
+  const data = () => pathInside(machine()?.agent, "/data");
   const wait = { withinMs: longMs, describe: () => services.describe(bus.service.id) };
   const health = async () => (await services.get(bus.service.id)).health;
   const reasonOf = async (check: string) => (await health()).checks.find(({ name }) => name === check)?.reason ?? "";

@@ -13,6 +13,7 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { pathInside } from "@holdfast/testing/machines/machine-inside.ts";
 
 const mib = 1024 ** 2;
 const skip = await requireRecipes(import.meta.filename, "mysql");
@@ -37,7 +38,7 @@ describe.skipIf(skip !== undefined || !asRoot)("a MySQL whose disk fills", () =>
 
   const path = (rest: string) => `/managed-services/${shop.service.id}${rest}`;
   const machine = () => platform.processes().machines.find(({ id }) => id === nodeId);
-  const data = () => `/proc/${machine()?.agent}/root/data`;
+  const data = () => pathInside(machine()?.agent, "/data");
   const options = { everyMs: 200, describe: () => services.describe(shop.service.id) };
   const storageCheck = async () =>
     (await services.get(shop.service.id)).health.checks.find(({ name }) => name === "storage");

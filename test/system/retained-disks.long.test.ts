@@ -11,6 +11,7 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { pathInside } from "@holdfast/testing/machines/machine-inside.ts";
 
 const longMs = 240_000;
 const dayMs = 86_400_000;
@@ -38,7 +39,7 @@ describe.concurrent("disks of deleted services", () => {
   /** The engine's data directory, as the machine sees it. */
   const dataOf = (of: RunningService) => readlinkSync(`/proc/${machineOf(of)?.engine}/cwd`);
   /** Path of a file of the machine, whether its engine runs or not. */
-  const inMachine = (of: RunningService, path: string) => `/proc/${machineOf(of)?.agent}/root${path}`;
+  const inMachine = (of: RunningService, path: string) => pathInside(machineOf(of)?.agent, path);
 
   /** A service with one row, and an existing archive. */
   async function create(name: string): Promise<RunningService> {

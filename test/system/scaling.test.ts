@@ -12,6 +12,7 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { pathInside } from "@holdfast/testing/machines/machine-inside.ts";
 
 const gib = 1024 ** 3;
 const longMs = 240_000;
@@ -37,7 +38,7 @@ describe("a service's size", () => {
     (await services.operations(id)).find((operation) => operation.type === type);
   /** Size of the machine's data disk, as mounted in the machine. */
   async function diskBytes(): Promise<number> {
-    const { blocks, bsize } = await statfs(`/proc/${machine()?.engine}/root/data`);
+    const { blocks, bsize } = await statfs(pathInside(machine()?.engine, "/data"));
     return blocks * bsize;
   }
   async function startedAt(): Promise<string> {

@@ -9,6 +9,7 @@ import {
 } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { pathInside } from "@holdfast/testing/machines/machine-inside.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 /** Cases of the pooler, for a service with at least one replica. */
@@ -38,7 +39,7 @@ export function poolerCases(fixture: ReplicationUnderTest): void {
   async function poolerPid(nodeId: string): Promise<number | undefined> {
     const { engine = 0 } = fixture.platform.processes().machines.find(({ id }) => id === nodeId) ?? {};
     const dataOf = async (pid: string | number) => {
-      const found = await stat(`/proc/${pid}/root/data`).catch(() => undefined);
+      const found = await stat(pathInside(pid, "/data")).catch(() => undefined);
       return found && `${found.dev} ${found.ino}`;
     };
     const disk = await dataOf(engine);

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -11,6 +12,11 @@ const run = promisify(execFile);
 export async function runInside(pid: number, ...argv: string[]): Promise<string> {
   const { stdout } = await run("nsenter", ["--target", String(pid), "--mount", "--pid", "--net", "--user", ...argv]);
   return stdout.trim();
+}
+
+/** Path on this host of an absolute path in the machine of this process. */
+export function pathInside(pid: number | string | undefined, path: string): string {
+  return join(`/proc/${pid}/root`, path);
 }
 
 /** All readable files in a machine, except the host's code, that contain any of these texts. */

@@ -13,7 +13,7 @@ export interface DrillJson {
   readonly checks: readonly { name: string; of: string; passed: boolean; detail: string }[];
 }
 
-/** A drill restores a backup into a new machine, which on a loaded host takes as long as any restore. */
+/** A drill restores a backup into a new machine. On a loaded host that takes minutes, like every restore. */
 const withinMs = 600_000;
 
 /** The drill once it has ended. */
