@@ -1,6 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { type AgentVersion, digestOfCode, isCodeFile, versionFile } from "@holdfast/common/agent-package.ts";
+import { join, matchesGlob, relative } from "node:path";
+import {
+  agentSources,
+  type AgentVersion,
+  digestOfCode,
+  isCodeFile,
+  versionFile,
+} from "@holdfast/common/agent-package.ts";
 import { rolldown } from "rolldown";
 
 /**
@@ -27,13 +33,20 @@ const bundle = await rolldown({
   // Optional of pg, and not installed.
   external: ["pg-native"],
 });
-await bundle.write({
+const { output } = await bundle.write({
   dir: directory,
   format: "esm",
   entryFileNames: "[name].mjs",
   chunkFileNames: "[name]-[hash].mjs",
 });
 await bundle.close();
+// A bundle is built once for the same sources, so a change of any other file would not be in it.
+const modules = output.flatMap((chunk) => (chunk.type === "chunk" ? chunk.moduleIds : []));
+const others = modules
+  .map((id) => relative(checkout, id))
+  .filter((path) => !path.startsWith("..") && !path.includes("node_modules"))
+  .filter((path) => !path.startsWith("\0") && !agentSources.some((pattern) => matchesGlob(path, pattern)));
+if (others.length > 0) throw new Error(`agentSources does not contain ${others.join(", ")}`);
 const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as { version: string };
 const release = releaseArgument ?? version;
 const files = readdirSync(directory)

@@ -20,6 +20,17 @@ export interface CodeFile {
 
 /** File in the package that contains the AgentVersion of the code. */
 export const versionFile = "version.json";
+/**
+ * Patterns of the files below the checkout that determine an agent's bundle, with those of the packages it imports. None
+ * is in node_modules, whose packages link to each other: the lock file names their versions.
+ */
+export const agentSources = [
+  "agent/*.{ts,sh}",
+  "agent/{keeper,src}/**/*.{ts,sh}",
+  "{common,mtls,tds}/src/**/*.ts",
+  "proto/gen/**/*.ts",
+  "{package.json,pnpm-lock.yaml}",
+];
 /** Entry point of the agent. */
 export const mainFile = "main.mjs";
 

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
-import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { constants } from "node:fs";
-import { access, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { digestOfFiles, storedBuild } from "@holdfast/common/stored-build.ts";
 import { type ConsoleFiles, readConsoleFiles } from "@holdfast/gateway/console/console-files.ts";
 
 const checkout = join(import.meta.dirname, "..", "..");
+
+/** Patterns of the files that determine the build. */
+const consoleSources = ["{console,sdk}/src/**", "console/bundle.ts", "pnpm-lock.yaml"];
 
 /**
  * The console that this controller serves: from a directory that console/bundle.ts wrote, or built from the checkout at
@@ -29,32 +29,11 @@ export function createConsoleBundle(bundleDirectory: string): () => Promise<Cons
  * A checkout that this process cannot write has no stored build.
  */
 export async function build(root: string = checkout): Promise<ConsoleFiles> {
-  const stored = join(root, "console", "dist");
-  const directory = join(stored, await digestOf(root));
-  const found = await readConsoleFiles(directory).catch(() => undefined);
-  if (found !== undefined) return found;
-  const isStored = await mkdir(stored, { recursive: true })
-    .then(() => access(stored, constants.W_OK))
-    .then(
-      () => true,
-      () => false,
-    );
-  const partial = isStored
-    ? join(stored, `partial-${randomUUID()}`)
-    : await mkdtemp(join(tmpdir(), "holdfast-console-"));
-  try {
-    await bundle(root, partial);
-    const built = await readConsoleFiles(partial);
-    if (isStored) {
-      for (const name of await readdir(stored))
-        if (!name.startsWith("partial-")) await rm(join(stored, name), { recursive: true, force: true });
-      // Another process may have stored the same build.
-      await rename(partial, directory).catch(() => undefined);
-    }
-    return built;
-  } finally {
-    await rm(partial, { recursive: true, force: true });
-  }
+  const digest = await digestOfFiles(root, consoleSources);
+  return storedBuild(join(root, "console", "dist"), digest, {
+    build: (directory) => bundle(root, directory),
+    read: readConsoleFiles,
+  });
 }
 
 async function bundle(root: string, directory: string): Promise<void> {
@@ -65,21 +44,4 @@ async function bundle(root: string, directory: string): Promise<void> {
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errorOutput = (errorOutput + text).slice(-2_000)));
   const [status] = (await once(child, "close")) as [number | null];
   if (status !== 0) throw new Error(`the console was not built: ${errorOutput}`);
-}
-
-/** Digest of the code that a build contains. */
-async function digestOf(root: string): Promise<string> {
-  const names = await Promise.all(
-    ["console/src", "sdk/src"].map(async (folder) => {
-      const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
-      return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-    }),
-  );
-  const rest = ["console/bundle.ts", "pnpm-lock.yaml"].map((name) => join(root, name));
-  const digest = createHash("sha256");
-  for (const path of [...names.flat().sort(), ...rest]) {
-    const bytes = await readFile(path);
-    digest.update(`${path.slice(root.length)} ${bytes.length}\n`).update(bytes);
-  }
-  return digest.digest("hex").slice(0, 16);
 }

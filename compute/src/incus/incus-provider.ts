@@ -27,7 +27,7 @@ import { createRefill } from "../local/refill.ts";
 import { createPreparedDisks, type PreparedDiskKind } from "../local/prepared-disks.ts";
 import { requireTier, tierRefusal } from "../local/storage-tiers.ts";
 import { createBootstrap } from "../process/bootstrap-disk.ts";
-import { createMachineCode } from "../process/machine-code.ts";
+import { createMachineCode, storedCode } from "../process/machine-code.ts";
 import { admitMachine, countRecent, detectGuestRefusal } from "./admission.ts";
 import { createContainerTemplate } from "./container-template.ts";
 import { createPackedDirectories } from "./guest-disks.ts";
@@ -117,7 +117,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const sources = createInstanceSources({
     nodeImages,
     images,
-    code: createMachineCode({ layout, runtime, log }),
+    code: createMachineCode({ layout, runtime, stored: storedCode(deps.environment), log }),
     lock,
   });
   const power = createInstancePower(incus, clock);

@@ -1,9 +1,11 @@
-import { createHash } from "node:crypto";
-import { existsSync, globSync, readFileSync } from "node:fs";
-import { chmod, mkdir, readdir, rename, rm, symlink, stat } from "node:fs/promises";
+import { constants, existsSync } from "node:fs";
+import { chmod, cp, mkdir, readdir, rename, rm, symlink, stat } from "node:fs/promises";
 import { join, basename, dirname } from "node:path";
+import { agentSources } from "@holdfast/common/agent-package.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { digestOfFiles, storedBuild } from "@holdfast/common/stored-build.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
+import { cacheDirectory } from "@holdfast/image/node-image.ts";
 import { mountedDirectories } from "@holdfast/image/sweep-images.ts";
 import { readIfExists } from "../local/atomic-file.ts";
 import { type Layout, unfinishedPaths } from "../local/machine-paths.ts";
@@ -20,8 +22,8 @@ export interface MachineCode {
   /** The code directory, readable by this user of a machine; undefined until it is built. */
   openTo(uid: number): Promise<string | undefined>;
   /**
-   * Builds the code if it is missing, in a separate machine, because the compile cache depends on paths. Removes
-   * earlier states of the code that no machine runs from.
+   * Copies the code if another installation of this host has built it, or builds it in a separate machine, because the
+   * compile cache depends on paths. Removes earlier states of the code that no machine runs from.
    */
   make(imageRoot: string, signal: AbortSignal): Promise<void>;
 }
@@ -29,34 +31,35 @@ export interface MachineCode {
 export interface MachineCodeDeps {
   readonly layout: Layout;
   readonly runtime: MachineRuntime;
+  /** Directory of the host with the code that its installations have built. */
+  readonly stored: string;
   readonly log: Log;
   /** True if each start uses the newest code: earlier states without a mount are then unused. */
   readonly removesOld?: boolean;
 }
 
-/** Source files of the code, below the checkout; none is in node_modules, whose packages link to each other. */
-const sources = [
-  "agent/*.{ts,sh}",
-  "agent/{keeper,src}/**/*.{ts,sh}",
-  "{common,mtls,tds}/src/**/*.ts",
-  "proto/gen/**/*.ts",
-];
 /** Node's compile cache has a directory for each user; the one that root compiled serves all. */
 const compiledByRoot = /-0$/;
 
-export function createMachineCode({ layout, runtime, log, removesOld = false }: MachineCodeDeps): MachineCode {
-  const directory = join(layout.code, digestOf(runtime));
-  const compiled = join(directory, "compile-cache");
+const draftSuffix = ".draft";
+/** Number of states of the code that stay in the host's directory: those of its checkouts. */
+const maxStored = 8;
 
-  async function build(imageRoot: string, signal: AbortSignal): Promise<void> {
+export function createMachineCode({ layout, runtime, stored, log, removesOld = false }: MachineCodeDeps): MachineCode {
+  let digestOfCode: Promise<string> | undefined;
+  async function located() {
+    const digest = await (digestOfCode ??= digestOf(runtime));
+    return { digest, directory: join(layout.code, digest) };
+  }
+
+  async function build(built: string, imageRoot: string, signal: AbortSignal): Promise<void> {
     const paths = unfinishedPaths(join(layout.preparedDisks, "code"), 0);
-    const draft = join(paths.directory, "code");
     await stopMachine(paths, 0);
     await rm(paths.directory, { recursive: true, force: true });
-    for (const each of [paths.root, paths.state, paths.dataDirectory, draft, layout.code]) {
+    for (const each of [paths.root, paths.state, paths.dataDirectory]) {
       await mkdir(each, { recursive: true, mode: 0o755 });
     }
-    const code = { directory: draft, writable: true };
+    const code = { directory: built, writable: true };
     const { isolation } = runtime.abilities;
     const root = {
       paths,
@@ -69,17 +72,26 @@ export function createMachineCode({ layout, runtime, log, removesOld = false }: 
     } as const;
     const command = ["/bin/sh", "/holdfast/checkout/agent/make-code.sh", "/holdfast/node/node", machineCodeDirectory];
     const status = await runMachineProgram({ paths, isolation, root, uid: null, command }, signal, log);
-    if (status === 0) {
-      for (const name of await readdir(draft, { recursive: true })) await chmod(join(draft, name), 0o755);
-      await rename(draft, directory);
-    } else {
-      log.warn("machine code not built", { status, output: (await readIfExists(paths.log))?.slice(-2_000) });
-    }
+    const output = status === 0 ? "" : await readIfExists(paths.log);
     await rm(paths.directory, { recursive: true, force: true });
+    if (status !== 0) throw new Error(`the build ended with ${status}: ${output?.slice(-2_000)}`);
+    for (const name of await readdir(built, { recursive: true })) await chmod(join(built, name), 0o755);
+  }
+
+  async function copyFrom(built: string): Promise<string> {
+    const { digest, directory } = await located();
+    const draft = join(layout.code, `${digest}${draftSuffix}`);
+    await rm(draft, { recursive: true, force: true });
+    await cp(built, draft, { recursive: true, errorOnExist: true, mode: constants.COPYFILE_FICLONE });
+    await chmod(draft, 0o755);
+    await rename(draft, directory);
+    return directory;
   }
 
   return {
     async openTo(uid) {
+      const { directory } = await located();
+      const compiled = join(directory, "compile-cache");
       if (!existsSync(directory)) return undefined;
       const names = (await readdir(compiled)).filter((name) => compiledByRoot.test(name));
       for (const name of names) {
@@ -90,23 +102,28 @@ export function createMachineCode({ layout, runtime, log, removesOld = false }: 
       return directory;
     },
     async make(imageRoot, signal) {
-      if (!existsSync(directory)) await build(imageRoot, signal);
+      const { digest, directory } = await located();
+      if (!existsSync(directory)) {
+        await mkdir(layout.code, { recursive: true, mode: 0o755 });
+        const steps = { build: (built: string) => build(built, imageRoot, signal), read: copyFrom };
+        await storedBuild(stored, digest, steps, maxStored).catch((error: unknown) =>
+          log.warn("machine code not built", { error: String(error) }),
+        );
+      }
       const removed = removesOld && existsSync(directory) ? await removeOldCode(directory, Date.now()) : [];
       if (removed.length > 0) log.info("old machine code removed", { removed });
     },
   };
 }
 
+/** Directory of the code that the host's installations have built. */
+export function storedCode(environment: Readonly<Record<string, string | undefined>>): string {
+  return join(cacheDirectory(environment), "machine-code");
+}
+
 /** Digest of all that affects the code or its compilation. */
-function digestOf({ checkout, node }: MachineRuntime): string {
-  const hash = createHash("sha256").update(`${process.version} ${node}`);
-  hash.update(readFileSync(join(checkout, "pnpm-lock.yaml")));
-  const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as { version: string };
-  hash.update(version);
-  for (const name of globSync(sources, { cwd: checkout }).toSorted()) {
-    hash.update(name).update(readFileSync(join(checkout, name)));
-  }
-  return hash.digest("hex").slice(0, 16);
+function digestOf({ checkout, node }: MachineRuntime): Promise<string> {
+  return digestOfFiles(checkout, agentSources, [process.version, node]);
 }
 
 /** Maximum time from a machine's choice of its code to the mount. */

@@ -21,7 +21,7 @@ import { createPreparedDisks, type PreparedDiskKind } from "../local/prepared-di
 import { requireTier, tierRefusal } from "../local/storage-tiers.ts";
 import { createBootstrap } from "./bootstrap-disk.ts";
 import { growDisk } from "./grow-disk.ts";
-import { createMachineCode } from "./machine-code.ts";
+import { createMachineCode, storedCode } from "./machine-code.ts";
 import { isRunning, readRun } from "./machine-run.ts";
 import { watchMachines } from "./machine-watch.ts";
 import { createMachineStart } from "./start-machine.ts";
@@ -82,7 +82,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   const images = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
   const imageSweep = createImageSweep({ layout, imagesDir, now: clock.now, log });
   const kinds = deps.preparedDisks?.kinds(runtimePaths) ?? [];
-  const code = createMachineCode({ layout, runtime, log, removesOld: true });
+  const code = createMachineCode({ layout, runtime, stored: storedCode(environment), log, removesOld: true });
   const disk = abilities.loop ? "loop" : "directory";
   const preparedDisks = createPreparedDisks({
     layout,

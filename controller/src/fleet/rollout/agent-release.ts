@@ -1,10 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { setPriority, tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
+import { setPriority } from "node:os";
 import { join } from "node:path";
-import { type AgentVersion, digestOfCode, isCodeFile, packAgent, versionFile } from "@holdfast/common/agent-package.ts";
+import {
+  agentSources,
+  type AgentVersion,
+  digestOfCode,
+  isCodeFile,
+  packAgent,
+  versionFile,
+} from "@holdfast/common/agent-package.ts";
+import { digestOfFiles, storedBuild } from "@holdfast/common/stored-build.ts";
 
 /** The release of the agent that a controller ships. */
 export interface AgentRelease extends AgentVersion {
@@ -23,30 +31,30 @@ export interface AgentReleaseDeps {
 const lowestPriority = 19;
 
 /**
- * Bundles the agent of the checkout, or reads an existing bundle. Throws if the recorded digest does not match the
- * files.
+ * Bundles the agent of the checkout, or reads an existing bundle: that of the setting, or one of the same code in the
+ * checkout's `agent/dist`. Throws if the recorded digest does not match the files.
  */
 export async function createAgentRelease(
   { checkout, bundleDirectory }: AgentReleaseDeps,
   signal: AbortSignal,
 ): Promise<AgentRelease> {
   if (bundleDirectory !== "") return readRelease(bundleDirectory);
-  const directory = await mkdtemp(join(tmpdir(), "holdfast-agent-"));
-  try {
-    const child = spawn(process.execPath, [join(checkout, "agent", "bundle.ts"), directory], {
-      stdio: ["ignore", "ignore", "pipe"],
-      signal,
-    });
-    let errorOutput = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (errorOutput = (errorOutput + text).slice(-2_000)));
-    // Bundling is not urgent, and must not slow the controller down.
-    if (child.pid !== undefined) setPriority(child.pid, lowestPriority);
-    const [status] = (await once(child, "close")) as [number | null];
-    if (status !== 0) throw new Error(`the agent was not bundled: ${errorOutput}`);
-    return await readRelease(directory);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const build = (directory: string) => bundleAgent(checkout, directory, signal);
+  const digest = await digestOfFiles(checkout, agentSources, [process.version]);
+  return storedBuild(join(checkout, "agent", "dist"), digest, { build, read: readRelease });
+}
+
+async function bundleAgent(checkout: string, directory: string, signal: AbortSignal): Promise<void> {
+  const child = spawn(process.execPath, [join(checkout, "agent", "bundle.ts"), directory], {
+    stdio: ["ignore", "ignore", "pipe"],
+    signal,
+  });
+  let errorOutput = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (errorOutput = (errorOutput + text).slice(-2_000)));
+  // Bundling is not urgent, and must not slow the controller down.
+  if (child.pid !== undefined) setPriority(child.pid, lowestPriority);
+  const [status] = (await once(child, "close")) as [number | null];
+  if (status !== 0) throw new Error(`the agent was not bundled: ${errorOutput}`);
 }
 
 async function readRelease(directory: string): Promise<AgentRelease> {
