@@ -25,6 +25,10 @@ export interface ConsoleUnderTest {
   readonly faults: readonly string[];
   /** A page that the operator of the installation is signed in to by a one-time code. */
   openSignedIn(look?: Look): Promise<Page>;
+  /**
+   * A page of the console. Chromium ends a navigation when the host's addresses change, which other tests do, so such a
+   * navigation is repeated.
+   */
   open(path: string, look?: Look): Promise<Page>;
   /** Expects no finding of axe, no horizontal scrolling, and no fault so far. */
   expectAccessible(page: Page, name: string): Promise<void>;
@@ -58,7 +62,11 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       page.on("console", (message) => {
         if (/Content Security Policy|Trusted/i.test(message.text())) faults.push(message.text());
       });
-      await page.goto(`${fixture.platform.admin.base_url}/console/${path}`);
+      const url = `${fixture.platform.admin.base_url}/console/${path}`;
+      await page.goto(url).catch((error: unknown) => {
+        if (!String(error).includes("ERR_NETWORK_CHANGED")) throw error;
+        return page.goto(url);
+      });
       return page;
     },
     async expectAccessible(page, name) {
