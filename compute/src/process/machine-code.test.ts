@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { removeOldCode } from "./machine-code.ts";
+import { agentSources } from "@holdfast/common/agent-package.ts";
+import { digestOfFiles } from "@holdfast/common/stored-build.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { layoutOf } from "../local/machine-paths.ts";
+import { createMachineCode, removeOldCode } from "./machine-code.ts";
 
 const isRoot = process.getuid?.() === 0;
 let directory: string;
@@ -51,4 +55,31 @@ test.skipIf(!isRoot)("mounted code stays as long as its machine runs (only root 
   await end();
   await removeOldCode(join(code, "current"), Date.now());
   expect(readdirSync(code).sort()).toEqual(["current", "fresh"]);
+});
+
+test("code that another installation of the host has built is copied", async () => {
+  const runtime = {
+    abilities: { isolation: "none", loop: false, groups: { version: "none", reason: "" } },
+    checkout: join(directory, "checkout"),
+    hidden: undefined,
+    node: "/node",
+  } as const;
+  mkdirSync(join(runtime.checkout, "agent"), { recursive: true });
+  writeFileSync(join(runtime.checkout, "agent", "main.ts"), "");
+  const digest = await digestOfFiles(runtime.checkout, agentSources, [process.version, runtime.node]);
+  const stored = join(directory, "stored");
+  mkdirSync(join(stored, digest, "compile-cache", "v24-0"), { recursive: true });
+  writeFileSync(join(stored, digest, "main.mjs"), "code");
+  const open = async (name: string) => {
+    const machineCode = createMachineCode({ layout: layoutOf(join(directory, name)), runtime, stored, log: silentLog });
+    expect(await machineCode.openTo(7)).toBeUndefined();
+    await machineCode.make("/no-image", AbortSignal.timeout(10_000));
+    return machineCode.openTo(7);
+  };
+  const [first = "", second = ""] = [await open("first"), await open("second")];
+  expect(first).toBe(join(directory, "first", "code", digest));
+  expect(readFileSync(join(first, "main.mjs"), "utf8")).toBe("code");
+  // A user's link to the compiled code belongs to one installation.
+  expect(readdirSync(join(second, "compile-cache")).toSorted()).toEqual(["v24-0", "v24-7"]);
+  expect(readdirSync(join(stored, digest, "compile-cache"))).toEqual(["v24-0"]);
 });
