@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { taskKind } from "@holdfast/controller/fleet/task/task-object.ts";
+import { taskKind } from "@holdfast/controller/fleet/task/task.ts";
 import { keyOf, root } from "@holdfast/controller/kernel/store/resource.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/member/primary-replicas/primary-lease-rules.ts";

@@ -11,7 +11,7 @@ import { egressPart } from "#egress-system.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import { createMonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import { ownerKinds } from "#fleet/owner/owner-kind.ts";
-import { storedSamplesPart } from "#fleet/session/stored-samples.ts";
+import { storedSamplesPart } from "#fleet/session/sample-sink.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";

@@ -1,5 +1,5 @@
 import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
-import type { StoredSamples } from "#fleet/session/stored-samples.ts";
+import type { StoredSamples } from "#fleet/session/sample-sink.ts";
 import type { MetricItem } from "./export-item.ts";
 import type { MachineTarget } from "./export-targets.ts";
 

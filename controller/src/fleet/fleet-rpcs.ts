@@ -8,7 +8,7 @@ import { logRefusal, requirePeer, RpcFailure, unary } from "@holdfast/mtls/rpc-h
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import { createCertificateRpcs } from "./certificate/certificate-rpcs.ts";
 import type { MachineCertificates } from "./certificate/machine-certificates.ts";
-import type { ObjectUrlGrants } from "./object-urls.ts";
+import type { ObjectUrlGrants } from "./object-grants.ts";
 import type { PayloadRateLimit } from "./payload/payload-rate-limit.ts";
 import { createPayloadRpcs, type PayloadRpcsDeps } from "./payload/payload-rpcs.ts";
 import type { PayloadStore } from "./payload/payloads.ts";

@@ -12,13 +12,13 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";
 import type { FleetLimits } from "./fleet-limits.ts";
 import type { Fleet } from "./fleet.ts";
-import type { ObjectUrlGrants } from "./object-urls.ts";
+import type { ObjectUrlGrants } from "./object-grants.ts";
 import type { PayloadStore } from "./payload/payloads.ts";
 import type { ControllerReconcilers } from "./session/controller-reconcilers.ts";
 import type { PrimaryLeaseRules } from "./session/primary-leases.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
-import type { TaskObject } from "./task/task-object.ts";
+import type { TaskObject } from "./task/task.ts";
 
 /** A gRPC service of the fleet's listener. */
 export interface FleetService {

@@ -1,6 +1,6 @@
 import { inBackground } from "@holdfast/common/background.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
-import { taskKind } from "#fleet/task/task-object.ts";
+import { taskKind } from "#fleet/task/task.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { createAuthorityRotation } from "#kernel/pki/authority-rotation-reconciler.ts";

@@ -4,8 +4,12 @@ import { hostOfMachine, machineKind, type MachineObject } from "@holdfast/contro
 import { networkPolicies, type PolicySource } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
 import { type MonitoredOwner, monitoringOf } from "@holdfast/controller/fleet/owner/monitored-owner.ts";
 import { type OwnerKind, ownerKinds } from "@holdfast/controller/fleet/owner/owner-kind.ts";
-import { type SampleSink, sampleSinkPart } from "@holdfast/controller/fleet/session/sample-sink.ts";
-import { type StoredSamples, storedSamplesPart } from "@holdfast/controller/fleet/session/stored-samples.ts";
+import {
+  type SampleSink,
+  sampleSinkPart,
+  type StoredSamples,
+  storedSamplesPart,
+} from "@holdfast/controller/fleet/session/sample-sink.ts";
 import type { Use } from "@holdfast/controller/kernel/assembly.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
 import { type Contribution, definePart } from "@holdfast/controller/kernel/part.ts";

@@ -14,7 +14,7 @@ import { membershipKind } from "@holdfast/controller/access/organization/members
 import { organizationKind } from "@holdfast/controller/access/organization/organization.ts";
 import { databaseUserKind } from "@holdfast/controller/services/contents/user/database-user.ts";
 import { engineChangeKind } from "@holdfast/controller/services/contents/change/engine-change.ts";
-import { taskKind } from "@holdfast/controller/fleet/task/task-object.ts";
+import { taskKind } from "@holdfast/controller/fleet/task/task.ts";
 import { hostKind } from "@holdfast/controller/fleet/host/host.ts";
 import { machineKind } from "@holdfast/controller/fleet/machine/machine.ts";
 import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";

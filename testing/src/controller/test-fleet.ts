@@ -7,7 +7,7 @@ import type { Log, LogFields } from "@holdfast/common/log.ts";
 import { createFleet } from "@holdfast/controller/fleet/create-fleet.ts";
 import type { FleetDeps, RunningFleet } from "@holdfast/controller/fleet/running-fleet.ts";
 import { mintEnrollment } from "@holdfast/controller/kernel/pki/enrollment.ts";
-import { taskKind, type TaskObject } from "@holdfast/controller/fleet/task/task-object.ts";
+import { taskKind, type TaskObject } from "@holdfast/controller/fleet/task/task.ts";
 import { machineKind, type MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { createPayloads } from "@holdfast/controller/fleet/payload/payloads.ts";

@@ -1,7 +1,6 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { hasReservationLimit, hostKind, type HostObject } from "../host/host.ts";
-import { type HostCapacityDeps, reserveCapacity } from "./host-capacity.ts";
-import { memoryRefusal, reservationsOn } from "./host-reservations.ts";
+import { type HostCapacityDeps, memoryRefusal, reservationsOn, reserveCapacity } from "./host-reservations.ts";
 import { firstRefusal, freeSpaceRefusal, reservationRefusal, rootProblem } from "./storage-shares.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { machineKind, type MachineObject, type MachineSize, type MachineSpecObject } from "../machine/machine.ts";

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
@@ -5,7 +6,7 @@ import { sharedKeyOf } from "../payload/payloads.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { AgentRelease } from "./agent-release.ts";
+import { type AgentRelease, type AgentReleaseDeps, createAgentRelease } from "./agent-release.ts";
 import {
   type AgentRollout,
   agentRolloutKind,
@@ -16,7 +17,7 @@ import {
   withRelease,
 } from "./agent-rollout.ts";
 
-export interface ReleaseOfferDeps {
+interface ReleaseOfferDeps {
   readonly rollouts: Pick<Collection<AgentRollout>, "getCurrent" | "untilRevision">;
   readonly objects: ObjectStore;
   readonly begin: () => UnitOfWork;
@@ -71,4 +72,48 @@ export async function offerRelease(
 
 async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
+}
+
+/** The agent release that this controller ships. */
+export interface OwnRelease {
+  /**
+   * Bundles the release and offers it, with retries. Resolves after the offer, or when the signal aborts; never
+   * rejects.
+   */
+  offer(signal: AbortSignal): Promise<void>;
+  /**
+   * Makes the release the target of the rollout, even if a later release is. `record` adds changes to the transaction.
+   */
+  offerAgain(record: (unit: UnitOfWork) => void, signal: AbortSignal): Promise<void>;
+}
+
+const retryDelayMs = 5_000;
+
+export function createOwnRelease(deps: {
+  readonly code: AgentReleaseDeps;
+  readonly offer: ReleaseOfferDeps;
+  readonly log: Log;
+}): OwnRelease {
+  let release: AgentRelease | undefined;
+  return {
+    async offer(signal) {
+      while (!signal.aborted) {
+        try {
+          release ??= await createAgentRelease(deps.code, signal);
+          await offerRelease(release, deps.offer, {}, signal);
+          return;
+        } catch (error) {
+          if (signal.aborted) return;
+          deps.log.warn("agent release not offered", {
+            reason: error instanceof Error ? error.message : String(error),
+          });
+          await sleep(retryDelayMs, undefined, { signal }).catch(() => undefined);
+        }
+      }
+    },
+    async offerAgain(record, signal) {
+      release ??= await createAgentRelease(deps.code, signal);
+      await offerRelease(release, deps.offer, { force: true, record }, signal);
+    },
+  };
 }

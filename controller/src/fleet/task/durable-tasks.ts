@@ -15,8 +15,16 @@ import type { Store } from "#kernel/store/store.ts";
 import type { PayloadStore } from "../payload/payloads.ts";
 import type { StoredMessages } from "./stored-messages.ts";
 import { type TaskEvent, taskLifecycle } from "./task-lifecycle.ts";
-import { failedResult, sentNow, taskMessage, type TaskRequest } from "./task.ts";
-import { isOpen, type StoredMessage, taskKind, type TaskObject } from "./task-object.ts";
+import {
+  failedResult,
+  isOpen,
+  sentNow,
+  type StoredMessage,
+  taskKind,
+  taskMessage,
+  type TaskObject,
+  type TaskRequest,
+} from "./task.ts";
 
 export interface DurableTasksDeps {
   readonly store: Store;

@@ -2,7 +2,7 @@ import { type DescMessage, fromJsonString, type MessageShape, toJsonString } fro
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { PayloadStore } from "../payload/payloads.ts";
 import { createSensitiveFields } from "./sensitive-fields.ts";
-import type { StoredMessage } from "./task-object.ts";
+import type { StoredMessage } from "./task.ts";
 
 /**
  * Converts messages to their stored form and back. Sensitive fields are sealed, and messages above the inline limit are

@@ -7,7 +7,7 @@ import type { TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { AgentSession } from "../session/session.ts";
 import type { DurableTasks } from "./durable-tasks.ts";
-import { isOpen, type TaskObject } from "./task-object.ts";
+import { isOpen, type TaskObject } from "./task.ts";
 
 export interface TaskDispatchDeps {
   readonly tasks: DurableTasks;

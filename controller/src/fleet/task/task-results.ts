@@ -5,8 +5,7 @@ import { type TaskProgress, TaskProgressSchema } from "@holdfast/proto/holdfast/
 import { type TaskResult, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import type { StoredMessages } from "./stored-messages.ts";
-import { taskKind, type TaskObject } from "./task-object.ts";
-import type { TaskState } from "./task.ts";
+import { taskKind, type TaskObject, type TaskState } from "./task.ts";
 
 /** States of durable tasks for other groups, with unsealed results and the newest progress. */
 export interface TaskResults {

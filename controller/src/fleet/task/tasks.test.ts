@@ -13,9 +13,8 @@ import {
   type TestInstallation,
 } from "@holdfast/testing/controller/test-fleet.ts";
 import { keyOf } from "#kernel/store/resource.ts";
-import type { TaskInput, TaskRequest } from "./task.ts";
+import { type TaskInput, taskKind, type TaskRequest } from "./task.ts";
 import { machineKind } from "../machine/machine.ts";
-import { taskKind } from "./task-object.ts";
 
 let installation: TestInstallation;
 let one: TestController;

@@ -1,6 +1,6 @@
 import type { Fleet } from "../fleet.ts";
 import { type HostObject, hasReservationLimit } from "../host/host.ts";
-import { type HostReservation, reserveCapacity } from "../placement/host-capacity.ts";
+import { type HostReservation, reserveCapacity } from "../placement/host-reservations.ts";
 import { imageFor, refusalOn } from "../placement/place-machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";

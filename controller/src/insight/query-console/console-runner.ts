@@ -7,7 +7,7 @@ import type {
   TaskResult,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import type { PackedContents } from "#fleet/payload/packed-contents.ts";
+import type { PackedContents } from "#fleet/payload/payloads.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import type { EngineConsole } from "./engine-console.ts";

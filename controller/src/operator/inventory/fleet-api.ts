@@ -7,7 +7,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { SessionFacts } from "#fleet/session/session-facts.ts";
-import type { TaskObject } from "#fleet/task/task-object.ts";
+import type { TaskObject } from "#fleet/task/task.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { Owners } from "#fleet/owner/owners.ts";
 import type { OrphanSweep } from "#fleet/machine/orphan-sweep.ts";

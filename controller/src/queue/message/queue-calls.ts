@@ -8,7 +8,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import { CallQueueSchema, type PackedContent, type TaskFailure } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import type { PackedContents } from "#fleet/payload/packed-contents.ts";
+import type { PackedContents } from "#fleet/payload/payloads.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { QueueObject } from "../queue.ts";
 import { encodeRequest, type SentMessage } from "./encode-request.ts";

@@ -1,8 +1,7 @@
 import type { Call } from "@holdfast/common/call.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import type { TaskObject } from "#fleet/task/task-object.ts";
-import type { TaskInput } from "#fleet/task/task.ts";
+import type { TaskInput, TaskObject } from "#fleet/task/task.ts";
 import type { TaskIds, TaskRef } from "#operation/task/task-ids.ts";
 import type { TaskSource } from "#operation/task/task-source.ts";
 import type { Collection } from "#kernel/store/collection.ts";

@@ -6,7 +6,7 @@ import {
   type DatabaseUserObject,
   type DatabaseUserSpec,
 } from "../user/database-user.ts";
-import type { TaskState } from "#fleet/task/task.ts";
+import { taskKind, type TaskState } from "#fleet/task/task.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../../service/managed-service.ts";
 import { canceled, completed, failed, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -15,7 +15,6 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { engineChangeKind, type EngineChangeObject, targetOf } from "./engine-change.ts";
 import type { EngineChangeStep } from "./engine-change-plan.ts";
 import { taskIdOf } from "./engine-change-task.ts";
-import { taskKind } from "#fleet/task/task-object.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import { isReplicated } from "../../service/member/members.ts";
 

@@ -3,7 +3,7 @@ import { machineObject } from "@holdfast/testing/machines/machine-object.ts";
 import { testOwners } from "@holdfast/testing/machines/test-owners.ts";
 import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import { type HostRemoval, hostRemovalRefusal } from "./host-removal.ts";
+import { type HostRemoval, hostRemovalRefusal } from "./host-api.ts";
 import type { HostObject } from "./host.ts";
 
 const of = (id: string | null, kind = "managed-service") => machineObject({ owner: id === null ? null : { kind, id } });
