@@ -16,15 +16,13 @@ import { createInsertEntries, type EntryPlanner, type InsertEntries } from "./ou
 import { createOutbox, type Outbox } from "./outbox/outbox.ts";
 import { createCursors, type Cursors } from "./page/cursor.ts";
 import { createAuthority, type InstallationAuthority, lifetimesOf } from "./pki/create-authority.ts";
-import { followListenerFile } from "./runtime/listener-file.ts";
-import { createListenerReports, type ListenerReports } from "./runtime/listener-reports.ts";
+import { createListenerReports, followListenerFile, type ListenerReports } from "./runtime/listener-reports.ts";
 import type { ReconcilerStatus, Runner } from "./runtime/runner.ts";
 import { createControllerRegistry, type ControllerRegistry } from "./runtime/controller-registry.ts";
 import { createShards, type Shards } from "./runtime/shards.ts";
 import { readKeyring, createSealer, type Keyring, type Sealer } from "./secrets/sealer.ts";
 import { type CollectionSet, createCollectionSet } from "./store/collection-set.ts";
-import { readEtcdCredentials } from "./store/etcd-client.ts";
-import { createEtcdMembers, type EtcdMembers } from "./store/etcd-members.ts";
+import { createEtcdMembers, type EtcdMembers, readEtcdCredentials } from "./store/etcd-client.ts";
 import { createEtcdSpace, type EtcdSpace } from "./store/etcd-space.ts";
 import { createEtcdStore, awaitStore } from "./store/etcd-store.ts";
 import { createStoredResponses, type StoredResponses } from "./store/stored-responses.ts";

@@ -10,7 +10,7 @@ import {
   type sendUnaryData,
 } from "@grpc/grpc-js";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
-import { provenKey } from "@holdfast/controller/kernel/pki/certificate-request.ts";
+import { provenKey } from "@holdfast/controller/kernel/pki/issue.ts";
 import type { UrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
 import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import {

@@ -5,8 +5,7 @@ import { type Handlers, type ServedService, serve } from "@holdfast/common/call.
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { adminPage } from "#kernel/page/admin-page.ts";
-import type { Cursors } from "#kernel/page/cursor.ts";
+import { adminPage, type Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";

@@ -14,8 +14,7 @@ import {
   UpdateQuotaRequestSchema,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { quotaField } from "#kernel/store/quota.ts";
-import { adminPage } from "#kernel/page/admin-page.ts";
-import type { Cursors } from "#kernel/page/cursor.ts";
+import { adminPage, type Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";

@@ -6,7 +6,7 @@ import type { Identity } from "@holdfast/common/identity.ts";
 import type { Peer } from "@holdfast/mtls/peer.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
 import type { Authority, IssuedCertificate } from "@holdfast/mtls/authority.ts";
-import { provenKey } from "#kernel/pki/certificate-request.ts";
+import { provenKey } from "#kernel/pki/issue.ts";
 import { type EnrolledStatus, matchesEnrollment } from "#kernel/pki/enrollment.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";

@@ -4,8 +4,7 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { type AgentRolloutSchema, AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
-import type { Cursors } from "#kernel/page/cursor.ts";
-import { adminPage } from "#kernel/page/admin-page.ts";
+import { adminPage, type Cursors } from "#kernel/page/cursor.ts";
 import type { Fleet } from "../fleet.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";

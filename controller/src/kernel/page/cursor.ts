@@ -1,6 +1,8 @@
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Page } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { Sealer } from "../secrets/sealer.ts";
+import type { Collection } from "../store/collection.ts";
 
 /**
  * Cursors of lists: a position, sealed with the organization, the list and its filter as associated data, so that a
@@ -73,4 +75,32 @@ export function pageByName<T>(
   const items = remaining.slice(0, limit);
   const last = items.at(-1);
   return { items, next: remaining.length > limit && last !== undefined ? nameOf(last) : undefined };
+}
+
+/** One page of a collection, for an operator; the last page has no `nextCursor`. */
+export function adminPage<R>(
+  collection: Pick<Collection<R>, "page">,
+  accepts: (object: R) => boolean,
+  requested: Page | undefined,
+  call: Call,
+  cursors: Cursors,
+  list: string,
+): { items: R[]; nextCursor?: string } {
+  const page = cursors.open(call, list, null, requested);
+  const { items, next } = collection.page(accepts, page);
+  return { items: items.map(({ object }) => object), ...page.next(next) };
+}
+
+/** One page, for an operator, of a list that is complete in memory and ordered by names. */
+export function adminPageByName<T>(
+  all: Iterable<T>,
+  nameOf: (item: T) => string,
+  requested: Page | undefined,
+  call: Call,
+  cursors: Cursors,
+  list: string,
+): { items: T[]; nextCursor?: string } {
+  const page = cursors.open(call, list, null, requested);
+  const { items, next } = pageByName(all, nameOf, page);
+  return { items, ...page.next(next) };
 }

@@ -19,8 +19,7 @@ import {
   type StoredAuthority,
   trustBundleOf,
 } from "./authority-record.ts";
-import { provenKey } from "./certificate-request.ts";
-import { issueAuthority, issueLeaf, type Leaf, type Signer } from "./issue.ts";
+import { issueAuthority, issueLeaf, type Leaf, provenKey, type Signer } from "./issue.ts";
 
 export interface AuthorityDeps {
   readonly store: Store;

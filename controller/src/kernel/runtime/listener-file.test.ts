@@ -6,8 +6,7 @@ import { readListenersFile, writeListenersFile } from "@holdfast/common/listener
 import { silentLog } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { followListenerFile } from "./listener-file.ts";
-import { createListenerReports } from "./listener-reports.ts";
+import { createListenerReports, followListenerFile } from "./listener-reports.ts";
 
 test("listeners that a process writes are announced, also after it opened others", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import type { CallOptions } from "@grpc/grpc-js";
+import { inBackground } from "@holdfast/common/background.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import { ExponentialBackoff, handleWhen, noop, retry } from "cockatiel";
 import { Etcd3, isRecoverableError } from "etcd3";
 
@@ -141,3 +143,40 @@ export const pageKeysMax = 500;
 
 /** Maximum number of keys of one transaction: etcd's default limit (`--max-txn-ops`). */
 export const transactionKeysMax = 128;
+
+/** The members of etcd, according to the cluster's list. */
+export interface EtcdMembers {
+  /** URLs that the members advertise to clients and to each other; empty before the first response. */
+  readonly listeners: readonly string[];
+  /** Reads the list now; it is also read once a minute. Throws STORE_UNAVAILABLE. */
+  refresh(): Promise<void>;
+  close(): void;
+}
+
+const pollIntervalMs = 60_000;
+
+export function createEtcdMembers({
+  log,
+  ...options
+}: EtcdOptions & { readonly log: Pick<Log, "error"> }): EtcdMembers {
+  const cluster = createEtcdClient(options);
+  let listeners: readonly string[] = [];
+  const polling = setInterval(() => inBackground(log, "list of etcd's members", refresh()), pollIntervalMs);
+  polling.unref();
+
+  async function refresh(): Promise<void> {
+    const { members } = await cluster.call((call) => cluster.raw.cluster.memberList({}, call));
+    listeners = members.flatMap(({ peerURLs, clientURLs }) => [...peerURLs, ...clientURLs]);
+  }
+
+  return {
+    get listeners() {
+      return listeners;
+    },
+    refresh,
+    close() {
+      clearInterval(polling);
+      cluster.raw.close();
+    },
+  };
+}

@@ -11,8 +11,7 @@ import {
   type ExpirySchema,
   type UploadSchema,
 } from "@holdfast/proto/holdfast/admin/v1/backup_pb.ts";
-import { adminPage, adminPageByName } from "#kernel/page/admin-page.ts";
-import type { Cursors } from "#kernel/page/cursor.ts";
+import { adminPage, adminPageByName, type Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ArchiveObject, LogRange } from "./archive/archive.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createNewestRevision } from "./newest-revision.ts";
+import { createNewestRevision } from "./collection-set.ts";
 
 test("a future revision is refused, and concurrent callers share one query", async () => {
   let queries = 0;

@@ -3,7 +3,7 @@ import { createAddressPolicy } from "@holdfast/egress/address-policy.ts";
 import { ownAddresses } from "@holdfast/egress/own-addresses.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { startTestEtcd } from "@holdfast/testing/controller/etcd.ts";
-import { createEtcdMembers } from "./etcd-members.ts";
+import { createEtcdMembers } from "./etcd-client.ts";
 
 test("the ports of etcd's members for each other are refused as targets, and stay so while etcd is down", async () => {
   const etcd = await startTestEtcd();
